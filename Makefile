@@ -1,0 +1,37 @@
+# make demo   install edgefl, get Fashion-MNIST, run the quickstart study
+# make test   install the dev extras, then lint, type-check and test
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
+
+.PHONY: demo test lint clean
+
+demo: $(VENV)/installed $(FASHION)
+	$(BIN)/edgefl study scenarios/studies/quickstart.yaml
+
+test: $(VENV)/installed-dev $(FASHION)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q -c constraints.txt -e .
+	touch $@
+
+$(VENV)/installed-dev: pyproject.toml constraints.txt $(VENV)/installed
+	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
+	touch $@
+
+# Debian and Ubuntu ship the data as a package; elsewhere edgefl downloads it at the first run.
+$(FASHION):
+	@if command -v apt-get >/dev/null; then \
+	  SUDO=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  $$SUDO apt-get update -qq && \
+	  $$SUDO apt-get install -y -qq --no-install-recommends dataset-fashion-mnist; \
+	else echo "no apt-get: edgefl will download Fashion-MNIST at the first run"; fi
+
+clean:
+	rm -rf $(VENV) runs .pytest_cache .mypy_cache .ruff_cache

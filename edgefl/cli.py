@@ -1,0 +1,159 @@
+"""The command line. Bad input ends with one clear message and exit code 2."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import edgefl
+from edgefl.errors import EdgeflError
+
+app = typer.Typer(
+    help="Wireless edge network co-simulator for federated learning.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+console = Console(highlight=False)
+
+Out = Annotated[Path | None, typer.Option(help="Directory to write; new or empty. Default: below runs/.")]
+TorchDevice = Annotated[str, typer.Option(help="Where models are trained: auto, cpu or cuda.")]
+
+
+def main() -> None:
+    """Entry point of the `edgefl` command."""
+    try:
+        app()
+    except EdgeflError as error:
+        # plain print: rich would wrap long lines and take brackets for markup
+        print(f"edgefl: error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        print(f"edgefl {edgefl.__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def run(
+    scenario: Annotated[Path, typer.Argument(help="Scenario YAML.")],
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Override one dotted key; may be repeated."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Replace the scenario's seed.")] = None,
+    out: Out = None,
+    device: TorchDevice = "auto",
+) -> None:
+    """Run a scenario into one run directory.
+
+    Examples:
+
+        edgefl run scenarios/quickstart.yaml
+
+        edgefl run scenarios/quickstart.yaml --set learning.algorithm=fedavg --seed 7 --out runs/mine
+    """
+    from edgefl.progress import RunProgress
+    from edgefl.scenario import load
+    from edgefl.simulation import simulate
+
+    loaded = load(scenario, set_ or (), seed)
+    with RunProgress(console, {loaded.name: loaded}) as progress:
+        path = simulate(loaded, out, device=device, on_round=lambda row: progress.update(loaded.name, row))
+    console.print(f"run directory: {path}", soft_wrap=True)
+
+
+@app.command()
+def study(
+    study: Annotated[Path, typer.Argument(help="Study YAML: base scenario, variants, seeds.")],
+    out: Out = None,
+    device: TorchDevice = "auto",
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Runs at once. Default: one per core.")
+    ] = None,
+) -> None:
+    """Run every variant and seed of a study, then print the comparison.
+
+    Examples:
+
+        edgefl study scenarios/studies/quickstart.yaml
+
+        edgefl study scenarios/studies/quickstart.yaml --out runs/again --jobs 1
+    """
+    from analysis import compare
+    from analysis.report import print_comparison
+    from edgefl import study as studies
+    from edgefl.progress import RunProgress
+
+    definition, scenarios = studies.load(study)
+    labelled = {
+        f"{variant} seed {seed}": scenario
+        for seed in definition.seeds
+        for variant, scenario in scenarios.items()
+    }
+    with RunProgress(console, labelled) as progress:
+        path = studies.run(study, out, device=device, jobs=jobs, progress=progress.update)
+    print_comparison(compare(path), console)
+
+
+@app.command()
+def validate(
+    files: Annotated[list[Path], typer.Argument(help="Scenario or study files.")],
+) -> None:
+    """Check scenarios and studies without running them; also that their data are there.
+
+    Examples:
+
+        edgefl validate scenarios/*.yaml scenarios/studies/*.yaml
+    """
+    from edgefl.validation import check
+
+    failures = []
+    for file in files:
+        try:
+            check(file)
+            console.print(f"{file}: ok", soft_wrap=True)
+        except EdgeflError as error:
+            failures.append(str(error))
+    if failures:
+        raise EdgeflError("\n".join(failures))
+
+
+@app.command("list")
+def list_(kind: Annotated[str | None, typer.Argument(help="A kind; none: list the kinds.")] = None) -> None:
+    """Names of the components of a kind, one a line.
+
+    Examples:
+
+        edgefl list
+
+        edgefl list algorithms
+    """
+    from edgefl import registry
+
+    print("\n".join(registry.KINDS if kind is None else registry.names(kind)))
+
+
+@app.command()
+def describe(component: Annotated[str, typer.Argument(metavar="KIND/NAME", help="e.g. algorithms/fedprox")]) -> None:
+    """What a component does, its parameters with units, ranges and defaults, and its source.
+
+    Examples:
+
+        edgefl describe algorithms/fedprox
+
+        edgefl describe models/logistic
+    """
+    from edgefl.describe import describe as text
+
+    print(text(component))

@@ -1,0 +1,65 @@
+"""`edgefl describe`: what a component does, and its parameters."""
+
+import inspect
+from typing import Any
+
+import annotated_types
+from pydantic.fields import FieldInfo
+
+from edgefl import registry
+from edgefl.errors import EdgeflError
+from edgefl.rng import Streams
+
+
+def describe(component: str) -> str:
+    """Text for `KIND/NAME`: docstring, then a line per parameter; for a model also its size."""
+    kind, slash, name = component.partition("/")
+    if not slash:
+        raise EdgeflError(f"'{component}': write KIND/NAME, e.g. algorithms/fedprox")
+    found: Any = (
+        registry.function(kind, name) if kind in registry.FUNCTIONS else registry.get(kind, name)
+    )
+    lines = [f"{kind}/{name}", "", inspect.getdoc(found) or ""]
+    if kind not in registry.FUNCTIONS:
+        lines += ["", *_parameters(found.model_fields)]
+    if kind == "models":
+        lines += ["", *_size(found)]
+    return "\n".join(lines)
+
+
+def _parameters(fields: dict[str, FieldInfo]) -> list[str]:
+    if not fields:
+        return ["Parameters: none"]
+    lines = ["Parameters:"]
+    for name, field in fields.items():
+        default = "required" if field.is_required() else f"default {field.default!r}"
+        bounds = ", ".join(filter(None, (_bound(item) for item in field.metadata)))
+        lines.append(f"  {name}: {field.description} ({', '.join(filter(None, [bounds, default]))})")
+    return lines
+
+
+def _bound(item: Any) -> str | None:
+    match item:
+        case annotated_types.Ge():
+            return f">= {item.ge}"
+        case annotated_types.Gt():
+            return f"> {item.gt}"
+        case annotated_types.Le():
+            return f"<= {item.le}"
+        case annotated_types.Lt():
+            return f"< {item.lt}"
+    return None
+
+
+def _size(model: Any) -> list[str]:
+    from edgefl.learning.cost import flops_per_sample
+    from edgefl.learning.learner import build_module
+    from edgefl.learning.parameters import Layout
+
+    shape, classes = model.typical_input, model.typical_classes
+    module = build_module(model(), shape, classes, Streams(0))
+    return [
+        f"Size for {'x'.join(map(str, shape))} inputs and {classes} classes:",
+        f"  parameters: {Layout.of(module).size:,}",
+        f"  FLOPs per sample (forward and backward): {flops_per_sample(module, shape):,}",
+    ]

@@ -1,0 +1,76 @@
+"""A device: downloads the model, trains, uploads its update, and pays for each stage."""
+
+from collections.abc import Generator
+
+import simpy
+
+from channel.energy import compute_energy_j, compute_time_s, receive_energy_j, transmit_energy_j
+from channel.units import dbm_to_watt
+from edgefl.engine.radio import Link, Radio, Transfer
+from edgefl.engine.records import DeviceRound
+from edgefl.scenario import Devices
+
+
+class Device:
+    """One device's part in the rounds; `leave` cuts off whatever it is doing."""
+
+    def __init__(self, env: simpy.Environment, id_: int, radio: Radio, settings: Devices) -> None:
+        self.env = env
+        self.id = id_
+        self._radio = radio
+        self._settings = settings
+        self._transmit_power_w = dbm_to_watt(settings.transmit_power_dbm)
+        self._working: simpy.Process | None = None
+
+    def start(self, part: Generator[simpy.Event, None, None]) -> simpy.Process:
+        """Begin to work on a part that the server hands out."""
+        self._working = self.env.process(part)
+        return self._working
+
+    def leave(self) -> None:
+        """The device is gone: a transfer or computation under way is cut off, its energy is booked."""
+        if self._working is not None and self._working.is_alive:
+            self._working.interrupt("left the cell")
+
+    def take_part(
+        self, row: DeviceRound, link: Link, payload_bits: int, flops_per_sample: float, batch: int
+    ) -> Generator[simpy.Event, None, None]:
+        """One round's work; `row` is filled in as it goes."""
+        stage = "downlink"
+        try:
+            yield from self._radio.transfer(link, "downlink", payload_bits, lambda t: self._received(row, t))
+            stage = "compute"
+            yield from self._compute(row, flops_per_sample, batch)
+            stage = "uplink"
+            yield from self._radio.transfer(link, "uplink", payload_bits, lambda t: self._sent(row, t))
+            row.outcome = "completed"
+        except simpy.Interrupt:
+            row.outcome = f"left_{stage}"
+        row.energy_j = row.energy_rx_j + row.energy_tx_j + row.energy_compute_j
+
+    def _received(self, row: DeviceRound, transfer: Transfer) -> None:
+        row.downlink_start_s, row.downlink_end_s = transfer.start_s, transfer.end_s
+        row.downlink_bits = transfer.bits
+        row.energy_rx_j = receive_energy_j(self._settings.circuit_power_w, transfer.end_s - transfer.start_s)
+
+    def _sent(self, row: DeviceRound, transfer: Transfer) -> None:
+        row.uplink_start_s, row.uplink_end_s = transfer.start_s, transfer.end_s
+        row.uplink_bits = transfer.bits
+        row.energy_tx_j = transmit_energy_j(self._transmit_power_w, transfer.end_s - transfer.start_s)
+
+    def _compute(
+        self, row: DeviceRound, flops_per_sample: float, batch: int
+    ) -> Generator[simpy.Event, None, None]:
+        cpu = {"clock_hz": self._settings.clock_hz, "flops_per_cycle": self._settings.flops_per_cycle}
+        time_s = compute_time_s(flops_per_sample, row.iterations, batch, **cpu)
+        energy_j = compute_energy_j(
+            flops_per_sample, row.iterations, batch, capacitance=self._settings.capacitance, **cpu
+        )
+        row.compute_start_s = self.env.now
+        try:
+            yield self.env.timeout(time_s)
+            row.compute_end_s, row.energy_compute_j = row.compute_start_s + time_s, energy_j
+        except simpy.Interrupt:
+            row.compute_end_s = self.env.now
+            row.energy_compute_j = energy_j * (row.compute_end_s - row.compute_start_s) / time_s
+            raise

@@ -1,0 +1,142 @@
+"""The radio of one cell: links of a round, and transfers as one event each."""
+
+import math
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import simpy
+
+from channel.fading import LinkFading, slot_correlation
+from channel.ofdma import mean_snr
+from channel.shadowing import draw_shadowing_db
+from channel.transfer import bits_in_slots, transfer_slots
+from channel.units import db_to_linear, dbm_to_watt
+from edgefl.rng import Streams
+from edgefl.scenario import Cell, RadioSettings
+
+Direction = Literal["downlink", "uplink"]
+# A stage that ended at a slot boundary may read the clock one rounding below it.
+SLOT_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Link:
+    """A device's share of the band and its large-scale gain, both held for one round."""
+
+    fading: LinkFading
+    distance_m: float
+    bandwidth_hz: float
+    snr: dict[Direction, float]
+
+
+@dataclass
+class Transfer:
+    """A transfer under way or ended; `bits` is what has been moved."""
+
+    start_s: float
+    end_s: float
+    bits: int
+
+
+class Radio:
+    """Times transfers between the base station and the devices.
+
+    Large-scale gain is a function of position and of the round (shadowing is held for one round),
+    fading a function of link and slot. J's TDD: each device's downlink and uplink intervals follow one
+    another, full power over its own share (J 24, 25); no device interferes with another.
+    """
+
+    def __init__(
+        self,
+        env: simpy.Environment,
+        *,
+        settings: RadioSettings,
+        cell: Cell,
+        device_power_w: float,
+        speeds_m_s: np.ndarray,
+        path_loss_db: Callable[..., np.ndarray],
+        share: Callable[[float, int], float],
+        streams: Streams,
+    ) -> None:
+        self.env = env
+        self._settings = settings
+        self._cell = cell
+        self._power_w = {"downlink": dbm_to_watt(settings.server_power_dbm), "uplink": device_power_w}
+        self._noise_psd_w_hz = dbm_to_watt(settings.noise_dbm_hz)
+        self._path_loss_db = path_loss_db
+        self._share = share
+        self._streams = streams
+        self._fading = [
+            LinkFading(
+                streams.key("fading", device),
+                slot_correlation(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s),
+            )
+            for device, speed in enumerate(speeds_m_s)
+        ]
+        self.clamped_distances = 0
+
+    def open_round(
+        self, ids: Sequence[int], positions_m: np.ndarray, key: tuple[int, str, int]
+    ) -> dict[int, Link]:
+        """Links of the participants of the round named by key (session, phase, round)."""
+        chosen = np.asarray(ids)
+        distances = np.linalg.norm(positions_m[chosen], axis=1)
+        # Path-loss models begin at the minimum distance; a device that walks closer is held at it.
+        self.clamped_distances += int((distances < self._cell.min_distance_m).sum())
+        loss_db = self._path_loss_db(
+            np.maximum(distances, self._cell.min_distance_m),
+            carrier_hz=self._settings.carrier_hz,
+            bs_height_m=self._cell.bs_height_m,
+            ut_height_m=self._cell.ut_height_m,
+        )
+        # One draw for all devices, so that a link's shadowing does not depend on who takes part.
+        shadowing_db = draw_shadowing_db(
+            self._streams("shadowing", *key), len(positions_m), std_db=self._settings.shadowing_std_db
+        )[chosen]
+        gains = db_to_linear(-(loss_db + shadowing_db))
+        bandwidth_hz = self._share(self._settings.bandwidth_hz, len(ids))
+        snr = {
+            direction: mean_snr(power_w, gains, self._noise_psd_w_hz, bandwidth_hz)
+            for direction, power_w in self._power_w.items()
+        }
+        return {
+            device: Link(
+                fading=self._fading[device],
+                distance_m=float(distances[i]),
+                bandwidth_hz=bandwidth_hz,
+                snr={"downlink": float(snr["downlink"][i]), "uplink": float(snr["uplink"][i])},
+            )
+            for i, device in enumerate(ids)
+        }
+
+    def transfer(
+        self, link: Link, direction: Direction, payload_bits: int, done: Callable[[Transfer], None]
+    ) -> Generator[simpy.Event, None, None]:
+        """Move payload_bits from the next slot on; `done` gets the transfer, also one that was cut off."""
+        slot_s = self._settings.slot_s
+        first_slot = math.ceil(self.env.now / slot_s - SLOT_TOLERANCE)
+        transfer = Transfer(first_slot * slot_s, first_slot * slot_s, 0)
+        radio = {"bandwidth_hz": link.bandwidth_hz, "snr": link.snr[direction], "slot_s": slot_s}
+        try:
+            yield self.env.timeout(max(0.0, transfer.start_s - self.env.now))
+            slots = transfer_slots(
+                payload_bits,
+                fidelity=self._settings.fidelity,
+                fading=link.fading,
+                first_slot=first_slot,
+                direction=direction,
+                **radio,
+            )
+            yield self.env.timeout(max(0.0, (first_slot + slots) * slot_s - self.env.now))
+            transfer.end_s, transfer.bits = (first_slot + slots) * slot_s, payload_bits
+        except simpy.Interrupt:
+            # Only whole slots have moved bits; the power was spent until the very end.
+            transfer.end_s = max(self.env.now, transfer.start_s)
+            full_slots = int((transfer.end_s - transfer.start_s) / slot_s + SLOT_TOLERANCE)
+            moved = bits_in_slots(full_slots, fading=link.fading, first_slot=first_slot, **radio)
+            transfer.bits = min(int(moved), payload_bits)
+            raise
+        finally:
+            done(transfer)

@@ -1,0 +1,33 @@
+"""Session policies: when does a session end?"""
+
+from abc import abstractmethod
+from collections.abc import Set
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from edgefl.component import Component
+
+
+@dataclass(frozen=True)
+class SessionState:
+    """What a policy may know between two rounds."""
+
+    rounds: int  # training rounds of this session so far, probes not counted
+    members_at_start: Set[int]
+    members_now: Set[int]
+
+
+class SessionPolicy(Component):
+    """Base of all session policies; asked after each round."""
+
+    count: int = Field(ge=1, description="S: number of sessions of the run")
+
+    @property
+    @abstractmethod
+    def longest(self) -> int:
+        """Most rounds a session can have; the learning rate decays over this many."""
+
+    @abstractmethod
+    def reason_to_end(self, state: SessionState) -> str | None:
+        """Why the session ends now, or None: it goes on."""

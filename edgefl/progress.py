@@ -1,0 +1,55 @@
+"""A live display of runs under way."""
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from edgefl.engine.records import Round
+from edgefl.scenario import Scenario
+
+
+class RunProgress:
+    """One bar per run: session, accuracy and simulated time of the latest round."""
+
+    def __init__(self, console: Console, runs: Mapping[str, Scenario]) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.percentage:>3.0f}%"),
+            TextColumn("{task.fields[latest]}"),
+            TimeElapsedColumn(),
+            console=console,
+        )
+        self._sessions = {label: scenario.sessions.count for label, scenario in runs.items()}
+        self._longest = {label: scenario.sessions.longest for label, scenario in runs.items()}
+        self._tasks: dict[str, TaskID] = {
+            label: self._progress.add_task(label, total=1.0, start=False, latest="waiting") for label in runs
+        }
+
+    def update(self, label: str, row: Round | None) -> None:
+        """A round of the run has ended; None: the run is complete."""
+        task = self._tasks[label]
+        if row is None:
+            self._progress.update(task, completed=1.0)
+            self._progress.stop_task(task)
+            return
+        if self._progress.tasks[task].start_time is None:
+            self._progress.start_task(task)
+        # sessions may end early: each counts for its share of the whole
+        rounds = 0 if row.phase == "probe" else row.round
+        done = (row.session - 1 + rounds / self._longest[label]) / self._sessions[label]
+        accuracy = f"  accuracy {row.accuracy:.3f}" if row.accuracy is not None else ""
+        latest = f"session {row.session}/{self._sessions[label]}{accuracy}  {row.end_s:.1f} s simulated"
+        self._progress.update(task, completed=done, latest=latest)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()

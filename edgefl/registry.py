@@ -1,0 +1,150 @@
+"""Components by name: the YAML name is the file's name, and nothing else is edited to add one.
+
+Three sources, in this order: a file in the kind's package (`edgefl/learning/algorithms/fedprox.py` is
+`fedprox`), an entry point of an installed package in the group `edgefl.<kind>`, or `module:Class` written
+in the scenario. Schedulers and path-loss models are plain functions of `channel` and are found there.
+"""
+
+import difflib
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any
+
+from edgefl.component import Component
+from edgefl.errors import EdgeflError
+
+# kind -> package whose files are the components; the package itself defines their base class
+PACKAGES = {
+    "algorithms": "edgefl.learning.algorithms",
+    "warm_starts": "edgefl.learning.warm_starts",
+    "models": "edgefl.learning.models",
+    "datasets": "edgefl.learning.datasets",
+    "partitions": "edgefl.learning.partitions",
+    "mobility": "edgefl.mobility",
+    "selectors": "edgefl.engine.selectors",
+    "sessions": "edgefl.engine.sessions",
+}
+# kind -> module of functions, and the suffix that marks one of them as a component
+FUNCTIONS = {
+    "schedulers": ("channel.ofdma", "_share"),
+    "path_loss": ("channel.path_loss", "_path_loss_db"),
+}
+# the suffix belongs to a scheduler's name (`equal_share`), not to a path loss's (`umi`)
+KEEPS_SUFFIX = {"schedulers"}
+KINDS = (*PACKAGES, *FUNCTIONS)
+
+
+def names(kind: str) -> list[str]:
+    """Sorted names of all components of a kind."""
+    _check_kind(kind)
+    if kind in FUNCTIONS:
+        return sorted(_functions(kind))
+    return sorted({*_modules(kind), *_entry_points(kind)})
+
+
+def get(kind: str, name: str) -> type[Component]:
+    """The class of a component.
+
+    Raises:
+        EdgeflError: no such kind or component, or the named object is not one.
+    """
+    _check_kind(kind)
+    if ":" in name:
+        return _component_at(kind, name)
+    if name in _modules(kind):
+        return _only_component(kind, f"{PACKAGES[kind]}.{name}")
+    if name in _entry_points(kind):
+        return _component_at(kind, _entry_points(kind)[name])
+    raise EdgeflError(_unknown(kind, name))
+
+
+def function(kind: str, name: str) -> Callable[..., Any]:
+    """The function of a scheduler or path-loss model."""
+    _check_kind(kind)
+    found = _functions(kind)
+    if name not in found:
+        raise EdgeflError(_unknown(kind, name))
+    return found[name]
+
+
+def name_of(kind: str, component: Component) -> str:
+    """The name under which `get` finds the class of this component again."""
+    module, cls = type(component).__module__, type(component).__name__
+    package, _, last = module.rpartition(".")
+    return last if package == PACKAGES[kind] else f"{module}:{cls}"
+
+
+def base(kind: str) -> type[Component]:
+    """The base class that every component of a kind extends: the only one its package defines."""
+    return _defined_in(importlib.import_module(PACKAGES[kind]), Component)
+
+
+def did_you_mean(word: str, known: list[str]) -> str:
+    """`: did you mean 'x'?` if something is near, otherwise the list of what is known."""
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    return f": did you mean '{near[0]}'?" if near else f"; known: {', '.join(known)}"
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in KINDS:
+        raise EdgeflError(f"no kind '{kind}'{did_you_mean(kind, list(KINDS))}")
+
+
+def _unknown(kind: str, name: str) -> str:
+    singular = {"path_loss": "path loss", "mobility": "mobility model"}.get(
+        kind, kind.removesuffix("s").replace("_", " ")
+    )
+    return f"no {singular} '{name}'{did_you_mean(name, names(kind))}"
+
+
+@cache
+def _modules(kind: str) -> tuple[str, ...]:
+    package = importlib.import_module(PACKAGES[kind])
+    # a leading underscore marks a helper that components of the package share
+    return tuple(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
+
+
+@cache
+def _entry_points(kind: str) -> dict[str, str]:
+    return {point.name: point.value for point in entry_points(group=f"edgefl.{kind}")}
+
+
+@cache
+def _functions(kind: str) -> dict[str, Callable[..., Any]]:
+    module_name, suffix = FUNCTIONS[kind]
+    module = importlib.import_module(module_name)
+    return {
+        name if kind in KEEPS_SUFFIX else name.removesuffix(suffix): value
+        for name, value in inspect.getmembers(module, inspect.isfunction)
+        if name.endswith(suffix) and value.__module__ == module_name and not name.startswith("_")
+    }
+
+
+def _only_component(kind: str, module_name: str) -> type[Component]:
+    return _defined_in(importlib.import_module(module_name), base(kind))
+
+
+def _defined_in(module: Any, parent: type[Component]) -> type[Component]:
+    found = [
+        value
+        for _, value in inspect.getmembers(module, inspect.isclass)
+        if issubclass(value, parent) and value.__module__ == module.__name__
+    ]
+    if len(found) != 1:
+        raise EdgeflError(f"{module.__name__} must define exactly one {parent.__name__}, found {len(found)}")
+    return found[0]
+
+
+def _component_at(kind: str, path: str) -> type[Component]:
+    module_name, _, class_name = path.partition(":")
+    try:
+        found = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, AttributeError) as error:
+        raise EdgeflError(f"cannot load '{path}': {error}") from error
+    if not (inspect.isclass(found) and issubclass(found, base(kind))):
+        raise EdgeflError(f"'{path}' is not a {base(kind).__name__}")
+    return found
