@@ -1,7 +1,7 @@
 """edgefl: a wireless edge network co-simulator for federated learning.
 
-    scenario = edgefl.load_scenario("scenarios/quickstart.yaml")
-    run_directory = edgefl.simulate(scenario, out="runs/first")
+scenario = edgefl.load_scenario("scenarios/quickstart.yaml")
+run_directory = edgefl.simulate(scenario, out="runs/first")
 """
 
 from typing import TYPE_CHECKING, Any

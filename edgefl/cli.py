@@ -78,9 +78,7 @@ def study(
     study: Annotated[Path, typer.Argument(help="Study YAML: base scenario, variants, seeds.")],
     out: Out = None,
     device: TorchDevice = "auto",
-    jobs: Annotated[
-        int | None, typer.Option(min=1, help="Runs at once. Default: one per core.")
-    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: one per core.")] = None,
 ) -> None:
     """Run every variant and seed of a study, then print the comparison.
 
@@ -145,7 +143,9 @@ def list_(kind: Annotated[str | None, typer.Argument(help="A kind; none: list th
 
 
 @app.command()
-def describe(component: Annotated[str, typer.Argument(metavar="KIND/NAME", help="e.g. algorithms/fedprox")]) -> None:
+def describe(
+    component: Annotated[str, typer.Argument(metavar="KIND/NAME", help="e.g. algorithms/fedprox")],
+) -> None:
     """What a component does, its parameters with units, ranges and defaults, and its source.
 
     Examples:

@@ -60,4 +60,3 @@ class Learner(Protocol):
 
     def close_session(self) -> None:
         """The session is over; its last model may be saved."""
-

@@ -16,9 +16,7 @@ def describe(component: str) -> str:
     kind, slash, name = component.partition("/")
     if not slash:
         raise EdgeflError(f"'{component}': write KIND/NAME, e.g. algorithms/fedprox")
-    found: Any = (
-        registry.function(kind, name) if kind in registry.FUNCTIONS else registry.get(kind, name)
-    )
+    found: Any = registry.function(kind, name) if kind in registry.FUNCTIONS else registry.get(kind, name)
     lines = [f"{kind}/{name}", "", inspect.getdoc(found) or ""]
     if kind not in registry.FUNCTIONS:
         lines += ["", *_parameters(found.model_fields)]

@@ -146,7 +146,9 @@ class Learning(Section):
     """What is trained, on which data, and how."""
 
     dataset: _named("datasets") = Field(description="data set")  # type: ignore[valid-type]
-    partition: _named("partitions") = Field("dirichlet", validate_default=True, description="label distribution")  # type: ignore[valid-type]
+    partition: _named("partitions") = Field(
+        "dirichlet", validate_default=True, description="label distribution"
+    )  # type: ignore[valid-type]
     model: _named("models") = Field(description="model")  # type: ignore[valid-type]
     algorithm: _named("algorithms") = Field("fedavg", validate_default=True, description="algorithm")  # type: ignore[valid-type]
     warm_start: _named("warm_starts") = Field(  # type: ignore[valid-type]
@@ -159,7 +161,9 @@ class Learning(Section):
     batch: int = Field(128, ge=1, description="B: samples per mini-batch")
     lr: float = Field(0.01, gt=0, le=100, description="learning rate at the first round of a session")
     lr_power: float = Field(
-        1.0, ge=0, description="polynomial decay within a session: lr (1 - (t-1)/T)^power; 0 keeps lr constant"
+        1.0,
+        ge=0,
+        description="polynomial decay within a session: lr (1 - (t-1)/T)^power; 0 keeps lr constant",
     )
     momentum: float = Field(0.9, ge=0, lt=1, description="SGD momentum, restarted each round")
     bits_per_parameter: int = Field(32, ge=1, le=64, description="payload_bits = this x parameters")

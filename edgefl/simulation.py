@@ -71,7 +71,9 @@ def simulate(
     movement, count = _drop_devices(scenario, streams)
     learner, about_model = _learner(scenario, count, streams, torch_device)
 
-    path = Path(out) if out is not None else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
+    path = (
+        Path(out) if out is not None else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
+    )
     about: dict[str, Any] = {"device": _device_name(torch_device), "model": about_model, "notes": []}
     if member:
         about |= {"study": member.study, "variant": member.variant, "reference": member.reference}
@@ -107,9 +109,7 @@ def simulate(
             notes.append(
                 f"{radio.clamped_distances} links were closer than cell.min_distance_m and took its path loss"
             )
-        run.complete(
-            wall_s=round(time.perf_counter() - began, 3), simulated_s=round(env.now, 9), notes=notes
-        )
+        run.complete(wall_s=round(time.perf_counter() - began, 3), simulated_s=round(env.now, 9), notes=notes)
     return path
 
 

@@ -94,9 +94,7 @@ class Server:
         links = self._radio.open_round(ids, self._population.positions_m(), key)
         iterations = self._learner.local_update(ids, phase, number)
         rows = [
-            DeviceRound(
-                session, number, phase, id_, links[id_].distance_m, iterations=iterations[id_]
-            )
+            DeviceRound(session, number, phase, id_, links[id_].distance_m, iterations=iterations[id_])
             for id_ in ids
         ]
         learner = self._learner
@@ -184,6 +182,4 @@ class Server:
 
 def _end_s(row: DeviceRound, start_s: float) -> float:
     """When a participant was done, or left."""
-    return max(
-        t for t in (start_s, row.downlink_end_s, row.compute_end_s, row.uplink_end_s) if t is not None
-    )
+    return max(t for t in (start_s, row.downlink_end_s, row.compute_end_s, row.uplink_end_s) if t is not None)

@@ -1,0 +1,1 @@
+"""PyTorch: models, data, local training, algorithms, warm starts. Knows tensors, no clock."""

@@ -1,0 +1,17 @@
+"""FedAvg with a proximal term."""
+
+from typing import Any
+
+from pydantic import Field
+from torch import Tensor
+
+from edgefl.learning.algorithms.fedavg import FedAvg
+
+
+class FedProx(FedAvg):
+    """Local loss plus mu/2 |w - w_start|^2. Li et al., MLSys 2020. mu = 0 is FedAvg."""
+
+    mu: float = Field(1.0, ge=0, description="weight of the proximal term")
+
+    def correct(self, grads: Tensor, local: Tensor, start: Tensor, state: Any) -> Tensor:
+        return grads.add_(local - start, alpha=self.mu)

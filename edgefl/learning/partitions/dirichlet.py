@@ -1,0 +1,63 @@
+"""Dirichlet: each label is spread unevenly over the devices."""
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.learning.partitions import by_device
+from edgefl.learning.partitions._label_sets import RecurringLabels, require_samples
+from edgefl.rng import Streams
+
+
+class Dirichlet(RecurringLabels):
+    """For each label, the shares of the N devices are drawn from Dir(alpha, ..., alpha).
+
+    A device's share of a label is Beta(alpha, (N-1) alpha) with mean 1/N; small alpha puts a label on a
+    few devices, large alpha approaches equal shares. The draws of different labels are independent, so
+    device sizes differ too. Every sample of the session's labels goes to exactly one device. Counts are
+    shares x samples, rounded up or down at random such that their mean is exact.
+
+    A device with fewer than `min_samples` then gets single random samples, each from the device that holds
+    most at that moment.
+
+    Source: the journal paper, section VI ("they are distributed among the active devices"); Yurochkin et
+    al., ICML 2019; `DirichletPartitioner(self_balancing=False)` of flwr-datasets. Two things differ from
+    the last: it rounds cumulative counts down, which gives the last device up to half a sample extra of every
+    label, and it redraws everything until the smallest device is large enough, which prefers even draws
+    and fails often where alpha is small (alpha 0.1, 100 devices, 5 labels of 6,000 samples: a draw leaves 3
+    devices empty on average). Left out: Hsu et al., 2019, who draw the label mix of each device, all
+    devices of one size.
+    """
+
+    alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; the smaller, the more uneven")
+    min_samples: int = Field(1, ge=1, description="every device holds at least so many samples")
+
+    def assign(self, labels: np.ndarray, devices: int, session: int, streams: Streams) -> list[np.ndarray]:
+        pool = self._pool(labels, session, streams)
+        require_samples(len(pool), devices, self.min_samples)
+        rng = streams("partition", self.key(session))
+        owner = np.empty(len(pool), np.int64)
+        for label in np.unique(labels[pool]):
+            samples = rng.permutation(np.flatnonzero(labels[pool] == label))
+            owner[samples] = self._owners(len(samples), devices, rng)
+        self._top_up(owner, devices, rng)
+        return by_device(pool, owner, devices)
+
+    def _owners(self, samples: int, devices: int, rng: np.random.Generator) -> np.ndarray:
+        """[samples] owners of one label's samples, ascending."""
+        upto = np.cumsum(rng.dirichlet(np.full(devices, self.alpha)))[:-1] * samples
+        # one offset for all cuts: the count between two cuts is their distance, rounded without bias
+        cuts = np.floor(upto + rng.random())
+        return np.searchsorted(cuts, np.arange(samples), side="right")
+
+    def _top_up(self, owner: np.ndarray, devices: int, rng: np.random.Generator) -> None:
+        """Move samples, in place, until each device has its minimum.
+
+        The largest holder has more than the minimum as long as another has less, so this ends.
+        """
+        held = np.bincount(owner, minlength=devices)
+        for device in np.flatnonzero(held < self.min_samples):
+            while held[device] < self.min_samples:
+                giver = held.argmax()
+                owner[rng.choice(np.flatnonzero(owner == giver))] = device
+                held[giver] -= 1
+                held[device] += 1

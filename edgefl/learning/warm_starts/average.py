@@ -1,0 +1,18 @@
+"""The unweighted mean of the saved models."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
+
+
+class Average(WarmStart):
+    """Baseline of the session papers: `similarity` with R = 0 and without probes."""
+
+    def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
+        if not saved:
+            return OpeningModel(current, {})
+        mean = torch.stack([z.model for z in saved]).mean(0)
+        return OpeningModel(mean, {z.session: 1.0 / len(saved) for z in saved})

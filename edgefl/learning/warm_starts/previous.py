@@ -1,0 +1,14 @@
+"""Go on from the model the last session left."""
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
+
+
+class Previous(WarmStart):
+    """The baseline of the session papers: no change at a session boundary."""
+
+    def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
+        return OpeningModel(current, {saved[-1].session: 1.0} if saved else {})

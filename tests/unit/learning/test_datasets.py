@@ -1,0 +1,380 @@
+"""Data sets: what is loaded, where it is looked for, and how damaged or missing files are reported."""
+
+import gzip
+import hashlib
+import shutil
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.datasets import Data, _files, fashion_mnist
+from edgefl.learning.datasets._files import FileSet, locate, obtain, parse_idx, read_idx_split, user_cache
+from edgefl.learning.datasets.digits import Digits
+from edgefl.learning.datasets.fashion_mnist import FashionMnist
+
+IMAGES, LABELS = "train-images-idx3-ubyte", "train-labels-idx1-ubyte"
+
+
+def idx(array: np.ndarray, code: int = 0x08) -> bytes:
+    """The array in IDX format, written from the format's description and not with the code under test."""
+    header = struct.pack(">HBB", 0, code, array.ndim) + struct.pack(f">{array.ndim}I", *array.shape)
+    return header + array.astype(np.uint8).tobytes()
+
+
+SMALL_X = np.arange(3 * 2 * 2, dtype=np.uint8).reshape(3, 2, 2)
+SMALL_Y = np.array([2, 0, 1], np.uint8)
+CONTENT = {IMAGES: idx(SMALL_X), LABELS: idx(SMALL_Y)}
+
+
+@pytest.fixture(scope="module")
+def fashion() -> Data:
+    return FashionMnist().load()
+
+
+@pytest.fixture(scope="module")
+def fashion_paths() -> dict[str, Path]:
+    return locate(fashion_mnist.FILES)
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FileSet:
+    """A data set of three 2x2 images that is nowhere yet, in a world with an empty home."""
+    for name in ("EDGEFL_DATA", "EDGEFL_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return FileSet(
+        name="Small",
+        md5={name: hashlib.md5(content).hexdigest() for name, content in CONTENT.items()},
+        folders=("small", "Small/raw"),
+        remedy="apt-get install dataset-small",
+        system=tmp_path / "system",
+        url=(tmp_path / "served").as_uri() + "/",
+    )
+
+
+def put(folder: Path, content: dict[str, bytes] = CONTENT, packed: bool = True) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in content.items():
+        if packed:
+            (folder / f"{name}.gz").write_bytes(gzip.compress(data))
+        else:
+            (folder / name).write_bytes(data)
+    return folder
+
+
+# ---- Fashion-MNIST, the real files
+
+
+def test_fashion_mnist_has_the_published_shape_and_balance(fashion: Data) -> None:
+    for split, samples in ((fashion.train, 60_000), (fashion.test, 10_000)):
+        assert split.x.shape == (samples, 28, 28)
+        assert split.x.dtype == np.uint8
+        assert split.y.dtype == np.int64
+        np.testing.assert_array_equal(np.bincount(split.y), np.full(10, samples // 10))
+    assert fashion.num_classes == len(fashion.label_names) == 10
+
+
+def test_fashion_mnist_moments_are_those_of_the_training_pixels(fashion: Data) -> None:
+    counts = sum(np.bincount(part.ravel(), minlength=256) for part in np.array_split(fashion.train.x, 60))
+    value = np.arange(256)
+    mean = np.average(value, weights=counts)
+    std = np.sqrt(np.average((value - mean) ** 2, weights=counts))
+    half_unit = 0.5e-5  # the constants are written with five decimals
+    float32 = 2**-24 * 100  # rounding of numbers below 100
+    assert abs(fashion.mean - mean) < half_unit + float32
+    assert abs(fashion.std - std) < half_unit + float32
+    assert round(float(fashion.mean) / 255, 4) == 0.2860  # as published
+    assert round(float(fashion.std) / 255, 4) == 0.3530
+    assert fashion.mean.dtype == fashion.std.dtype == np.float32
+    assert fashion.mean.shape == fashion.std.shape == ()
+
+
+def test_samples_can_be_written_to(fashion: Data) -> None:
+    """PyTorch warns of read-only arrays."""
+    assert fashion.train.x.flags.writeable
+    assert fashion.train.y.flags.writeable
+
+
+def test_fashion_mnist_is_checked_without_reading_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_files, "read", None)
+    monkeypatch.setattr(_files, "_download", None)
+    FashionMnist().check()
+
+
+def test_fashion_mnist_under_a_root_without_files_names_places_and_remedies(tmp_path: Path) -> None:
+    with pytest.raises(EdgeflError) as error:
+        FashionMnist(root=tmp_path).check()
+    message = str(error.value)
+    for part in (
+        "Fashion-MNIST",
+        str(tmp_path / "fashion-mnist"),
+        str(tmp_path / "FashionMNIST/raw"),
+        "apt-get install -y --no-install-recommends dataset-fashion-mnist",
+        "EDGEFL_DATA",
+    ):
+        assert part in message
+
+
+def test_fashion_mnist_downloads_into_the_cache(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fashion: Data,
+    fashion_paths: dict[str, Path],
+    small: FileSet,
+) -> None:
+    served = tmp_path / "served"
+    served.mkdir()
+    for name, path in fashion_paths.items():
+        content = path.read_bytes()
+        (served / f"{name}.gz").write_bytes(content if path.suffix == ".gz" else gzip.compress(content, 1))
+    monkeypatch.setattr(
+        fashion_mnist, "FILES", replace(fashion_mnist.FILES, url=small.url, system=tmp_path / "none")
+    )
+    with pytest.raises(EdgeflError, match="no complete Fashion-MNIST"):
+        FashionMnist().check()
+    np.testing.assert_array_equal(FashionMnist().load().test.x, fashion.test.x)
+    FashionMnist().check()
+
+
+# ---- digits
+
+
+def test_digits_are_the_last_297_of_1797_apart() -> None:
+    data = Digits().load()
+    assert data.train.x.shape == (1500, 8, 8)
+    assert data.test.x.shape == (297, 8, 8)
+    x = np.concatenate([data.train.x, data.test.x])
+    assert x.dtype == np.uint8
+    assert (x.min(), x.max()) == (0, 16)
+    assert set(data.test.y) == set(data.train.y) == set(range(10))
+    assert data.train.y.dtype == data.test.y.dtype == np.int64
+    normalised = (data.train.x - data.mean) / data.std
+    float32 = 2**-24 * normalised.size**0.5 * 10  # accumulated rounding of the check itself
+    assert abs(normalised.mean(dtype=np.float64)) < float32
+    assert abs(normalised.std(dtype=np.float64) - 1) < float32
+    Digits().check()
+
+
+# ---- search order
+
+
+def test_search_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet) -> None:
+    """From the last place to the first: each new one wins over those behind it."""
+    put(tmp_path / "served")
+    assert small.system is not None
+    monkeypatch.setenv("EDGEFL_DATA", str(tmp_path / "data"))
+    in_order = [
+        small.system,
+        user_cache() / "small",
+        tmp_path / "data",
+        tmp_path / "data/Small/raw",
+        tmp_path / "data/small",
+    ]
+    for folder in in_order:
+        put(folder)
+        assert locate(small)[IMAGES].parent == folder
+        assert obtain(small) == locate(small)
+    assert locate(small, put(tmp_path / "mine"))[IMAGES].parent == tmp_path / "mine"
+
+
+@pytest.mark.parametrize("folder", ["Small/raw", "small", "."])
+@pytest.mark.parametrize("packed", [True, False])
+def test_layouts_below_an_explicit_root(tmp_path: Path, small: FileSet, folder: str, packed: bool) -> None:
+    put(tmp_path / "root" / folder, packed=packed)
+    split = read_idx_split(small, locate(small, tmp_path / "root"), IMAGES, LABELS)
+    np.testing.assert_array_equal(split.x, SMALL_X)
+    np.testing.assert_array_equal(split.y, SMALL_Y)
+
+
+def test_plain_files_go_before_packed_ones(tmp_path: Path, small: FileSet) -> None:
+    root = put(put(tmp_path / "root"), packed=False)
+    assert locate(small, root)[IMAGES] == root / IMAGES
+
+
+def test_an_explicit_root_never_falls_through(tmp_path: Path, small: FileSet) -> None:
+    assert small.system is not None
+    put(small.system)
+    put(tmp_path / "served")
+    for search in (locate, obtain):
+        with pytest.raises(EdgeflError, match="without `root` all places are searched"):
+            search(small, tmp_path / "empty")
+    assert not user_cache().exists()
+
+
+def test_an_incomplete_place_is_passed_over_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet
+) -> None:
+    put(tmp_path / "data", {IMAGES: CONTENT[IMAGES]})
+    monkeypatch.setenv("EDGEFL_DATA", str(tmp_path / "data"))
+    with pytest.raises(EdgeflError) as error:
+        locate(small)
+    assert f"EDGEFL_DATA {tmp_path / 'data'}: lacks {LABELS}\n" in str(error.value)
+    assert small.system is not None
+    put(small.system)
+    assert locate(small)[IMAGES].parent == small.system
+
+
+def test_the_cache_follows_xdg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for value, expected in (
+        (str(tmp_path / "xdg"), tmp_path / "xdg/edgefl"),
+        ("", tmp_path / ".cache/edgefl"),
+        ("relative", tmp_path / ".cache/edgefl"),  # the specification: relative paths are ignored
+    ):
+        monkeypatch.setenv("XDG_CACHE_HOME", value)
+        assert user_cache() == expected
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert user_cache() == tmp_path / ".cache/edgefl"
+
+
+# ---- download
+
+
+def test_download_fills_the_cache_and_is_not_repeated(tmp_path: Path, small: FileSet) -> None:
+    served = put(tmp_path / "served")
+    cache = user_cache() / "small"
+    paths = obtain(small)
+    assert paths == {name: cache / f"{name}.gz" for name in CONTENT}
+    assert sorted(path.name for path in cache.iterdir()) == sorted(f"{name}.gz" for name in CONTENT)
+    shutil.rmtree(served)
+    np.testing.assert_array_equal(read_idx_split(small, obtain(small), IMAGES, LABELS).x, SMALL_X)
+
+
+def test_download_fetches_only_what_the_cache_lacks(tmp_path: Path, small: FileSet) -> None:
+    put(user_cache() / "small", {IMAGES: CONTENT[IMAGES]}, packed=False)
+    put(tmp_path / "served", {LABELS: CONTENT[LABELS]})
+    assert obtain(small) == {
+        IMAGES: user_cache() / "small" / IMAGES,
+        LABELS: user_cache() / "small" / f"{LABELS}.gz",
+    }
+
+
+@pytest.mark.parametrize(
+    ("served", "reason"),
+    [
+        (gzip.compress(CONTENT[LABELS]), "expected"),  # the wrong file
+        (gzip.compress(CONTENT[IMAGES])[:-9], "end-of-stream"),  # cut off
+        (b"<html>moved</html>", "gzip"),
+    ],
+)
+def test_a_bad_download_leaves_nothing_behind(
+    tmp_path: Path, small: FileSet, served: bytes, reason: str
+) -> None:
+    put(tmp_path / "served")
+    (tmp_path / "served" / f"{IMAGES}.gz").write_bytes(served)
+    with pytest.raises(EdgeflError, match=f"{IMAGES}.gz arrived damaged: .*{reason}"):
+        obtain(small)
+    assert not user_cache().exists()
+
+
+def test_a_failed_download_names_places_and_remedies(tmp_path: Path, small: FileSet) -> None:
+    with pytest.raises(EdgeflError) as error:
+        obtain(small)
+    message = str(error.value)
+    for part in (
+        "Small",
+        "EDGEFL_DATA: not set",
+        f"user cache {user_cache() / 'small'}: no readable folder",
+        f"system {small.system}: no readable folder",
+        f"download: {small.url}: ",
+        "`apt-get install dataset-small`",
+        "set EDGEFL_DATA to a folder that holds small/, Small/raw/ or the files",
+    ):
+        assert part in message
+
+
+def test_a_cache_that_cannot_be_written_is_an_error_with_its_place(tmp_path: Path, small: FileSet) -> None:
+    put(tmp_path / "served")
+    user_cache().parent.mkdir()
+    user_cache().write_text("a file where the folder should be")
+    with pytest.raises(EdgeflError, match=r"download: .*edgefl"):
+        obtain(small)
+
+
+@pytest.mark.parametrize(("value", "forbidden"), [("1", True), ("yes", True), ("0", False), ("", False)])
+def test_offline_forbids_downloads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet, value: str, forbidden: bool
+) -> None:
+    put(tmp_path / "served")
+    monkeypatch.setenv("EDGEFL_OFFLINE", value)
+    if forbidden:
+        with pytest.raises(EdgeflError, match="download: forbidden by EDGEFL_OFFLINE"):
+            obtain(small)
+        assert not user_cache().exists()
+    else:
+        assert obtain(small).keys() == CONTENT.keys()
+
+
+def test_looking_never_downloads(tmp_path: Path, small: FileSet) -> None:
+    put(tmp_path / "served")
+    with pytest.raises(EdgeflError, match="download: not tried"):
+        locate(small)
+    assert not user_cache().exists()
+
+
+def test_a_set_without_address_is_not_downloaded(small: FileSet) -> None:
+    with pytest.raises(EdgeflError, match="download: not offered"):
+        obtain(replace(small, url=None))
+
+
+# ---- damaged files
+
+
+def flip(content: bytes) -> bytes:
+    return content[:-1] + bytes([content[-1] ^ 1])
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "reason"),
+    [
+        (IMAGES, lambda: flip(CONTENT[IMAGES]), "expected"),
+        (f"{IMAGES}.gz", lambda: gzip.compress(flip(CONTENT[IMAGES])), "expected"),
+        (f"{IMAGES}.gz", lambda: gzip.compress(CONTENT[IMAGES])[:-9], "end-of-stream"),
+        (f"{IMAGES}.gz", lambda: CONTENT[IMAGES], "gzip"),
+    ],
+)
+def test_a_damaged_file_is_named(
+    tmp_path: Path, small: FileSet, name: str, write: Callable[[], bytes], reason: str
+) -> None:
+    root = put(tmp_path / "root", {LABELS: CONTENT[LABELS]})
+    (root / name).write_bytes(write())
+    with pytest.raises(EdgeflError, match=f"{root / name}: .*{reason}"):
+        read_idx_split(small, locate(small, root), IMAGES, LABELS)
+
+
+def test_files_that_do_not_belong_together(tmp_path: Path, small: FileSet) -> None:
+    labels = idx(np.zeros(4, np.uint8))
+    root = put(tmp_path / "root", CONTENT | {LABELS: labels})
+    files = replace(small, md5=dict(small.md5) | {LABELS: hashlib.md5(labels).hexdigest()})
+    with pytest.raises(EdgeflError, match=r"shape \(3, 2, 2\) does not fit the labels' shape \(4,\)"):
+        read_idx_split(files, locate(files, root), IMAGES, LABELS)
+
+
+def test_idx_by_hand() -> None:
+    content = bytes([0, 0, 0x08, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 255])
+    np.testing.assert_array_equal(parse_idx(content, "here"), [[1, 2, 3], [4, 5, 255]])
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "two zero bytes"),
+        (b"\0\0\x08", "two zero bytes"),
+        (b"\1" + idx(SMALL_X)[1:], "two zero bytes"),
+        (idx(SMALL_X, code=0x0D), "type code 0x0d"),
+        (b"\0\0\x08\0" + b"\1", "header"),
+        (idx(SMALL_X)[:15], "header of 3 dimensions"),
+        (idx(SMALL_X)[:-1], r"11 bytes of data, but IDX dimensions \(3, 2, 2\)"),
+        (idx(SMALL_X) + b"\0", r"13 bytes of data, but IDX dimensions \(3, 2, 2\)"),
+        # 2^32 - 1 in each of 4 dimensions: the product must not wrap around
+        (b"\0\0\x08\4" + b"\xff" * 16, "0 bytes of data"),
+    ],
+)
+def test_malformed_idx(content: bytes, reason: str) -> None:
+    with pytest.raises(EdgeflError, match=f"here: .*{reason}"):
+        parse_idx(content, "here")
