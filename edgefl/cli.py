@@ -1,8 +1,6 @@
 """The command line. Bad input ends with one clear message and exit code 2."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Where engine and learning meet: payload bits, iterations, device ids. No clock and no tensor passes here."""
+"""Where engine and learning meet: payload bits, iterations, device ids. No clock, no tensor passes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

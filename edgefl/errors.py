@@ -1,5 +1,28 @@
 """The one exception a user can cause."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-class EdgeflError(Exception):
-    """Bad input, named with its place and its remedy. The command line prints it and exits with 2."""
+
+class EdgeflError(ValueError):
+    """Bad input, named with its place and its remedy. The command line prints it and exits with 2.
+
+    A ValueError, so that pydantic adds the place when a component raises it during validation.
+
+    Args:
+        message: what is wrong, and the remedy.
+        place: keys of the scenario that the error is about, e.g. ("learning", "dataset").
+    """
+
+    def __init__(self, message: str, place: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.place = place
+
+
+@contextmanager
+def about(*place: str) -> Iterator[None]:
+    """Errors raised inside are about these keys of the scenario."""
+    try:
+        yield
+    except EdgeflError as error:
+        raise EdgeflError(str(error), error.place or place) from error

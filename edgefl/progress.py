@@ -12,13 +12,12 @@ from edgefl.scenario import Scenario
 
 
 class RunProgress:
-    """One bar per run: session, accuracy and simulated time of the latest round."""
+    """One bar per run: session and accuracy of the latest round, or the simulated time."""
 
     def __init__(self, console: Console, runs: Mapping[str, Scenario]) -> None:
         self._progress = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=30),
-            TextColumn("{task.percentage:>3.0f}%"),
+            BarColumn(bar_width=16),
             TextColumn("{task.fields[latest]}"),
             TimeElapsedColumn(),
             console=console,
@@ -31,6 +30,8 @@ class RunProgress:
 
     def update(self, label: str, row: Round | None) -> None:
         """A round of the run has ended; None: the run is complete."""
+        # started late, so that an error before the first round stands alone
+        self._progress.start()
         task = self._tasks[label]
         if row is None:
             self._progress.update(task, completed=1.0)
@@ -41,12 +42,13 @@ class RunProgress:
         # sessions may end early: each counts for its share of the whole
         rounds = 0 if row.phase == "probe" else row.round
         done = (row.session - 1 + rounds / self._longest[label]) / self._sessions[label]
-        accuracy = f"  accuracy {row.accuracy:.3f}" if row.accuracy is not None else ""
-        latest = f"session {row.session}/{self._sessions[label]}{accuracy}  {row.end_s:.1f} s simulated"
+        accuracy = (
+            f"accuracy {row.accuracy:.3f}" if row.accuracy is not None else f"{row.end_s:.4g} s simulated"
+        )
+        latest = f"session {row.session}/{self._sessions[label]} {accuracy}"
         self._progress.update(task, completed=done, latest=latest)
 
     def __enter__(self) -> Self:
-        self._progress.start()
         return self
 
     def __exit__(

@@ -21,7 +21,7 @@ class Streams:
         return np.random.SeedSequence(self.seed, spawn_key=key)
 
     def __call__(self, *path: str | int) -> np.random.Generator:
-        """A fresh generator at the beginning of the named stream, e.g. `streams("batches", device, round)`."""
+        """A fresh generator at the start of the named stream, e.g. `streams("batches", device, round)`."""
         return np.random.Generator(np.random.PCG64(self._sequence(path)))
 
     def key(self, *path: str | int) -> int:

@@ -4,21 +4,23 @@
 `scenario.yaml` gives the same run again. Defaults are Table I of the journal paper.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
-    PlainSerializer,
+    GetCoreSchemaHandler,
+    PrivateAttr,
     ValidationError,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from edgefl import registry
 from edgefl.component import Component
@@ -26,20 +28,33 @@ from edgefl.errors import EdgeflError
 from edgefl.yaml_source import Source, parse_value
 
 
-def _named(kind: str) -> Any:
-    """A field that holds a component: `fedprox` or `{name: fedprox, mu: 1.0}` in YAML."""
+@dataclass(frozen=True)
+class Named:
+    """Marks a field that holds a component: `fedprox` or `{name: fedprox, mu: 1.0}` in YAML.
 
-    def parse(value: object) -> Component:
+    Parameters without a name are those of the default component, if the field has one.
+    """
+
+    kind: str
+    default: str | None = None
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            self._parse, serialization=core_schema.plain_serializer_function_ser_schema(self._write)
+        )
+
+    def _parse(self, value: object) -> Component:
         if isinstance(value, Component):
             return value
         if isinstance(value, str):
             value = {"name": value}
+        elif isinstance(value, dict) and self.default:
+            value = {"name": self.default, **value}
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-            raise ValueError(f"write a name or {{name: ..., parameters}}; 'edgefl list {kind}' names them")
-        try:
-            component = registry.get(kind, value["name"])
-        except EdgeflError as error:
-            raise ValueError(str(error)) from error
+            raise ValueError(
+                f"write a name or {{name: ..., parameters}}; `edgefl list {self.kind}` lists the names"
+            )
+        component = registry.get(self.kind, value["name"])
         try:
             return component.model_validate({k: v for k, v in value.items() if k != "name"})
         except ValidationError as error:
@@ -48,23 +63,22 @@ def _named(kind: str) -> Any:
                 "component", "invalid parameters", {"errors": error.errors(), "model": component}
             ) from error
 
-    def write(component: Component) -> dict[str, Any]:
-        return {"name": registry.name_of(kind, component), **component.model_dump(mode="json")}
-
-    return Annotated[Any, BeforeValidator(parse), PlainSerializer(write)]
+    def _write(self, component: Component) -> dict[str, Any]:
+        return {"name": registry.name_of(self.kind, component), **component.model_dump(mode="json")}
 
 
-def _function(kind: str) -> Any:
-    """A field that names a function of `channel`."""
+@dataclass(frozen=True)
+class FunctionName:
+    """Marks a field that names a function of `channel`."""
 
-    def check(value: object) -> str:
-        try:
-            registry.function(kind, str(value))
-        except EdgeflError as error:
-            raise ValueError(str(error)) from error
-        return str(value)
+    kind: str
 
-    return Annotated[str, BeforeValidator(check)]
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._check, core_schema.str_schema())
+
+    def _check(self, value: str) -> str:
+        registry.function(self.kind, value)
+        return value
 
 
 class Section(BaseModel):
@@ -100,7 +114,9 @@ class Devices(Section):
     density_per_km2: float | None = Field(
         None, gt=0, description="mean devices per km^2 of a Poisson point process, in place of count"
     )
-    mobility: _named("mobility") = Field("static", validate_default=True, description="mobility model")  # type: ignore[valid-type]
+    mobility: Annotated[Any, Named("mobility", "static")] = Field(
+        "static", validate_default=True, description="mobility model"
+    )
     transmit_power_dbm: float = Field(23.0, ge=-40, le=40, description="uplink power, dBm, -40 to 40")
     circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving, W")
     clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f, Hz, 1e6 to 1e11")
@@ -121,10 +137,12 @@ class RadioSettings(Section):
     bandwidth_hz: float = Field(100.0e6, ge=1e5, le=4e9, description="system bandwidth W, Hz, 1e5 to 4e9")
     noise_dbm_hz: float = Field(-174.0, ge=-200, le=-100, description="noise density N0, dBm/Hz")
     server_power_dbm: float = Field(43.0, ge=-40, le=70, description="downlink power, dBm, -40 to 70")
-    path_loss: _function("path_loss") = Field("umi", description="path-loss model")  # type: ignore[valid-type]
+    path_loss: Annotated[str, FunctionName("path_loss")] = Field("umi", description="path-loss model")
     shadowing_std_db: float = Field(4.0, ge=0, le=20, description="shadowing, dB, held for one round")
     slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot tau, s, 1e-5 to 1e-2")
-    scheduler: _function("schedulers") = Field("equal_share", description="who gets which share of the band")  # type: ignore[valid-type]
+    scheduler: Annotated[str, FunctionName("schedulers")] = Field(
+        "equal_share", description="who gets which share of the band"
+    )
     fidelity: Literal["slot", "renewal", "auto"] = Field(
         "auto", description="how a transfer's length is found: slot, renewal or auto"
     )
@@ -133,7 +151,9 @@ class RadioSettings(Section):
 class Rounds(Section):
     """Who takes part in a round, and how movement is sampled."""
 
-    selector: _named("selectors") = Field("all", validate_default=True, description="participant selector")  # type: ignore[valid-type]
+    selector: Annotated[Any, Named("selectors", "all")] = Field(
+        "all", validate_default=True, description="participant selector"
+    )
     movement_tick_s: float = Field(
         0.1, gt=0, le=60, description="interval at which cell-edge crossings of moving devices are seen, s"
     )
@@ -145,13 +165,15 @@ class Rounds(Section):
 class Learning(Section):
     """What is trained, on which data, and how."""
 
-    dataset: _named("datasets") = Field(description="data set")  # type: ignore[valid-type]
-    partition: _named("partitions") = Field(
+    dataset: Annotated[Any, Named("datasets")] = Field(description="data set")
+    partition: Annotated[Any, Named("partitions", "dirichlet")] = Field(
         "dirichlet", validate_default=True, description="label distribution"
-    )  # type: ignore[valid-type]
-    model: _named("models") = Field(description="model")  # type: ignore[valid-type]
-    algorithm: _named("algorithms") = Field("fedavg", validate_default=True, description="algorithm")  # type: ignore[valid-type]
-    warm_start: _named("warm_starts") = Field(  # type: ignore[valid-type]
+    )
+    model: Annotated[Any, Named("models")] = Field(description="model")
+    algorithm: Annotated[Any, Named("algorithms", "fedavg")] = Field(
+        "fedavg", validate_default=True, description="algorithm"
+    )
+    warm_start: Annotated[Any, Named("warm_starts", "previous")] = Field(
         "previous", validate_default=True, description="how a session's opening model is made"
     )
     pilot_sessions: int = Field(
@@ -189,10 +211,24 @@ class Scenario(Section):
     cell: Cell = Cell()
     devices: Devices
     radio: RadioSettings = RadioSettings()
-    sessions: _named("sessions") = Field(description="when a session ends")  # type: ignore[valid-type]
+    sessions: Annotated[Any, Named("sessions")] = Field(description="when a session ends")
     rounds: Rounds = Rounds()
     learning: Learning | None = None
     workload: Workload | None = None
+    _source: Source | None = PrivateAttr(None)
+
+    @contextmanager
+    def naming_places(self) -> Iterator[None]:
+        """Errors raised inside name the file and line of the key they are about."""
+        try:
+            yield
+        except EdgeflError as error:
+            if not error.place:
+                raise
+            located = f"{'.'.join(error.place)}: {error}"
+            if self._source:
+                located = str(self._source.error(error.place, str(error)))
+            raise EdgeflError(located) from error
 
     @model_validator(mode="after")
     def _one_task(self) -> Self:
@@ -230,7 +266,14 @@ def load(path: str | Path, overrides: Sequence[str] = (), seed: int | None = Non
         source.override(key.strip(), parse_value(value, f"--set {text}"), f"--set {text}")
     if seed is not None:
         source.override("seed", seed, f"--seed {seed}")
-    return source.validate(Scenario)
+    return from_source(source)
+
+
+def from_source(source: Source) -> Scenario:
+    """The scenario of a document that has been read, perhaps with overrides."""
+    scenario = source.validate(Scenario)
+    scenario._source = source  # not a key: it only names places in later errors
+    return scenario
 
 
 def dump(scenario: Scenario) -> str:

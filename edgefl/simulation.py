@@ -68,8 +68,11 @@ def simulate(
     began = time.perf_counter()
     torch_device = _torch_device(device)
     streams = Streams(scenario.seed)
-    movement, count = _drop_devices(scenario, streams)
-    learner, about_model = _learner(scenario, count, streams, torch_device)
+    env = simpy.Environment()
+    with scenario.naming_places():
+        movement, count = _drop_devices(scenario, streams)
+        radio = _radio(env, scenario, movement, streams)
+        learner, about_model = _learner(scenario, count, streams, torch_device)
 
     path = (
         Path(out) if out is not None else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
@@ -78,9 +81,7 @@ def simulate(
     if member:
         about |= {"study": member.study, "variant": member.variant, "reference": member.reference}
     with RunDirectory(path, scenario, about) as run:
-        env = simpy.Environment()
         recorder = _Announcing(run, on_round)
-        radio = _radio(env, scenario, movement, streams)
         population = Population(
             env,
             movement,
@@ -156,7 +157,8 @@ def _drop_devices(scenario: Scenario, streams: Streams) -> tuple[Movement, int]:
         count = poisson_count(streams("drop", "count"), density_per_km2=density, **ring)
         if count == 0:
             raise EdgeflError(
-                f"devices.density_per_km2 {density}: seed {scenario.seed} drops no device at all; raise it"
+                f"{density}: seed {scenario.seed} drops no device at all; raise it",
+                ("devices", "density_per_km2"),
             )
     positions_m = sample_ring(streams("drop", "positions"), count, **ring)
     movement = mobility.start(
@@ -200,4 +202,4 @@ def _radio(env: simpy.Environment, scenario: Scenario, movement: Movement, strea
             streams=streams,
         )
     except ValueError as error:
-        raise EdgeflError(f"radio: {error}") from error
+        raise EdgeflError(str(error), ("radio",)) from error

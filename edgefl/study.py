@@ -2,9 +2,10 @@
 
 import multiprocessing
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from queue import Empty
 from typing import Any, Self
@@ -13,8 +14,8 @@ from pydantic import Field, model_validator
 
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.results import fresh_directory, free_directory
-from edgefl.scenario import Scenario, Section, dump
+from edgefl.results import free_directory, fresh_directory
+from edgefl.scenario import Scenario, Section, from_source
 from edgefl.simulation import Membership, simulate
 from edgefl.yaml_source import Source
 
@@ -66,7 +67,7 @@ def load(path: str | Path) -> tuple[Study, dict[str, Scenario]]:
         base = Source(source.path.parent / study.scenario)
         for key, value in (overrides or {}).items():
             base.override(key, value, source.where(("variants", variant, key)))
-        scenarios[variant] = base.validate(Scenario)
+        scenarios[variant] = from_source(base)
     return study, scenarios
 
 
@@ -106,13 +107,8 @@ def run(
     workers = min(len(runs), jobs or (os.cpu_count() or 1))
     if workers == 1:
         for one in runs:
-            simulate(
-                one.scenario,
-                one.path,
-                device=device,
-                on_round=lambda row, label=one.label: progress(label, row),
-                member=one.member,
-            )
+            report = partial(progress, one.label)
+            simulate(one.scenario, one.path, device=device, on_round=report, member=one.member)
             progress(one.label, None)
     else:
         _run_parallel(runs, device, workers, progress)

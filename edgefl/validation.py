@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from edgefl import scenario, study
+from edgefl.errors import about
 from edgefl.scenario import Scenario
 from edgefl.yaml_source import Source
 
@@ -25,4 +26,5 @@ def check(path: Path) -> None:
 
 def _check_data(one: Scenario) -> None:
     if one.learning is not None:
-        one.learning.dataset.check()
+        with one.naming_places(), about("learning", "dataset"):
+            one.learning.dataset.check()

@@ -77,8 +77,10 @@ class Source:
         if not all(place):
             raise EdgeflError(f"{origin}: '{dotted}' is not a dotted key such as learning.algorithm.mu")
         target = self.data
-        for part in place[:-1]:
+        for depth, part in enumerate(place[:-1], start=1):
             inner = target.get(part)
+            if part not in target:
+                self._overrides[place[:depth]] = origin
             if isinstance(inner, str):
                 inner = {"name": inner}  # `algorithm: fedprox` is short for `algorithm: {name: fedprox}`
             elif inner is None:

@@ -1,6 +1,8 @@
 """A device: downloads the model, trains, uploads its update, and pays for each stage."""
 
 from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
 
 import simpy
 
@@ -9,6 +11,15 @@ from channel.units import dbm_to_watt
 from edgefl.engine.radio import Link, Radio, Transfer
 from edgefl.engine.records import DeviceRound
 from edgefl.scenario import Devices
+
+
+@dataclass(frozen=True)
+class Work:
+    """Local training as the processor sees it."""
+
+    flops_per_sample: float
+    iterations: int
+    batch: int
 
 
 class Device:
@@ -33,14 +44,14 @@ class Device:
             self._working.interrupt("left the cell")
 
     def take_part(
-        self, row: DeviceRound, link: Link, payload_bits: int, flops_per_sample: float, batch: int
+        self, row: DeviceRound, link: Link, payload_bits: int, work: Work
     ) -> Generator[simpy.Event, None, None]:
         """One round's work; `row` is filled in as it goes."""
         stage = "downlink"
         try:
             yield from self._radio.transfer(link, "downlink", payload_bits, lambda t: self._received(row, t))
             stage = "compute"
-            yield from self._compute(row, flops_per_sample, batch)
+            yield from self._compute(row, work)
             stage = "uplink"
             yield from self._radio.transfer(link, "uplink", payload_bits, lambda t: self._sent(row, t))
             row.outcome = "completed"
@@ -58,19 +69,23 @@ class Device:
         row.uplink_bits = transfer.bits
         row.energy_tx_j = transmit_energy_j(self._transmit_power_w, transfer.end_s - transfer.start_s)
 
-    def _compute(
-        self, row: DeviceRound, flops_per_sample: float, batch: int
-    ) -> Generator[simpy.Event, None, None]:
-        cpu = {"clock_hz": self._settings.clock_hz, "flops_per_cycle": self._settings.flops_per_cycle}
-        time_s = compute_time_s(flops_per_sample, row.iterations, batch, **cpu)
-        energy_j = compute_energy_j(
-            flops_per_sample, row.iterations, batch, capacitance=self._settings.capacitance, **cpu
-        )
+    def _compute(self, row: DeviceRound, work: Work) -> Generator[simpy.Event, None, None]:
+        cpu: dict[str, Any] = {
+            "clock_hz": self._settings.clock_hz,
+            "flops_per_cycle": self._settings.flops_per_cycle,
+        }
+        amount = (work.flops_per_sample, work.iterations, work.batch)
+        time_s = compute_time_s(*amount, **cpu)
+        energy_j = compute_energy_j(*amount, capacitance=self._settings.capacitance, **cpu)
         row.compute_start_s = self.env.now
+        done = 1.0
         try:
             yield self.env.timeout(time_s)
-            row.compute_end_s, row.energy_compute_j = row.compute_start_s + time_s, energy_j
+            row.compute_end_s = row.compute_start_s + time_s
         except simpy.Interrupt:
             row.compute_end_s = self.env.now
-            row.energy_compute_j = energy_j * (row.compute_end_s - row.compute_start_s) / time_s
+            done = (row.compute_end_s - row.compute_start_s) / time_s
             raise
+        finally:
+            row.iterations = int(done * work.iterations)
+            row.energy_compute_j = done * energy_j

@@ -5,7 +5,7 @@ from collections.abc import Generator, Sequence
 import simpy
 
 from edgefl.contract import Evaluation, Learner, Phase
-from edgefl.engine.device import Device
+from edgefl.engine.device import Device, Work
 from edgefl.engine.population import Population
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import DeviceRound, Event, Recorder, Round, Session
@@ -93,25 +93,14 @@ class Server:
         ids = self._select(key, share)
         links = self._radio.open_round(ids, self._population.positions_m(), key)
         iterations = self._learner.local_update(ids, phase, number)
-        rows = [
-            DeviceRound(session, number, phase, id_, links[id_].distance_m, iterations=iterations[id_])
-            for id_ in ids
-        ]
         learner = self._learner
-        yield self.env.all_of(
-            [
-                self._devices[row.device].start(
-                    self._devices[row.device].take_part(
-                        row,
-                        links[row.device],
-                        learner.payload_bits,
-                        learner.flops_per_sample,
-                        learner.batch,
-                    )
-                )
-                for row in rows
-            ]
-        )
+        rows = [DeviceRound(session, number, phase, id_, links[id_].distance_m) for id_ in ids]
+        parts = []
+        for row in rows:
+            work = Work(learner.flops_per_sample, iterations[row.device], learner.batch)
+            device = self._devices[row.device]
+            parts.append(device.start(device.take_part(row, links[row.device], learner.payload_bits, work)))
+        yield self.env.all_of(parts)
         arrived = [row.device for row in rows if row.outcome == "completed"]
         if arrived:
             learner.aggregate(arrived)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from edgefl.contract import Evaluation, Opening, Phase, Start
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, about
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.cost import flops_per_sample
 from edgefl.learning.datasets import Dataset
@@ -45,7 +45,8 @@ class TorchLearner:
         dataset: Dataset = settings.dataset
         model: Model = settings.model
 
-        data = dataset.load()
+        with about("learning", "dataset"):
+            data = dataset.load()
         self._classes = data.num_classes
         self._train_labels = data.train.y
         train = DeviceSplit(data.train, data.mean, data.std, device)
@@ -77,7 +78,8 @@ class TorchLearner:
         self._labels: list[int] = []
         self._assignment: tuple[int, list[np.ndarray]] = (-1, [])
         self._updates: tuple[list[int], Tensor] = ([], initial.new_empty((0, initial.numel())))
-        self._assign(1)  # a partition that these data cannot serve is refused before anything is written
+        with about("learning", "partition"):
+            self._assign(1)  # what these data cannot serve is refused before anything is written
 
     @property
     def parameters(self) -> int:

@@ -1,0 +1,77 @@
+"""Conformance: what holds for every registered component, so that a new file is tested by being there."""
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from edgefl import registry
+from edgefl.component import Component
+from edgefl.describe import describe
+from edgefl.errors import EdgeflError
+from edgefl.scenario import Named
+
+# parameters that have no default, per component field name
+REQUIRED = {"count": 3, "rounds": 2}
+CLASSES = [(kind, name) for kind in registry.PACKAGES for name in registry.names(kind)]
+FUNCTIONS = [(kind, name) for kind in registry.FUNCTIONS for name in registry.names(kind)]
+
+
+def build(kind: str, name: str) -> Component:
+    cls = registry.get(kind, name)
+    return cls(**{k: REQUIRED[k] for k, field in cls.model_fields.items() if field.is_required()})
+
+
+def test_every_kind_has_components() -> None:
+    assert {kind for kind, _ in CLASSES + FUNCTIONS} == set(registry.KINDS)
+
+
+@pytest.mark.parametrize(("kind", "name"), CLASSES)
+def test_component(kind: str, name: str) -> None:
+    component = build(kind, name)
+    assert isinstance(component, registry.base(kind))
+    assert registry.name_of(kind, component) == name
+    for field_name, field in type(component).model_fields.items():
+        assert field.description, f"{field_name} has no description"
+        with pytest.raises(Exception, match="frozen"):
+            setattr(component, field_name, None)
+    # what a run directory's scenario.yaml holds gives the same component again
+    field: Any = Named(kind)
+    assert field._parse(field._write(component)) == component
+
+
+@pytest.mark.parametrize(("kind", "name"), CLASSES + FUNCTIONS)
+def test_describe(kind: str, name: str) -> None:
+    text = describe(f"{kind}/{name}")
+    assert text.startswith(f"{kind}/{name}\n\n")
+    assert len(text.splitlines()) > 2
+    assert "FLOPs per sample" in text or kind != "models"
+
+
+def test_unknown_names_suggest_the_nearest() -> None:
+    with pytest.raises(EdgeflError, match="no algorithm 'fedprx': did you mean 'fedprox'"):
+        registry.get("algorithms", "fedprx")
+    with pytest.raises(EdgeflError, match="no kind 'algoritms': did you mean 'algorithms'"):
+        registry.names("algoritms")
+    with pytest.raises(EdgeflError, match="no scheduler 'x'; known: equal_share"):
+        registry.function("schedulers", "x")
+
+
+def test_outside_component_by_path(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_algorithms.py").write_text(
+        "from edgefl.learning.algorithms.fedavg import FedAvg\nclass Mine(FedAvg):\n    '''Mine.'''\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    component = registry.get("algorithms", "my_algorithms:Mine")()
+    assert registry.name_of("algorithms", component) == "my_algorithms:Mine"
+    with pytest.raises(EdgeflError, match="is not a WarmStart"):
+        registry.get("warm_starts", "my_algorithms:Mine")
+    with pytest.raises(EdgeflError, match="cannot load 'my_algorithms:Nobody'"):
+        registry.get("algorithms", "my_algorithms:Nobody")
+
+
+def test_the_command_line_starts_without_torch() -> None:
+    """`edgefl --help` must not wait for PyTorch."""
+    code = "import sys, edgefl.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

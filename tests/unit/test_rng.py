@@ -1,0 +1,51 @@
+"""Random streams are keyed by name, not by order."""
+
+import numpy as np
+
+from edgefl.rng import Streams
+
+
+def test_a_stream_does_not_depend_on_what_else_is_drawn() -> None:
+    first = Streams(1)
+    first("fading", 3).random(100)
+    assert np.array_equal(first("drop").random(8), Streams(1)("drop").random(8))
+
+
+def test_streams_differ_by_every_part_of_their_name_and_by_seed() -> None:
+    draws = [
+        Streams(seed)(*path).random()
+        for seed, path in [
+            (1, ("a",)),
+            (2, ("a",)),
+            (1, ("b",)),
+            (1, ("a", 1)),
+            (1, ("a", 2)),
+            (1, (1, "a")),
+            (1, ("a", 1, 2)),
+        ]
+    ]
+    assert len(set(draws)) == len(draws)
+
+
+def test_known_values() -> None:
+    """The path is crc32 of names and plain numbers: the same stream in every process and version."""
+    expected = np.random.Generator(
+        np.random.PCG64(np.random.SeedSequence(100, spawn_key=(_crc32(b"drop"), 5)))
+    ).random(4)
+    assert np.array_equal(Streams(100)("drop", 5).random(4), expected)
+
+
+def test_key_has_128_bits_and_differs_by_name() -> None:
+    keys = {Streams(1).key("fading", device) for device in range(100)}
+    assert len(keys) == 100
+    assert max(keys).bit_length() > 64
+
+
+def _crc32(data: bytes) -> int:
+    """CRC-32 of IEEE 802.3, bit by bit."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0xEDB88320 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
