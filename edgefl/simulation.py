@@ -104,7 +104,8 @@ def simulate(
             max_wait_s=scenario.rounds.max_wait_s,
         )
         env.process(population.watch())
-        env.run(until=env.process(server.run()))
+        with scenario.naming_places():
+            env.run(until=env.process(server.run()))
         notes = []
         if radio.clamped_distances:
             notes.append(

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import simpy
@@ -11,8 +11,9 @@ import simpy
 from channel.fading import LinkFading, slot_correlation
 from channel.ofdma import mean_snr
 from channel.shadowing import draw_shadowing_db
-from channel.transfer import bits_in_slots, transfer_slots
+from channel.transfer import transfer_bits, transfer_slots
 from channel.units import db_to_linear, dbm_to_watt
+from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.scenario import Cell, RadioSettings
 
@@ -118,25 +119,31 @@ class Radio:
         slot_s = self._settings.slot_s
         first_slot = math.ceil(self.env.now / slot_s - SLOT_TOLERANCE)
         transfer = Transfer(first_slot * slot_s, first_slot * slot_s, 0)
-        radio = {"bandwidth_hz": link.bandwidth_hz, "snr": link.snr[direction], "slot_s": slot_s}
+        how: dict[str, Any] = {
+            "fidelity": self._settings.fidelity,
+            "bandwidth_hz": link.bandwidth_hz,
+            "snr": link.snr[direction],
+            "slot_s": slot_s,
+            "fading": link.fading,
+            "first_slot": first_slot,
+            "direction": direction,
+        }
         try:
             yield self.env.timeout(max(0.0, transfer.start_s - self.env.now))
-            slots = transfer_slots(
-                payload_bits,
-                fidelity=self._settings.fidelity,
-                fading=link.fading,
-                first_slot=first_slot,
-                direction=direction,
-                **radio,
-            )
-            yield self.env.timeout(max(0.0, (first_slot + slots) * slot_s - self.env.now))
-            transfer.end_s, transfer.bits = (first_slot + slots) * slot_s, payload_bits
+            end_s = (first_slot + self._slots(payload_bits, how)) * slot_s
+            yield self.env.timeout(max(0.0, end_s - self.env.now))
+            transfer.end_s, transfer.bits = end_s, payload_bits
         except simpy.Interrupt:
-            # Only whole slots have moved bits; the power was spent until the very end.
+            # only whole slots have moved bits; the power was spent until the very end
             transfer.end_s = max(self.env.now, transfer.start_s)
-            full_slots = int((transfer.end_s - transfer.start_s) / slot_s + SLOT_TOLERANCE)
-            moved = bits_in_slots(full_slots, fading=link.fading, first_slot=first_slot, **radio)
-            transfer.bits = min(int(moved), payload_bits)
+            whole_slots = int((transfer.end_s - transfer.start_s) / slot_s + SLOT_TOLERANCE)
+            transfer.bits = int(transfer_bits(payload_bits, whole_slots, **how))
             raise
         finally:
             done(transfer)
+
+    def _slots(self, payload_bits: int, how: dict[str, Any]) -> int:
+        try:
+            return transfer_slots(payload_bits, **how)
+        except ValueError as error:  # a transfer that would practically never end
+            raise EdgeflError(str(error), ("radio",)) from error

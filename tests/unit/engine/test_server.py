@@ -4,6 +4,7 @@ The fading of a device with Doppler speed 0 never changes, so a transfer of Z bi
 ceil(Z / (W log2(1 + snr |h|^2) tau)) slots: every event time follows by hand from |h|^2.
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -212,7 +213,7 @@ def test_rounds_follow_one_another() -> None:
     world = World([50.0, 240.0], policy=Schedule(count=2, rounds=2)).run()
     rounds = world.rows.of[Round]
     assert [(r.session, r.round, r.version) for r in rounds] == [(1, 1, 1), (1, 2, 2), (2, 1, 3), (2, 2, 4)]
-    for before, after in zip(rounds, rounds[1:], strict=False):
+    for before, after in itertools.pairwise(rounds):
         assert after.start_s == pytest.approx(before.end_s, abs=EXACT)
     calls = [call[0] for call in world.learner.calls]
     session = ["open", "begin", "train", "aggregate", "train", "aggregate", "close"]

@@ -1,0 +1,80 @@
+"""Energy and computing time of a device."""
+
+
+def receive_energy_j(circuit_power_w: float, duration_s: float) -> float:
+    """Energy of receiving: circuit power x time. Source: journal paper, eq. (42), first term."""
+    return _power_times_time(circuit_power_w, duration_s)
+
+
+def transmit_energy_j(transmit_power_w: float, duration_s: float) -> float:
+    """Energy of transmitting: radiated power x time. Source: journal paper, eq. (42), second term.
+
+    Left out, as in the paper: amplifier efficiency and the transmitter's circuit power.
+    """
+    return _power_times_time(transmit_power_w, duration_s)
+
+
+def compute_time_s(
+    flops_per_sample: float, iterations: int, batch: int, *, clock_hz: float, flops_per_cycle: float
+) -> float:
+    """Time of local training, N_p phi e B / (f chi).
+
+    Args:
+        flops_per_sample: N_p phi, FLOPs of one sample forward and backward.
+        iterations: e, mini-batches really done.
+        batch: B, samples per mini-batch.
+        clock_hz: f.
+        flops_per_cycle: chi.
+
+    Raises:
+        ValueError: negative work, or a clock or efficiency that is not positive.
+
+    Source: journal paper, eq. (27). Left out: memory traffic, other load, throttling.
+    """
+    if not clock_hz > 0:
+        raise ValueError(f"clock_hz must be > 0, got {clock_hz}")
+    return _cycles(flops_per_sample, iterations, batch, flops_per_cycle) / clock_hz
+
+
+def compute_energy_j(
+    flops_per_sample: float,
+    iterations: int,
+    batch: int,
+    *,
+    clock_hz: float,
+    flops_per_cycle: float,
+    capacitance: float,
+) -> float:
+    """Energy of local training, xi (N_p phi e B / chi) f^2.
+
+    Args:
+        flops_per_sample, iterations, batch, clock_hz, flops_per_cycle: as in `compute_time_s`.
+        capacitance: xi, effective chipset capacitance.
+
+    Raises:
+        ValueError: negative work or capacitance, or a clock or efficiency that is not positive.
+
+    Source: journal paper, eq. (28).
+    """
+    if not clock_hz > 0:
+        raise ValueError(f"clock_hz must be > 0, got {clock_hz}")
+    if not capacitance >= 0:
+        raise ValueError(f"capacitance must be >= 0, got {capacitance}")
+    return capacitance * _cycles(flops_per_sample, iterations, batch, flops_per_cycle) * clock_hz**2
+
+
+def _cycles(flops_per_sample: float, iterations: int, batch: int, flops_per_cycle: float) -> float:
+    if not flops_per_cycle > 0:
+        raise ValueError(f"flops_per_cycle must be > 0, got {flops_per_cycle}")
+    flops = flops_per_sample * iterations * batch
+    if not (flops_per_sample >= 0 and iterations >= 0 and batch >= 0):
+        raise ValueError(
+            f"work must be >= 0, got {flops_per_sample} FLOPs per sample x {iterations} iterations x {batch}"
+        )
+    return flops / flops_per_cycle
+
+
+def _power_times_time(power_w: float, duration_s: float) -> float:
+    if not (power_w >= 0 and duration_s >= 0):
+        raise ValueError(f"power and duration must be >= 0, got {power_w} W and {duration_s} s")
+    return power_w * duration_s

@@ -1,0 +1,228 @@
+"""Rayleigh fading that is a function of time: readable at any slot, in any order."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+from scipy import signal, special
+
+from channel.units import SPEED_OF_LIGHT_M_S, FloatArray
+
+# Slots per block, and points per page of every coarser grid. It is part of the definition of the process:
+# another value gives other fading from the same key.
+BLOCK = 1024
+
+# A correlation below this over a whole block is treated as none.
+NO_CORRELATION = 1e-6
+
+# J0 is positive up to here; beyond, it swings around zero.
+FIRST_BESSEL_ZERO = float(special.jn_zeros(0, 1)[0])
+
+# Regions of the random counter, which no draw of another region can reach
+_FADING_REGION = 0
+_STREAM_REGION = 1
+
+
+def doppler_hz(speed_m_s: float, *, carrier_hz: float) -> float:
+    """Largest Doppler shift f_d = v fc / c of a device moving at speed_m_s. Source: journal paper, (39)."""
+    return speed_m_s * carrier_hz / SPEED_OF_LIGHT_M_S
+
+
+def slot_correlation(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
+    """Correlation rho = J0(2 pi f_d tau) of the fading in consecutive slots.
+
+    Beyond the first zero of J0 (66 m/s at 3.5 GHz and 0.5 ms) rho would turn negative and then come back
+    as speed grows: the channel turns over within a slot and a Gauss-Markov step no longer describes it.
+    Such a speed is refused.
+
+    Args:
+        speed_m_s: the device's speed, >= 0; 0 gives 1, a fading that never changes.
+        carrier_hz: > 0.
+        slot_s: tau, > 0.
+
+    Returns:
+        rho in (0, 1].
+
+    Raises:
+        ValueError: the speed is negative or beyond the first zero; the message names the limit and remedy.
+
+    Source: journal paper, eq. (39); Jakes, Microwave Mobile Communications, 1974.
+    """
+    if not (speed_m_s >= 0 and carrier_hz > 0 and slot_s > 0):
+        raise ValueError(
+            "speed_m_s must be >= 0, carrier_hz and slot_s > 0, "
+            f"got {speed_m_s} m/s, {carrier_hz} Hz and {slot_s} s"
+        )
+    turn = 2.0 * math.pi * doppler_hz(speed_m_s, carrier_hz=carrier_hz) * slot_s
+    if turn >= FIRST_BESSEL_ZERO:
+        limit_m_s = speed_m_s * FIRST_BESSEL_ZERO / turn
+        raise ValueError(
+            f"speed_m_s {speed_m_s:g} is too fast for slots of {slot_s:g} s at {carrier_hz:g} Hz: "
+            f"rho = J0(2 pi f_d tau) is positive below {limit_m_s:.3g} m/s only; use slot_s below "
+            f"{slot_s * FIRST_BESSEL_ZERO / turn:.3g} or a lower speed"
+        )
+    return float(special.j0(turn))
+
+
+class LinkFading:
+    """Gauss-Markov fading of one link, h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n] with e ~ CN(0, 1).
+
+    Stationary, E|h|^2 = 1, |h| Rayleigh. The value at slot n is a function of (key, rho, n) and nothing
+    else: not of who transmits, of what was read before, or of how reads are cut into pieces. Uplink and
+    downlink read the same h (TDD).
+
+    How: time is cut into blocks of BLOCK slots. The values at the block edges are a Gauss-Markov process
+    themselves, with correlation rho^BLOCK per step; a block is filled in between two known edges by an
+    AR(1) path started at its left edge and tied to the right one,
+
+        h[n] = free[n] + rho^(B-n) (1 - rho^(2n)) / (1 - rho^(2B)) (right - free[B]),
+
+    which is the exact law of the process given its edges (a Gaussian bridge). The edges are blocks of a
+    coarser grid and are filled in the same way, grid above grid, until a step's correlation falls below
+    NO_CORRELATION; there, edges are drawn independently. That is the only approximation: values on
+    both sides of such an edge pair lose a correlation of less than 1e-6. Every page draws from a
+    Philox counter of its own.
+
+    Source: journal paper, eq. (23). Left out: line-of-sight component, multipath delay, antennas.
+    """
+
+    def __init__(self, key: int, correlation: float) -> None:
+        """
+        Args:
+            key: 128-bit key of this link's random numbers.
+            correlation: rho between consecutive slots, -1 < rho <= 1.
+
+        Raises:
+            ValueError: key or correlation out of range.
+        """
+        if not 0 <= key < 2**128:
+            raise ValueError(f"key must be a 128-bit number >= 0, got {key}")
+        if not -1.0 < correlation <= 1.0:
+            raise ValueError(f"correlation must lie within -1 (excluded) and 1, got {correlation}")
+        self.key = key
+        self.correlation = correlation
+        self._grids = _grids(correlation)
+        # the pages used last; two on each coarse grid, as the edges of a block can lie on two pages
+        self._pages: list[dict[int, FloatArray]] = [{} for _ in self._grids]
+
+    @property
+    def static(self) -> bool:
+        """True when the fading never changes (rho = 1)."""
+        return self.correlation == 1.0
+
+    def gain(self, first_slot: int, count: int) -> npt.NDArray[np.complex128]:
+        """[count] complex h of the slots first_slot, first_slot + 1, ...
+
+        Raises:
+            ValueError: negative slot or count.
+        """
+        real, imaginary = self._read(first_slot, count)
+        return real + 1j * imaginary
+
+    def power(self, first_slot: int, count: int) -> FloatArray:
+        """[count] power |h|^2 of the slots first_slot, first_slot + 1, ...; exponential with mean 1.
+
+        Raises:
+            ValueError: negative slot or count.
+        """
+        real, imaginary = self._read(first_slot, count)
+        return real * real + imaginary * imaginary
+
+    def generator(self, first_slot: int, stream: int) -> np.random.Generator:
+        """Random numbers of this link that belong to a slot and purpose, independent of the fading.
+
+        Args:
+            first_slot: the slot, 0 to 2^64 - 1.
+            stream: number of the purpose, 0 to 2^64 - 1.
+
+        Raises:
+            ValueError: a number is out of range.
+        """
+        if not (0 <= first_slot < 2**64 and 0 <= stream < 2**64):
+            raise ValueError(f"first_slot and stream must be >= 0 and below 2^64, got {first_slot}, {stream}")
+        return self._draws(first_slot, stream, _STREAM_REGION)
+
+    def _draws(self, index: int, level: int, region: int) -> np.random.Generator:
+        # The lowest 64 bits of the counter run while numbers are drawn; the rest tells the pages apart.
+        counter = index << 64 | level << 128 | region << 192
+        return np.random.Generator(np.random.Philox(key=self.key, counter=counter))
+
+    def _read(self, first_slot: int, count: int) -> FloatArray:
+        """[2, count] real and imaginary parts."""
+        if first_slot < 0 or count < 0:
+            raise ValueError(f"first_slot and count must be >= 0, got {first_slot} and {count}")
+        if self.static:
+            return np.repeat(self._page(0, 0)[:, :1], count, axis=1)
+        parts = np.empty((2, count))
+        done = 0
+        while done < count:
+            block, start = divmod(first_slot + done, BLOCK)
+            taken = min(BLOCK - start, count - done)
+            parts[:, done : done + taken] = self._page(0, block)[:, start : start + taken]
+            done += taken
+        return parts
+
+    def _page(self, level: int, index: int) -> FloatArray:
+        """[2, BLOCK] points index * BLOCK onwards of the grid whose step is BLOCK^level slots."""
+        pages = self._pages[level]
+        if index not in pages:
+            if len(pages) == (1 if level == 0 else 2):
+                del pages[next(iter(pages))]
+            pages[index] = self._draw_page(level, index)
+        return pages[index]
+
+    def _draw_page(self, level: int, index: int) -> FloatArray:
+        grid = self._grids[level]
+        noise = self._draws(index, level, _FADING_REGION).standard_normal((2, BLOCK)) * grid.innovation_std
+        if grid.weights is None:
+            return noise
+        left, right = self._point(level + 1, index), self._point(level + 1, index + 1)
+        free, _ = signal.lfilter([1.0], [1.0, -grid.correlation], noise, zi=grid.correlation * left)
+        page = np.empty((2, BLOCK))
+        page[:, :1] = left
+        page[:, 1:] = free[:, :-1] + grid.weights * (right - free[:, -1:])
+        return page
+
+    def _point(self, level: int, index: int) -> FloatArray:
+        """[2, 1] one point of a grid."""
+        page, offset = divmod(index, BLOCK)
+        return self._page(level, page)[:, offset : offset + 1]
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Points that lie a power of BLOCK slots apart, and how a page of them is drawn."""
+
+    correlation: float  # between neighbouring points
+    innovation_std: float  # of real and imaginary part each
+    weights: (
+        FloatArray | None
+    )  # [BLOCK - 1] pull of the right edge on points 1, 2, ...; None: independent points
+
+
+@lru_cache(maxsize=512)
+def _grids(correlation: float) -> tuple[_Grid, ...]:
+    """The grids from slots upwards; the last has independent points."""
+    independent = _Grid(0.0, math.sqrt(0.5), None)
+    if correlation == 1.0:
+        return (independent,)
+    grids: list[_Grid] = []
+    step = correlation
+    # the logarithm keeps what powers of a correlation near 1 would round away
+    log_step = math.log(abs(correlation)) if correlation else -math.inf
+    while abs(step) >= NO_CORRELATION:
+        innovation_std = math.sqrt(-math.expm1(2.0 * log_step) / 2.0)
+        grids.append(_Grid(step, innovation_std, _bridge_weights(step, log_step)))
+        log_step *= BLOCK
+        step = math.exp(log_step)
+    return (*grids, independent)
+
+
+def _bridge_weights(step: float, log_step: float) -> FloatArray:
+    """rho^(B-n) (1 - rho^(2n)) / (1 - rho^(2B)) for n = 1 .. B-1."""
+    n = np.arange(1, BLOCK)
+    sign = np.where((BLOCK - n) % 2 == 1, math.copysign(1.0, step), 1.0)
+    rest = np.expm1(2.0 * log_step * n) / math.expm1(2.0 * log_step * BLOCK)
+    return sign * np.exp(log_step * (BLOCK - n)) * rest

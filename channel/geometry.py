@@ -1,0 +1,66 @@
+"""Where devices are dropped: a Poisson point process on a ring around the base station."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from channel.units import FloatArray
+
+
+def sample_ring(
+    rng: np.random.Generator, count: int, *, inner_radius_m: float, outer_radius_m: float
+) -> FloatArray:
+    """Points uniform in area on a ring: a Poisson point process conditioned on its number of points.
+
+    The 2D distance has density 2 d / (outer^2 - inner^2). The first points do not depend on how many follow.
+
+    Args:
+        count: number of points, >= 0.
+        inner_radius_m: smallest distance to the centre, >= 0 (0 gives a disc).
+        outer_radius_m: largest distance to the centre.
+
+    Returns:
+        [count, 2] positions in m relative to the centre.
+
+    Raises:
+        ValueError: negative count, or radii not ordered.
+
+    Source: journal paper, eq. (22).
+    """
+    _check_ring(inner_radius_m, outer_radius_m)
+    if count < 0:
+        raise ValueError(f"count must be >= 0, got {count}")
+    # one row per point, so that a longer draw begins with the shorter one
+    uniform = rng.random((count, 2))
+    radius_m = np.sqrt(inner_radius_m**2 + uniform[:, 0] * (outer_radius_m**2 - inner_radius_m**2))
+    angle = 2.0 * math.pi * uniform[:, 1]
+    return np.stack([radius_m * np.cos(angle), radius_m * np.sin(angle)], axis=1)
+
+
+def poisson_count(
+    rng: np.random.Generator, *, density_per_km2: float, inner_radius_m: float, outer_radius_m: float
+) -> int:
+    """Number of points of a Poisson point process on a ring: Poisson with mean density x area.
+
+    Raises:
+        ValueError: negative density, or radii not ordered.
+    """
+    _check_ring(inner_radius_m, outer_radius_m)
+    if not density_per_km2 >= 0:
+        raise ValueError(f"density_per_km2 must be >= 0, got {density_per_km2}")
+    area_km2 = math.pi * (outer_radius_m**2 - inner_radius_m**2) / 1e6
+    return int(rng.poisson(density_per_km2 * area_km2))
+
+
+def distance_2d_m(positions_m: npt.ArrayLike) -> FloatArray:
+    """[devices] horizontal distance to the base station at the origin, of positions [devices, 2] in m."""
+    positions = np.asarray(positions_m, dtype=float)
+    return np.hypot(positions[..., 0], positions[..., 1])
+
+
+def _check_ring(inner_radius_m: float, outer_radius_m: float) -> None:
+    if not 0 <= inner_radius_m < outer_radius_m < math.inf:
+        raise ValueError(
+            f"a ring needs 0 <= inner_radius_m < outer_radius_m, got {inner_radius_m} and {outer_radius_m}"
+        )

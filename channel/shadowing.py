@@ -1,0 +1,32 @@
+"""Log-normal shadowing."""
+
+import numpy as np
+import numpy.typing as npt
+
+from channel.units import FloatArray
+
+# line of sight -> dB; UMi street canyon, 3GPP TR 38.901, Table 7.4.1-1
+SHADOWING_STD_DB = {True: 4.0, False: 7.82}
+
+
+def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayLike) -> FloatArray:
+    """Independent zero-mean normal draws in dB, added to the path loss: gain psi = 10^(-(PL + xi)/10).
+
+    The caller holds them for one communication round, as the journal paper does with eq. (21).
+
+    Args:
+        size: number of devices.
+        std_db: [size] standard deviation, or one for all, >= 0.
+
+    Returns:
+        [size] xi in dB.
+
+    Raises:
+        ValueError: a standard deviation is negative.
+
+    Left out: correlation along the path and between devices.
+    """
+    std = np.asarray(std_db, dtype=float)
+    if not np.all(std >= 0):
+        raise ValueError(f"std_db must be >= 0, got {std}")
+    return std * rng.standard_normal(size)

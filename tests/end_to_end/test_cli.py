@@ -1,0 +1,115 @@
+"""The command line as a user meets it."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+EDGEFL = [sys.executable, "-c", "from edgefl.cli import main; main()"]
+
+
+def edgefl(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [*EDGEFL, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False, timeout=300)
+
+
+def test_run_then_compare(digits: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = edgefl("run", digits, "--set", "learning.algorithm.mu=0.1", "--seed", 9, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert str(out) in done.stdout.replace("\n", "")
+    assert "mu: 0.1" in (out / "scenario.yaml").read_text()
+    compare = [sys.executable, "-m", "analysis", "compare", str(out)]
+    assert subprocess.run(compare, capture_output=True, check=False).returncode == 0
+    assert (out / "comparison.png").stat().st_size > 10_000
+
+
+def test_default_directories_are_never_reused(digits: Path, tmp_path: Path) -> None:
+    for name in ("digits-seed3", "digits-seed3-2"):
+        assert edgefl("run", digits, cwd=tmp_path).returncode == 0
+        assert (tmp_path / "runs" / name / "run.json").exists()
+
+
+def test_study(digits: Path, tmp_path: Path) -> None:
+    out = tmp_path / "study"
+    done = edgefl("study", digits.with_name("small.yaml"), "--out", out, "--jobs", 2)
+    assert done.returncode == 0, done.stderr
+    rounds = {
+        (variant, seed): pd.read_csv(out / variant / f"seed-{seed}" / "rounds.csv")
+        for variant in ("similarity", "previous")
+        for seed in (3, 4)
+    }
+    for seed in (3, 4):
+        pilots = [rounds[variant, seed].query("phase == 'pilot'") for variant in ("similarity", "previous")]
+        pd.testing.assert_frame_equal(*pilots)
+    assert not rounds["previous", 3].equals(rounds["previous", 4])
+    assert "similarity" in done.stdout
+    assert (out / "comparison.png").exists()
+    assert (out / "comparison.csv").exists()
+    # one process gives what two gave
+    again = tmp_path / "again"
+    assert edgefl("study", digits.with_name("small.yaml"), "--out", again, "--jobs", 1).returncode == 0
+    for file in sorted(out.rglob("rounds.csv")):
+        assert file.read_bytes() == (again / file.relative_to(out)).read_bytes()
+
+
+def test_a_failing_variant_stops_the_study(digits: Path, tmp_path: Path) -> None:
+    study = digits.with_name("small.yaml")
+    study.write_text(
+        study.read_text() + "  wild: {learning.lr: 90, learning.algorithm: {name: fedprox, mu: 1.0e+9}}\n"
+    )
+    done = edgefl("study", study, "--out", tmp_path / "study", "--jobs", 2)
+    assert done.returncode == 2
+    assert re.search(r"error: wild seed [34]: training diverged", done.stderr)
+    assert "Traceback" not in done.stderr
+
+
+def test_validate(digits: Path) -> None:
+    assert edgefl("validate", digits, digits.with_name("small.yaml")).returncode == 0
+    digits.write_text(digits.read_text().replace("count: 8", "count: -8"))
+    done = edgefl("validate", digits, digits.with_name("small.yaml"))
+    assert done.returncode == 2
+    # once for the scenario, once for the study that is built on it
+    assert done.stderr.count("digits.yaml:3 devices.count: must be >= 1, got -8") == 2
+
+
+def test_every_shipped_scenario_is_valid() -> None:
+    shipped = sorted((Path(__file__).parents[2] / "scenarios").rglob("*.yaml"))
+    assert len(shipped) >= 5
+    done = edgefl("validate", *shipped)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "none.yaml"], "none.yaml: cannot be read"),
+        (["run", "digits.yaml", "--device", "tpu"], "--device tpu: choose auto, cpu or cuda"),
+        (["run", "digits.yaml", "--out", "/proc/none"], "/proc/none: cannot be written"),
+        (["run", "digits.yaml", "--out", "."], "is not empty; choose another --out"),
+        (["run", "digits.yaml", "--set", "learning.model=logistics"], "did you mean 'logistic'"),
+        (["study", "digits.yaml"], "variants: is missing"),
+        (["describe", "algorithms"], "write KIND/NAME"),
+        (["describe", "algorithms/fedavgg"], "did you mean 'fedavg'"),
+        (["list", "algorithm"], "did you mean 'algorithms'"),
+        (["run"], "Missing argument"),
+    ],
+)
+def test_bad_input_ends_with_2_and_one_message(
+    arguments: list[str], message: str, digits: Path, tmp_path: Path
+) -> None:
+    done = edgefl(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["digits.yaml", "small.yaml"], "nothing is left"
+
+
+def test_names_and_version() -> None:
+    assert edgefl("list", "warm_starts").stdout.split() == ["average", "previous", "similarity"]
+    assert edgefl("--version").stdout.startswith("edgefl ")
+    assert "edgefl study" in edgefl("study", "--help").stdout
+    assert "7,850" in edgefl("describe", "models/logistic").stdout

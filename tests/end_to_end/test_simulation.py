@@ -1,0 +1,168 @@
+"""Whole runs: reproducible, complete, and on the same world whatever the variant."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import edgefl
+
+SUM_TOLERANCE = 1e-12  # relative; sums of a few hundred float64
+
+
+def run(path: Path, out: Path, *overrides: str) -> dict[str, pd.DataFrame]:
+    edgefl.simulate(edgefl.load_scenario(path, overrides), out=out, device="cpu")
+    return {name: pd.read_csv(out / f"{name}.csv") for name in ("rounds", "devices", "events", "sessions")}
+
+
+def test_run_directory(digits: Path, tmp_path: Path) -> None:
+    tables = run(digits, tmp_path / "run")
+    about = json.loads((tmp_path / "run" / "run.json").read_text())
+    assert about["status"] == "completed"
+    assert about["model"]["parameters"] == 650
+    rounds, devices = tables["rounds"], tables["devices"]
+    # session 1 is the pilot, the others have one probe round each
+    assert rounds.groupby(["session", "phase"], sort=False).size().to_dict() == {
+        (1, "pilot"): 3,
+        (2, "probe"): 1,
+        (2, "train"): 3,
+        (3, "probe"): 1,
+        (3, "train"): 3,
+        (4, "probe"): 1,
+        (4, "train"): 3,
+    }
+    assert len(devices) == 8 * len(rounds)
+    # every joule is booked once: parts, devices and rounds agree
+    parts = ["energy_rx_j", "energy_tx_j", "energy_compute_j"]
+    assert np.allclose(rounds[parts].sum(axis=1), rounds.energy_j, rtol=SUM_TOLERANCE)
+    assert np.allclose(devices[parts].sum(axis=1), devices.energy_j, rtol=SUM_TOLERANCE)
+    by_round = devices.groupby(["session", "phase", "round"], sort=False).energy_j.sum()
+    assert np.allclose(by_round, rounds.energy_j, rtol=SUM_TOLERANCE)
+    assert (rounds.downlink_bits == 8 * 32 * 650).all()
+    # the slowest participant sets the length of a round
+    assert np.allclose(rounds.end_s - rounds.start_s, rounds.latency_s, atol=2e-9)
+    last = devices.groupby(["session", "phase", "round"], sort=False).uplink_end_s.max()
+    assert np.allclose(last, rounds.end_s, atol=2e-9)
+    assert (rounds.latency_mean_s <= rounds.latency_s).all()
+    assert rounds[rounds.phase == "probe"].accuracy.isna().all()
+    assert rounds[rounds.phase != "probe"].accuracy.between(0, 1).all()
+    assert list(tables["sessions"].reason) == ["start"] + ["schedule"] * 3
+
+
+def test_same_scenario_and_seed_give_the_same_bytes(digits: Path, tmp_path: Path) -> None:
+    run(digits, tmp_path / "a")
+    run(tmp_path / "a" / "scenario.yaml", tmp_path / "b")
+    for name in ("rounds.csv", "devices.csv", "events.csv", "sessions.csv", "scenario.yaml"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
+    other = run(digits, tmp_path / "c", "seed=4")["rounds"]
+    assert not other.equals(pd.read_csv(tmp_path / "a" / "rounds.csv"))
+
+
+def test_variants_meet_the_same_world(digits: Path, tmp_path: Path) -> None:
+    tables = {
+        name: run(digits, tmp_path / name, f"learning.warm_start={name}")
+        for name in ("similarity", "previous")
+    }
+    similarity, previous = tables["similarity"], tables["previous"]
+    pilot = [t["rounds"].query("session == 1") for t in (similarity, previous)]
+    pd.testing.assert_frame_equal(*pilot)
+    assert similarity["sessions"].labels.equals(previous["sessions"].labels)
+    # devices stand in the same places and have the same shadowing in the same training round
+    keys = ["session", "phase", "round", "device"]
+    both = similarity["devices"].merge(previous["devices"], on=keys, suffixes=("_a", "_b"))
+    assert len(both) == len(previous["devices"])
+    assert (both.distance_m_a == both.distance_m_b).all()
+    # probe rounds shift the clock, so later fading differs; a session without history learns alike
+    second = [t["rounds"].query("session == 2 and phase == 'train'") for t in (similarity, previous)]
+    assert second[0].start_s.iloc[0] > second[1].start_s.iloc[0]
+    assert list(second[0].accuracy) == list(second[1].accuracy)
+
+
+def test_fading_and_movement_do_not_depend_on_who_transmits(digits: Path, tmp_path: Path) -> None:
+    """With 2 of 8 devices taking part, those two meet at time 0 the channel they meet among all."""
+    # area_factor 1: nobody is ever outside the cell
+    walking = [
+        "devices.mobility={name: random_waypoint, area_factor: 1}",
+        "sessions.count=1",
+        "sessions.rounds=1",
+    ]
+    everyone = run(digits, tmp_path / "all", *walking)["devices"].set_index("device")
+    two = ["rounds.selector={name: uniform, count: 2}", "radio.bandwidth_hz=25e6"]  # the same share each
+    some = run(digits, tmp_path / "two", *walking, *two)["devices"].set_index("device")
+    assert (len(everyone), len(some)) == (8, 2)
+    same = ["distance_m", "downlink_start_s", "downlink_end_s", "uplink_start_s", "uplink_end_s"]
+    pd.testing.assert_frame_equal(some[same], everyone.loc[some.index, same])
+
+
+def test_an_engine_without_training(tmp_path: Path) -> None:
+    path = tmp_path / "w.yaml"
+    path.write_text(
+        "name: w\ndevices: {count: 3}\nsessions: {name: schedule, count: 1, rounds: 2}\n"
+        "workload: {payload_bits: 1000000, flops_per_sample: 1.0e+6}\n"
+    )
+    rounds = run(path, tmp_path / "w")["rounds"]
+    assert rounds.accuracy.isna().all()
+    assert list(rounds.version) == [1, 2]
+    # (J 28): 5 steps of 128 samples on each of 3 devices
+    assert np.allclose(rounds.energy_compute_j, 3 * 1e-28 * (1e6 * 5 * 128 / 8) * 1e18)
+
+
+def test_a_failing_run_is_not_a_result(digits: Path, tmp_path: Path) -> None:
+    scenario = edgefl.load_scenario(digits, ["learning.lr=90", "learning.algorithm.mu=1e9"])
+    with pytest.raises(edgefl.EdgeflError, match="diverged"):
+        edgefl.simulate(scenario, out=tmp_path / "bad")
+    about = json.loads((tmp_path / "bad" / "run.json").read_text())
+    assert about["status"] == "failed"
+    assert "diverged" in about["error"]
+    assert len(pd.read_csv(tmp_path / "bad" / "events.csv")) >= 0, "what was written stays readable"
+
+
+def test_a_transfer_that_would_never_end_is_an_error(digits: Path, tmp_path: Path) -> None:
+    overrides = ["devices.transmit_power_dbm=-40", "radio.noise_dbm_hz=-100", "radio.bandwidth_hz=1e5"]
+    with pytest.raises(edgefl.EdgeflError, match=r"digits\.yaml.*radio: the transfer does not end within"):
+        run(digits, tmp_path / "endless", *overrides)
+
+
+def test_nothing_is_written_where_the_scenario_cannot_run(digits: Path, tmp_path: Path) -> None:
+    for override, message in [
+        (
+            "learning.dataset={name: fashion_mnist, root: /nowhere}",
+            "learning.dataset: no complete Fashion-MNIST",
+        ),
+        ("learning.partition.overlap=0.3", "feasible overlaps"),
+        ("devices={density_per_km2: 1.0e-9}", "drops no device at all"),
+        ("devices.mobility.doppler_speed_m_s=140", "too fast"),
+    ]:
+        with pytest.raises(edgefl.EdgeflError, match=message) as error:
+            edgefl.simulate(edgefl.load_scenario(digits, [override]), out=tmp_path / "none")
+        assert f"--set {override}" in str(error.value) or "digits.yaml:" in str(error.value)
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("scenario", "latency_s", "energy_j"),
+    [("journal_table_vii_tiny_imagenet", 113.6, 1430.0), ("journal_table_vii_svhn", 6.89, 77.7)],
+)
+def test_table_vii_of_the_journal_paper(
+    scenario: str, latency_s: float, energy_j: float, tmp_path: Path
+) -> None:
+    """Latency and energy of one round within 8 % of the paper's; the scenario states our reading of it."""
+    path = Path(__file__).parents[2] / "scenarios" / f"{scenario}.yaml"
+    rounds = run(path, tmp_path / "t", "sessions.rounds=10")["rounds"]
+    assert rounds.latency_mean_s.mean() == pytest.approx(latency_s, rel=0.08)
+    assert rounds.energy_j.mean() == pytest.approx(energy_j, rel=0.08)
+
+
+@pytest.mark.cuda
+def test_cuda_learns_as_the_cpu_does(digits: Path, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    cpu = run(digits, tmp_path / "cpu")["rounds"]
+    edgefl.simulate(edgefl.load_scenario(digits), out=tmp_path / "cuda", device="cuda")
+    cuda = pd.read_csv(tmp_path / "cuda" / "rounds.csv")
+    physical = [column for column in cpu if column not in ("accuracy", "loss")]
+    pd.testing.assert_frame_equal(cpu[physical], cuda[physical])
+    assert np.allclose(cpu.loss, cuda.loss, rtol=1e-3, equal_nan=True)

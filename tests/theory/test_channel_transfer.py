@@ -1,0 +1,98 @@
+"""The renewal fidelity against slot-exact transfers.
+
+One long link carries one transfer after another, a dozen coherence times apart, so that they are
+independent.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import special
+
+from channel.fading import LinkFading, slot_correlation
+from channel.ofdma import ergodic_rate
+from channel.rates import rate_moments
+from channel.transfer import slots_exact, slots_renewal
+
+KEY = 0x5EED << 64
+SEED = 17
+BAND: dict[str, float] = {"bandwidth_hz": 1e6, "slot_s": 0.5e-3}
+RADIO = {"carrier_hz": 3.5e9, "slot_s": 0.5e-3}
+MEAN_TOLERANCE = 0.002
+STD_TOLERANCE = 0.03
+STANDARD_ERRORS = 4
+SIGNIFICANCE = 1e-3
+
+
+def transfers_by_slot(bits: float, snr: float, rho: float, count: int) -> np.ndarray:
+    link = LinkFading(KEY, rho)
+    gap = math.ceil(-12 / math.log(rho))
+    slots = np.empty(count)
+    first_slot = 0
+    for i in range(count):
+        slots[i] = slots_exact(bits, snr=snr, fading=link, first_slot=first_slot, **BAND)
+        first_slot += int(slots[i]) + gap
+    return slots
+
+
+def transfers_by_renewal(bits: float, snr: float, rho: float, count: int) -> np.ndarray:
+    rng = np.random.default_rng(SEED)
+    draw: dict[str, Any] = {"snr": snr, "correlation": rho, "rng": rng, **BAND}
+    return np.array([slots_renewal(bits, **draw) for _ in range(count)])
+
+
+def payload(slots: float, snr: float) -> float:
+    return slots * float(ergodic_rate(snr)) * BAND["bandwidth_hz"] * BAND["slot_s"]
+
+
+@pytest.mark.parametrize(
+    ("snr_db", "speed_m_s", "slots", "count"),
+    [(20.0, 10.0, 1000, 12_000), (0.0, 30.0, 1000, 10_000), (50.0, 10.0, 1000, 10_000)],
+)
+def test_renewal_has_the_mean_and_spread_of_slot_exact(
+    snr_db: float, speed_m_s: float, slots: int, count: int
+) -> None:
+    snr = 10 ** (snr_db / 10)
+    rho = slot_correlation(speed_m_s, **RADIO)
+    bits = payload(slots, snr)
+    # The sample is large enough for the tolerances: Var N = s2 / mu^2 x slots to leading order.
+    mean, long_run_variance = (float(moment) for moment in rate_moments(snr, rho))
+    spread = math.sqrt(long_run_variance * slots) / mean / slots
+    assert STANDARD_ERRORS * spread / math.sqrt(count) < MEAN_TOLERANCE
+    assert STANDARD_ERRORS / math.sqrt(2 * count) < STD_TOLERANCE
+
+    exact = transfers_by_slot(bits, snr, rho, count)
+    # The law of renewal in closed form: ceil(T), T Birnbaum-Saunders with scale b and shape a
+    scale, shape = slots, math.sqrt(long_run_variance / (slots * mean**2))
+    renewal_mean = scale * (1 + shape**2 / 2) + 0.5
+    renewal_std = math.sqrt((scale * shape) ** 2 * (1 + 1.25 * shape**2) + 1 / 12)
+    assert exact.mean() == pytest.approx(renewal_mean, rel=MEAN_TOLERANCE)
+    assert exact.std() == pytest.approx(renewal_std, rel=STD_TOLERANCE)
+
+    # ... and its draws have that law
+    drawn = transfers_by_renewal(bits, snr, rho, count)
+    assert abs(drawn.mean() - renewal_mean) < STANDARD_ERRORS * renewal_std / math.sqrt(count)
+    assert drawn.std() == pytest.approx(renewal_std, rel=STD_TOLERANCE)
+
+
+def test_slow_rates_take_longer_than_need_over_mean() -> None:
+    # At 0 dB and 10 m/s, s2 / (2 mu^2) is 7 slots: without it, 1,000 slots would be 0.7 % short.
+    snr, rho, slots, count = 1.0, slot_correlation(10.0, **RADIO), 1000, 10_000
+    mean, long_run_variance = (float(moment) for moment in rate_moments(snr, rho))
+    exact = transfers_by_slot(payload(slots, snr), snr, rho, count)
+    standard_error = math.sqrt(long_run_variance / mean**2 * slots / count)
+    longer = long_run_variance / (2 * mean**2) + 0.5
+    assert longer > STANDARD_ERRORS * standard_error
+    assert abs(exact.mean() - slots - longer) < STANDARD_ERRORS * standard_error
+
+
+def test_renewal_is_indistinguishable_at_2900_slots() -> None:
+    # two-sample Kolmogorov-Smirnov; 20 dB, 10 m/s
+    snr, rho, slots, count = 100.0, slot_correlation(10.0, **RADIO), 2900, 3000
+    exact = np.sort(transfers_by_slot(payload(slots, snr), snr, rho, count))
+    drawn = np.sort(transfers_by_renewal(payload(slots, snr), snr, rho, count))
+    at = np.concatenate([exact, drawn])
+    below = [np.searchsorted(sample, at, side="right") / count for sample in (exact, drawn)]
+    assert np.abs(below[0] - below[1]).max() < special.kolmogi(SIGNIFICANCE) * math.sqrt(2 / count)

@@ -1,0 +1,153 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import linalg, signal
+
+from channel.fading import BLOCK, LinkFading, _grids, doppler_hz, slot_correlation
+
+RADIO = {"carrier_hz": 3.5e9, "slot_s": 0.5e-3}
+KEY = 2**100 + 12345
+# one grid of edges above the slots; two, for pedestrians; alternating; static
+CORRELATIONS = [0.9667, 0.99966, -0.9, 1.0]
+
+
+def test_doppler_of_table_i() -> None:
+    # 10 m/s x 3.5e9 / 3e8
+    assert doppler_hz(10.0, carrier_hz=3.5e9) == pytest.approx(350 / 3, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("speed_m_s", "rho"),
+    [
+        (0.0, 1.0),
+        (10.0, 0.966696852),  # with c = 3e8, printed to nine decimals
+    ],
+)
+def test_slot_correlation_golden_values(speed_m_s: float, rho: float) -> None:
+    assert slot_correlation(speed_m_s, **RADIO) == pytest.approx(rho, abs=5.1e-10)
+
+
+@pytest.mark.parametrize(("speed_m_s", "rho"), [(1.0, 0.999663722), (30.0, 0.719471957), (60.0, 0.110008)])
+def test_slot_correlation_against_the_exact_speed_of_light(speed_m_s: float, rho: float) -> None:
+    # Golden values with c = 299,792,458 m/s: the same speed in units of c, so ours asks for a lower one.
+    same_doppler = speed_m_s * 3e8 / 299_792_458
+    assert slot_correlation(same_doppler, **RADIO) == pytest.approx(
+        rho, abs=5.1e-7 if speed_m_s == 60 else 5.1e-10
+    )
+
+
+def test_speeds_beyond_the_first_bessel_zero_are_refused_with_limit_and_remedy() -> None:
+    # 2 pi v fc tau / c = 2.404826 at v = 65.61 m/s
+    limit_m_s = 2.404825557695773 * 3e8 / (2 * math.pi * 3.5e9 * 0.5e-3)
+    assert limit_m_s == pytest.approx(65.61, abs=0.01)
+    assert 0 < slot_correlation(limit_m_s * (1 - 1e-9), **RADIO) < 1e-8
+    with pytest.raises(
+        ValueError, match=r"speed_m_s 70 is too fast.*below 65\.6 m/s.*slot_s below 0\.000469"
+    ):
+        slot_correlation(70.0, **RADIO)
+    # the remedy works
+    assert slot_correlation(70.0, carrier_hz=3.5e9, slot_s=0.000468) > 0
+
+
+@pytest.mark.parametrize("speed_m_s", [-1.0, math.nan])
+def test_impossible_speeds_are_refused(speed_m_s: float) -> None:
+    with pytest.raises(ValueError, match="speed_m_s"):
+        slot_correlation(speed_m_s, **RADIO)
+
+
+@pytest.mark.parametrize("rho", [0.5, 0.9667, 0.99966, -0.9, 1 - 1e-12])
+def test_a_bridge_between_two_edges_has_the_law_of_the_process(rho: float) -> None:
+    # h[0] = left, free[n] = rho free[n-1] + sqrt(1-rho^2) e[n], h[n] = free[n] + w[n] (right - free[B]).
+    # As a matrix on (left, e[1..B], right) with E[left right] = rho^B, the covariance must be rho^|i-j|.
+    weights = _grids(rho)[0].weights
+    assert weights is not None
+    step = np.zeros((BLOCK + 1, BLOCK + 2))
+    step[0, 0] = 1.0
+    step[1:, 1:-1] = np.eye(BLOCK) * math.sqrt((1 - rho) * (1 + rho))
+    free = signal.lfilter([1.0], [1.0, -rho], step, axis=0)
+    edge = np.zeros(BLOCK + 2)
+    edge[-1] = 1.0
+    path = np.vstack([free[0], free[1:-1] + np.outer(weights, edge - free[-1]), edge])
+    source = np.eye(BLOCK + 2)
+    source[0, -1] = source[-1, 0] = rho**BLOCK
+    covariance = path @ source @ path.T
+    np.testing.assert_allclose(covariance, linalg.toeplitz(rho ** np.arange(BLOCK + 1.0)), rtol=0, atol=1e-9)
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    rho=st.sampled_from(CORRELATIONS),
+    pieces=st.lists(st.tuples(st.integers(0, 5 * BLOCK), st.integers(0, 3 * BLOCK)), min_size=1, max_size=5),
+    page=st.sampled_from([0, BLOCK**2 - 3 * BLOCK]),
+)
+def test_reads_in_any_order_and_size_agree_bit_by_bit(
+    rho: float, pieces: list[tuple[int, int]], page: int
+) -> None:
+    # `page` puts the reads across the end of a page of edges, too
+    whole = LinkFading(KEY, rho).gain(page, 8 * BLOCK)
+    link = LinkFading(KEY, rho)
+    for first, count in pieces:
+        np.testing.assert_array_equal(link.gain(page + first, count), whole[first : first + count])
+        np.testing.assert_array_equal(
+            link.power(page + first, count), (whole.real**2 + whole.imag**2)[first : first + count]
+        )
+
+
+def test_every_part_of_the_key_matters() -> None:
+    first, second, third = (LinkFading(key, 0.9).gain(0, 100) for key in (KEY, KEY + 1, KEY + 2**64))
+    assert not np.any((first == second) | (first == third) | (second == third))
+
+
+def test_a_static_link_never_changes() -> None:
+    link = LinkFading(KEY, 1.0)
+    assert link.static
+    assert np.unique(link.gain(0, 10)).size == 1
+    assert link.gain(10**9, 1)[0] == link.gain(0, 1)[0]
+
+
+def test_a_link_that_is_almost_static_changes_by_its_innovation() -> None:
+    # At 1 mm/s: 1 - rho = (2 pi fd tau)^2 / 4 = 3.4e-10; a step's size has mean square 2 (1 - rho).
+    rho = slot_correlation(1e-3, **RADIO)
+    gain = LinkFading(KEY, rho).gain(10**9, 2 * BLOCK)
+    steps = np.abs(np.diff(gain)) ** 2 / (2 * (1 - rho))
+    # exponential with mean 1, nearly independent
+    assert abs(steps.mean() - 1) < 4 / math.sqrt(steps.size)
+
+
+def test_streams_belong_to_slot_and_purpose() -> None:
+    link = LinkFading(KEY, 0.9)
+    draws = {
+        (slot, stream): link.generator(slot, stream).standard_normal(4).tolist()
+        for slot in (0, 1, 2**40)
+        for stream in (0, 1)
+    }
+    # ... and not to what was read before, nor do they repeat the fading's own numbers
+    link.power(0, 10)
+    assert link.generator(1, 1).standard_normal(4).tolist() == draws[1, 1]
+    page = LinkFading(KEY, 0.0).gain(0, 4) * math.sqrt(2)
+    assert len({tuple(values) for values in draws.values()} | {tuple(page.real), tuple(page.imag)}) == 8
+
+
+def test_bad_values_are_named() -> None:
+    with pytest.raises(ValueError, match="correlation"):
+        LinkFading(KEY, 1.1)
+    with pytest.raises(ValueError, match="correlation"):
+        LinkFading(KEY, math.nan)
+    with pytest.raises(ValueError, match="key"):
+        LinkFading(-1, 0.9)
+    with pytest.raises(ValueError, match="key"):
+        LinkFading(2**128, 0.9)
+    with pytest.raises(ValueError, match="first_slot"):
+        LinkFading(KEY, 0.9).gain(-1, 1)
+    with pytest.raises(ValueError, match="count"):
+        LinkFading(KEY, 0.9).power(0, -1)
+    with pytest.raises(ValueError, match="stream"):
+        LinkFading(KEY, 0.9).generator(0, -1)
+
+
+def test_reading_nothing() -> None:
+    assert LinkFading(KEY, 0.9).gain(5, 0).shape == (0,)
+    assert LinkFading(KEY, 1.0).power(5, 0).shape == (0,)

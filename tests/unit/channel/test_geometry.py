@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from channel.geometry import distance_2d_m, poisson_count, sample_ring
+
+SEED = 7
+
+
+def test_points_lie_on_the_ring() -> None:
+    positions = sample_ring(np.random.default_rng(SEED), 10_000, inner_radius_m=10.0, outer_radius_m=250.0)
+    distance = distance_2d_m(positions)
+    assert positions.shape == (10_000, 2)
+    # cos^2 + sin^2 may miss 1 by rounding
+    assert distance.min() >= 10.0 * (1 - 1e-12)
+    assert distance.max() <= 250.0 * (1 + 1e-12)
+
+
+def test_more_points_leave_the_first_where_they_are() -> None:
+    few = sample_ring(np.random.default_rng(SEED), 5, inner_radius_m=0.0, outer_radius_m=1.0)
+    many = sample_ring(np.random.default_rng(SEED), 50, inner_radius_m=0.0, outer_radius_m=1.0)
+    np.testing.assert_array_equal(few, many[:5])
+
+
+def test_distance_is_pythagoras() -> None:
+    np.testing.assert_array_equal(distance_2d_m([[3.0, -4.0], [0.0, 0.0]]), [5.0, 0.0])
+
+
+def test_no_points() -> None:
+    rng = np.random.default_rng(SEED)
+    assert sample_ring(rng, 0, inner_radius_m=1.0, outer_radius_m=2.0).shape == (0, 2)
+    assert poisson_count(rng, density_per_km2=0.0, inner_radius_m=1.0, outer_radius_m=2.0) == 0
+
+
+@pytest.mark.parametrize(("inner", "outer"), [(250.0, 10.0), (10.0, 10.0), (-1.0, 10.0)])
+def test_radii_out_of_order_are_refused(inner: float, outer: float) -> None:
+    rng = np.random.default_rng(SEED)
+    with pytest.raises(ValueError, match="inner_radius_m"):
+        sample_ring(rng, 1, inner_radius_m=inner, outer_radius_m=outer)
+    with pytest.raises(ValueError, match="inner_radius_m"):
+        poisson_count(rng, density_per_km2=1.0, inner_radius_m=inner, outer_radius_m=outer)
+
+
+def test_negative_numbers_are_refused() -> None:
+    rng = np.random.default_rng(SEED)
+    with pytest.raises(ValueError, match="count"):
+        sample_ring(rng, -1, inner_radius_m=1.0, outer_radius_m=2.0)
+    with pytest.raises(ValueError, match="density_per_km2"):
+        poisson_count(rng, density_per_km2=-1.0, inner_radius_m=1.0, outer_radius_m=2.0)

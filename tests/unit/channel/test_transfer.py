@@ -1,0 +1,232 @@
+"""Transfers on one link: 1 MHz and 0.5 ms slots, so that a bit/s/Hz is 500 bits per slot."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from channel import transfer
+from channel.fading import BLOCK, LinkFading
+from channel.ofdma import ergodic_rate
+from channel.rates import rate_moments
+from channel.transfer import (
+    AUTO_COHERENCE_TIMES,
+    AUTO_SLOTS,
+    bits_in_slots,
+    expected_slots,
+    slots_exact,
+    slots_renewal,
+    transfer_bits,
+    transfer_slots,
+)
+
+BAND: dict[str, float] = {"bandwidth_hz": 1e6, "slot_s": 0.5e-3}
+BITS_PER_UNIT = 500.0
+KEY = 2**90 + 1
+FAST = 0.9667
+
+
+def payload(slots: float, snr: float) -> float:
+    """Bits that take `slots` slots at the ergodic rate."""
+    return slots * float(ergodic_rate(snr)) * BITS_PER_UNIT
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    slots=st.floats(0.01, 3000),
+    snr=st.sampled_from([0.01, 1.0, 100.0, 1e6]),
+    rho=st.sampled_from([0.5, FAST, 0.99966]),
+    first_slot=st.integers(0, 10 * BLOCK),
+)
+def test_slots_exact_is_the_first_slot_that_completes_the_payload(
+    slots: float, snr: float, rho: float, first_slot: int
+) -> None:
+    bits = payload(slots, snr)
+    fading = LinkFading(KEY, rho)
+    count = slots_exact(bits, snr=snr, fading=fading, first_slot=first_slot, **BAND)
+    rates = np.log2(1 + snr * LinkFading(KEY, rho).power(first_slot, count))
+    # sums in another order, hence the rounding
+    assert rates.sum() * BITS_PER_UNIT >= bits * (1 - 1e-12)
+    assert rates[:-1].sum() * BITS_PER_UNIT < bits * (1 + 1e-12)
+    moved = bits_in_slots(count, snr=snr, fading=fading, first_slot=first_slot, **BAND)
+    assert moved == pytest.approx(rates.sum() * BITS_PER_UNIT, rel=1e-12)
+
+
+@pytest.mark.parametrize("blocks", [1, 3, 64])
+def test_results_do_not_depend_on_how_reads_are_cut(blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def results() -> list[float]:
+        fading = LinkFading(KEY, FAST)
+        found: list[float] = []
+        for first_slot in (0, 700, 5000):
+            at: dict[str, Any] = {"snr": 10.0, "fading": fading, "first_slot": first_slot, **BAND}
+            found += [bits_in_slots(slots, **at) for slots in (1, 1024, 30_000)]
+            found += [slots_exact(payload(slots, 10.0), **at) for slots in (1, 1024, 30_000)]
+        return found
+
+    before = results()
+    monkeypatch.setattr(transfer, "CHUNK_BLOCKS", blocks)
+    assert results() == before
+
+
+def test_nothing_takes_no_time() -> None:
+    for rho in (FAST, 1.0):
+        link: dict[str, Any] = {"snr": 1.0, "fading": LinkFading(KEY, rho), "first_slot": 3, **BAND}
+        assert slots_exact(0.0, **link) == 0
+        assert bits_in_slots(0, **link) == 0.0
+        for fidelity in ("slot", "renewal", "auto"):
+            assert transfer_slots(0.0, fidelity=fidelity, direction="uplink", **link) == 0
+            assert transfer_bits(0.0, 5, fidelity=fidelity, direction="uplink", **link) == 0.0
+
+
+@given(need_slots=st.integers(1, 10**6), snr=st.floats(1e-3, 1e6), excess=st.sampled_from([-0.25, 0.0, 0.25]))
+def test_a_static_link_is_solved_in_closed_form_at_every_fidelity(
+    need_slots: int, snr: float, excess: float
+) -> None:
+    fading = LinkFading(KEY, 1.0)
+    rate = math.log1p(snr * fading.power(0, 1)[0]) / math.log(2)
+    bits = (need_slots + excess) * rate * BITS_PER_UNIT
+    found = {
+        transfer_slots(
+            bits, fidelity=fidelity, snr=snr, fading=fading, first_slot=9, direction="downlink", **BAND
+        )
+        for fidelity in ("slot", "renewal", "auto")
+    }
+    # a whole number of slots may round either way in bits; a quarter may not
+    assert len(found) == 1
+    assert found <= ({need_slots, need_slots + 1} if excess == 0 else {need_slots + (excess > 0)})
+    moved = bits_in_slots(need_slots, snr=snr, fading=fading, first_slot=0, **BAND)
+    assert moved == pytest.approx(need_slots * rate * BITS_PER_UNIT, rel=1e-14)
+
+
+def test_expected_slots_is_need_over_ergodic_rate() -> None:
+    # golden ergodic rate at snr 10: 2.906514808 bits/s/Hz
+    bits = 1000 * 2.906514808 * BITS_PER_UNIT
+    assert expected_slots(bits, snr=10.0, **BAND) == pytest.approx(1000, rel=1e-9)
+
+
+class _FixedNormal:
+    """Stands in for a generator: the normal draw X is known."""
+
+    def __init__(self, x: float) -> None:
+        self.x = x
+
+    def standard_normal(self) -> float:
+        return self.x
+
+
+@pytest.mark.parametrize("x", [-3.0, 0.0, 2.0])
+def test_renewal_solves_its_equation(x: float) -> None:
+    # the first n with mu n - need >= X sqrt(s2 n)
+    snr, bits = 5.0, payload(10_000, 5.0)
+    rng: Any = _FixedNormal(x)
+    count = slots_renewal(bits, snr=snr, correlation=FAST, rng=rng, **BAND)
+    mean, variance = rate_moments(snr, FAST)
+    n = np.array([count - 1, count])
+    lead = mean * n - bits / BITS_PER_UNIT - x * np.sqrt(variance * n)
+    assert lead[0] < 1e-6 * abs(mean)
+    assert lead[1] > -1e-6 * abs(mean)
+
+
+@pytest.mark.parametrize("direction", ["downlink", "uplink"])
+def test_auto_is_slot_for_short_and_renewal_for_long_transfers(direction: Any) -> None:
+    fading = LinkFading(KEY, FAST)
+    at: dict[str, Any] = {"snr": 10.0, "fading": fading, "first_slot": 77, "direction": direction, **BAND}
+    short, long = payload(AUTO_SLOTS * 0.999, 10.0), payload(AUTO_SLOTS * 1.001, 10.0)
+    assert transfer_slots(short, fidelity="auto", **at) == transfer_slots(short, fidelity="slot", **at)
+    assert transfer_slots(long, fidelity="auto", **at) == transfer_slots(long, fidelity="renewal", **at)
+    assert transfer_slots(long, fidelity="renewal", **at) != transfer_slots(long, fidelity="slot", **at)
+
+
+def test_auto_waits_for_enough_coherence_times() -> None:
+    rho = 0.999
+    fading = LinkFading(KEY, rho)
+    at: dict[str, Any] = {"snr": 10.0, "fading": fading, "first_slot": 0, "direction": "uplink", **BAND}
+    threshold = AUTO_COHERENCE_TIMES / (1 - rho)
+    assert threshold > AUTO_SLOTS
+    for slots, same_as in ((threshold * 0.999, "slot"), (threshold * 1.001, "renewal")):
+        bits = payload(slots, 10.0)
+        assert transfer_slots(bits, fidelity="auto", **at) == transfer_slots(bits, fidelity=same_as, **at)
+
+
+def test_renewal_is_a_function_of_link_slot_and_direction() -> None:
+    def draw(key: int, first_slot: int, direction: Any) -> int:
+        return transfer_slots(
+            payload(10**6, 1.0),
+            fidelity="renewal",
+            snr=1.0,
+            fading=LinkFading(key, FAST),
+            first_slot=first_slot,
+            direction=direction,
+            **BAND,
+        )
+
+    assert draw(KEY, 5, "uplink") == draw(KEY, 5, "uplink")
+    others = {
+        draw(KEY, 5, "uplink"),
+        draw(KEY, 5, "downlink"),
+        draw(KEY, 6, "uplink"),
+        draw(KEY + 1, 5, "uplink"),
+    }
+    assert len(others) == 4
+
+
+@pytest.mark.parametrize("fidelity", ["slot", "renewal"])
+@pytest.mark.parametrize("rho", [FAST, 1.0])
+def test_bits_of_a_transfer_cut_off_grow_to_the_payload(fidelity: Any, rho: float) -> None:
+    bits = payload(2000, 10.0)
+    at: dict[str, Any] = {"snr": 10.0, "fading": LinkFading(KEY, rho), "first_slot": 4, **BAND}
+    whole = transfer_slots(bits, fidelity=fidelity, direction="uplink", **at)
+    moved = [
+        transfer_bits(bits, slots, fidelity=fidelity, direction="uplink", **at)
+        for slots in (0, whole // 2, whole - 1, whole, 2 * whole)
+    ]
+    assert moved[0] == 0
+    assert moved[1] < moved[2] < bits
+    # W tau times the sum may round
+    assert moved[3] == pytest.approx(bits, rel=1e-12)
+    assert moved[4] == bits
+    if fidelity == "slot":
+        assert moved[1] == bits_in_slots(whole // 2, **at)
+
+
+def test_transfers_that_cannot_end_are_refused() -> None:
+    link: dict[str, Any] = {"fading": LinkFading(KEY, FAST), "first_slot": 0, **BAND}
+    with pytest.raises(ValueError, match="snr must be positive"):
+        slots_exact(1e6, snr=0.0, **link)
+    # at snr 1e-12 a bit needs 1e9 slots: refused at once, not after reading them
+    for fidelity in ("slot", "renewal"):
+        with pytest.raises(ValueError, match=r"does not end within 200000000 slots.*more bandwidth"):
+            transfer_slots(1e6, snr=1e-12, fidelity=fidelity, direction="uplink", **link)
+    with pytest.raises(ValueError, match="does not end within 100 slots"):
+        slots_exact(payload(1000, 1.0), snr=1.0, max_slots=100, **link)
+    with pytest.raises(ValueError, match=r"does not end within 100 slots.*static"):
+        slots_exact(payload(1e6, 1.0), snr=1.0, max_slots=100, **{**link, "fading": LinkFading(KEY, 1.0)})
+
+
+def test_max_slots_is_inclusive() -> None:
+    link: dict[str, Any] = {"snr": 1.0, "fading": LinkFading(KEY, FAST), "first_slot": 0, **BAND}
+    bits = payload(1500, 1.0)
+    count = slots_exact(bits, **link)
+    assert slots_exact(bits, max_slots=count, **link) == count
+    with pytest.raises(ValueError, match="does not end"):
+        slots_exact(bits, max_slots=count - 1, **link)
+
+
+def test_bad_values_are_named() -> None:
+    link: dict[str, Any] = {"snr": 1.0, "fading": LinkFading(KEY, FAST), "first_slot": 0}
+    with pytest.raises(ValueError, match="payload_bits"):
+        slots_exact(-1.0, **link, **BAND)
+    with pytest.raises(ValueError, match="bandwidth_hz"):
+        slots_exact(1.0, bandwidth_hz=0.0, slot_s=1.0, **link)
+    with pytest.raises(ValueError, match="slots must be"):
+        bits_in_slots(-1, **link, **BAND)
+    with pytest.raises(ValueError, match="slots must be"):
+        transfer_bits(1.0, -1, fidelity="renewal", direction="uplink", **link, **BAND)
+    wrong: Any = "exact"
+    with pytest.raises(ValueError, match="fidelity must be slot, renewal or auto"):
+        transfer_slots(1.0, fidelity=wrong, direction="uplink", **link, **BAND)
+    with pytest.raises(ValueError, match="direction must be one of downlink, uplink"):
+        transfer_slots(1.0, fidelity="auto", direction=wrong, **link, **BAND)
