@@ -15,8 +15,12 @@ class EdgeflError(ValueError):
     """
 
     def __init__(self, message: str, place: tuple[str, ...] = ()) -> None:
-        super().__init__(message)
+        # both in args: SimPy and pickle rebuild an exception from its args
+        super().__init__(message, place)
         self.place = place
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 @contextmanager

@@ -121,7 +121,7 @@ def test_a_failing_run_is_not_a_result(digits: Path, tmp_path: Path) -> None:
 
 def test_a_transfer_that_would_never_end_is_an_error(digits: Path, tmp_path: Path) -> None:
     overrides = ["devices.transmit_power_dbm=-40", "radio.noise_dbm_hz=-100", "radio.bandwidth_hz=1e5"]
-    with pytest.raises(edgefl.EdgeflError, match=r"digits\.yaml.*radio: the transfer does not end within"):
+    with pytest.raises(edgefl.EdgeflError, match="radio: the transfer does not end within"):
         run(digits, tmp_path / "endless", *overrides)
 
 

@@ -43,10 +43,18 @@ def test_dump_is_complete_and_loads_as_the_same(tmp_path: Path) -> None:
         (2, "devices: {count: 0}", "a.yaml:2 devices.count: must be >= 1, got 0"),
         (2, "devices: {}", "a.yaml:2 devices: give either count or density_per_km2"),
         (2, "devices: {count: 4, density_per_km2: 3}", "a.yaml:2 devices: give either count"),
-        (2, "devices: {count: 4}\nradio: {carrier_hz: 3.5}", "a.yaml:3 radio.carrier_hz: must be >= 500000000"),
+        (
+            2,
+            "devices: {count: 4}\nradio: {carrier_hz: 3.5}",
+            "a.yaml:3 radio.carrier_hz: must be >= 500000000",
+        ),
         (2, "devices: {count: 4}\nradio: {slot_s: 0.5}", "a.yaml:3 radio.slot_s: must be <= 0.01"),
         (2, "devices: {count: 4}\nradio: {scheduler: fair}", "a.yaml:3 radio.scheduler: no scheduler 'fair'"),
-        (2, "devices: {count: 4}\ncell: {radius_m: 20, min_distance_m: 30}", "no device could ever take part"),
+        (
+            2,
+            "devices: {count: 4}\ncell: {radius_m: 20, min_distance_m: 30}",
+            "no device could ever take part",
+        ),
         (2, "devices: {count: 4}\nrounds: {selector: {name: uniform, count: 5}}", "exceeds devices.count 4"),
         (3, "sessions: {name: schedule, count: 2}", "a.yaml:3 sessions.rounds: is missing; add it"),
         (3, "sessions: schedul", "a.yaml:3 sessions: no session 'schedul': did you mean 'schedule'?"),
@@ -84,7 +92,9 @@ def test_numbers_as_people_write_them(tmp_path: Path) -> None:
 def test_overrides(tmp_path: Path) -> None:
     path = write(tmp_path, GOOD)
     loaded = scenarios.load(
-        path, ["learning.algorithm.mu=2", "devices.mobility.doppler_speed_m_s=3", "learning.warm_start=average"], 7
+        path,
+        ["learning.algorithm.mu=2", "devices.mobility.doppler_speed_m_s=3", "learning.warm_start=average"],
+        7,
     )
     assert loaded.seed == 7
     assert loaded.learning is not None
