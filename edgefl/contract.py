@@ -52,6 +52,9 @@ class Learner(Protocol):
     def local_update(self, ids: Sequence[int], phase: Phase, round_: int) -> Mapping[int, int]:
         """Train on these devices; returns the iterations each has done."""
 
+    def reported_loss(self, ids: Sequence[int]) -> float:
+        """Mean loss, over these participants of the last local_update, of the model they received."""
+
     def aggregate(self, ids: Sequence[int]) -> None:
         """Aggregate the updates of the devices that made it; never called without one."""
 

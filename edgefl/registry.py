@@ -27,6 +27,7 @@ PACKAGES = {
     "mobility": "edgefl.mobility",
     "selectors": "edgefl.engine.selectors",
     "sessions": "edgefl.engine.sessions",
+    "churn": "edgefl.engine.churn",
 }
 # kind -> module of functions, and the suffix that marks one of them as a component
 FUNCTIONS = {
@@ -79,8 +80,9 @@ def name_of(kind: str, component: Component) -> str:
 
 
 def base(kind: str) -> type[Component]:
-    """The base class that every component of a kind extends: the only one its package defines."""
-    return _defined_in(importlib.import_module(PACKAGES[kind]), Component)
+    """The base class of a kind: the one in its package that directly extends Component."""
+    package = importlib.import_module(PACKAGES[kind])
+    return next(cls for cls in _classes(package, Component) if Component in cls.__bases__)
 
 
 def did_you_mean(word: str, known: list[str]) -> str:
@@ -95,7 +97,7 @@ def _check_kind(kind: str) -> None:
 
 
 def _unknown(kind: str, name: str) -> str:
-    singular = {"path_loss": "path loss", "mobility": "mobility model"}.get(
+    singular = {"path_loss": "path loss", "mobility": "mobility model", "churn": "churn model"}.get(
         kind, kind.removesuffix("s").replace("_", " ")
     )
     return f"no {singular} '{name}'{did_you_mean(name, names(kind))}"
@@ -125,18 +127,19 @@ def _functions(kind: str) -> dict[str, Callable[..., Any]]:
 
 
 def _only_component(kind: str, module_name: str) -> type[Component]:
-    return _defined_in(importlib.import_module(module_name), base(kind))
+    module, parent = importlib.import_module(module_name), base(kind)
+    found = _classes(module, parent)
+    if len(found) != 1:
+        raise EdgeflError(f"{module_name} must define exactly one {parent.__name__}, found {len(found)}")
+    return found[0]
 
 
-def _defined_in(module: Any, parent: type[Component]) -> type[Component]:
-    found = [
+def _classes(module: Any, parent: type[Component]) -> list[type[Component]]:
+    return [
         value
         for _, value in inspect.getmembers(module, inspect.isclass)
         if issubclass(value, parent) and value.__module__ == module.__name__
     ]
-    if len(found) != 1:
-        raise EdgeflError(f"{module.__name__} must define exactly one {parent.__name__}, found {len(found)}")
-    return found[0]
 
 
 def _component_at(kind: str, path: str) -> type[Component]:

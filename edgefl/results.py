@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self, TextIO
 
 import edgefl
-from edgefl.engine.records import DeviceRound, Event, Round, Session
+from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round, Session
 from edgefl.errors import EdgeflError
 from edgefl.scenario import Scenario, dump
 
@@ -24,6 +24,7 @@ TABLES: dict[type, str] = {
     DeviceRound: "devices.csv",
     Event: "events.csv",
     Session: "sessions.csv",
+    LedgerRow: "ledger.csv",
 }
 # Times are multiples of a slot plus compute times; sums of floats carry noise far below a nanosecond.
 TIME_DIGITS = 9

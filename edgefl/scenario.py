@@ -107,6 +107,48 @@ class Cell(Section):
         return self
 
 
+class Layout(Section):
+    """One cell, or hexagonal cells around it (rings: 0, 1 or 2 give 1, 7 or 19 sites)."""
+
+    rings: int = Field(0, ge=0, le=2, description="rings of cells around the centre one, 0 to 2")
+    isd_m: float = Field(200.0, ge=20, le=5000, description="distance between neighbouring sites, m")
+    edge: Literal["wraparound", "guard_ring"] = Field(
+        "wraparound",
+        description="wraparound: the layout repeats, every cell has six neighbours; guard_ring: the outer"
+        " ring serves devices but has no federation",
+    )
+    federations: Literal["all", "centre"] = Field(
+        "all", description="one server per cell, or only the centre cell's"
+    )
+
+    def radius_m(self, cell_radius_m: float) -> float:
+        """Radius of the disc in which devices move: the cell's, or the whole layout's."""
+        return cell_radius_m if self.rings == 0 else (self.rings + 0.5) * self.isd_m
+
+
+class HandoverSettings(Section):
+    """Event A3 (TS 38.331, 5.5.4.4), and what becomes of a device that is caught in a round.
+
+    In a single cell only `policy` matters: a device that crosses the cell edge is caught likewise.
+    """
+
+    hysteresis_db: float = Field(3.0, ge=0, le=15, description="Hys, dB, 0 to 15")
+    a3_offset_db: float = Field(0.0, ge=-15, le=15, description="a3-Offset, dB, -15 to 15")
+    time_to_trigger_s: float = Field(0.256, ge=0, le=5.12, description="how long the event must hold, s")
+    handover_latency_s: float = Field(
+        0.05, ge=0, le=10, description="interruption: time without any cell after a handover, s"
+    )
+    measurement_interval_s: float = Field(0.2, ge=0.01, le=10, description="time between measurements, s")
+    min_time_of_stay_s: float = Field(
+        1.0, ge=0, description="a return to the last cell within this time is a ping-pong, s"
+    )
+    policy: Literal["drop", "finish"] = Field(
+        "drop",
+        description="drop: work under way is lost, its energy spent; finish: the device leaves after its"
+        " part of the round",
+    )
+
+
 class Devices(Section):
     """The devices, their number, movement, powers and processors."""
 
@@ -122,6 +164,21 @@ class Devices(Section):
     clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f, Hz, 1e6 to 1e11")
     flops_per_cycle: float = Field(8.0, gt=0, description="processor efficiency chi, FLOPs per cycle")
     capacitance: float = Field(1.0e-28, ge=0, le=1e-20, description="effective chipset capacitance xi")
+    pa_efficiency: float = Field(
+        1.0, gt=0, le=1, description="radiated over drawn power of the amplifier; J counts radiated power"
+    )
+    uplink_circuit_power_w: float = Field(
+        0.0, ge=0, le=100, description="circuit power while sending, beside the amplifier, W"
+    )
+    idle_power_w: float = Field(0.0, ge=0, le=100, description="power while switched on and idle, W")
+    churn: Annotated[Any, Named("churn", "always_on")] = Field(
+        "always_on", validate_default=True, description="when devices are switched on"
+    )
+    battery_j: float | None = Field(None, gt=0, description="battery capacity, J; none: mains")
+    recharge_w: float = Field(0.0, ge=0, description="power into the battery at all times, W")
+    return_share: float = Field(
+        0.2, gt=0, le=1, description="an empty device comes back at this share of its capacity"
+    )
 
     @model_validator(mode="after")
     def _one_number(self) -> Self:
@@ -137,8 +194,19 @@ class RadioSettings(Section):
     bandwidth_hz: float = Field(100.0e6, ge=1e5, le=4e9, description="system bandwidth W, Hz, 1e5 to 4e9")
     noise_dbm_hz: float = Field(-174.0, ge=-200, le=-100, description="noise density N0, dBm/Hz")
     server_power_dbm: float = Field(43.0, ge=-40, le=70, description="downlink power, dBm, -40 to 70")
+    server_pa_efficiency: float = Field(
+        1.0, gt=0, le=1, description="radiated over drawn power of the base station's amplifier"
+    )
     path_loss: Annotated[str, FunctionName("path_loss")] = Field("umi", description="path-loss model")
-    shadowing_std_db: float = Field(4.0, ge=0, le=20, description="shadowing, dB, held for one round")
+    line_of_sight: Literal["always", "never", "probabilistic"] = Field(
+        "always", description="LoS everywhere (J), nowhere, or by 38.901's probability and place"
+    )
+    shadowing: Literal["round", "spatial"] = Field(
+        "round", description="round: drawn anew each round (J); spatial: a place keeps its shadowing"
+    )
+    shadowing_std_db: float | None = Field(
+        None, ge=0, le=20, description="shadowing, dB; none: the path loss's own (UMi: 4 LoS, 7.82 NLoS)"
+    )
     slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot tau, s, 1e-5 to 1e-2")
     scheduler: Annotated[str, FunctionName("schedulers")] = Field(
         "equal_share", description="who gets which share of the band"
@@ -156,6 +224,19 @@ class Rounds(Section):
     )
     movement_tick_s: float = Field(
         0.1, gt=0, le=60, description="interval at which cell-edge crossings of moving devices are seen, s"
+    )
+    deadline_s: float | None = Field(
+        None, gt=0, description="a round ends after this time; who is late is cut off, s"
+    )
+    min_updates: int = Field(
+        1, ge=1, description="fewer updates than this are not aggregated: the model stays as it is"
+    )
+    over_selection: float = Field(
+        1.0,
+        ge=1,
+        le=10,
+        description="select this many times the participants; the round ends with the"
+        " number wanted, the others are cut off",
     )
     max_wait_s: float = Field(
         3600.0, gt=0, description="longest simulated wait for a device before the run is given up, s"
@@ -209,6 +290,8 @@ class Scenario(Section):
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="letters, digits, . _ -")
     seed: int = Field(100, ge=0, le=2**32 - 1, description="the run is a function of scenario and seed")
     cell: Cell = Cell()
+    layout: Layout = Layout()
+    handover: HandoverSettings = HandoverSettings()
     devices: Devices
     radio: RadioSettings = RadioSettings()
     sessions: Annotated[Any, Named("sessions")] = Field(description="when a session ends")
@@ -234,6 +317,15 @@ class Scenario(Section):
     def _one_task(self) -> Self:
         if (self.learning is None) == (self.workload is None):
             raise ValueError("give either learning (train models) or workload (radio and compute only)")
+        return self
+
+    @model_validator(mode="after")
+    def _places_for_handover(self) -> Self:
+        if self.layout.rings and self.radio.shadowing != "spatial":
+            raise ValueError(
+                "handover measures path loss and shadowing of a place: several cells (layout.rings) need"
+                " radio.shadowing: spatial"
+            )
         return self
 
     @model_validator(mode="after")

@@ -10,21 +10,27 @@ import simpy
 import torch
 
 from channel.geometry import poisson_count, sample_ring
+from channel.shadowing import SHADOWING_STD_DB
 from channel.units import dbm_to_watt
 from edgefl import registry
 from edgefl.contract import Learner
+from edgefl.engine.battery import Battery
+from edgefl.engine.churn import Churn
+from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.device import Device
-from edgefl.engine.population import Population
+from edgefl.engine.gains import Gains, PerPlace, PerRound
+from edgefl.engine.ledger import Ledger
+from edgefl.engine.network import Network
 from edgefl.engine.radio import Radio
-from edgefl.engine.records import Round
+from edgefl.engine.records import Recorder, Round
 from edgefl.engine.server import Server
 from edgefl.engine.workload import Workload
 from edgefl.errors import EdgeflError
-from edgefl.learning.learner import TorchLearner
+from edgefl.learning.learner import Material, TorchLearner
 from edgefl.mobility import Mobility, Movement
 from edgefl.results import RunDirectory, free_directory
 from edgefl.rng import Streams
-from edgefl.scenario import Scenario
+from edgefl.scenario import Layout, Scenario
 
 # Small layers run faster on one thread, and stay fast when the machine is busy: with two threads and other
 # load, OpenMP barriers have been seen to slow logistic regression 17-fold. Studies use processes instead.
@@ -71,8 +77,9 @@ def simulate(
     env = simpy.Environment()
     with scenario.naming_places():
         movement, count = _drop_devices(scenario, streams)
-        radio = _radio(env, scenario, movement, streams)
-        learner, about_model = _learner(scenario, count, streams, torch_device)
+        gains = _gains(scenario, streams)
+        radio = _radio(env, scenario, movement, gains, streams)
+        learners, about_model = _learners(scenario, count, streams, torch_device)
 
     path = (
         Path(out) if out is not None else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
@@ -82,35 +89,36 @@ def simulate(
         about |= {"study": member.study, "variant": member.variant, "reference": member.reference}
     with RunDirectory(path, scenario, about) as run:
         recorder = _Announcing(run, on_round)
-        population = Population(
-            env,
-            movement,
-            radius_m=scenario.cell.radius_m,
-            tick_s=scenario.rounds.movement_tick_s,
-            recorder=recorder,
-        )
-        devices = [Device(env, id_, radio, scenario.devices) for id_ in range(count)]
-        population.on_departure = lambda id_: devices[id_].leave()
-        server = Server(
-            env,
-            population=population,
-            devices=devices,
-            radio=radio,
-            learner=learner,
-            policy=scenario.sessions,
-            selector=scenario.rounds.selector,
-            recorder=recorder,
-            streams=streams,
-            max_wait_s=scenario.rounds.max_wait_s,
-        )
-        env.process(population.watch())
-        with scenario.naming_places():
-            env.run(until=env.process(server.run()))
-        notes = []
-        if radio.clamped_distances:
-            notes.append(
-                f"{radio.clamped_distances} links were closer than cell.min_distance_m and took its path loss"
+        network = _network(env, scenario, movement, gains, streams, recorder)
+        devices = [Device(env, id_, radio, scenario.devices, network) for id_ in range(count)]
+        network.cut_off = lambda id_, why: devices[id_].leave(why)
+        network.busy = lambda id_: devices[id_].busy
+        ledger = Ledger(count)
+        servers = [
+            Server(
+                env,
+                cell=cell,
+                network=network,
+                devices=devices,
+                radio=radio,
+                learner=learner,
+                policy=scenario.sessions,
+                rules=scenario.rounds,
+                ledger=ledger,
+                recorder=recorder,
+                streams=streams,
+                members=scenario.devices.churn.members,
             )
+            for cell, learner in learners.items()
+        ]
+        for process in network.processes():
+            env.process(process)
+        with scenario.naming_places():
+            env.run(until=env.all_of([env.process(server.run()) for server in servers]))
+        recorder.write(*ledger.rows(network.on_time_s(), scenario.devices.idle_power_w))
+        notes = []
+        if gains.clamped:
+            notes.append(f"{gains.clamped} times a device closer than cell.min_distance_m took its path loss")
         run.complete(wall_s=round(time.perf_counter() - began, 3), simulated_s=round(env.now, 9), notes=notes)
     return path
 
@@ -147,9 +155,10 @@ def _device_name(device: torch.device) -> str:
 def _drop_devices(scenario: Scenario, streams: Streams) -> tuple[Movement, int]:
     """Devices uniform in area on the disc of their mobility model, at least the minimum distance away."""
     mobility: Mobility = scenario.devices.mobility
+    radius_m = scenario.layout.radius_m(scenario.cell.radius_m)
     ring = {
         "inner_radius_m": scenario.cell.min_distance_m,
-        "outer_radius_m": mobility.area_radius_m(scenario.cell.radius_m),
+        "outer_radius_m": mobility.area_radius_m(radius_m),
     }
     count = scenario.devices.count
     if count is None:
@@ -164,41 +173,105 @@ def _drop_devices(scenario: Scenario, streams: Streams) -> tuple[Movement, int]:
     positions_m = sample_ring(streams("drop", "positions"), count, **ring)
     movement = mobility.start(
         positions_m,
-        cell_radius_m=scenario.cell.radius_m,
+        cell_radius_m=radius_m,
         min_distance_m=scenario.cell.min_distance_m,
         streams=streams,
     )
     return movement, count
 
 
-def _learner(
+def _federations(layout: Layout) -> list[int]:
+    """Cells that have a server: all, the centre's only, or all but the guard ring."""
+    if layout.federations == "centre" or layout.rings == 0:
+        return [0]
+    rings = layout.rings - 1 if layout.edge == "guard_ring" else layout.rings
+    return list(range(_sites(rings)))
+
+
+def _sites(rings: int) -> int:
+    return 1 + 3 * rings * (rings + 1)
+
+
+def _gains(scenario: Scenario, streams: Streams) -> Gains:
+    radio = scenario.radio
+    if radio.shadowing == "spatial":
+        raise EdgeflError("not yet", ("radio", "shadowing"))
+    std_db = radio.shadowing_std_db
+    if std_db is None:
+        std_db = SHADOWING_STD_DB[radio.line_of_sight == "always"]
+    path_loss_db = registry.function("path_loss", radio.path_loss)
+    return PerRound(path_loss_db, std_db, radio, scenario.cell, streams)
+
+
+def _network(
+    env: simpy.Environment,
+    scenario: Scenario,
+    movement: Movement,
+    gains: Gains,
+    streams: Streams,
+    recorder: Recorder,
+) -> Network:
+    devices, layout = scenario.devices, scenario.layout
+    count = len(movement.positions_m(0.0))
+    churn: Churn = devices.churn
+    batteries = []
+    if devices.battery_j is not None:
+        batteries = [
+            Battery(devices.battery_j, devices.recharge_w, devices.return_share) for _ in range(count)
+        ]
+    return Network(
+        env,
+        movement=movement,
+        cells=_sites(layout.rings),
+        radius_m=None if layout.rings else scenario.cell.radius_m,
+        power_db=gains.power_db if isinstance(gains, PerPlace) and layout.rings else None,
+        tick_s=scenario.handover.measurement_interval_s if layout.rings else scenario.rounds.movement_tick_s,
+        handover=scenario.handover,
+        recorder=recorder,
+        switches=[]
+        if isinstance(churn, AlwaysOn)
+        else [churn.switches(id_, streams) for id_ in range(count)],
+        batteries=batteries,
+        idle_power_w=devices.idle_power_w,
+    )
+
+
+def _learners(
     scenario: Scenario, count: int, streams: Streams, device: torch.device
-) -> tuple[Learner, dict[str, Any]]:
+) -> tuple[dict[int, Learner], dict[str, Any]]:
+    """A learner per federation, and what run.json says of the model."""
+    cells = _federations(scenario.layout)
+    learners: dict[int, Learner]
     if scenario.workload is not None:
-        task = scenario.workload
-        learner: Learner = Workload(**task.model_dump())
+        task = scenario.workload.model_dump()
+        learners = {cell: Workload(**task) for cell in cells}
         about: dict[str, Any] = {"name": None, "parameters": None}
     else:
         assert scenario.learning is not None  # the schema wants one of the two
-        trainer = TorchLearner(scenario.learning, devices=count, streams=streams, device=device)
-        learner = trainer
+        material = Material(scenario.learning, device)
+        trainers = {
+            cell: TorchLearner(scenario.learning, material, devices=count, streams=streams) for cell in cells
+        }
+        learners = dict(trainers)
         about = {
             "name": registry.name_of("models", scenario.learning.model),
-            "parameters": trainer.parameters,
+            "parameters": trainers[0].parameters,
         }
-    about |= {"payload_bits": learner.payload_bits, "flops_per_sample": learner.flops_per_sample}
-    return learner, about
+    first = learners[0]
+    about |= {"payload_bits": first.payload_bits, "flops_per_sample": first.flops_per_sample}
+    return learners, about
 
 
-def _radio(env: simpy.Environment, scenario: Scenario, movement: Movement, streams: Streams) -> Radio:
+def _radio(
+    env: simpy.Environment, scenario: Scenario, movement: Movement, gains: Gains, streams: Streams
+) -> Radio:
     try:
         return Radio(
             env,
             settings=scenario.radio,
-            cell=scenario.cell,
             device_power_w=dbm_to_watt(scenario.devices.transmit_power_dbm),
             speeds_m_s=movement.doppler_speeds_m_s(),
-            path_loss_db=registry.function("path_loss", scenario.radio.path_loss),
+            gains=gains,
             share=registry.function("schedulers", scenario.radio.scheduler),
             streams=streams,
         )

@@ -1,4 +1,4 @@
-"""The radio of one cell: links of a round, and transfers as one event each."""
+"""The radio: links of a round, and transfers as one event each."""
 
 import math
 from collections.abc import Callable, Generator, Sequence
@@ -10,12 +10,12 @@ import simpy
 
 from channel.fading import LinkFading, slot_correlation
 from channel.ofdma import mean_snr
-from channel.shadowing import draw_shadowing_db
 from channel.transfer import transfer_bits, transfer_slots
 from channel.units import db_to_linear, dbm_to_watt
+from edgefl.engine.gains import Gains, RoundKey
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
-from edgefl.scenario import Cell, RadioSettings
+from edgefl.scenario import RadioSettings
 
 Direction = Literal["downlink", "uplink"]
 # A stage that ended at a slot boundary may read the clock one rounding below it.
@@ -42,11 +42,11 @@ class Transfer:
 
 
 class Radio:
-    """Times transfers between the base station and the devices.
+    """Times transfers between base stations and devices.
 
-    Large-scale gain is a function of position and of the round (shadowing is held for one round),
-    fading a function of link and slot. J's TDD: each device's downlink and uplink intervals follow one
-    another, full power over its own share (J 24, 25); no device interferes with another.
+    The large-scale gain is held for a round, fading is a function of link and slot. J's TDD: each device's
+    downlink and uplink intervals follow one another, full power over its own share (J 24, 25); no device
+    interferes with another of its cell.
     """
 
     def __init__(
@@ -54,58 +54,54 @@ class Radio:
         env: simpy.Environment,
         *,
         settings: RadioSettings,
-        cell: Cell,
         device_power_w: float,
         speeds_m_s: np.ndarray,
-        path_loss_db: Callable[..., np.ndarray],
+        gains: Gains,
         share: Callable[[float, int], float],
         streams: Streams,
     ) -> None:
         self.env = env
+        server_power_w = dbm_to_watt(settings.server_power_dbm)
+        self.server_draw_w = server_power_w / settings.server_pa_efficiency
         self._settings = settings
-        self._cell = cell
-        self._power_w = {"downlink": dbm_to_watt(settings.server_power_dbm), "uplink": device_power_w}
+        self._power_w = {"downlink": server_power_w, "uplink": device_power_w}
         self._noise_psd_w_hz = dbm_to_watt(settings.noise_dbm_hz)
-        self._path_loss_db = path_loss_db
+        self._gains = gains
         self._share = share
         self._streams = streams
-        self._fading = [
-            LinkFading(
-                streams.key("fading", device),
-                slot_correlation(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s),
-            )
-            for device, speed in enumerate(speeds_m_s)
+        self._correlations = [
+            slot_correlation(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
+            for speed in speeds_m_s
         ]
-        self.clamped_distances = 0
+        self._links: dict[tuple[int, int], LinkFading] = {}
+
+    def fading(self, device: int, cell: int) -> LinkFading:
+        """The fading of the link between a device and a cell's site."""
+        if (device, cell) not in self._links:
+            key = self._streams.key("fading", device, cell)
+            self._links[device, cell] = LinkFading(key, self._correlations[device])
+        return self._links[device, cell]
+
+    def survey(
+        self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """[ids] large-scale gain in dB and [ids] distance in m, for the round named by key."""
+        return self._gains.of_round(positions_m, ids, cell, key)
 
     def open_round(
-        self, ids: Sequence[int], positions_m: np.ndarray, key: tuple[int, str, int]
+        self, ids: Sequence[int], gains_db: np.ndarray, distances_m: np.ndarray, cell: int
     ) -> dict[int, Link]:
-        """Links of the participants of the round named by key (session, phase, round)."""
-        chosen = np.asarray(ids)
-        distances = np.linalg.norm(positions_m[chosen], axis=1)
-        # Path-loss models begin at the minimum distance; a device that walks closer is held at it.
-        self.clamped_distances += int((distances < self._cell.min_distance_m).sum())
-        loss_db = self._path_loss_db(
-            np.maximum(distances, self._cell.min_distance_m),
-            carrier_hz=self._settings.carrier_hz,
-            bs_height_m=self._cell.bs_height_m,
-            ut_height_m=self._cell.ut_height_m,
-        )
-        # One draw for all devices, so that a link's shadowing does not depend on who takes part.
-        shadowing_db = draw_shadowing_db(
-            self._streams("shadowing", *key), len(positions_m), std_db=self._settings.shadowing_std_db
-        )[chosen]
-        gains = db_to_linear(-(loss_db + shadowing_db))
+        """Links of a round's participants, who share the cell's band; gains and distances as surveyed."""
         bandwidth_hz = self._share(self._settings.bandwidth_hz, len(ids))
+        gains = db_to_linear(gains_db)
         snr = {
             direction: mean_snr(power_w, gains, self._noise_psd_w_hz, bandwidth_hz)
             for direction, power_w in self._power_w.items()
         }
         return {
             device: Link(
-                fading=self._fading[device],
-                distance_m=float(distances[i]),
+                fading=self.fading(device, cell),
+                distance_m=float(distances_m[i]),
                 bandwidth_hz=bandwidth_hz,
                 snr={"downlink": float(snr["downlink"][i]), "uplink": float(snr["uplink"][i])},
             )

@@ -27,6 +27,7 @@ class DeviceRound:
     energy_compute_j: float = 0.0
     energy_j: float = 0.0
     outcome: str = ""
+    cell: int = 0
 
 
 @dataclass
@@ -51,6 +52,9 @@ class Round:
     energy_compute_j: float
     accuracy: float | None
     loss: float | None
+    energy_server_j: float = 0.0  # the base station's, not part of energy_j
+    energy_wasted_j: float = 0.0  # part of energy_j spent on updates that were not aggregated
+    cell: int = 0
 
 
 @dataclass
@@ -66,17 +70,34 @@ class Session:
     weights: str
     accuracy_start: float | None
     loss_start: float | None
+    cell: int = 0
 
 
 @dataclass
 class Event:
-    """Something that happened to a device or to a session."""
+    """Something that happened to a device, or to the session of a cell."""
 
     time_s: float
     event: str
     device: int | None
     session: int | None
+    cell: int | None = None
+    from_cell: int | None = None  # handovers: the cell the device came from
+    stay_s: float | None = None  # handovers: time it had been connected there
     detail: str = ""
+
+
+@dataclass
+class LedgerRow:
+    """All joules of one device over the run, by what it was doing. Wasted: part of the first three."""
+
+    device: int
+    receive_j: float
+    transmit_j: float
+    compute_j: float
+    idle_j: float
+    total_j: float
+    wasted_j: float
 
 
 class Recorder(Protocol):

@@ -1,63 +1,93 @@
-"""The server: opens sessions, runs synchronous rounds, aggregates what arrives."""
+"""The server of one cell: opens sessions, runs synchronous rounds, aggregates what arrives."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
+from dataclasses import dataclass
 
+import numpy as np
 import simpy
 
 from edgefl.contract import Evaluation, Learner, Phase
 from edgefl.engine.device import Device, Work
-from edgefl.engine.population import Population
+from edgefl.engine.gains import RoundKey
+from edgefl.engine.ledger import Ledger
+from edgefl.engine.network import Network
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import DeviceRound, Event, Recorder, Round, Session
-from edgefl.engine.selectors import Selector
+from edgefl.engine.selectors import Candidates, Selector, with_surplus
 from edgefl.engine.sessions import SessionPolicy, SessionState
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
+from edgefl.scenario import Rounds
+
+COMPLETED = "completed"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Who takes part in a round, how many updates it waits for, and what was surveyed of their links."""
+
+    ids: list[int]
+    wanted: int
+    gains_db: np.ndarray
+    distances_m: np.ndarray
 
 
 class Server:
-    """One federation: the devices in its cell, its learner, its sessions."""
+    """One federation: the devices of its cell, its learner, its sessions.
+
+    Args:
+        members: of a session's number, the only devices that may take part; None: all that are present.
+    """
 
     def __init__(
         self,
         env: simpy.Environment,
         *,
-        population: Population,
+        cell: int,
+        network: Network,
         devices: Sequence[Device],
         radio: Radio,
         learner: Learner,
         policy: SessionPolicy,
-        selector: Selector,
+        rules: Rounds,
+        ledger: Ledger,
         recorder: Recorder,
         streams: Streams,
-        max_wait_s: float,
+        members: Callable[[int], Collection[int] | None] = lambda session: None,
     ) -> None:
         self.env = env
-        self._population = population
+        self.cell = cell
+        self._network = network
         self._devices = devices
         self._radio = radio
         self._learner = learner
         self._policy = policy
-        self._selector = selector
+        self._rules = rules
+        self._selector: Selector = rules.selector
+        self._ledger = ledger
         self._recorder = recorder
+        # the streams of one cell alone keep their names: its numbers do not depend on the layout's options
+        self._scope: tuple[int, ...] = (cell,) if cell else ()
         self._streams = streams
-        self._max_wait_s = max_wait_s
+        self._members = members
+        self._session = 0
+        self._turn = 0
 
     def run(self) -> Generator[simpy.Event, None, None]:
         """All sessions, one after the other."""
         reason = "start"
         for session in range(1, self._policy.count + 1):
-            reason = yield from self._session(session, reason)
+            reason = yield from self._run_session(session, reason)
 
-    def _session(self, session: int, reason: str) -> Generator[simpy.Event, None, str]:
+    def _run_session(self, session: int, reason: str) -> Generator[simpy.Event, None, str]:
+        self._session = session
         yield from self._wait_for_devices()
-        self._population.session = session
         start_s = self.env.now
-        members = self._population.present
-        self._recorder.write(Event(start_s, "session_start", None, session, reason))
+        members = self._present()
+        self._event("session_start", reason)
         opening = self._learner.open_session(session, members, self._policy.longest)
         for number in range(1, opening.probe_rounds + 1):
-            yield from self._round(session, "probe", number, opening.probe_share)
+            yield from self._round("probe", number, opening.probe_share)
         start = self._learner.begin_training()
         self._recorder.write(
             Session(
@@ -70,79 +100,147 @@ class Server:
                 weights=" ".join(f"{z}:{weight:.6g}" for z, weight in start.weights.items()),
                 accuracy_start=start.accuracy,
                 loss_start=start.loss,
+                cell=self.cell,
             )
         )
-        ended = None
-        rounds = 0
+        ended, rounds = None, 0
+        losses: list[float] = []
         while ended is None:
             rounds += 1
-            yield from self._round(session, opening.phase, rounds)
-            ended = self._policy.reason_to_end(
-                SessionState(rounds, frozenset(members), frozenset(self._population.present))
-            )
+            arrived = yield from self._round(opening.phase, rounds)
+            if self._policy.report_bits and arrived:
+                losses.append(self._learner.reported_loss(arrived))
+            now = frozenset(self._present())
+            ended = self._policy.reason_to_end(SessionState(rounds, frozenset(members), now, tuple(losses)))
         self._learner.close_session()
-        self._recorder.write(Event(self.env.now, "session_end", None, session, ended))
+        self._event("session_end", ended)
         return ended
 
     def _round(
-        self, session: int, phase: Phase, number: int, share: float = 1.0
-    ) -> Generator[simpy.Event, None, None]:
+        self, phase: Phase, number: int, share: float = 1.0
+    ) -> Generator[simpy.Event, None, list[int]]:
+        """One synchronous round; returns the devices whose update arrived."""
         yield from self._wait_for_devices()
-        key = (session, phase, number)
+        key = (self._session, phase, number)
         start_s = self.env.now
-        ids = self._select(key, share)
-        links = self._radio.open_round(ids, self._population.positions_m(), key)
-        iterations = self._learner.local_update(ids, phase, number)
+        chosen = self._select(key, share)
+        links = self._radio.open_round(chosen.ids, chosen.gains_db, chosen.distances_m, self.cell)
+        iterations = self._learner.local_update(chosen.ids, phase, number)
+        rows = [DeviceRound(*key_of(key), id_, links[id_].distance_m, cell=self.cell) for id_ in chosen.ids]
         learner = self._learner
-        rows = [DeviceRound(session, number, phase, id_, links[id_].distance_m) for id_ in ids]
+        uplink_bits = learner.payload_bits + self._policy.report_bits
         parts = []
         for row in rows:
             work = Work(learner.flops_per_sample, iterations[row.device], learner.batch)
             device = self._devices[row.device]
-            parts.append(device.start(device.take_part(row, links[row.device], learner.payload_bits, work)))
-        yield self.env.all_of(parts)
-        arrived = [row.device for row in rows if row.outcome == "completed"]
-        if arrived:
+            link = links[row.device]
+            parts.append(device.start(device.take_part(row, link, learner.payload_bits, uplink_bits, work)))
+        yield from self._wait_for_updates(rows, parts, chosen.wanted)
+
+        arrived = [row.device for row in rows if row.outcome == COMPLETED]
+        aggregated = len(arrived) >= self._rules.min_updates
+        if aggregated:
             learner.aggregate(arrived)
         else:
-            self._recorder.write(Event(self.env.now, "no_updates", None, session, f"{phase} round {number}"))
+            self._event("no_updates", f"{phase} round {number}: {len(arrived)} arrived")
         # a probe trains an auxiliary model: the global one has not changed and is not tested
         evaluation = learner.evaluate() if phase != "probe" else None
-        self._book(key, start_s, rows, evaluation)
+        self._book(key, start_s, rows, evaluation, aggregated)
+        return arrived
 
-    def _select(self, key: tuple[int, str, int], share: float) -> list[int]:
+    def _wait_for_updates(
+        self, rows: Sequence[DeviceRound], parts: Sequence[simpy.Process], wanted: int
+    ) -> Generator[simpy.Event, None, None]:
+        """Until all are done, the deadline has come, or with over-selection enough updates are there."""
+        everyone = self.env.all_of(parts)
+        ends: list[simpy.Event] = [everyone]
+        if self._rules.deadline_s is not None:
+            ends.append(self.env.timeout(self._rules.deadline_s))
+        if wanted < len(parts):
+            ends.append(self._enough(rows, parts, wanted))
+        yield self.env.any_of(ends)
+        if any(part.is_alive for part in parts):
+            missing = sum(row.outcome == COMPLETED for row in rows) < wanted
+            for row in rows:
+                if not row.outcome:
+                    self._devices[row.device].leave("late" if missing else "surplus")
+            # a new condition: one inside an any_of that has fired no longer listens
+            yield self.env.all_of(parts)
+
+    def _enough(
+        self, rows: Sequence[DeviceRound], parts: Sequence[simpy.Process], wanted: int
+    ) -> simpy.Event:
+        enough = self.env.event()
+
+        def count(_: simpy.Event) -> None:
+            if not enough.triggered and sum(row.outcome == COMPLETED for row in rows) >= wanted:
+                enough.succeed()
+
+        for part in parts:
+            part.callbacks.append(count)
+        return enough
+
+    def _present(self) -> list[int]:
+        present = self._network.present(self.cell)
+        allowed = self._members(self._session)
+        return present if allowed is None else [id_ for id_ in present if id_ in allowed]
+
+    def _select(self, key: RoundKey, share: float) -> Selection:
         """Participants of a round; a probe takes a random share of those the selector chose."""
-        chosen = self._selector.select(self._population.present, self._streams("select", *key))
-        if share >= 1.0:
-            return chosen
-        order = self._streams("probe", *key).permutation(len(chosen))
-        return sorted(chosen[i] for i in order[: max(1, round(share * len(chosen)))])
+        present = self._present()
+        gains_db, distances_m = self._radio.survey(
+            self._network.positions_m(), present, self.cell, self._named(key)
+        )
+        wanted = self._selector.wanted(len(present))
+        chosen = self._selector.select(
+            Candidates(present, gains_db, self._turn),
+            with_surplus(wanted, self._rules.over_selection, len(present)),
+            self._streams("select", *key, *self._scope),
+        )
+        if key[1] == "probe":
+            wanted = max(1, round(share * len(chosen)))
+            order = self._streams("probe", *key, *self._scope).permutation(len(chosen))
+            chosen = sorted(chosen[i] for i in order[:wanted])
+        else:
+            self._turn += 1
+        rows = np.searchsorted(present, chosen)
+        return Selection(chosen, wanted, gains_db[rows], distances_m[rows])
 
     def _wait_for_devices(self) -> Generator[simpy.Event, None, None]:
-        """An empty cell holds the federation up until a device enters it."""
-        if self._population.present:
+        """An empty cell holds the federation up until a device is there."""
+        if self._present():
             return
         began_s = self.env.now
-        self._recorder.write(Event(began_s, "waiting_for_devices", None, self._population.session))
-        yield self._population.arrival() | self.env.timeout(self._max_wait_s)
-        if not self._population.present:
-            raise EdgeflError(
-                f"no device entered the cell within {self._max_wait_s} s of simulated time {began_s:.3f} s; "
-                "raise devices.count or cell.radius_m, or allow a longer rounds.max_wait_s"
-            )
+        self._event("waiting_for_devices")
+        limit = self.env.timeout(self._rules.max_wait_s)
+        while not self._present():
+            yield self._network.arrival(self.cell) | limit
+            if limit.processed and not self._present():
+                raise EdgeflError(
+                    f"cell {self.cell} has had no device for {self._rules.max_wait_s} s since simulated time"
+                    f" {began_s:.3f} s; raise devices.count or cell.radius_m, or allow a longer"
+                    " rounds.max_wait_s",
+                    ("rounds", "max_wait_s"),
+                )
 
     def _book(
         self,
-        key: tuple[int, str, int],
+        key: RoundKey,
         start_s: float,
         rows: Sequence[DeviceRound],
         evaluation: Evaluation | None,
+        aggregated: bool,
     ) -> None:
         session, phase, number = key
         ends_s = [_end_s(row, start_s) for row in rows]
         energy_rx_j = sum(row.energy_rx_j for row in rows)
         energy_tx_j = sum(row.energy_tx_j for row in rows)
         energy_compute_j = sum(row.energy_compute_j for row in rows)
+        energy_wasted_j = 0.0
+        for row in rows:
+            wasted = not (aggregated and row.outcome == COMPLETED)
+            self._ledger.book(row, wasted)
+            energy_wasted_j += row.energy_j if wasted else 0.0
         self._recorder.write(
             Round(
                 session=session,
@@ -154,7 +252,7 @@ class Server:
                 latency_s=self.env.now - start_s,
                 latency_mean_s=sum(ends_s) / len(ends_s) - start_s,
                 participants=len(rows),
-                completed=sum(row.outcome == "completed" for row in rows),
+                completed=sum(row.outcome == COMPLETED for row in rows),
                 downlink_bits=sum(row.downlink_bits for row in rows),
                 uplink_bits=sum(row.uplink_bits for row in rows),
                 energy_j=energy_rx_j + energy_tx_j + energy_compute_j,
@@ -163,12 +261,41 @@ class Server:
                 energy_compute_j=energy_compute_j,
                 accuracy=evaluation.accuracy if evaluation else None,
                 loss=evaluation.loss if evaluation else None,
+                energy_server_j=self._radio.server_draw_w * _union_s(rows),
+                energy_wasted_j=energy_wasted_j,
+                cell=self.cell,
             ),
             *rows,
         )
         self._recorder.flush()
 
+    def _named(self, key: RoundKey) -> RoundKey:
+        """The round's name for draws that belong to it."""
+        return key if not self._scope else (key[0], f"{key[1]} in cell {self.cell}", key[2])
+
+    def _event(self, name: str, detail: str = "") -> None:
+        self._recorder.write(Event(self.env.now, name, None, self._session, self.cell, detail=detail))
+
+
+def key_of(key: RoundKey) -> tuple[int, int, str]:
+    """Session, round and phase in the order of a row."""
+    return key[0], key[2], key[1]
+
 
 def _end_s(row: DeviceRound, start_s: float) -> float:
     """When a participant was done, or left."""
     return max(t for t in (start_s, row.downlink_end_s, row.compute_end_s, row.uplink_end_s) if t is not None)
+
+
+def _union_s(rows: Sequence[DeviceRound]) -> float:
+    """Time in which at least one downlink was under way."""
+    intervals = sorted(
+        (row.downlink_start_s, row.downlink_end_s)
+        for row in rows
+        if row.downlink_start_s is not None and row.downlink_end_s is not None
+    )
+    total_s, covered_s = 0.0, 0.0
+    for start_s, end_s in intervals:
+        total_s += max(0.0, end_s - max(start_s, covered_s))
+        covered_s = max(covered_s, end_s)
+    return total_s

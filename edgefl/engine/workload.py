@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from edgefl.contract import Evaluation, Opening, Phase, Start
+from edgefl.errors import EdgeflError
 
 
 class Workload:
@@ -23,6 +24,9 @@ class Workload:
 
     def local_update(self, ids: Sequence[int], phase: Phase, round_: int) -> Mapping[int, int]:
         return dict.fromkeys(ids, self._steps)
+
+    def reported_loss(self, ids: Sequence[int]) -> float:
+        raise EdgeflError("an adaptive session needs learning: a workload has no loss", ("sessions",))
 
     def aggregate(self, ids: Sequence[int]) -> None:
         self.version += 1

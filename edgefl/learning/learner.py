@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.func import functional_call
+from torch.nn import functional
 
 from edgefl.contract import Evaluation, Opening, Phase, Start
 from edgefl.errors import EdgeflError, about
@@ -15,7 +17,7 @@ from edgefl.learning.cost import flops_per_sample
 from edgefl.learning.datasets import Dataset
 from edgefl.learning.device_data import DeviceSplit
 from edgefl.learning.evaluation import evaluate
-from edgefl.learning.local_training import LocalTraining, draw_batches
+from edgefl.learning.local_training import Batches, LocalTraining, draw_batches
 from edgefl.learning.models import Model
 from edgefl.learning.parameters import Layout
 from edgefl.learning.partitions import Partition
@@ -32,33 +34,42 @@ class _Track:
     state: Any
 
 
+class Material:
+    """The data on the torch device; loaded once for the learners of all cells."""
+
+    def __init__(self, settings: Learning, device: torch.device) -> None:
+        dataset: Dataset = settings.dataset
+        with about("learning", "dataset"):
+            data = dataset.load()
+        self.classes = data.num_classes
+        self.labels = data.train.y
+        self.input_shape: tuple[int, ...] = data.train.x.shape[1:]
+        self.device = device
+        self.train = DeviceSplit(data.train, data.mean, data.std, device)
+        self.test = DeviceSplit(data.test, data.mean, data.std, device)
+
+
 class TorchLearner:
     """Trains for real. Sessions, device ids and iterations go in and out; models stay inside."""
 
-    def __init__(self, settings: Learning, *, devices: int, streams: Streams, device: torch.device) -> None:
+    def __init__(self, settings: Learning, material: Material, *, devices: int, streams: Streams) -> None:
         self._settings = settings
         self._streams = streams
         self._population = devices
         self._algorithm: Algorithm = settings.algorithm
         self._warm_start: WarmStart = settings.warm_start
         self._partition: Partition = settings.partition
-        dataset: Dataset = settings.dataset
         model: Model = settings.model
-
-        with about("learning", "dataset"):
-            data = dataset.load()
-        self._classes = data.num_classes
-        self._train_labels = data.train.y
-        train = DeviceSplit(data.train, data.mean, data.std, device)
-        self._test = DeviceSplit(data.test, data.mean, data.std, device)
-
-        input_shape = data.train.x.shape[1:]
-        self._module = build_module(model, input_shape, data.num_classes, streams)
+        self._train_labels = material.labels
+        self._test = material.test
+        self._train = material.train
+        input_shape, device = material.input_shape, material.device
+        self._module = build_module(model, input_shape, material.classes, streams)
         self._layout = Layout.of(self._module)
         counted = flops_per_sample(self._module, input_shape)
         initial = self._layout.flatten(self._module).to(device)
         self._module.to(device)
-        self._training = LocalTraining(model, self._module, self._layout, train, settings.momentum)
+        self._training = LocalTraining(model, self._module, self._layout, self._train, settings.momentum)
 
         self.payload_bits = settings.bits_per_parameter * self._layout.size
         self.flops_per_sample = (
@@ -77,6 +88,7 @@ class TorchLearner:
         self._longest = 1
         self._labels: list[int] = []
         self._assignment: tuple[int, list[np.ndarray]] = (-1, [])
+        self._received: tuple[list[int], Tensor, Batches]
         self._updates: tuple[list[int], Tensor] = ([], initial.new_empty((0, initial.numel())))
         with about("learning", "partition"):
             self._assign(1)  # what these data cannot serve is refused before anything is written
@@ -130,9 +142,21 @@ class TorchLearner:
             [self._streams("batches", id_, self._session, phase, round_) for id_ in ids],
         )
         lr = self._learning_rate(1 if phase == "probe" else round_)
+        self._received = (list(ids), track.model, batches)
         rows = self._training.run(track.model, batches, lr, self._algorithm, track.state)
         self._updates = (list(ids), rows)
         return dict.fromkeys(ids, self._settings.steps)
+
+    @torch.no_grad()
+    def reported_loss(self, ids: Sequence[int]) -> float:
+        trained, model, batches = self._received
+        rows = [trained.index(id_) for id_ in ids]
+        device = model.device
+        samples = torch.from_numpy(batches.rows[rows, 0]).to(device).reshape(-1)
+        weights = torch.from_numpy(batches.weights[rows, 0]).to(device).reshape(-1)
+        logits = functional_call(self._module, self._layout.views(model), (self._train.normalised(samples),))
+        losses = functional.cross_entropy(logits, self._train.y[samples], reduction="none")
+        return float(losses @ weights) / len(rows)
 
     def aggregate(self, ids: Sequence[int]) -> None:
         trained, rows = self._updates

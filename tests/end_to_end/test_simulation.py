@@ -43,6 +43,10 @@ def test_run_directory(digits: Path, tmp_path: Path) -> None:
     assert (rounds.downlink_bits == 8 * 32 * 650).all()
     # the slowest participant sets the length of a round
     assert np.allclose(rounds.end_s - rounds.start_s, rounds.latency_s, atol=2e-9)
+    ledger = pd.read_csv(tmp_path / "run" / "ledger.csv")
+    for column, in_rounds in [("receive_j", "energy_rx_j"), ("transmit_j", "energy_tx_j")]:
+        assert np.isclose(ledger[column].sum(), rounds[in_rounds].sum(), rtol=SUM_TOLERANCE)
+    assert np.isclose(ledger.total_j.sum(), rounds.energy_j.sum(), rtol=SUM_TOLERANCE)
     last = devices.groupby(["session", "phase", "round"], sort=False).uplink_end_s.max()
     assert np.allclose(last, rounds.end_s, atol=2e-9)
     assert (rounds.latency_mean_s <= rounds.latency_s).all()
@@ -94,6 +98,14 @@ def test_fading_and_movement_do_not_depend_on_who_transmits(digits: Path, tmp_pa
     assert (len(everyone), len(some)) == (8, 2)
     same = ["distance_m", "downlink_start_s", "downlink_end_s", "uplink_start_s", "uplink_end_s"]
     pd.testing.assert_frame_equal(some[same], everyone.loc[some.index, same])
+
+
+def test_adaptive_sessions_report_real_losses(digits: Path, tmp_path: Path) -> None:
+    """The reported loss is the mean over devices of the received model's loss on their first batches."""
+    adaptive = ["sessions={name: adaptive, count: 2, min_rounds: 2, max_rounds: 6}", "learning.batch=1000"]
+    tables = run(digits, tmp_path / "a", *adaptive, "learning.partition={name: iid}")
+    assert len(tables["sessions"]) == 2
+    assert (tables["rounds"].uplink_bits == 8 * (32 * 650 + 32)).all()
 
 
 def test_an_engine_without_training(tmp_path: Path) -> None:

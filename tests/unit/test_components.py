@@ -13,7 +13,7 @@ from edgefl.errors import EdgeflError
 from edgefl.scenario import Named
 
 # parameters that have no default, per component field name
-REQUIRED = {"count": 3, "rounds": 2}
+REQUIRED = {"count": 3, "rounds": 2, "sessions": [[0, 1], [2]]}
 CLASSES = [(kind, name) for kind in registry.PACKAGES for name in registry.names(kind)]
 FUNCTIONS = [(kind, name) for kind in registry.FUNCTIONS for name in registry.names(kind)]
 

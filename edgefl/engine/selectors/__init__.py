@@ -1,16 +1,46 @@
 """Selectors: which of the devices present take part in a round."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from pydantic import Field
 
 from edgefl.component import Component
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The devices present in a cell, and what a selector may know of them."""
+
+    ids: Sequence[int]  # sorted, at least one
+    gains_db: np.ndarray  # [ids] large-scale gain of the coming round
+    turn: int  # rounds this cell's server has run before
 
 
 class Selector(Component):
     """Base of all selectors."""
 
+    def wanted(self, present: int) -> int:
+        """Updates that a round asks for, out of so many devices present."""
+        return present
+
     @abstractmethod
-    def select(self, present: Sequence[int], rng: np.random.Generator) -> list[int]:
-        """Sorted ids of the participants, at least one; `present` is sorted and not empty."""
+    def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:
+        """Sorted ids of `number` participants, 1 <= number <= len(candidates.ids)."""
+
+
+class CountedSelector(Selector):
+    """Base of selectors that take a fixed number of devices; all of them when fewer are present."""
+
+    count: int = Field(ge=1, description="participants per round")
+
+    def wanted(self, present: int) -> int:
+        return min(self.count, present)
+
+
+def with_surplus(number: int, factor: float, present: int) -> int:
+    """How many to select so that `number` updates arrive although some devices fail."""
+    return min(present, math.ceil(number * factor))

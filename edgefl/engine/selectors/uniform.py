@@ -1,21 +1,13 @@
 """A uniform random sample takes part."""
 
-from collections.abc import Sequence
-
 import numpy as np
-from pydantic import Field
 
-from edgefl.engine.selectors import Selector
+from edgefl.engine.selectors import Candidates, CountedSelector
 
 
-class Uniform(Selector):
-    """A fixed number of devices, drawn without replacement; all of them when fewer are present.
+class Uniform(CountedSelector):
+    """Devices drawn without replacement. McMahan et al., AISTATS 2017 (client fraction C), as a count."""
 
-    Source: McMahan et al., AISTATS 2017 (client fraction C), as a count.
-    """
-
-    count: int = Field(ge=1, description="participants per round")
-
-    def select(self, present: Sequence[int], rng: np.random.Generator) -> list[int]:
-        chosen = rng.permutation(len(present))[: self.count]
-        return sorted(present[i] for i in chosen)
+    def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:
+        chosen = rng.permutation(len(candidates.ids))[:number]
+        return sorted(candidates.ids[i] for i in chosen)

@@ -16,6 +16,7 @@ class SessionState:
     rounds: int  # training rounds of this session so far, probes not counted
     members_at_start: Set[int]
     members_now: Set[int]
+    losses: tuple[float, ...] = ()  # reports of the rounds so far, if the policy asked for them
 
 
 class SessionPolicy(Component):
@@ -27,6 +28,11 @@ class SessionPolicy(Component):
     @abstractmethod
     def longest(self) -> int:
         """Most rounds a session can have; the learning rate decays over this many."""
+
+    @property
+    def report_bits(self) -> int:
+        """Bits that each participant adds to its upload to report its loss; 0: no reports."""
+        return 0
 
     @abstractmethod
     def reason_to_end(self, state: SessionState) -> str | None:

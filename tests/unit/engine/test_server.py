@@ -16,17 +16,20 @@ import simpy
 from channel.ofdma import equal_share
 from channel.path_loss import umi_path_loss_db
 from edgefl.contract import Evaluation, Opening, Phase, Start
+from edgefl.engine.battery import Battery
 from edgefl.engine.device import Device
-from edgefl.engine.population import Population
+from edgefl.engine.gains import PerRound
+from edgefl.engine.ledger import Ledger
+from edgefl.engine.network import Network
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import DeviceRound, Event, Round, Session
-from edgefl.engine.selectors.all import All
 from edgefl.engine.server import Server
+from edgefl.engine.sessions.adaptive import Adaptive
 from edgefl.engine.sessions.membership import Membership
 from edgefl.engine.sessions.schedule import Schedule
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
-from edgefl.scenario import Cell, Devices, RadioSettings
+from edgefl.scenario import Cell, Devices, HandoverSettings, RadioSettings, Rounds
 
 SLOT_S = 0.5e-3
 PAYLOAD_BITS = 3_000_000
@@ -59,6 +62,7 @@ class Spy:
     def __init__(self, probes: int = 0, share: float = 1.0) -> None:
         self.version = 0
         self.probes, self.share = probes, share
+        self.losses: list[float] = []
         self.calls: list[tuple[Any, ...]] = []
 
     def open_session(self, session: int, ids: Sequence[int], longest: int) -> Opening:
@@ -72,6 +76,9 @@ class Spy:
     def local_update(self, ids: Sequence[int], phase: Phase, round_: int) -> Mapping[int, int]:
         self.calls.append((phase, round_, tuple(ids)))
         return dict.fromkeys(ids, STEPS)
+
+    def reported_loss(self, ids: Sequence[int]) -> float:
+        return self.losses.pop(0)
 
     def aggregate(self, ids: Sequence[int]) -> None:
         self.calls.append(("aggregate", tuple(ids)))
@@ -112,45 +119,65 @@ class World:
         distances_m: Sequence[float],
         *,
         crossings_s: Mapping[int, Sequence[float]] | None = None,
+        switches_s: Sequence[Sequence[float]] = (),
         policy: Any = None,
         learner: Spy | None = None,
-        max_wait_s: float = 10.0,
+        handover: str = "drop",
+        battery: Battery | None = None,
+        idle_power_w: float = 0.0,
+        **rules: Any,
     ) -> None:
         self.env = simpy.Environment()
         self.rows = Rows()
         self.learner = learner or Spy()
         self.distances_m = np.asarray(distances_m, dtype=float)
-        positions = np.column_stack([self.distances_m, np.zeros(len(distances_m))])
+        count = len(distances_m)
+        positions = np.column_stack([self.distances_m, np.zeros(count)])
         movement = Script(positions, crossings_s or {})
-        self.settings = RadioSettings(bandwidth_hz=10e6, shadowing_std_db=0.0, fidelity="slot")
-        self.streams = Streams(7)
+        streams = Streams(7)
+        settings = RadioSettings(bandwidth_hz=10e6, fidelity="slot")
         self.radio = Radio(
             self.env,
-            settings=self.settings,
-            cell=Cell(),
+            settings=settings,
             device_power_w=TX_W,
             speeds_m_s=movement.doppler_speeds_m_s(),
-            path_loss_db=umi_path_loss_db,
+            gains=PerRound(umi_path_loss_db, 0.0, settings, Cell(), streams),
             share=equal_share,
-            streams=self.streams,
+            streams=streams,
         )
-        population = Population(self.env, movement, radius_m=250.0, tick_s=0.01, recorder=self.rows)
-        settings = Devices(count=len(distances_m))
-        devices = [Device(self.env, id_, self.radio, settings) for id_ in range(len(distances_m))]
-        population.on_departure = lambda id_: devices[id_].leave()
+        network = Network(
+            self.env,
+            movement=movement,
+            cells=1,
+            radius_m=250.0,
+            tick_s=0.01,
+            handover=HandoverSettings(policy=handover),
+            recorder=self.rows,
+            switches=[iter(times) for times in switches_s],
+            batteries=[battery] if battery else [],
+            idle_power_w=idle_power_w,
+        )
+        self.network = network
+        settings = Devices(count=count, idle_power_w=idle_power_w)
+        devices = [Device(self.env, id_, self.radio, settings, network) for id_ in range(count)]
+        network.cut_off = lambda id_, why: devices[id_].leave(why)
+        network.busy = lambda id_: devices[id_].busy
+        self.ledger = Ledger(count)
         server = Server(
             self.env,
-            population=population,
+            cell=0,
+            network=network,
             devices=devices,
             radio=self.radio,
             learner=self.learner,
             policy=policy or Schedule(count=1, rounds=1),
-            selector=All(),
+            rules=Rounds(**rules),
+            ledger=self.ledger,
             recorder=self.rows,
-            streams=self.streams,
-            max_wait_s=max_wait_s,
+            streams=streams,
         )
-        self.env.process(population.watch())
+        for process in network.processes():
+            self.env.process(process)
         self._server = self.env.process(server.run())
 
     def run(self) -> "World":
@@ -163,7 +190,7 @@ class World:
         bandwidth = 10e6 / sharing
         noise_w = 10 ** ((-174 - 30) / 10) * bandwidth
         snr = power_w * 10 ** (-float(loss_db) / 10) / noise_w
-        h2 = float(self.radio._fading[device].power(0, 1)[0])
+        h2 = float(self.radio.fading(device, 0).power(0, 1)[0])
         return math.ceil(PAYLOAD_BITS / (bandwidth * SLOT_S * math.log2(1 + snr * h2)))
 
 
@@ -283,7 +310,7 @@ def test_a_round_without_survivors_keeps_the_model_and_says_so() -> None:
 
 def test_nobody_ever_comes_back() -> None:
     world = World([50.0], crossings_s={0: [0.02]}, policy=Schedule(count=1, rounds=2), max_wait_s=1.0)
-    with pytest.raises(EdgeflError, match=r"no device entered the cell within 1\.0 s"):
+    with pytest.raises(EdgeflError, match=r"cell 0 has had no device for 1\.0 s"):
         world.run()
 
 
@@ -304,3 +331,148 @@ def test_an_arrival_joins_the_next_round_and_a_departure_ends_the_session() -> N
     # 60 % of one member have changed as soon as device 2 is there: the session ends with that round
     assert starts[2] >= 0.05
     assert second.devices == "0 2"
+
+
+def test_finish_lets_a_device_complete_its_part() -> None:
+    planned = expected_stages(World([50.0, 60.0]), 1, sharing=2)
+    leaves_s = 0.02
+    world = World(
+        [50.0, 60.0],
+        crossings_s={1: [leaves_s]},
+        handover="finish",
+        policy=Schedule(count=1, rounds=2),
+    ).run()
+    row = next(r for r in world.rows.of[DeviceRound] if r.device == 1)
+    assert row.outcome == "completed"
+    assert stages(row) == pytest.approx(planned, abs=EXACT)
+    (departure,) = [e for e in world.rows.of[Event] if e.event == "departure"]
+    assert departure.time_s == pytest.approx(planned[5], abs=EXACT), "it goes when its upload is through"
+    assert [r.participants for r in world.rows.of[Round]] == [2, 1]
+
+
+def test_a_deadline_cuts_off_who_is_late() -> None:
+    distances = [50.0, 240.0]
+    ends = [expected_stages(World(distances), k, sharing=2)[5] for k in (0, 1)]
+    deadline_s = sum(ends) / 2
+    world = World(distances, deadline_s=deadline_s).run()
+    slow = int(np.argmax(ends))
+    assert {r.device: r.outcome for r in world.rows.of[DeviceRound]} == {
+        1 - slow: "completed",
+        slow: "late_uplink",
+    }
+    (round_,) = world.rows.of[Round]
+    assert round_.latency_s == pytest.approx(deadline_s, abs=EXACT)
+    late = world.rows.of[DeviceRound][slow]
+    assert late.energy_tx_j == pytest.approx(TX_W * (deadline_s - late.uplink_start_s))
+    assert round_.energy_wasted_j == pytest.approx(late.energy_j)
+
+
+def test_a_deadline_nobody_meets_and_one_everybody_meets() -> None:
+    nobody = World([50.0, 240.0], deadline_s=0.03).run()
+    assert [r.completed for r in nobody.rows.of[Round]] == [0]
+    assert [e.event for e in nobody.rows.of[Event]].count("no_updates") == 1
+    everybody = World([50.0, 240.0], deadline_s=10.0).run()
+    assert everybody.rows.of[Round][0].latency_s < 1.0
+
+
+def test_too_few_updates_are_not_aggregated() -> None:
+    world = World([50.0, 60.0], crossings_s={1: [0.02]}, min_updates=2).run()
+    (round_,) = world.rows.of[Round]
+    assert (round_.completed, round_.version) == (1, 0)
+    assert round_.energy_wasted_j == pytest.approx(round_.energy_j)
+
+
+def test_over_selection_ends_with_the_updates_wanted() -> None:
+    distances = [50.0, 120.0, 240.0]
+    selector = {"name": "best_channel", "count": 2}
+    world = World(distances, selector=selector, over_selection=1.5).run()
+    ends = sorted(expected_stages(World(distances), k, sharing=3)[5] for k in range(3))
+    outcomes = {r.device: r.outcome for r in world.rows.of[DeviceRound]}
+    assert sorted(outcomes.values()) == ["completed", "completed", "surplus_uplink"]
+    assert world.rows.of[Round][0].latency_s == pytest.approx(ends[1], abs=EXACT)
+
+
+def test_best_channel_takes_the_nearest_and_round_robin_takes_turns() -> None:
+    distances = [200.0, 50.0, 120.0, 90.0]
+    policy = Schedule(count=1, rounds=3)
+    best = World(distances, selector={"name": "best_channel", "count": 2}, policy=policy).run()
+    assert {r.device for r in best.rows.of[DeviceRound]} == {1, 3}
+    turns = World(distances, selector={"name": "round_robin", "count": 2}, policy=policy).run()
+    assert [call[2] for call in turns.learner.calls if call[0] == "train"] == [(0, 1), (2, 3), (0, 1)]
+
+
+def test_a_device_switched_off_is_cut_off() -> None:
+    """Times of switching: on at 0, off at 30 ms, on again at 0.5 s."""
+    world = World([50.0], switches_s=[[0.0, 0.03, 0.5]], policy=Schedule(count=1, rounds=2)).run()
+    first, second = world.rows.of[Round]
+    assert world.rows.of[DeviceRound][0].outcome.startswith("off_")
+    assert first.end_s == pytest.approx(0.03, abs=EXACT)
+    assert second.start_s == pytest.approx(0.5, abs=EXACT)
+    names = [e.event for e in world.rows.of[Event] if e.device == 0]
+    assert names == ["switched_off", "switched_on"]
+
+
+def test_an_empty_battery_is_a_departure_at_the_exact_time() -> None:
+    """The battery holds the downlink, the computation, and half of the upload."""
+    planned = expected_stages(World([50.0]), 0, sharing=1)
+    half_s = planned[4] + (planned[5] - planned[4]) / 2
+    # between the end of the computation and the next slot the device already draws its sending power
+    needed_j = RX_W * (planned[1] - planned[0]) + COMPUTE_J + TX_W * (half_s - planned[3])
+    battery = Battery(needed_j, recharge_w=0.0, return_share=1.0)
+    world = World([50.0], battery=battery, policy=Schedule(count=1, rounds=2), max_wait_s=1.0)
+    with pytest.raises(EdgeflError, match="has had no device"):
+        world.run()
+    assert world.rows.of[DeviceRound][0].outcome == "empty_uplink"
+    (empty,) = [e for e in world.rows.of[Event] if e.event == "battery_empty"]
+    assert empty.time_s == pytest.approx(half_s, abs=1e-6)
+
+
+def test_a_battery_recharges_and_the_device_comes_back() -> None:
+    battery = Battery(0.002, recharge_w=0.01, return_share=0.5)
+    world = World([50.0], battery=battery, policy=Schedule(count=1, rounds=2)).run()
+    events = {e.event: e.time_s for e in reversed(world.rows.of[Event])}
+    # from empty to half of 2 mJ at 10 mW, nothing drawn
+    assert events["battery_back"] - events["battery_empty"] == pytest.approx(0.1)
+    assert world.rows.of[Round][1].start_s == pytest.approx(events["battery_back"], abs=EXACT)
+
+
+def test_the_ledger_sums_to_the_rounds_and_idle_fills_the_rest() -> None:
+    idle_w = 0.02
+    world = World(
+        [50.0, 240.0], crossings_s={1: [0.3]}, idle_power_w=idle_w, policy=Schedule(count=1, rounds=3)
+    ).run()
+    rows = list(world.ledger.rows(world.network.on_time_s(), idle_w))
+    rounds = world.rows.of[Round]
+    for ledger, column in [
+        ("receive_j", "energy_rx_j"),
+        ("transmit_j", "energy_tx_j"),
+        ("compute_j", "energy_compute_j"),
+        ("wasted_j", "energy_wasted_j"),
+    ]:
+        total = sum(getattr(r, column) for r in rounds)
+        assert sum(getattr(r, ledger) for r in rows) == pytest.approx(total, rel=1e-12)
+    assert sum(r.wasted_j for r in rows) > 0
+    for row in rows:
+        parts = [r for r in world.rows.of[DeviceRound] if r.device == row.device]
+        busy = sum(b - a for p in parts for a, b in zip(*[iter(stages(p))] * 2, strict=True) if b is not None)
+        assert row.idle_j == pytest.approx(idle_w * (world.env.now - busy))
+        assert row.total_j == pytest.approx(row.receive_j + row.transmit_j + row.compute_j + row.idle_j)
+
+
+def test_the_server_pays_while_any_downlink_is_under_way() -> None:
+    world = World([50.0, 240.0]).run()
+    rows = world.rows.of[DeviceRound]
+    longest_s = max(r.downlink_end_s for r in rows)  # both begin at 0
+    expected_j = 10 ** (43 / 10) / 1000 * longest_s
+    assert world.rows.of[Round][0].energy_server_j == pytest.approx(expected_j)
+
+
+def test_an_adaptive_session_ends_on_evidence_and_its_reports_cost_bits() -> None:
+    learner = Spy()
+    # relative to the lowest, 1.0: rises of 0.4 a round, less a slack of 0.1: S = 0.3, 0.6 >= 0.5
+    learner.losses = [1.2, 1.0, 1.0, 1.4, 1.4] + [1.0] * 5
+    policy = Adaptive(count=2, slack=0.1, threshold=0.5, min_rounds=2, max_rounds=5)
+    world = World([50.0], learner=learner, policy=policy).run()
+    assert [s.reason for s in world.rows.of[Session]] == ["start", "adaptive"]
+    assert [r.session for r in world.rows.of[Round]] == [1] * 5 + [2] * 5
+    assert all(r.uplink_bits == PAYLOAD_BITS + 32 for r in world.rows.of[Round])

@@ -9,7 +9,7 @@ import torch
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.cost import flops_per_sample
-from edgefl.learning.learner import TorchLearner
+from edgefl.learning.learner import Material, TorchLearner
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.parameters import Layout
 from edgefl.rng import Streams
@@ -29,7 +29,8 @@ def learner(**changes: Any) -> TorchLearner:
         "warm_start": "similarity",
         **changes,
     }
-    return TorchLearner(Learning(**settings), devices=DEVICES, streams=Streams(5), device=CPU)
+    learning = Learning(**settings)
+    return TorchLearner(learning, Material(learning, CPU), devices=DEVICES, streams=Streams(5))
 
 
 def session(one: TorchLearner, number: int, rounds: int, ids: list[int] | None = None) -> Any:
@@ -146,3 +147,19 @@ def test_loss_of_the_zero_model_is_log_c() -> None:
     one._global.model = torch.zeros_like(one.model)
     start = one.begin_training()
     assert start.loss == pytest.approx(math.log(10), abs=1e-6)
+
+
+def test_reported_loss_is_the_received_models_mean_over_devices() -> None:
+    one = learner(batch=10_000)  # the first batch is all a device has
+    ids = [0, 3, 5]
+    one.open_session(1, ids, 5)
+    one.begin_training()
+    received = one.model.clone()
+    one.local_update(ids, "pilot", 1)
+    losses = []
+    for id_ in (0, 5):
+        rows = torch.from_numpy(one._samples(id_))
+        x = one._train.normalised(rows).flatten(1)
+        logits = x @ received[:640].view(10, 64).T + received[640:]
+        losses.append(float(torch.nn.functional.cross_entropy(logits, one._train.y[rows])))
+    assert one.reported_loss([0, 5]) == pytest.approx(sum(losses) / 2, rel=1e-5)

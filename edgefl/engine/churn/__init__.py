@@ -1,0 +1,22 @@
+"""Churn: when a device is switched on, beside where it moves."""
+
+from abc import abstractmethod
+from collections.abc import Collection, Iterator
+
+from edgefl.component import Component
+from edgefl.rng import Streams
+
+
+class Churn(Component):
+    """Base of all churn models."""
+
+    @abstractmethod
+    def switches(self, device: int, streams: Streams) -> Iterator[float]:
+        """Times at which the device switches, ascending: on at the first, off at the second, and so on.
+
+        A device that is on from the beginning yields 0.0 first. May be endless.
+        """
+
+    def members(self, session: int) -> Collection[int] | None:
+        """The only devices that may take part in a session; None: no such rule."""
+        return None

@@ -1,0 +1,13 @@
+"""Devices that are never switched off."""
+
+from collections.abc import Iterator
+
+from edgefl.engine.churn import Churn
+from edgefl.rng import Streams
+
+
+class AlwaysOn(Churn):
+    """No churn but that of movement and batteries."""
+
+    def switches(self, device: int, streams: Streams) -> Iterator[float]:
+        yield 0.0

@@ -1,0 +1,31 @@
+"""An explicit list of devices for every session."""
+
+from collections.abc import Collection, Iterator
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from edgefl.engine.churn import Churn
+from edgefl.rng import Streams
+
+
+class ClientPattern(Churn):
+    """Session s has exactly the devices of its list; after the last list the first one follows again.
+
+    Source: client patterns of the earlier version of the session papers, its Tables 3 and 4.
+    """
+
+    sessions: list[list[int]] = Field(min_length=1, description="device ids of session 1, 2, ...")
+
+    @model_validator(mode="after")
+    def _somebody(self) -> Self:
+        for number, ids in enumerate(self.sessions, start=1):
+            if not ids or min(ids) < 0 or len(set(ids)) < len(ids):
+                raise ValueError(f"session {number} needs at least one device, ids >= 0, none twice: {ids}")
+        return self
+
+    def switches(self, device: int, streams: Streams) -> Iterator[float]:
+        yield 0.0
+
+    def members(self, session: int) -> Collection[int] | None:
+        return frozenset(self.sessions[(session - 1) % len(self.sessions)])

@@ -1,0 +1,27 @@
+"""Devices that sleep and wake periodically."""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from edgefl.engine.churn import Churn
+from edgefl.rng import Streams
+
+
+class DutyCycle(Churn):
+    """On for on_s, off for off_s; each device at a random point of its cycle at time 0."""
+
+    on_s: float = Field(30.0, gt=0, description="time on per cycle, s")
+    off_s: float = Field(30.0, gt=0, description="time off per cycle, s")
+
+    def switches(self, device: int, streams: Streams) -> Iterator[float]:
+        period_s = self.on_s + self.off_s
+        phase_s = streams("churn", device).uniform(0.0, period_s)
+        if phase_s < self.on_s:
+            yield 0.0
+            yield self.on_s - phase_s
+        start_s = period_s - phase_s
+        while True:
+            yield start_s
+            yield start_s + self.on_s
+            start_s += period_s

@@ -1,0 +1,31 @@
+"""Memoryless arrivals and lifetimes."""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from edgefl.engine.churn import Churn
+from edgefl.rng import Streams
+
+
+class Poisson(Churn):
+    """Each device is on for an exponential lifetime, off for an exponential absence, and so on.
+
+    Every device begins in the stationary law: on with probability lifetime / (lifetime + absence). Arrivals
+    of N devices are then Poisson in the limit of many devices, at N / (lifetime + absence) per second
+    (the machine-repair model); the number that is on is binomial at every time.
+    """
+
+    lifetime_s: float = Field(60.0, gt=0, description="mean time a device stays on, s")
+    absence_s: float = Field(60.0, gt=0, description="mean time a device stays off, s")
+
+    def switches(self, device: int, streams: Streams) -> Iterator[float]:
+        rng = streams("churn", device)
+        on = rng.random() < self.lifetime_s / (self.lifetime_s + self.absence_s)
+        time_s = 0.0
+        if on:
+            yield time_s
+        while True:
+            time_s += rng.exponential(self.lifetime_s if on else self.absence_s)
+            on = not on
+            yield time_s

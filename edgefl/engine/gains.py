@@ -1,0 +1,84 @@
+"""Large-scale gain between devices and sites: drawn for a round (J), or belonging to a place."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from channel.shadowing import draw_shadowing_db
+from edgefl.rng import Streams
+from edgefl.scenario import Cell, RadioSettings
+
+if TYPE_CHECKING:
+    from channel.large_scale import LargeScale
+
+RoundKey = tuple[int, str, int]  # session, phase, round
+
+
+class Gains(Protocol):
+    """Path loss and shadowing as a gain in dB, negative."""
+
+    clamped: int  # distances below the minimum, which were held at it
+
+    def of_round(
+        self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """[ids] gain in dB to the cell's site during a round, and [ids] 2D distance in m."""
+
+
+class PerRound:
+    """One site at the origin; path loss of the place, shadowing drawn anew each round. J, (21)."""
+
+    def __init__(
+        self,
+        path_loss_db: Callable[..., np.ndarray],
+        std_db: float,
+        radio: RadioSettings,
+        cell: Cell,
+        streams: Streams,
+    ) -> None:
+        self._path_loss_db = path_loss_db
+        self._std_db = std_db
+        self._radio = radio
+        self._cell = cell
+        self._streams = streams
+        self.clamped = 0
+
+    def of_round(
+        self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey
+    ) -> tuple[np.ndarray, np.ndarray]:
+        chosen = np.asarray(ids)
+        distances_m = np.linalg.norm(positions_m[chosen], axis=1)
+        self.clamped += int((distances_m < self._cell.min_distance_m).sum())
+        loss_db = self._path_loss_db(
+            # path-loss models begin at the minimum distance; a device that walks closer is held at it
+            np.maximum(distances_m, self._cell.min_distance_m),
+            carrier_hz=self._radio.carrier_hz,
+            line_of_sight=self._radio.line_of_sight == "always",
+            bs_height_m=self._cell.bs_height_m,
+            ut_height_m=self._cell.ut_height_m,
+        )
+        # one draw for all devices, so that a link's shadowing does not depend on who takes part
+        shadowing_db = draw_shadowing_db(
+            self._streams("shadowing", *key), len(positions_m), std_db=self._std_db
+        )[chosen]
+        return -(loss_db + shadowing_db), distances_m
+
+
+class PerPlace:
+    """Any number of sites; line of sight and shadowing are functions of the place."""
+
+    def __init__(self, large_scale: "LargeScale") -> None:
+        self.large_scale = large_scale
+        self.clamped = 0
+
+    def of_round(
+        self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey
+    ) -> tuple[np.ndarray, np.ndarray]:
+        places_m = positions_m[np.asarray(ids)]
+        cells = np.full(len(ids), cell)
+        return self.large_scale.gain_db_to(places_m, cells), self.large_scale.distance_m(places_m, cells)
+
+    def power_db(self, positions_m: np.ndarray) -> np.ndarray:
+        """[devices, sites] what a measurement compares: gain, the sites' powers being equal."""
+        return self.large_scale.gain_db(positions_m)

@@ -1,0 +1,81 @@
+"""Handover by 3GPP event A3: which device changes to which cell, and when. Pure NumPy, no clock."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgefl.scenario import HandoverSettings
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A device hands over to a cell at a time, unless a measurement before it says otherwise."""
+
+    time_s: float
+    device: int
+    target: int
+
+
+class EventA3:
+    """Neighbour becomes offset better than serving, for a time-to-trigger. TS 38.331, 5.5.4.4.
+
+    With M the measured power in dB, offset Off and hysteresis Hys, a neighbour n of the serving cell p
+
+        enters when  M_n - Hys > M_p + Off,   and leaves when  M_n + Hys < M_p + Off.
+
+    A neighbour that has entered and has not left for time_to_trigger_s is the target; the timer runs on
+    between measurements, so a decision falls exactly that long after the measurement that entered. If two
+    timers end together, the stronger neighbour wins. Cell-specific offsets Ofn, Ocn are left out (zero), and
+    so are layer-1 and layer-3 filtering: what is measured here is free of fast fading to begin with.
+    """
+
+    def __init__(self, settings: HandoverSettings, devices: int, cells: int) -> None:
+        self._enter_db = settings.a3_offset_db + settings.hysteresis_db
+        self._leave_db = settings.a3_offset_db - settings.hysteresis_db
+        self._trigger_s = settings.time_to_trigger_s
+        self._interval_s = settings.measurement_interval_s
+        self._entered_s = np.full((devices, cells), np.inf)
+        self._timing = np.zeros(devices, dtype=bool)  # has at least one neighbour entered
+
+    def measure(self, time_s: float, power_db: np.ndarray, serving: np.ndarray) -> list[Decision]:
+        """One measurement of all devices.
+
+        Args:
+            time_s: when; measurements follow one another by measurement_interval_s.
+            power_db: [devices, cells] path loss and shadowing as received power in dB, any reference.
+            serving: [devices] serving cell, -1 for devices without one (they are not measured).
+
+        Returns:
+            Decisions that fall before the next measurement, in order of time.
+        """
+        served = serving >= 0
+        own_db = power_db[np.arange(len(serving)), np.maximum(serving, 0)]
+        best_db = power_db.max(axis=1)
+        # few devices are anywhere near a cell edge: only they need their neighbours looked at one by one
+        near = np.flatnonzero(served & (self._timing | (best_db > own_db + self._enter_db)))
+        self._entered_s[self._timing & ~served] = np.inf
+        self._timing &= served
+        if not len(near):
+            return []
+        gap_db = power_db[near] - own_db[near, None]
+        entered_s = self._entered_s[near]
+        entered_s[gap_db < self._leave_db] = np.inf
+        entered_s[(gap_db > self._enter_db) & np.isinf(entered_s)] = time_s
+        rows = np.arange(len(near))
+        entered_s[rows, serving[near]] = np.inf
+        self._entered_s[near] = entered_s
+        self._timing[near] = np.isfinite(entered_s).any(axis=1)
+
+        # earliest timer first, the stronger neighbour among equals
+        first_s = entered_s.min(axis=1)
+        target = np.where(entered_s == first_s[:, None], gap_db, -np.inf).argmax(axis=1)
+        ends_s = first_s + self._trigger_s
+        # half a rounding error before the next measurement still belongs to this interval
+        due = np.flatnonzero(ends_s < time_s + self._interval_s * (1 - 1e-9))
+        decisions = [Decision(float(ends_s[i]), int(near[i]), int(target[i])) for i in due]
+        return sorted(decisions, key=lambda d: (d.time_s, d.device))
+
+    def forget(self, device: int) -> None:
+        """The device has changed its cell or gone: all its timers stop."""
+        self._entered_s[device] = np.inf
+        self._timing[device] = False

@@ -1,0 +1,17 @@
+"""Devices take turns."""
+
+import numpy as np
+
+from edgefl.engine.selectors import Candidates, CountedSelector
+
+
+class RoundRobin(CountedSelector):
+    """Turn by turn through the devices present, in order of their ids.
+
+    While the population stands still, any two devices' participations differ by one at most.
+    """
+
+    def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:
+        first = candidates.turn * self.wanted(len(candidates.ids)) % len(candidates.ids)
+        order = [*candidates.ids[first:], *candidates.ids[:first]]
+        return sorted(order[:number])

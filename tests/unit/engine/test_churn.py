@@ -1,0 +1,86 @@
+"""Churn models: when devices are switched on."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from edgefl.engine.battery import Battery
+from edgefl.engine.churn import Churn
+from edgefl.engine.churn.always_on import AlwaysOn
+from edgefl.engine.churn.client_pattern import ClientPattern
+from edgefl.engine.churn.duty_cycle import DutyCycle
+from edgefl.engine.churn.poisson import Poisson
+from edgefl.rng import Streams
+
+DEVICES = 4000
+SIGMAS = 4.5
+
+
+def on_at(churn: Churn, time_s: float) -> np.ndarray:
+    """[devices] on or off at a time: on after an odd number of switches."""
+    streams = Streams(11)
+    counts = [
+        sum(1 for _ in itertools.takewhile(lambda t: t <= time_s, churn.switches(device, streams)))
+        for device in range(DEVICES)
+    ]
+    return np.array(counts) % 2 == 1
+
+
+def test_always_on() -> None:
+    assert list(AlwaysOn().switches(0, Streams(1))) == [0.0]
+
+
+@pytest.mark.parametrize("time_s", [0.0, 50.0])
+def test_poisson_is_stationary(time_s: float) -> None:
+    share = 30 / (30 + 10)
+    spread = math.sqrt(share * (1 - share) / DEVICES)
+    on = on_at(Poisson(lifetime_s=30, absence_s=10), time_s)
+    assert abs(on.mean() - share) < SIGMAS * spread
+
+
+def test_poisson_lifetimes_are_exponential() -> None:
+    times = list(itertools.islice(Poisson(lifetime_s=3.0, absence_s=1.0).switches(0, Streams(2)), 8001))
+    spells = np.diff(times)
+    lifetimes, absences = spells[::2], spells[1::2]
+    for sample, mean in ((lifetimes, 3.0), (absences, 1.0)):
+        assert abs(sample.mean() - mean) < SIGMAS * mean / math.sqrt(len(sample))
+        # P(T > mean) = 1/e
+        share = (sample > mean).mean()
+        assert abs(share - math.exp(-1)) < SIGMAS * math.sqrt(math.exp(-1) * (1 - math.exp(-1)) / len(sample))
+
+
+def test_duty_cycle_has_its_period_and_a_random_phase() -> None:
+    churn = DutyCycle(on_s=20.0, off_s=60.0)
+    times = list(itertools.islice(churn.switches(3, Streams(1)), 9))
+    spells = np.diff(times)
+    inner = spells[1:]  # the first spell is cut by time 0
+    assert set(np.round(inner, 9)) == {20.0, 60.0}
+    share = on_at(churn, 123.4).mean()
+    assert abs(share - 0.25) < SIGMAS * math.sqrt(0.25 * 0.75 / DEVICES)
+
+
+def test_client_pattern_names_the_devices_of_each_session() -> None:
+    churn = ClientPattern(sessions=[[0, 4, 6, 7], [5]])
+    assert [set(churn.members(s) or ()) for s in (1, 2, 3)] == [{0, 4, 6, 7}, {5}, {0, 4, 6, 7}]
+    for bad in ([[]], [[1, 1]], [[-1]]):
+        with pytest.raises(ValidationError, match="session 1 needs"):
+            ClientPattern(sessions=bad)
+
+
+def test_battery_by_hand() -> None:
+    battery = Battery(10.0, recharge_w=1.0, return_share=0.5)
+    battery.drain(0.0, 3.0)  # 2 W net
+    assert battery.empty_s() == 5.0
+    assert battery.level_j(2.0) == 6.0
+    battery.drain(2.0, 0.5)  # recharging at 0.5 W, never above the capacity
+    assert battery.empty_s() == math.inf
+    assert battery.level_j(4.0) == 7.0
+    assert battery.level_j(100.0) == 10.0
+    battery.drain(4.0, 8.0)  # 7 J at 7 W net
+    assert battery.empty_s() == 5.0
+    battery.drain(5.0, 0.0)
+    assert battery.back_s() == 10.0
+    assert Battery(10.0, 0.0, 0.5).back_s() == math.inf

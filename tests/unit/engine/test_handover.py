@@ -1,0 +1,195 @@
+"""Event A3 enters, leaves and triggers at exactly the stated times. TS 38.331, 5.5.4.4."""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+import simpy
+
+from edgefl.engine.handover import Decision, EventA3
+from edgefl.engine.network import Network
+from edgefl.engine.records import Event
+from edgefl.scenario import HandoverSettings
+
+INTERVAL_S, TRIGGER_S = 0.2, 0.256
+HYSTERESIS_DB, OFFSET_DB = 3.0, 1.0
+SETTINGS = HandoverSettings(hysteresis_db=HYSTERESIS_DB, a3_offset_db=OFFSET_DB)
+ENTERS, STAYS, LEAVES = OFFSET_DB + HYSTERESIS_DB + 0.01, 0.0, OFFSET_DB - HYSTERESIS_DB - 0.01
+
+
+def decisions(gaps_db: list[list[float]], settings: HandoverSettings = SETTINGS) -> list[Decision]:
+    """Measurements of one device served by cell 0; gaps_db[t][n] is neighbour n + 1 over serving, in dB."""
+    a3 = EventA3(settings, devices=1, cells=len(gaps_db[0]) + 1)
+    found = []
+    for number, gaps in enumerate(gaps_db):
+        power_db = np.array([[-90.0, *(-90.0 + gap for gap in gaps)]])
+        found += a3.measure(number * settings.measurement_interval_s, power_db, np.array([0]))
+    return found
+
+
+def test_triggers_exactly_the_time_to_trigger_after_entering() -> None:
+    # enters at 0.4 s; the timer ends at 0.656 s, before the measurement at 0.8 s
+    (decision,) = decisions([[STAYS], [STAYS], [ENTERS], [STAYS], [LEAVES]])
+    assert decision == Decision(pytest.approx(0.4 + TRIGGER_S), 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("gap_db", "enters"), [(OFFSET_DB + HYSTERESIS_DB + 1e-9, True), (OFFSET_DB + HYSTERESIS_DB, False)]
+)
+def test_enters_only_beyond_offset_plus_hysteresis(gap_db: float, enters: bool) -> None:
+    assert bool(decisions([[gap_db], [STAYS]])) == enters
+
+
+@pytest.mark.parametrize(
+    ("gap_db", "leaves"), [(OFFSET_DB - HYSTERESIS_DB - 1e-9, True), (OFFSET_DB - HYSTERESIS_DB, False)]
+)
+def test_leaves_only_below_offset_minus_hysteresis(gap_db: float, leaves: bool) -> None:
+    assert bool(decisions([[ENTERS], [gap_db]])) != leaves
+
+
+def test_a_second_entry_starts_the_timer_anew() -> None:
+    (decision,) = decisions([[ENTERS], [LEAVES], [ENTERS], [STAYS]])
+    assert decision.time_s == pytest.approx(0.4 + TRIGGER_S)
+
+
+def test_the_first_timer_wins_and_the_stronger_among_equals() -> None:
+    first = decisions([[ENTERS, STAYS], [ENTERS, ENTERS + 9]])[0]
+    assert (first.target, first.time_s) == (1, pytest.approx(TRIGGER_S))
+    equal = decisions([[ENTERS, ENTERS + 9], [ENTERS, ENTERS + 9]])[0]
+    assert equal.target == 2
+
+
+def test_without_time_to_trigger_the_measurement_decides() -> None:
+    settings = HandoverSettings(time_to_trigger_s=0.0)
+    (decision,) = decisions([[3.1]], settings)
+    assert decision.time_s == 0.0
+
+
+def test_devices_without_a_cell_are_not_measured() -> None:
+    a3 = EventA3(SETTINGS, devices=2, cells=2)
+    power_db = np.array([[-90.0, -60.0], [-90.0, -60.0]])
+    assert a3.measure(0.0, power_db, np.array([0, -1])) == []
+    found = a3.measure(INTERVAL_S, power_db, np.array([0, -1]))
+    assert [d.device for d in found] == [0]
+    # without a cell in between, the timer is gone
+    a3 = EventA3(SETTINGS, devices=1, cells=2)
+    a3.measure(0.0, power_db[:1], np.array([0]))
+    a3.measure(0.2, power_db[:1], np.array([-1]))
+    assert a3.measure(0.4, power_db[:1], np.array([0])) == []
+
+
+# -- the same in the network: who is present where, and when ------------------------------------------
+
+
+class Here:
+    """One device whose only coordinate of interest is the time."""
+
+    moves = True
+
+    def positions_m(self, time_s: float) -> np.ndarray:
+        return np.array([[time_s, 0.0]])
+
+    def doppler_speeds_m_s(self) -> np.ndarray:
+        return np.zeros(1)
+
+
+class Log:
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def write(self, *rows: Event) -> None:
+        self.events += rows
+
+    def flush(self) -> None:
+        pass
+
+
+def network(
+    gap_db: Callable[[float], float], settings: HandoverSettings
+) -> tuple[simpy.Environment, Network, Log]:
+    """Two cells; gap_db(time) is cell 1 over cell 0 in dB."""
+    env, log = simpy.Environment(), Log()
+
+    def power_db(positions_m: np.ndarray) -> np.ndarray:
+        return np.array([[0.0, gap_db(float(time_s))] for time_s in positions_m[:, 0]])
+
+    one = Network(
+        env,
+        movement=Here(),
+        cells=2,
+        tick_s=settings.measurement_interval_s,
+        handover=settings,
+        recorder=log,
+        power_db=power_db,
+    )
+    for process in one.processes():
+        env.process(process)
+    return env, one, log
+
+
+def swings(*turns_s: float) -> Callable[[float], float]:
+    """-10 dB at first; changes its sign at each of the times."""
+    return lambda time_s: 10.0 if sum(time_s >= t - 1e-6 for t in turns_s) % 2 else -10.0
+
+
+def present_at(
+    env: simpy.Environment, one: Network, times_s: list[float]
+) -> list[tuple[list[int], list[int]]]:
+    found = []
+    for time_s in times_s:
+        env.run(until=time_s)
+        found.append((one.present(0), one.present(1)))
+    return found
+
+
+def test_a_handover_interrupts_for_exactly_its_latency() -> None:
+    settings = HandoverSettings(handover_latency_s=0.05)
+    env, one, log = network(swings(0.4), settings)
+    at_s = 0.4 + TRIGGER_S
+    moments = [0.3, at_s - 1e-6, at_s + 1e-6, at_s + 0.05 - 1e-6, at_s + 0.05 + 1e-6]
+    here, nowhere, there = ([0], []), ([], []), ([], [0])
+    assert present_at(env, one, moments) == [here, here, nowhere, nowhere, there]
+    (event,) = log.events
+    assert (event.event, event.from_cell, event.cell, event.detail) == ("handover", 0, 1, "")
+    assert event.time_s == pytest.approx(at_s)
+    assert event.stay_s == pytest.approx(at_s), "in cell 0 since time 0"
+
+
+@pytest.mark.parametrize(("back_s", "ping_pong"), [(1.2, True), (1.6, False)])
+def test_a_quick_return_is_a_ping_pong(back_s: float, ping_pong: bool) -> None:
+    """Out at 0.656 s, back at back_s + 0.256 s: within or beyond the minimum time of stay of 1.0 s."""
+    env, _, log = network(swings(0.4, back_s), HandoverSettings(min_time_of_stay_s=1.0))
+    env.run(until=4.0)
+    out, back = log.events
+    assert (back.from_cell, back.cell) == (1, 0)
+    assert back.time_s - out.time_s == pytest.approx(back_s - 0.4)
+    assert back.detail == ("ping_pong" if ping_pong else "")
+    # time of stay counts from the end of the interruption
+    assert back.stay_s == pytest.approx(back_s - 0.4 - 0.05)
+
+
+def test_who_waits_for_a_device_is_woken_when_the_interruption_is_over() -> None:
+    env, one, _ = network(swings(0.4), HandoverSettings(handover_latency_s=0.05))
+    woken_s = []
+
+    def wait() -> Iterator[simpy.Event]:
+        yield one.arrival(1)
+        woken_s.append(env.now)
+
+    env.process(wait())
+    env.run(until=2.0)
+    assert woken_s == [pytest.approx(0.4 + TRIGGER_S + 0.05)]
+
+
+def test_finish_hands_over_when_the_part_is_done_and_drop_at_once() -> None:
+    for policy, expected_s in (("drop", 0.4 + TRIGGER_S), ("finish", 0.9)):
+        env, one, log = network(swings(0.4), HandoverSettings(policy=policy))
+        cuts: list[tuple[float, str]] = []
+        one.busy = lambda device, env=env: env.now < 0.9
+        one.cut_off = lambda device, why, env=env, cuts=cuts: cuts.append((env.now, why))
+        env.run(until=0.9)
+        one.part_ended(0)
+        env.run(until=2.0)
+        (event,) = log.events
+        assert event.time_s == pytest.approx(expected_s)
+        assert [why for _, why in cuts] == (["left"] if policy == "drop" else [])
