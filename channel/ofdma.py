@@ -1,19 +1,27 @@
-"""Shares of the band, and what a share carries.
+"""A share of the band: the SNR on it, and the rate it carries.
 
-Every function `<name>_share` here is a scheduler that a scenario can name.
+Who gets which share is the scheduler's matter (`channel.schedulers`); `equal_share` is the static split in Hz.
 """
 
 import math
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from channel.units import FloatArray
+from channel.units import FloatArray, db_to_linear
+
+_Values = TypeVar("_Values", float, FloatArray)
+
+# How a transmitter spreads its power over its share of the band, see `share_power_w`
+PowerRule = Literal["full", "per_resource_block"]
 
 # From x = 1/snr = 30 on, the continued fraction of e^x E1(x) cut at this depth is exact to 1e-15.
 _FRACTION_FROM = 30.0
 _FRACTION_DEPTH = 24
+
+_LN2 = math.log(2.0)
 
 
 def equal_share(bandwidth_hz: float, devices: int) -> float:
@@ -31,74 +39,222 @@ def equal_share(bandwidth_hz: float, devices: int) -> float:
     return bandwidth_hz / devices
 
 
-def spectral_efficiency(snr: npt.ArrayLike) -> FloatArray:
-    """log2(1 + snr) in bits/s/Hz; same shape. snr is linear, >= 0.
+def share_power_w(power_w: npt.ArrayLike, share: npt.ArrayLike, rule: PowerRule = "full") -> FloatArray:
+    """Power that goes into a share of the band.
 
-    Source: Shannon. Left out: modulation and coding, their highest rate, block errors.
-    """
-    # log1p keeps its precision where 1 + snr rounds to 1
-    return np.log1p(np.asarray(snr, dtype=float)) / math.log(2.0)
-
-
-def mean_snr(
-    power_w: npt.ArrayLike, gain: npt.ArrayLike, noise_psd_w_hz: float, bandwidth_hz: npt.ArrayLike
-) -> FloatArray:
-    """Mean SNR P psi / (N0 W) of a link on its share of the band, before fading with E|h|^2 = 1.
-
-    The transmitter puts its full power into the share: halving the share doubles the SNR on it. In the
-    downlink the server does so towards every device at once. That is the journal paper's convention.
+    `full`: all of it, whatever the share, so that half the band has twice the SNR (the journal paper;
+    in the downlink the server does so towards every device at once). `per_resource_block`: the power is
+    spread evenly over the whole band, P / W_total per Hz, so that a share W_k gets P W_k / W_total and
+    the SNR is the same on every share.
 
     Args:
         power_w: [devices] transmit power, or one for all.
+        share: [devices] W_k / W_total, within 0 and 1, or one for all.
+
+    Raises:
+        ValueError: a share is out of range, or there is no such rule.
+    """
+    check_power_rule(rule)
+    part = np.asarray(share, dtype=float)
+    if not np.all((part >= 0) & (part <= 1)):
+        raise ValueError(f"share must lie within 0 and 1, got {share}")
+    return np.asarray(power_w, dtype=float) * (np.ones_like(part) if rule == "full" else part)
+
+
+def mean_snr(
+    power_w: npt.ArrayLike,
+    gain: npt.ArrayLike,
+    noise_psd_w_hz: float,
+    bandwidth_hz: npt.ArrayLike,
+    *,
+    noise_figure_db: float = 0.0,
+    interference_margin_db: npt.ArrayLike = 0.0,
+) -> FloatArray:
+    """Mean SNR P psi / (N0 W F M) of a link on its share of the band, before fading with E|h|^2 = 1.
+
+    With the full power in the share (`share_power_w`), halving the share doubles the SNR on it: the
+    journal paper's convention.
+
+    Args:
+        power_w: [devices] power in the share, or one for all.
         gain: [devices] large-scale gain psi, path loss and shadowing.
         noise_psd_w_hz: noise power spectral density N0.
         bandwidth_hz: [devices] share of the band, or one for all.
+        noise_figure_db: F >= 0, noise that the receiver adds.
+        interference_margin_db: M >= 0, [devices] or one for all: noise and interference over noise.
 
     Returns:
         [devices] linear SNR.
 
     Raises:
-        ValueError: noise or bandwidth is not positive.
+        ValueError: noise or bandwidth is not positive, noise figure or margin is negative.
 
-    Source: journal paper, eq. (24), (25). Left out: interference, noise figure.
+    Source: journal paper, eq. (24), (25), for F = M = 1. Left out: interference that varies in time.
     """
     bandwidth = np.asarray(bandwidth_hz, dtype=float)
+    margin_db = np.asarray(interference_margin_db, dtype=float)
     if not (noise_psd_w_hz > 0 and np.all(bandwidth > 0)):
         raise ValueError(f"noise_psd_w_hz and bandwidth_hz must be > 0, got {noise_psd_w_hz} and {bandwidth}")
-    return np.asarray(power_w, dtype=float) * np.asarray(gain, dtype=float) / (noise_psd_w_hz * bandwidth)
+    if not (noise_figure_db >= 0 and np.all(margin_db >= 0)):
+        raise ValueError(
+            "noise_figure_db and interference_margin_db must be >= 0, they only raise the noise, "
+            f"got {noise_figure_db} and {interference_margin_db}"
+        )
+    noise_w = noise_psd_w_hz * bandwidth * db_to_linear(noise_figure_db + margin_db)
+    return np.asarray(power_w, dtype=float) * np.asarray(gain, dtype=float) / noise_w
 
 
-def ergodic_rate(snr: npt.ArrayLike) -> FloatArray:
-    """Mean of log2(1 + snr g) over Rayleigh fading, g ~ Exp(1): e^(1/snr) E1(1/snr) / ln 2.
+def spectral_efficiency(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
+    """min(log2(1 + snr), cap) in bits/s/Hz; same shape.
+
+    Args:
+        snr: linear, >= 0.
+        cap: what the highest modulation carries, > 0, e.g. 7.4 for 256-QAM at code rate 0.93; None: no limit.
+
+    Raises:
+        ValueError: the cap is not positive.
+
+    Source: Shannon. Left out: the steps between modulations, coding losses, block errors.
+    """
+    # log1p keeps its precision where 1 + snr rounds to 1
+    efficiency = np.log1p(np.asarray(snr, dtype=float)) / _LN2
+    return efficiency if cap is None else np.minimum(efficiency, check_cap(cap))
+
+
+def ergodic_rate(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
+    """Mean of min(log2(1 + snr g), cap) over Rayleigh fading, g ~ Exp(1).
+
+    Without a cap e^x E1(x) / ln 2 with x = 1/snr. With it, as P(log2(1 + snr g) > t) = e^(-x (2^t - 1)),
+
+        integral_0^cap e^(-x (2^t - 1)) dt = e^x (E1(x) - E1(x 2^cap)) / ln 2.
 
     Args:
         snr: [devices] linear mean SNR, >= 0.
+        cap: as in `spectral_efficiency`.
 
     Returns:
         [devices] bits/s/Hz, exact to about 1e-14 relative from vanishing to huge SNR.
 
     Raises:
-        ValueError: an SNR is negative or not a number.
+        ValueError: an SNR is negative or not a number, the cap is not positive.
 
     Source: Alouini and Goldsmith, IEEE Trans. Veh. Technol. 1999.
     """
+    if isinstance(snr, float):
+        # one transfer asks for one number: a tenth of the time
+        return np.float64(_ergodic_rate_of(snr, cap))  # type: ignore[return-value]
     gamma = np.asarray(snr, dtype=float)
     if not np.all(gamma >= 0):
         raise ValueError(f"snr must be >= 0, got {gamma}")
     with np.errstate(divide="ignore"):
         x = 1.0 / gamma
+    nats = scaled_exp1(x)
+    if cap is not None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            top = np.expm1(check_cap(cap) * _LN2)
+            nats = nats - np.exp(-x * top) * scaled_exp1(x * (1.0 + top))
+        # infinite SNR: a difference of infinities above
+        nats = np.where(x == 0, cap * _LN2, nats)
+    return nats / _LN2
+
+
+def share_rate(
+    share: npt.ArrayLike, snr: npt.ArrayLike, *, power: PowerRule = "full", cap: float | None = None
+) -> FloatArray:
+    """Rate of a share of the band in one slot, in bits/s per Hz of the whole band; 0 for a share of 0.
+
+    b log2(1 + snr / b) with full power over the share b, b log2(1 + snr) per resource block.
+
+    Args:
+        share: b, within 0 and 1.
+        snr: SNR on the whole band with full power, in this slot; broadcasts with share.
+        cap: as in `spectral_efficiency`.
+    """
+    part = np.asarray(share, dtype=float)
+    return part * spectral_efficiency(_snr_on(part, snr, power), cap)
+
+
+def mean_share_rate(
+    share: npt.ArrayLike, snr: npt.ArrayLike, *, power: PowerRule = "full", cap: float | None = None
+) -> FloatArray:
+    """Mean of `share_rate` over Rayleigh fading; snr is the mean SNR on the whole band with full power."""
+    part = np.asarray(share, dtype=float)
+    return part * ergodic_rate(_snr_on(part, snr, power), cap)
+
+
+def check_cap(cap: float) -> float:
+    """The cap, if it is one.
+
+    Raises:
+        ValueError: it is not positive.
+    """
+    if not cap > 0:
+        raise ValueError(f"cap must be > 0 bits/s/Hz, or None for no limit, got {cap}")
+    return cap
+
+
+def check_power_rule(rule: str) -> None:
+    """Refuse what is no power rule.
+
+    Raises:
+        ValueError: there is no such rule.
+    """
+    if rule not in get_args(PowerRule):
+        raise ValueError(f"power must be one of {', '.join(get_args(PowerRule))}, got {rule!r}")
+
+
+def scaled_exp1(x: FloatArray) -> FloatArray:
+    """e^x E1(x) for x >= 0, exact to about 1e-15 relative."""
     # e^x overflows and E1 underflows for large x: each branch sees only arguments it can take
+    near = x < _FRACTION_FROM
+    if near.all():
+        return np.exp(x) * special.exp1(x)
+    large = np.maximum(x, _FRACTION_FROM)
+    far = 1.0 / (large + 1.0 - exp1_tail(large))
+    if not near.any():
+        return far
     small = np.minimum(x, _FRACTION_FROM)
-    direct = np.exp(small) * special.exp1(small)
-    return np.where(x < _FRACTION_FROM, direct, _scaled_exp1(np.maximum(x, _FRACTION_FROM))) / math.log(2.0)
+    return np.where(near, np.exp(small) * special.exp1(small), far)
 
 
-def _scaled_exp1(x: FloatArray) -> FloatArray:
-    """e^x E1(x) for large x: 1/(x+1 - 1/(x+3 - 4/(x+5 - 9/(x+7 - ...)))).
+def exp1_tail(x: _Values) -> _Values:
+    """r in e^x E1(x) = 1 / (x + 1 - r) for x >= 30: 1/(x+3 - 4/(x+5 - 9/(x+7 - ...))).
 
     Source: the even part of Abramowitz and Stegun, 5.1.22.
     """
     value = x + (2 * _FRACTION_DEPTH + 1)
-    for k in range(_FRACTION_DEPTH, 0, -1):
+    for k in range(_FRACTION_DEPTH, 1, -1):
         value = x + (2 * k - 1) - k * k / value
     return 1.0 / value
+
+
+def _ergodic_rate_of(snr: float, cap: float | None) -> float:
+    """`ergodic_rate` of one number."""
+    if not snr >= 0:
+        raise ValueError(f"snr must be >= 0, got {snr}")
+    # an SNR of which the inverse overflows carries nothing
+    x = 1.0 / snr if snr > 0 else math.inf
+    nats = _scaled_exp1_of(x)
+    if cap is not None:
+        try:
+            top = math.expm1(check_cap(cap) * _LN2)
+        except OverflowError:  # a cap that is never reached
+            return nats / _LN2
+        nats = cap * _LN2 if x == 0 else nats - math.exp(-x * top) * _scaled_exp1_of(x * (1.0 + top))
+    return nats / _LN2
+
+
+def _scaled_exp1_of(x: float) -> float:
+    if x < _FRACTION_FROM:
+        return math.exp(x) * float(special.exp1(x))
+    return 1.0 / (x + 1.0 - exp1_tail(x))
+
+
+def _snr_on(share: FloatArray, snr: npt.ArrayLike, power: PowerRule) -> FloatArray:
+    """SNR on a share; 0 on a share of 0."""
+    check_power_rule(power)
+    whole = np.asarray(snr, dtype=float)
+    if power == "per_resource_block":
+        return whole
+    shape = np.broadcast_shapes(share.shape, whole.shape)
+    return np.divide(whole, share, out=np.zeros(shape), where=share > 0)

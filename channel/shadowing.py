@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from channel.units import FloatArray
 
-# line of sight -> dB; UMi street canyon, 3GPP TR 38.901, Table 7.4.1-1
+# line of sight -> dB; UMi street canyon, 3GPP TR 38.901, Table 7.4.1-1. Others: channel.path_loss_models.
 SHADOWING_STD_DB = {True: 4.0, False: 7.82}
 
 
@@ -24,7 +24,7 @@ def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayL
     Raises:
         ValueError: a standard deviation is negative.
 
-    Left out: correlation along the path and between devices.
+    Left out: correlation along the path and between devices; `channel.large_scale` has it.
     """
     std = np.asarray(std_db, dtype=float)
     if not np.all(std >= 0):

@@ -1,34 +1,35 @@
 """How many slots a transfer takes.
 
-A transfer of Z bits that begins in slot n0 ends in the first slot in which the bits moved reach Z. Downlink
-and uplink have intervals of their own (the journal paper's TDD): within its interval a transfer uses every
-slot. Three fidelities: `slot` draws every slot and is exact, `renewal` draws the number of slots directly,
+A transfer of Z bits that begins in slot n0 ends in the first slot in which the bits moved reach Z. Slots
+count from the simulation's start; with the weights of a TDD frame (`channel.tdd`) slot n carries w_n of what
+it could, without them the transfer uses every slot of an interval of its own (the journal paper's TDD).
+Three fidelities: `slot` draws every slot and is exact, `renewal` draws the number of slots directly,
 `auto` takes renewal where it is as good.
 
-Bandwidths in Hz, snr linear (mean SNR of the share, before fading), slot_s is tau.
+Bandwidths in Hz, snr linear (mean SNR of the share, before fading), slot_s is tau, cap in bits/s/Hz the
+highest spectral efficiency (`channel.ofdma`; None: no limit).
 """
 
 import math
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from channel.fading import BLOCK, LinkFading
+from channel.limits import MAX_SLOTS, endless, needed_rate, refuse_endless
 from channel.ofdma import ergodic_rate, spectral_efficiency
-from channel.rates import rate_moments
+from channel.renewal import slots_renewal
+from channel.tdd import Direction, Frame, frame
 from channel.units import FloatArray
 
 Fidelity = Literal["slot", "renewal", "auto"]
-Direction = Literal["downlink", "uplink"]
 
 # `auto` draws every slot of a transfer that is expected to be shorter than this ...
 AUTO_SLOTS = 4000
 # ... or shorter than this many coherence times 1 / (1 - rho): the normal limit behind renewal needs both
 AUTO_COHERENCE_TIMES = 50
-
-# 28 hours of 0.5 ms slots: a longer transfer is taken for one that cannot end
-MAX_SLOTS = 200_000_000
 
 # Blocks read at a time, at most; results do not depend on it.
 CHUNK_BLOCKS = 8
@@ -45,36 +46,48 @@ def slots_exact(
     slot_s: float,
     fading: LinkFading,
     first_slot: int,
+    weights: npt.ArrayLike | None = None,
+    cap: float | None = None,
     max_slots: int = MAX_SLOTS,
 ) -> int:
-    """Smallest n with sum of W log2(1 + snr |h|^2) tau over slots first_slot .. first_slot + n - 1 >= Z.
+    """Smallest n with sum of w W min(log2(1 + snr |h|^2), cap) tau over n slots from first_slot >= Z.
 
     Args:
         payload_bits: Z, >= 0.
         fading: the link, read slot by slot; a static one is solved in closed form.
+        weights: [period] of a TDD frame; None: every slot in full.
 
     Returns:
-        Number of slots; 0 for an empty payload.
+        Number of slots, those in which the frame serves the other direction included; 0 for an empty payload.
 
     Raises:
         ValueError: an argument is out of range, or the transfer would take more than max_slots.
 
     Source: journal paper, eq. (26). Left out: control channels, coding, retransmission.
     """
-    need = _need(payload_bits, bandwidth_hz, snr, slot_s)
+    need = needed_rate(payload_bits, bandwidth_hz, snr, slot_s)
+    of = frame(weights)
     if fading.static:
-        return _slots_static(need, snr, fading, max_slots)
+        return _slots_static(need, _static_rate(snr, fading, cap), of, first_slot, max_slots)
     if need == 0:
         return 0
-    _refuse_endless(need, snr)
-    for slots, totals in _running_totals(snr, fading, first_slot, max_slots):
+    refuse_endless(need, snr, of, cap)
+    for slots, totals in _running_totals(snr, fading, first_slot, max_slots, of, cap):
         if totals[-1] >= need:
             return slots + int(np.searchsorted(totals, need)) + 1
-    raise ValueError(_endless(f"its {max_slots} slots carried too little", max_slots))
+    raise ValueError(endless(f"its {max_slots} slots carried too little", max_slots))
 
 
 def bits_in_slots(
-    slots: int, *, bandwidth_hz: float, snr: float, slot_s: float, fading: LinkFading, first_slot: int
+    slots: int,
+    *,
+    bandwidth_hz: float,
+    snr: float,
+    slot_s: float,
+    fading: LinkFading,
+    first_slot: int,
+    weights: npt.ArrayLike | None = None,
+    cap: float | None = None,
 ) -> float:
     """Bits that the link carries in `slots` slots from first_slot on; 0 slots carry 0.
 
@@ -83,68 +96,33 @@ def bits_in_slots(
     """
     if slots < 0:
         raise ValueError(f"slots must be >= 0, got {slots}")
-    _need(0.0, bandwidth_hz, snr, slot_s)
+    needed_rate(0.0, bandwidth_hz, snr, slot_s)
+    of = frame(weights)
     if fading.static:
-        return bandwidth_hz * slot_s * slots * _static_rate(snr, fading)
+        airtime = of.airtime(first_slot, slots)
+        return bandwidth_hz * slot_s * airtime * _static_rate(snr, fading, cap)
     total = 0.0
-    for _, totals in _running_totals(snr, fading, first_slot, slots):
+    for _, totals in _running_totals(snr, fading, first_slot, slots, of, cap):
         total = float(totals[-1])
     return bandwidth_hz * slot_s * total
 
 
-def expected_slots(payload_bits: float, *, bandwidth_hz: float, snr: float, slot_s: float) -> float:
-    """need / mu with need = Z / (W tau): slots of a transfer at the ergodic rate, not rounded.
-
-    Raises:
-        ValueError: an argument is out of range.
-    """
-    return _need(payload_bits, bandwidth_hz, snr, slot_s) / float(ergodic_rate(snr))
-
-
-def slots_renewal(
+def expected_slots(
     payload_bits: float,
     *,
     bandwidth_hz: float,
     snr: float,
     slot_s: float,
-    correlation: float,
-    rng: np.random.Generator,
-) -> int:
-    """A random number of slots with the law of `slots_exact` for long transfers.
-
-    Rates are never negative, so the transfer lasts beyond slot n exactly when the first n slots fall short:
-    P(N > n) = P(S_n < need), need = Z / (W tau). S_n is close to normal with mean mu n and variance s2 n
-    (`rate_moments`), hence N = ceil(T) where T solves mu T - need = X sqrt(s2 T) for one standard normal X:
-    with b = need / mu and a = sqrt(s2 / (need mu)),
-
-        T = b (a X / 2 + sqrt(1 + (a X / 2)^2))^2,   E N = need / mu + s2 / (2 mu^2) + 1/2.
-
-    This is the law of Birnbaum and Saunders (J. Appl. Probab. 1969). It is the inverse Gaussian law with
-    mean need/mu and shape need^2/s2, to which s2/mu^2 times a chi-square of one degree is added every
-    second time. The inverse Gaussian alone is the first passage of a Brownian motion, which also runs back
-    down after it has crossed; without the addition it is short by s2/(2 mu^2), 0.7 % of 1,000 slots at
-    0 dB and 10 m/s. T grows with the payload for the same X, so paired studies stay paired.
-
-    Args:
-        correlation: rho between slots, |rho| < 1.
-        rng: gives one standard normal.
-
-    Returns:
-        Number of slots, >= 1; 0 for an empty payload.
+    weights: npt.ArrayLike | None = None,
+    cap: float | None = None,
+) -> float:
+    """need / mu with need = Z / (W tau): slots of a transfer at the ergodic rate, not rounded.
 
     Raises:
-        ValueError: an argument is out of range, or the transfer would take more than MAX_SLOTS.
-
-    Left out: the state of the fading when the transfer begins, and the skewness of S_n. Both fade over
-    many coherence times 1 / (1 - rho); `auto` asks for AUTO_COHERENCE_TIMES of them.
+        ValueError: an argument is out of range.
     """
-    need = _need(payload_bits, bandwidth_hz, snr, slot_s)
-    if need == 0:
-        return 0
-    _refuse_endless(need, snr)
-    mean, long_run_variance = (float(moment) for moment in rate_moments(snr, correlation))
-    half = 0.5 * math.sqrt(long_run_variance / (need * mean)) * float(rng.standard_normal())
-    return math.ceil(need / mean * (half + math.sqrt(1.0 + half * half)) ** 2)
+    need = needed_rate(payload_bits, bandwidth_hz, snr, slot_s)
+    return need / (float(ergodic_rate(float(snr), cap)) * frame(weights).mean)
 
 
 def transfer_slots(
@@ -157,6 +135,8 @@ def transfer_slots(
     fading: LinkFading,
     first_slot: int,
     direction: Direction,
+    weights: npt.ArrayLike | None = None,
+    cap: float | None = None,
 ) -> int:
     """Number of slots of a transfer: a function of its arguments, whatever the fidelity.
 
@@ -170,7 +150,7 @@ def transfer_slots(
     """
     if direction not in _STREAMS:
         raise ValueError(f"direction must be one of {', '.join(_STREAMS)}, got {direction!r}")
-    if not _by_renewal(payload_bits, fidelity, bandwidth_hz, snr, slot_s, fading):
+    if not _by_renewal(payload_bits, fidelity, bandwidth_hz, snr, slot_s, fading, weights, cap):
         return slots_exact(
             payload_bits,
             bandwidth_hz=bandwidth_hz,
@@ -178,6 +158,8 @@ def transfer_slots(
             slot_s=slot_s,
             fading=fading,
             first_slot=first_slot,
+            weights=weights,
+            cap=cap,
         )
     return slots_renewal(
         payload_bits,
@@ -186,6 +168,9 @@ def transfer_slots(
         slot_s=slot_s,
         correlation=fading.correlation,
         rng=fading.generator(first_slot, _STREAMS[direction]),
+        weights=weights,
+        cap=cap,
+        first_slot=first_slot,
     )
 
 
@@ -200,16 +185,18 @@ def transfer_bits(
     fading: LinkFading,
     first_slot: int,
     direction: Direction,
+    weights: npt.ArrayLike | None = None,
+    cap: float | None = None,
 ) -> float:
     """Bits moved after `slots` slots of the transfer that `transfer_slots` times with the same arguments.
 
     For a transfer that is cut off. Drawn slot by slot, it is what those slots carried; by renewal, the share
-    of the payload that the slots are of the whole transfer. Never more than the payload.
+    of the payload that their airtime is of the whole transfer's. Never more than the payload.
 
     Raises:
         ValueError: an argument is out of range.
     """
-    if not _by_renewal(payload_bits, fidelity, bandwidth_hz, snr, slot_s, fading):
+    if not _by_renewal(payload_bits, fidelity, bandwidth_hz, snr, slot_s, fading, weights, cap):
         moved = bits_in_slots(
             slots,
             bandwidth_hz=bandwidth_hz,
@@ -217,6 +204,8 @@ def transfer_bits(
             slot_s=slot_s,
             fading=fading,
             first_slot=first_slot,
+            weights=weights,
+            cap=cap,
         )
         return min(moved, payload_bits)
     if slots < 0:
@@ -230,8 +219,13 @@ def transfer_bits(
         fading=fading,
         first_slot=first_slot,
         direction=direction,
+        weights=weights,
+        cap=cap,
     )
-    return payload_bits * min(1.0, slots / whole) if whole else 0.0
+    if whole == 0:
+        return 0.0
+    of = frame(weights)
+    return payload_bits * min(1.0, of.airtime(first_slot, slots) / of.airtime(first_slot, whole))
 
 
 def _by_renewal(
@@ -241,48 +235,26 @@ def _by_renewal(
     snr: float,
     slot_s: float,
     fading: LinkFading,
+    weights: npt.ArrayLike | None,
+    cap: float | None,
 ) -> bool:
-    if fidelity not in ("slot", "renewal", "auto"):
+    if fidelity not in get_args(Fidelity):
         raise ValueError(f"fidelity must be slot, renewal or auto, got {fidelity!r}")
     if fading.static or fidelity == "slot":
         return False
     if fidelity == "renewal":
         return True
-    expected = expected_slots(payload_bits, bandwidth_hz=bandwidth_hz, snr=snr, slot_s=slot_s)
+    expected = expected_slots(
+        payload_bits, bandwidth_hz=bandwidth_hz, snr=snr, slot_s=slot_s, weights=weights, cap=cap
+    )
     coherence_times = expected * (1.0 - abs(fading.correlation))
     return expected >= AUTO_SLOTS and coherence_times >= AUTO_COHERENCE_TIMES
 
 
-def _need(payload_bits: float, bandwidth_hz: float, snr: float, slot_s: float) -> float:
-    """Z / (W tau), the sum of log2(1 + snr |h|^2) that the transfer has to gather."""
-    if not 0 <= payload_bits < math.inf:
-        raise ValueError(f"payload_bits must be >= 0 and finite, got {payload_bits}")
-    if not (0 < bandwidth_hz < math.inf and 0 < slot_s < math.inf):
-        raise ValueError(f"bandwidth_hz and slot_s must be > 0, got {bandwidth_hz} Hz and {slot_s} s")
-    if not 0 < snr < math.inf:
-        raise ValueError(f"snr must be positive and finite for a transfer to end, got {snr}")
-    return payload_bits / (bandwidth_hz * slot_s)
-
-
-def _refuse_endless(need: float, snr: float) -> None:
-    """Refuse at once what would be read for MAX_SLOTS slots in vain."""
-    # log2(1 + snr) is no less than the ergodic rate (Jensen), and always at hand
-    rate = math.log1p(snr) / math.log(2.0)
-    if need > MAX_SLOTS * rate:
-        raise ValueError(_endless(f"at snr {snr:g} it is expected to take {need / rate:.3g}", MAX_SLOTS))
-
-
-def _endless(why: str, max_slots: int) -> str:
-    return (
-        f"the transfer does not end within {max_slots} slots ({why}): give it more bandwidth or power, "
-        "a smaller payload, or a shorter distance"
-    )
-
-
 def _running_totals(
-    snr: float, fading: LinkFading, first_slot: int, count: int
+    snr: float, fading: LinkFading, first_slot: int, count: int, of: Frame, cap: float | None
 ) -> Iterator[tuple[int, FloatArray]]:
-    """Slots before each chunk, and the sums of log2(1 + snr |h|^2) from first_slot to each of its slots.
+    """Slots before each chunk, and the sums of w min(log2(1 + snr |h|^2), cap) up to each of its slots.
 
     The sum is carried from chunk to chunk in order, so that its rounding does not depend on the chunks.
     """
@@ -290,21 +262,28 @@ def _running_totals(
     while done < count:
         # to the end of a block, so that no block is drawn twice
         chunk = min(blocks * BLOCK - (first_slot + done) % BLOCK, count - done)
-        rates = spectral_efficiency(snr * fading.power(first_slot + done, chunk))
+        rates = spectral_efficiency(snr * fading.power(first_slot + done, chunk), cap)
+        if not of.plain:
+            rates *= of.of(first_slot + done, chunk)
         rates[0] += total
         totals = np.cumsum(rates)
         yield done, totals
         total, done, blocks = float(totals[-1]), done + chunk, min(2 * blocks, CHUNK_BLOCKS)
 
 
-def _static_rate(snr: float, fading: LinkFading) -> float:
-    return float(spectral_efficiency(snr * fading.power(0, 1)[0]))
+def _static_rate(snr: float, fading: LinkFading, cap: float | None) -> float:
+    return float(spectral_efficiency(snr * fading.power(0, 1)[0], cap))
 
 
-def _slots_static(need: float, snr: float, fading: LinkFading, max_slots: int) -> int:
-    rate = _static_rate(snr, fading)
-    if need > rate * max_slots:
-        raise ValueError(_endless(f"a static link at {rate:g} bits/s/Hz", max_slots))
-    slots = math.ceil(need / rate) if need else 0
-    # the division may have rounded across an integer
-    return slots + (slots * rate < need) - (slots > 0 and (slots - 1) * rate >= need)
+def _slots_static(need: float, rate: float, of: Frame, first_slot: int, max_slots: int) -> int:
+    if need == 0:
+        return 0
+    if need > rate * of.airtime(first_slot, max_slots):
+        raise ValueError(endless(f"a static link at {rate:g} bits/s/Hz", max_slots))
+    slots = of.slots(first_slot, need / rate)
+    # the division may have rounded across a slot
+    while of.airtime(first_slot, slots) * rate < need:
+        slots += 1
+    while of.airtime(first_slot, slots - 1) * rate >= need:
+        slots -= 1
+    return slots

@@ -121,10 +121,6 @@ class Layout(Section):
         "all", description="one server per cell, or only the centre cell's"
     )
 
-    def radius_m(self, cell_radius_m: float) -> float:
-        """Radius of the disc in which devices move: the cell's, or the whole layout's."""
-        return cell_radius_m if self.rings == 0 else (self.rings + 0.5) * self.isd_m
-
 
 class HandoverSettings(Section):
     """Event A3 (TS 38.331, 5.5.4.4), and what becomes of a device that is caught in a round.

@@ -1,16 +1,14 @@
 """Large-scale gain between devices and sites: drawn for a round (J), or belonging to a place."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from channel.large_scale import LargeScale
 from channel.shadowing import draw_shadowing_db
 from edgefl.rng import Streams
 from edgefl.scenario import Cell, RadioSettings
-
-if TYPE_CHECKING:
-    from channel.large_scale import LargeScale
 
 RoundKey = tuple[int, str, int]  # session, phase, round
 
@@ -18,7 +16,9 @@ RoundKey = tuple[int, str, int]  # session, phase, round
 class Gains(Protocol):
     """Path loss and shadowing as a gain in dB, negative."""
 
-    clamped: int  # distances below the minimum, which were held at it
+    @property
+    def clamped(self) -> int:
+        """Links closer than the minimum distance, which took its path loss."""
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey
@@ -68,9 +68,12 @@ class PerRound:
 class PerPlace:
     """Any number of sites; line of sight and shadowing are functions of the place."""
 
-    def __init__(self, large_scale: "LargeScale") -> None:
+    def __init__(self, large_scale: LargeScale) -> None:
         self.large_scale = large_scale
-        self.clamped = 0
+
+    @property
+    def clamped(self) -> int:
+        return self.large_scale.clamped_links
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey

@@ -1,0 +1,169 @@
+"""Hexagonal layouts of base stations, and the world that repeats itself around them.
+
+Distances are 2D, in m. Cells are the hexagons around the sites: circumradius isd / sqrt(3), two of their six
+edges lie left and right.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from channel.units import FloatArray
+
+Floats = TypeVar("Floats", npt.NDArray[np.float32], npt.NDArray[np.float64])
+
+# axial coordinates (q, r) of the six directions, counter-clockwise; (1, 0) points along x
+_DIRECTIONS = ((1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1))
+
+
+def site_count(rings: int) -> int:
+    """Sites of a hexagonal layout: 1, 7, 19 for 0, 1, 2 rings.
+
+    Raises:
+        ValueError: rings is negative.
+    """
+    if rings < 0:
+        raise ValueError(f"rings must be >= 0, got {rings}")
+    return 1 + 3 * rings * (rings + 1)
+
+
+def cell_radius_m(isd_m: float) -> float:
+    """Circumradius of a hexagonal cell, isd / sqrt(3)."""
+    _check_isd(isd_m)
+    return isd_m / math.sqrt(3.0)
+
+
+def hexagonal_sites(rings: int, isd_m: float) -> FloatArray:
+    """Sites on a triangular grid: one in the centre, and full rings around it.
+
+    Args:
+        rings: 0, 1, 2 give 1, 7, 19 sites.
+        isd_m: inter-site distance between neighbours, > 0.
+
+    Returns:
+        [S, 2] positions in m: the centre first, then ring by ring, each counter-clockwise from the x axis.
+        The first sites do not depend on how many rings follow.
+
+    Raises:
+        ValueError: rings is negative or isd_m not positive.
+    """
+    _check_isd(isd_m)
+    axial = np.zeros((site_count(rings), 2))
+    site = 1
+    for ring in range(1, rings + 1):
+        for corner, side in zip(_DIRECTIONS, _DIRECTIONS[2:] + _DIRECTIONS[:2], strict=True):
+            for step in range(ring):
+                axial[site] = ring * corner[0] + step * side[0], ring * corner[1] + step * side[1]
+                site += 1
+    return isd_m * np.stack([axial[:, 0] + 0.5 * axial[:, 1], math.sqrt(0.75) * axial[:, 1]], axis=1)
+
+
+def outer_ring(rings: int) -> npt.NDArray[np.bool_]:
+    """[S] True for the sites of the outermost ring, which lack neighbours: the guard ring.
+
+    A single site (rings = 0) is no guard of anything: False.
+
+    Raises:
+        ValueError: rings is negative.
+    """
+    count = site_count(rings)
+    return np.arange(count) >= (site_count(rings - 1) if rings else count)
+
+
+def displacement_m(positions_m: npt.ArrayLike, sites_m: npt.ArrayLike) -> FloatArray:
+    """[n, S, 2] from each site to each position, without wrap-around.
+
+    Args:
+        positions_m: [n, 2].
+        sites_m: [S, 2].
+    """
+    return np.asarray(positions_m, dtype=float)[:, None, :] - np.asarray(sites_m, dtype=float)
+
+
+@dataclass(frozen=True)
+class Wraparound:
+    """A hexagonal layout that repeats itself in all directions, so that no cell is at the edge.
+
+    The cluster of S sites is copied by the translations of a triangular lattice with step isd sqrt(S), here
+    ((rings + 1) a + rings b) and its rotations by 60 degrees, for the neighbour directions a, b of a site.
+    A position sees the nearest copy of every site. The world is a torus: every site sees the same
+    distances to all others.
+
+    Source: Panwar and Sivalingam, arXiv:1710.03843, for the usual six copies around the cluster; here the
+    nearest of all copies is found, so that positions may lie anywhere.
+    """
+
+    rings: int
+    isd_m: float
+
+    def __post_init__(self) -> None:
+        site_count(self.rings)
+        _check_isd(self.isd_m)
+
+    @property
+    def step_m(self) -> float:
+        """Distance between neighbouring copies, isd sqrt(S)."""
+        return self.isd_m * math.sqrt(site_count(self.rings))
+
+    @property
+    def largest_distance_m(self) -> float:
+        """No position is farther than this from the nearest copy of a site: step / sqrt(3)."""
+        return self.step_m / math.sqrt(3.0)
+
+    def displacement_m(self, positions_m: npt.ArrayLike, sites_m: npt.ArrayLike) -> FloatArray:
+        """[n, S, 2] from the nearest copy of each site to each position.
+
+        Args:
+            positions_m: [n, 2], anywhere.
+            sites_m: [S, 2], those of `hexagonal_sites(rings, isd_m)` in any order, or some of them.
+        """
+        along, across = np.moveaxis(self.aligned(displacement_m(positions_m, sites_m)), -1, 0)
+        along, across = along - np.rint(along), across - np.rint(across)
+        # the shifted lattice has a point in the middle of each quarter of the rectangle around 0
+        nearer_middle = np.abs(along) + 3.0 * np.abs(across) > 1.0
+        along -= np.where(nearer_middle, np.copysign(0.5, along), 0.0)
+        across -= np.where(nearer_middle, np.copysign(0.5, across), 0.0)
+        cos, sin = self._axis()
+        x, y = self.step_m * along, self.step_m * math.sqrt(3.0) * across
+        return np.stack([cos * x - sin * y, sin * x + cos * y], axis=-1)
+
+    def aligned(self, points_m: FloatArray) -> FloatArray:
+        """Points or displacements [..., 2] in m, in units of the lattice's rectangle: step by sqrt(3) step."""
+        cos, sin = self._axis()
+        x, y = points_m[..., 0], points_m[..., 1]
+        step = self.step_m
+        return np.stack([(cos * x + sin * y) / step, (cos * y - sin * x) / (step * math.sqrt(3.0))], axis=-1)
+
+    def square_distance(self, along: Floats, across: Floats) -> Floats:
+        """Squared distance in m^2 modulo the lattice, of displacements in `aligned` units, overwriting them.
+
+        The triangular lattice is a rectangular one and a second one shifted by half a rectangle. The nearest
+        point of the first is found by rounding, which leaves u, v <= 1/2; then the nearest point of the
+        second is (1/2, 1/2), and (1/2 - u)^2 + 3 (1/2 - v)^2 = u^2 + 3 v^2 + (1 - u - 3 v).
+        """
+        for values in (along, across):
+            values -= np.rint(values)
+            np.abs(values, out=values)
+        tripled = 3.0 * across
+        middle = 1.0 - along
+        middle -= tripled
+        np.minimum(middle, 0.0, out=middle)
+        along *= along
+        across *= tripled
+        along += across
+        along += middle
+        along *= self.step_m**2
+        return along
+
+    def _axis(self) -> tuple[float, float]:
+        """Cosine and sine of the direction of one translation, (rings + 1) a + rings b."""
+        x, y = self.rings + 1 + 0.5 * self.rings, math.sqrt(0.75) * self.rings
+        return x / math.hypot(x, y), y / math.hypot(x, y)
+
+
+def _check_isd(isd_m: float) -> None:
+    if not 0 < isd_m < math.inf:
+        raise ValueError(f"isd_m must be > 0 and finite, got {isd_m}")

@@ -1,0 +1,161 @@
+"""Time-division duplex: the share of each slot that serves the downlink and the uplink.
+
+A direction is described by weights, one per slot of a period: 1 for a slot of its own, 0 for one of the other
+direction, a share of the symbols for a special slot. The slot's absolute index modulo the period picks the
+weight. Without weights (None) every slot serves the transfer: the journal paper's separate intervals.
+"""
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from channel.units import FloatArray
+
+Direction = Literal["downlink", "uplink"]
+# [period] share of each slot; a tuple, so that tables can be kept for it
+Weights = tuple[float, ...]
+
+SYMBOLS_PER_SLOT = 14
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A frame of downlink (D), uplink (U) and special (S) slots that repeats from slot 0 on.
+
+    Args:
+        pattern: one letter per slot, e.g. DDDSU.
+        special: symbols of a special slot for downlink, guard and uplink, e.g. 10:2:2; they sum to 14.
+
+    Raises:
+        ValueError: another letter, symbols that do not sum to 14, or a direction without any symbol.
+
+    Source: 3GPP TS 38.213, 11.1. Left out: reference and control symbols, mixed slots that differ.
+    """
+
+    pattern: str = "DDDSU"
+    special: str = "10:2:2"
+
+    def __post_init__(self) -> None:
+        wrong = sorted(set(self.pattern) - set("DSU"))
+        if wrong or not self.pattern:
+            raise ValueError(
+                "pattern must be made of D (downlink), S (special) and U (uplink), such as DDDSU, "
+                f"got {self.pattern!r}" + (f" with {', '.join(wrong)}" if wrong else "")
+            )
+        self._special_symbols()
+        for direction in get_args(Direction):
+            if not any(self.weights(direction)):
+                raise ValueError(
+                    f"pattern {self.pattern} with special slot {self.special} gives the {direction} no symbol: "
+                    f"add a {direction[0].upper()}, or an S with {direction} symbols"
+                )
+
+    def weights(self, direction: Direction) -> Weights:
+        """[period] share of each slot that serves a direction; DDDSU downlink: 1, 1, 1, 10/14, 0."""
+        if direction not in get_args(Direction):
+            raise ValueError(f"direction must be one of {', '.join(get_args(Direction))}, got {direction!r}")
+        downlink, _, uplink = self._special_symbols()
+        symbols = downlink if direction == "downlink" else uplink
+        share = {"D": 0.0, "U": 0.0, "S": symbols / SYMBOLS_PER_SLOT} | {direction[0].upper(): 1.0}
+        return tuple(share[letter] for letter in self.pattern)
+
+    def share(self, direction: Direction) -> float:
+        """Share of all time that serves a direction; DDDSU with 10:2:2: 52/70 down, 16/70 up."""
+        return sum(self.weights(direction)) / len(self.pattern)
+
+    def _special_symbols(self) -> tuple[int, int, int]:
+        parts = self.special.split(":")
+        if len(parts) == 3 and all(part.isdecimal() for part in parts):
+            downlink, guard, uplink = (int(part) for part in parts)
+            if downlink + guard + uplink == SYMBOLS_PER_SLOT:
+                return downlink, guard, uplink
+        raise ValueError(
+            "special must be the symbols of downlink, guard and uplink, "
+            f"which sum to {SYMBOLS_PER_SLOT}, such as 10:2:2, got {self.special!r}"
+        )
+
+
+class Frame:
+    """One direction's weights with their sums. Airtime is a sum of weights: time in slots of full use.
+
+    `frame` makes one and keeps it.
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        """
+        Args:
+            weights: [period] each within 0 and 1, not all 0.
+
+        Raises:
+            ValueError: a weight is out of range, or all are 0.
+        """
+        if not weights or not all(0 <= weight <= 1 for weight in weights) or not any(weights):
+            raise ValueError(
+                f"weights must be shares of a slot within 0 and 1, at least one of them > 0, got {weights}"
+            )
+        self.weights = weights
+        self.period = len(weights)
+        self.plain = all(weight == 1 for weight in weights)
+        # airtime before slot 0, 1, ..., period of the period
+        self._before = list(accumulate(weights, initial=0.0))
+        self._airtime = self._before[-1]
+        self.mean = self._airtime / self.period
+
+    def of(self, first_slot: int, count: int) -> FloatArray:
+        """[count] weights of the slots first_slot, first_slot + 1, ..."""
+        return np.asarray(self.weights)[np.arange(first_slot, first_slot + count) % self.period]
+
+    def airtime(self, first_slot: int, slots: int) -> float:
+        """Sum of the weights of `slots` slots from first_slot on."""
+        periods, rest = divmod(first_slot % self.period + slots, self.period)
+        return periods * self._airtime + self._before[rest] - self._before[first_slot % self.period]
+
+    def slots(self, first_slot: int, airtime: float) -> int:
+        """Smallest number of slots from first_slot on whose airtime is at least `airtime`, to rounding."""
+        phase = first_slot % self.period
+        until = airtime + self._before[phase]
+        # whole periods, so that a rest within 0 (excluded) and a period (included) remains
+        periods = math.ceil(until / self._airtime) - 1
+        rest = until - periods * self._airtime
+        return max(0, periods * self.period + bisect_left(self._before, rest, 0, self.period) - phase)
+
+    def slots_many(self, first_slot: npt.ArrayLike, airtime: FloatArray) -> npt.NDArray[np.int64]:
+        """[transfers] `slots` of each."""
+        phase = np.asarray(first_slot) % self.period
+        before = np.asarray(self._before)
+        until = airtime + before[phase]
+        periods = np.ceil(until / self._airtime).astype(np.int64) - 1
+        rest = until - periods * self._airtime
+        within = np.minimum(np.searchsorted(before, rest), self.period)
+        return np.maximum(0, periods * self.period + within - phase)
+
+    def autocorrelation(self) -> FloatArray:
+        """[period + 1] R(j) = mean over n of w_n w_(n+j), for j = 0 .. period."""
+        w = np.asarray(self.weights)
+        return np.array([np.mean(w * np.roll(w, -j)) for j in range(self.period + 1)])
+
+
+def frame(weights: npt.ArrayLike | None) -> Frame:
+    """The frame of some weights; None: every slot in full.
+
+    Raises:
+        ValueError: a weight is out of range, or all are 0.
+    """
+    if weights is None:
+        return _ALWAYS
+    return _frame(weights if isinstance(weights, tuple) else tuple(np.asarray(weights, dtype=float).tolist()))
+
+
+@lru_cache(maxsize=64)
+def _frame(weights: Weights) -> Frame:
+    made = Frame(weights)
+    return _ALWAYS if made.plain else made
+
+
+_ALWAYS = Frame((1.0,))

@@ -1,0 +1,172 @@
+"""The physical world of a scenario: sites, devices that move, their network and their radio."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import simpy
+
+from channel.geometry import poisson_count, sample_ring
+from channel.large_scale import LargeScale
+from channel.layout import Wraparound, hexagonal_sites, site_count
+from channel.path_loss_models import path_loss_model
+from channel.units import dbm_to_watt
+from edgefl import registry
+from edgefl.engine.battery import Battery
+from edgefl.engine.churn import Churn
+from edgefl.engine.churn.always_on import AlwaysOn
+from edgefl.engine.gains import Gains, PerPlace, PerRound
+from edgefl.engine.network import Network
+from edgefl.engine.radio import Radio
+from edgefl.engine.records import Recorder
+from edgefl.errors import EdgeflError
+from edgefl.mobility import Mobility, Movement
+from edgefl.rng import Streams
+from edgefl.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything physical of a scenario, built when first asked for; nothing is written."""
+
+    scenario: Scenario
+    streams: Streams
+
+    @property
+    def radius_m(self) -> float:
+        """Radius of the cell, or of the whole layout."""
+        layout, cell = self.scenario.layout, self.scenario.cell
+        return cell.radius_m if layout.rings == 0 else (layout.rings + 0.5) * layout.isd_m
+
+    @property
+    def area_radius_m(self) -> float:
+        """Radius of the disc in which devices are dropped and move."""
+        mobility: Mobility = self.scenario.devices.mobility
+        return mobility.area_radius_m(self.radius_m)
+
+    @property
+    def federations(self) -> list[int]:
+        """Cells that have a server: all, the centre's only, or all but the guard ring."""
+        layout = self.scenario.layout
+        if layout.federations == "centre" or layout.rings == 0:
+            return [0]
+        return list(range(site_count(layout.rings - (layout.edge == "guard_ring"))))
+
+    @cached_property
+    def movement(self) -> Movement:
+        """Devices dropped uniform in area, at least the minimum distance from the centre."""
+        devices, cell = self.scenario.devices, self.scenario.cell
+        ring = {"inner_radius_m": cell.min_distance_m, "outer_radius_m": self.area_radius_m}
+        count = devices.count
+        if count is None:
+            density = devices.density_per_km2
+            assert density is not None  # the schema wants one of the two
+            count = poisson_count(self.streams("drop", "count"), density_per_km2=density, **ring)
+            if count == 0:
+                raise EdgeflError(
+                    f"{density}: seed {self.scenario.seed} drops no device at all; raise it",
+                    ("devices", "density_per_km2"),
+                )
+        mobility: Mobility = devices.mobility
+        return mobility.start(
+            sample_ring(self.streams("drop", "positions"), count, **ring),
+            cell_radius_m=self.radius_m,
+            min_distance_m=cell.min_distance_m,
+            streams=self.streams,
+        )
+
+    @cached_property
+    def count(self) -> int:
+        """Number of devices."""
+        return len(self.movement.positions_m(0.0))
+
+    @cached_property
+    def gains(self) -> Gains:
+        """Large-scale gain: drawn for each round (J), or belonging to the place."""
+        try:
+            return self._per_place() if self.scenario.radio.shadowing == "spatial" else self._per_round()
+        except ValueError as error:
+            raise EdgeflError(str(error), ("radio",)) from error
+
+    def radio(self, env: simpy.Environment) -> Radio:
+        """The radio of all cells."""
+        settings = self.scenario.radio
+        try:
+            return Radio(
+                env,
+                settings=settings,
+                device_power_w=dbm_to_watt(self.scenario.devices.transmit_power_dbm),
+                speeds_m_s=self.movement.doppler_speeds_m_s(),
+                gains=self.gains,
+                share=registry.function("schedulers", settings.scheduler),
+                streams=self.streams,
+            )
+        except ValueError as error:
+            raise EdgeflError(str(error), ("radio",)) from error
+
+    def network(self, env: simpy.Environment, recorder: Recorder) -> Network:
+        """Who is served where; its processes are not started."""
+        devices, layout = self.scenario.devices, self.scenario.layout
+        gains, churn = self.gains, devices.churn
+        several = layout.rings > 0
+        return Network(
+            env,
+            movement=self.movement,
+            cells=site_count(layout.rings),
+            radius_m=None if several else self.scenario.cell.radius_m,
+            power_db=gains.power_db if several and isinstance(gains, PerPlace) else None,
+            tick_s=self.scenario.handover.measurement_interval_s
+            if several
+            else self.scenario.rounds.movement_tick_s,
+            handover=self.scenario.handover,
+            recorder=recorder,
+            switches=self._switches(churn),
+            batteries=self._batteries(),
+            idle_power_w=devices.idle_power_w,
+        )
+
+    def _switches(self, churn: Churn) -> list[Iterator[float]]:
+        if isinstance(churn, AlwaysOn):
+            return []  # no process per device for nothing
+        return [churn.switches(id_, self.streams) for id_ in range(self.count)]
+
+    def _batteries(self) -> list[Battery]:
+        devices = self.scenario.devices
+        if devices.battery_j is None:
+            return []
+        return [
+            Battery(devices.battery_j, devices.recharge_w, devices.return_share) for _ in range(self.count)
+        ]
+
+    def _per_round(self) -> Gains:
+        radio = self.scenario.radio
+        if radio.line_of_sight == "probabilistic":
+            raise EdgeflError(
+                "line of sight by probability belongs to a place: set radio.shadowing: spatial",
+                ("radio", "line_of_sight"),
+            )
+        std_db = radio.shadowing_std_db
+        if std_db is None:
+            std_db = path_loss_model(radio.path_loss).shadowing_std_db(radio.line_of_sight == "always")
+        path_loss_db = registry.function("path_loss", radio.path_loss)
+        return PerRound(path_loss_db, std_db, radio, self.scenario.cell, self.streams)
+
+    def _per_place(self) -> Gains:
+        radio, cell, layout = self.scenario.radio, self.scenario.cell, self.scenario.layout
+        repeats = layout.rings > 0 and layout.edge == "wraparound"
+        return PerPlace(
+            LargeScale(
+                sites_m=hexagonal_sites(layout.rings, layout.isd_m),
+                model=path_loss_model(radio.path_loss),
+                carrier_hz=radio.carrier_hz,
+                bs_height_m=cell.bs_height_m,
+                ut_height_m=cell.ut_height_m,
+                min_distance_m=cell.min_distance_m,
+                area_radius_m=self.area_radius_m,
+                keys=[self.streams.key("place", site) for site in range(site_count(layout.rings))],
+                line_of_sight=radio.line_of_sight,
+                shadowing="none" if radio.shadowing_std_db == 0 else "spatial",
+                shadowing_std_db=radio.shadowing_std_db,
+                wraparound=Wraparound(layout.rings, layout.isd_m) if repeats else None,
+            )
+        )
