@@ -30,8 +30,8 @@ class Comparison:
             `_std` are over seeds of each seed's mean over `sessions`. A `_to_target_mean` is inf as soon as one
             session missed the target; `_to_target_at_least` then is what can be said: the mean when a session
             that missed counts with its whole length. not_reached of targets sessions x seeds missed it.
-        per_session: one row per session: labels, kind (pilot, new, recurring), and per variant the mean and the
-            standard deviation of the accuracy of its opening model.
+        per_session: one row per session: labels (or: differ, by seed or cell), kind (pilot, new, recurring; in
+            any seed or cell), and per variant the mean and standard deviation of its opening model's accuracy.
         detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
         figure: the PNG.
         out: the folder of all files.
@@ -87,6 +87,11 @@ def compare(
     trained = bool(rounds["accuracy"].notna().any())
     reference = _reference(runs.info, reference, notes)
 
+    if rounds["cell"].nunique() > 1:
+        cells = rounds["cell"].nunique()
+        notes.append(
+            f"{cells} cells, each with sessions of its own: averaged within a seed, total energy added up"
+        )
     detail = _detail(rounds, sessions, reference, target)
     scope = _scope(detail, notes)
     if trained:
@@ -177,7 +182,7 @@ def _scope(detail: pd.DataFrame, notes: list[str]) -> str:
     """Mark the sessions that the headline averages over: the recurring ones, if there are any."""
     if detail["recurring"].any():
         detail["in_scope"] = detail["recurring"] & ~detail["pilot"]
-        return "recurring sessions"
+        return tables.RECURRING
     if detail["pilot"].all():
         detail["in_scope"] = True
         return "all sessions"
@@ -236,12 +241,12 @@ def _per_session(detail: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
         texts = group["labels"].unique()
         row: dict[str, object] = {
             "session": session,
-            "labels": texts[0] if len(texts) == 1 else "differ by seed",
+            "labels": texts[0] if len(texts) == 1 else tables.DIFFER,
             "kind": "pilot" if group["pilot"].any() else "recurring" if group["recurring"].any() else "new",
         }
         for variant in variants:
-            start = group.loc[group["variant"] == variant, "accuracy_start"]
-            row |= _mean_and_std(f"{variant}_accuracy_start", start)
+            own = group[group["variant"] == variant]
+            row |= _mean_and_std(f"{variant}_accuracy_start", own.groupby("seed")["accuracy_start"].mean())
         rows.append(row)
     return pd.DataFrame(rows)
 

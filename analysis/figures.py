@@ -22,7 +22,9 @@ PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#0
 DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1.5, 1.2))]  # for more variants than colours
 INK, SOFT, BAND, PILOT = "#222222", "#666666", "#f0f2f4", "#fcf3df"
 MOST_BARS, MOST_BARS_WITH_VALUES = 40, 18
+WIDEST_BAR, WIDEST_SHARE = 0.4, 0.09  # of its group, and of the axis: few bars stay slim
 MOST_SESSIONS_WITH_LABELS = 10
+KIND_WORDS = {"pilot": "pilot", "new": "new labels", "recurring": "labels seen before"}
 LABEL_GAP = 0.075  # least distance of two line labels, as a share of the axis
 TOP, LEFT, RIGHT = (0.058, 0.465, 0.815, 0.38), (0.058, 0.075, 0.425, 0.2), (0.552, 0.075, 0.425, 0.2)
 
@@ -45,7 +47,8 @@ def adaptation_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
     probes = ", probe rounds included" if comparison.detail["probe_rounds"].gt(0).any() else ""
     missed = comparison.table["not_reached"].any()
     hatched = " Hatched: not reached by the end of the session." if missed else ""
-    explained = f"Counted from the start of the session{probes}.{hatched}"
+    again = "Sessions whose labels were seen before. " if comparison.scope == tables.RECURRING else ""
+    explained = f"{again}Counted from the start of the session{probes}.{hatched}"
     _title(figure, 0.365, f"What it takes to reach {_goal(comparison)}", explained)
     time = _cost_bars(figure.add_axes(LEFT), comparison, styles, "seconds", "session_s", tables.TIME_UNITS)
     time.set_title(f"simulated time ({time.get_label()})", **SUBTITLE)
@@ -63,17 +66,20 @@ def cost_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
     _title(figure, 0.965, "Latency of each round", _spread(comparison) + explained)
     top = figure.add_axes(TOP)
     starts = _session_bands(top, comparison, rounds)
+    time, seconds = tables.unit_for(comparison.table["latency_s_mean"], tables.TIME_UNITS)
     curves = {name: _curve(rounds, name, "latency_s", starts) for name in styles}
+    for curve in curves.values():
+        curve[["mean", "std"]] /= seconds
     _draw_lines(top, curves, styles)
-    top.set_ylabel("latency (s)")
+    top.set_ylabel(f"latency ({time})")
     top.set_ylim(bottom=0)
     _label_lines(top, curves, styles)
 
     _title(figure, 0.365, "What a round costs", "Mean over all rounds but probe rounds.")
     latency = figure.add_axes(LEFT)
     names = {"latency_s": "slowest device", "latency_mean_s": "mean over devices"}
-    _draw_bars(latency, _averages(comparison, names), list(names.values()), styles)
-    latency.set_title("latency (s)", **SUBTITLE)
+    _draw_bars(latency, _averages(comparison, names, seconds), list(names.values()), styles)
+    latency.set_title(f"latency ({time})", **SUBTITLE)
     energy = figure.add_axes(RIGHT)
     unit, joules = tables.unit_for(comparison.table["round_energy_j_mean"], tables.ENERGY_UNITS)
     parts = {"": "all", "_rx": "receive", "_tx": "transmit", "_compute": "compute"}
@@ -126,7 +132,7 @@ def _accuracy(ax: Axes, comparison: Comparison, rounds: pd.DataFrame, styles: St
     for name, style in styles.items():
         curve = _curve(rounds, name, "accuracy", starts)
         own = comparison.detail[comparison.detail["variant"] == name]
-        opening = own.groupby("session")["accuracy_start"].agg(["mean", "std"])
+        opening = metrics.over_seeds(own, ["session"], "accuracy_start")
         opening["x"] = opening.index.map(starts)
         # round 0 of a session stands at the same place as the last round of the one before: a vertical drop
         curve = pd.concat([curve, opening.reset_index().assign(round=0)]).sort_values(["session", "round"])
@@ -156,7 +162,7 @@ def _curve(rounds: pd.DataFrame, variant: str, column: str, starts: pd.Series) -
     """Mean and deviation over seeds of a column, per session and training round, at its place x on the axis."""
     training = metrics.training_rounds(rounds)
     own = training[training["variant"] == variant]
-    curve = own.groupby(["session", "round"])[column].agg(["mean", "std"]).reset_index()
+    curve = metrics.over_seeds(own, ["session", "round"], column).reset_index()
     curve["x"] = curve["session"].map(starts) + curve["round"]
     return curve
 
@@ -197,7 +203,8 @@ def _session_bands(ax: Axes, comparison: Comparison, rounds: pd.DataFrame) -> pd
         if detailed:
             labels = tables.compact_labels(about["labels"])
             again = " (again)" if about["kind"] == "recurring" else " (pilot)" if pilot else ""
-            words.append(f"labels {labels}{again}" if labels else again.strip(" ()"))
+            known = labels and labels != tables.DIFFER
+            words.append(f"labels {labels}{again}" if known else KIND_WORDS[about["kind"]])
         if number % every == 0:
             for line, word in enumerate(reversed(words)):
                 ax.annotate(
@@ -289,7 +296,7 @@ def _cost_bars(
     return ax
 
 
-def _averages(comparison: Comparison, names: dict[str, str], size: float = 1.0) -> pd.DataFrame:
+def _averages(comparison: Comparison, names: dict[str, str], size: float) -> pd.DataFrame:
     """Columns of the comparison's table as bars: variant, group, mean, std, missed."""
     table = comparison.table
     parts = []
@@ -304,7 +311,7 @@ def _averages(comparison: Comparison, names: dict[str, str], size: float = 1.0) 
 def _draw_bars(ax: Axes, bars: pd.DataFrame, groups: list[str], styles: Styles) -> None:
     """Grouped bars with their values, if there is room; one that missed the target somewhere is hatched."""
     _plain(ax, grid=True)
-    width, order = 0.8 / len(styles), list(styles)
+    width, order = min(0.8 / len(styles), WIDEST_BAR), list(styles)
     for bar in bars.itertuples():
         x = bar.group + (order.index(bar.variant) - (len(order) - 1) / 2) * width
         colour, open_ended = styles[bar.variant]["color"], bar.missed > 0
@@ -316,10 +323,10 @@ def _draw_bars(ax: Axes, bars: pd.DataFrame, groups: list[str], styles: Styles) 
         if spread:
             ax.errorbar(x, bar.mean, spread, color=INK, linewidth=0.9, zorder=5)
         if len(bars) <= MOST_BARS_WITH_VALUES:
-            text = f"{'> ' if open_ended else ''}{tables.amount(bar.mean)}"
+            text = f"{'>' if open_ended else ''}{tables.amount(bar.mean)}"
             top = (x, bar.mean + spread)
             ax.annotate(text, top, (0, 2), textcoords="offset points", ha="center", fontsize=7, color=INK)
-    middle, half = (len(groups) - 1) / 2, max(len(groups), 3) / 2  # a lone group keeps slim bars
+    middle, half = (len(groups) - 1) / 2, max(len(groups) / 2, width / (2 * WIDEST_SHARE))
     ax.set_xlim(middle - half, middle + half)
     ax.set_xticks(range(len(groups)), groups)
     ax.margins(y=0.14)

@@ -112,6 +112,8 @@ def _info(directory: Path) -> dict[str, Any]:
         run = json.loads((directory / "run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise _NotUsableError(f"run.json cannot be read ({error})") from error
+    if not isinstance(run, dict):
+        raise _NotUsableError("run.json holds no description of a run")
     if run.get("schema_version") != SCHEMA_VERSION:
         raise _NotUsableError(
             f"schema version {run.get('schema_version')}, this release reads {SCHEMA_VERSION}: run it again"

@@ -25,6 +25,16 @@ def training_rounds(rounds: pd.DataFrame) -> pd.DataFrame:
     return rounds[rounds["phase"] != "probe"]
 
 
+def over_seeds(frame: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
+    """Mean and sample standard deviation over seeds (NaN with one), cells being averaged within a seed first.
+
+    Returns:
+        mean, std, indexed by `by`.
+    """
+    by_seed = frame.groupby([*by, "seed"])[column].mean()
+    return by_seed.groupby(by).agg(["mean", "std"])
+
+
 def session_kinds(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
     """Which sessions are pilots and which recur.
 

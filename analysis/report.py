@@ -27,10 +27,10 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
             Text("Accuracy (%) of the model that opens each session, before training", style="bold")
         )
         sessions = tables.per_session(comparison)
-        about = [
-            f"{session}  {row.kind}  {row.labels}"
-            for session, row in zip(sessions.index, sessions.itertuples(), strict=True)
-        ]
+        labels = ("labels " + sessions["labels"]).where(sessions["labels"] != "", "")
+        columns = (sessions.index.astype(str), sessions["kind"], labels)
+        padded = [[text.ljust(max(map(len, column))) for text in column] for column in columns]
+        about = ["  ".join(words) for words in zip(*padded, strict=True)]
         _print_table(console, sessions.drop(columns=["kind", "labels"]).set_axis(about), comparison.reference)
     for line in tables.explanations(comparison):
         console.print(Text(line, style="dim"))

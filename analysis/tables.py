@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from analysis.comparison import Comparison
 
 NOTHING = "—"
-ENERGY_UNITS = (("J", 1.0), ("kJ", 1e3), ("MJ", 1e6))
-TIME_UNITS = (("s", 1.0), ("h", 3600.0))
+RECURRING = "recurring sessions"  # a comparison's usual scope
+DIFFER = "differ"  # labels of a session that are not the same in every seed and cell
+ENERGY_UNITS = (("mJ", 1e-3), ("J", 1.0), ("kJ", 1e3), ("MJ", 1e6))
+TIME_UNITS = (("ms", 1e-3), ("s", 1.0), ("h", 3600.0))
 LATEX_SPECIALS = {
     "\\": r"\textbackslash{}",
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -55,7 +57,7 @@ def caption(comparison: Comparison) -> str:
     seeds = f"{n} seeds, mean ± standard deviation" if n > 1 else f"seed {comparison.seeds[0]}"
     if not comparison.trained:
         return f"Latency and energy ({seeds})"
-    return f"Adaptation: {comparison.scope} ({numbers(comparison.sessions)}; {seeds})"
+    return f"Adaptation, {comparison.scope}: {numbers(comparison.sessions)} ({seeds})"
 
 
 def explanations(comparison: Comparison) -> list[str]:
@@ -152,20 +154,21 @@ def decimals_of(value: float) -> int:
 
 
 def unit_for(values: Iterable[float], units: tuple[tuple[str, float], ...]) -> tuple[str, float]:
-    """The largest unit in which the largest value is at least 10."""
+    """The largest unit in which the largest finite value is at least 1."""
     largest = max((value for value in values if math.isfinite(value)), default=0.0)
-    fitting = [unit for unit in units if largest >= 10 * unit[1]]
+    fitting = [unit for unit in units if largest >= unit[1]]
     return (fitting or [units[0]])[-1]
 
 
 def _adaptation(comparison: Comparison, table: pd.DataFrame) -> dict[str, list[str]]:
     share = percent_of(comparison.target)
     energy, joules = unit_for(table["joules_to_target_at_least"], ENERGY_UNITS)
+    time, seconds = unit_for(table["seconds_to_target_at_least"], TIME_UNITS)
     columns = {
         "Accuracy at start (%)": _pair(table, "accuracy_start", 100, 2),
         "First 10 rounds (%)": _pair(table, "accuracy_first", 100, 2),
         f"Rounds to {share} % (median)": [_rounds(row) for _, row in table.iterrows()],
-        f"Time to {share} % (s)": [_to_target(row, "seconds", 1.0) for _, row in table.iterrows()],
+        f"Time to {share} % ({time})": [_to_target(row, "seconds", seconds) for _, row in table.iterrows()],
         f"Energy to {share} % ({energy})": [_to_target(row, "joules", joules) for _, row in table.iterrows()],
         "Not reached": [f"{row.not_reached} of {row.targets}" for row in table.itertuples()],
     }
@@ -177,7 +180,9 @@ def _adaptation(comparison: Comparison, table: pd.DataFrame) -> dict[str, list[s
         for ratio in table["speed_up_seconds_median"]
     ]
     gains = _pair(table, "gain", 100, 1)
-    columns["Speed-up"] = [cell if other else NOTHING for cell, other in zip(ratios, others, strict=True)]
+    columns["Speed-up (time)"] = [
+        cell if other else NOTHING for cell, other in zip(ratios, others, strict=True)
+    ]
     columns["Accumulated gain (%)"] = [
         cell if other else NOTHING for cell, other in zip(gains, others, strict=True)
     ]
@@ -186,9 +191,10 @@ def _adaptation(comparison: Comparison, table: pd.DataFrame) -> dict[str, list[s
 
 def _cost_per_round(table: pd.DataFrame) -> dict[str, list[str]]:
     energy, joules = unit_for(table["round_energy_j_mean"], ENERGY_UNITS)
+    time, seconds = unit_for(table["latency_s_mean"], TIME_UNITS)
     return {
-        "Round latency, slowest device (s)": _pair(table, "latency_s", 1.0),
-        "Round latency, mean device (s)": _pair(table, "latency_mean_s", 1.0),
+        f"Round latency, slowest device ({time})": _pair(table, "latency_s", 1 / seconds),
+        f"Round latency, mean device ({time})": _pair(table, "latency_mean_s", 1 / seconds),
         f"Round energy ({energy})": _pair(table, "round_energy_j", 1 / joules),
     }
 

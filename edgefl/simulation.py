@@ -82,7 +82,6 @@ def simulate(
         network = world.network(env, recorder)
         devices = [Device(env, id_, radio, scenario.devices, network) for id_ in range(world.count)]
         network.cut_off = lambda id_, why: devices[id_].leave(why)
-        network.busy = lambda id_: devices[id_].busy
         ledger = Ledger(world.count)
         servers = [
             Server(

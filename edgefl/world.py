@@ -98,7 +98,6 @@ class World:
                 device_power_w=dbm_to_watt(self.scenario.devices.transmit_power_dbm),
                 speeds_m_s=self.movement.doppler_speeds_m_s(),
                 gains=self.gains,
-                share=registry.function("schedulers", settings.scheduler),
                 streams=self.streams,
             )
         except ValueError as error:
@@ -148,7 +147,7 @@ class World:
         std_db = radio.shadowing_std_db
         if std_db is None:
             std_db = path_loss_model(radio.path_loss).shadowing_std_db(radio.line_of_sight == "always")
-        path_loss_db = registry.function("path_loss", radio.path_loss)
+        path_loss_db = registry.path_loss(radio.path_loss)
         return PerRound(path_loss_db, std_db, radio, self.scenario.cell, self.streams)
 
     def _per_place(self) -> Gains:
@@ -168,5 +167,6 @@ class World:
                 shadowing="none" if radio.shadowing_std_db == 0 else "spatial",
                 shadowing_std_db=radio.shadowing_std_db,
                 wraparound=Wraparound(layout.rings, layout.isd_m) if repeats else None,
-            )
+            ),
+            interference=radio.neighbour_load > 0,
         )
