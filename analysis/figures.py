@@ -199,7 +199,7 @@ def _session_bands(ax: Axes, comparison: Comparison, rounds: pd.DataFrame) -> pd
         ax.axvspan(start, end, color=colour, linewidth=0, zorder=0)
         if number:
             ax.axvline(start, color="#c9ced3", linewidth=0.8, zorder=1)
-        words = [f"session {session}" if detailed else f"{session}"]
+        words = [f"session {session}"] if detailed else [f"{session}", "pilot" if pilot else ""]
         if detailed:
             labels = tables.compact_labels(about["labels"])
             again = " (again)" if about["kind"] == "recurring" else " (pilot)" if pilot else ""

@@ -22,7 +22,7 @@ REQUIRED_COLUMNS = {
         *("session", "round", "phase", "device", "energy_j", "outcome"),
         *("downlink_bits", "uplink_bits"),
     ],
-    "events": ["time_s", "event", "device", "session", "stay_s", "detail"],
+    "events": ["time_s", "event", "device", "session", "detail"],
     "sessions": ["session", "start_s", "labels", "accuracy_start"],
 }
 # columns of words or of lists: "3" in them is a list of one, not a number

@@ -17,7 +17,12 @@ def handover_figures(runs: Runs) -> pd.DataFrame:
         broken (participations cut off by leaving the cell: handover, cell edge, switch or battery);
         wasted_bits (moved in participations that did not complete) and wasted_j, their energy;
         wasted_share of all joules.
+
+    Raises:
+        ValueError: the runs were made before handovers were recorded.
     """
+    if "stay_s" not in runs.events:
+        raise ValueError(f"the runs in {runs.path} are older than the handover figures: run them again")
     rows = []
     for run in runs.info.itertuples():
         own = [(frame["variant"] == run.variant) & (frame["seed"] == run.seed) for frame in _tables(runs)]

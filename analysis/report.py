@@ -11,7 +11,7 @@ from rich.text import Text
 from analysis import tables
 from analysis.comparison import Comparison
 
-GAP = 2  # blanks between columns
+GAP, EDGES = 3, 2  # blanks between the columns and around the table, as rich draws it
 
 
 def print_comparison(comparison: Comparison, console: Console | None = None) -> None:
@@ -69,7 +69,7 @@ def _print_table(console: Console, frame: pd.DataFrame, reference: str | None) -
 
 def _blocks(frame: pd.DataFrame, width: int) -> Iterator[pd.DataFrame]:
     """The frame in pieces whose columns fit side by side."""
-    first = max(map(len, frame.index))
+    first = EDGES + max(map(len, frame.index))
     taken = first
     names: list[str] = []
     for name in frame.columns:

@@ -174,3 +174,80 @@ def test_network_figures_by_hand(write_run: Write, tmp_path: Path) -> None:
     assert row.time_of_stay_s == pytest.approx(1.5)
     assert (row.broken, row.wasted_bits, row.wasted_j) == (1, 14, 1.0)
     assert row.wasted_share == pytest.approx(1 / 16)
+
+
+@pytest.mark.parametrize("peak", [0.6, 0.7, 0.8, 0.83, 0.9, 1.0])
+def test_a_tie_reaches_the_target_whatever_its_last_binary_digit(write_run: Write, peak: float) -> None:
+    rounds = rounds_of(1, [0.1, round(0.95 * peak, 6), peak])
+    runs = load_runs(write_run("a", rounds, [{"session": 1}]))
+    times = metrics.time_to_target(runs.rounds, runs.sessions, reference="a", target=0.95)
+    assert list(times.rounds_to_target) == [2]
+
+
+def test_the_first_round_that_reaches_the_target_counts_even_if_later_ones_fall_back(
+    write_run: Write,
+) -> None:
+    runs = load_runs(write_run("a", rounds_of(1, [0.5, 0.96, 0.2, 1.0]), [{"session": 1}]))
+    times = metrics.time_to_target(runs.rounds, runs.sessions, reference="a")
+    assert times.rounds_to_target[0] == 2
+    assert times.session_s[0] == 4 * 10
+    # all of it: only the peak itself will do
+    strict = metrics.time_to_target(runs.rounds, runs.sessions, reference="a", target=1.0)
+    assert strict.rounds_to_target[0] == 4
+
+
+def test_waiting_before_the_first_round_is_part_of_the_time(write_run: Write) -> None:
+    """The session starts at 100 s, its first round at 130 s and ends at 140 s."""
+    rounds = rounds_of(1, [0.5], start_s=130.0)
+    runs = load_runs(write_run("a", rounds, [{"session": 1, "start_s": 100.0}]))
+    times = metrics.time_to_target(runs.rounds, runs.sessions, reference="a")
+    assert times.seconds_to_target[0] == 40.0
+
+
+def test_without_a_reference_the_best_variant_sets_the_target(write_run: Write) -> None:
+    write_run("low", rounds_of(1, [0.5]), [{"session": 1}])
+    root = write_run("high", rounds_of(1, [0.8]), [{"session": 1}]).parent
+    runs = load_runs(root)
+    times = metrics.time_to_target(runs.rounds, runs.sessions, reference=None)
+    assert of(times, "low", 1).target_accuracy == pytest.approx(0.95 * 0.8)
+    assert math.isinf(of(times, "low", 1).rounds_to_target)
+    assert of(times, "high", 1).rounds_to_target == 1
+
+
+def test_where_the_reference_has_no_accuracy_there_is_nothing_to_reach(write_run: Write) -> None:
+    """NaN, not inf: `b` has a session that the reference does not have."""
+    write_run("a", rounds_of(1, [0.5]), [{"session": 1}])
+    both = rounds_of(1, [0.5]) + rounds_of(2, [0.5])
+    root = write_run("b", both, [{"session": 1}, {"session": 2}]).parent
+    runs = load_runs(root)
+    times = metrics.time_to_target(runs.rounds, runs.sessions, reference="a")
+    assert math.isnan(of(times, "b", 2).rounds_to_target)
+    assert math.isnan(of(times, "b", 2).seconds_to_target)
+    gain = metrics.accumulated_gain(runs.rounds, reference="a")
+    assert list(gain[gain.variant == "b"].session) == [1]
+
+
+def test_accuracy_after_change_leaves_probe_rounds_out(write_run: Write) -> None:
+    runs = load_runs(study(write_run))
+    change = of(metrics.accuracy_after_change(runs.rounds, runs.sessions), "best")
+    assert (change.accuracy_start, change.accuracy_round_1) == (0.1, 0.76)
+
+
+def test_a_pilot_of_one_variant_is_a_pilot_for_all(write_run: Write) -> None:
+    """Otherwise session 2, with the labels of the first, would recur for one variant only."""
+    sessions = [{"session": 1, "labels": "0 1"}, {"session": 2, "labels": "1 0"}]
+    write_run("piloted", rounds_of(1, [0.5], "pilot") + rounds_of(2, [0.5]), sessions)
+    root = write_run("plain", rounds_of(1, [0.5]) + rounds_of(2, [0.5]), sessions).parent
+    runs = load_runs(root)
+    assert not metrics.session_kinds(runs.rounds, runs.sessions).recurring.any()
+    alone = load_runs(root / "plain")
+    # the order in which the labels are written does not matter
+    assert list(metrics.session_kinds(alone.rounds, alone.sessions).recurring) == [False, True]
+
+
+def test_over_seeds_averages_cells_first() -> None:
+    """Seed 1 has cells 0.2 and 0.4, seed 2 has one cell 0.7: means 0.3 and 0.7, deviation 0.4 / sqrt 2."""
+    frame = pd.DataFrame({"session": 1, "seed": [1, 1, 2], "cell": [0, 1, 0], "accuracy": [0.2, 0.4, 0.7]})
+    row = metrics.over_seeds(frame, ["session"], "accuracy").loc[1]
+    assert row["mean"] == pytest.approx(0.5)
+    assert row["std"] == pytest.approx(0.4 / math.sqrt(2))
