@@ -77,7 +77,7 @@ class Radio:
         self._power_w = {"downlink": server_power_w, "uplink": device_power_w}
         self._noise_psd_w_hz = dbm_to_watt(settings.noise_dbm_hz)
         self._gains = gains
-        self._streams = streams
+        self._fading_key = streams.key("fading")
         self._correlations = [
             slot_correlation(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
             for speed in speeds_m_s
@@ -181,7 +181,8 @@ class Radio:
 
     def _fading(self, device: int, cell: int) -> LinkFading:
         """The fading of the link between a device and a cell's site."""
-        return LinkFading(self._streams.key("fading", device, cell), self._correlations[device])
+        # any change of its key gives Philox an independent stream
+        return LinkFading(self._fading_key ^ (device << 64 | cell), self._correlations[device])
 
     def _static_shares(self, snr: np.ndarray, payload_bits: int) -> np.ndarray:
         if self._settings.sharing == "dynamic":
