@@ -37,7 +37,10 @@ MODELS: dict[str, list[Mobility]] = {
     "gauss_markov": [GaussMarkov(), GaussMarkov(alpha=0.0, step_s=3.7), GaussMarkov(alpha=1.0)],
     "manhattan": [Manhattan(block_m=30.0), Manhattan(block_m=190.0, left_probability=1, right_probability=0)],
     "highway": [Highway(), Highway(lanes=1, headway_s=0.5, away_s=3.0)],
-    "attraction": [Attraction(day_s=240.0, stay_s=10.0), Attraction(day_s=100.0, stay_s=3.0, begin_hour=12.0)],
+    "attraction": [
+        Attraction(day_s=240.0, stay_s=10.0),
+        Attraction(day_s=100.0, stay_s=3.0, begin_hour=12.0),
+    ],
     "trace": [Trace(path=GOLDEN, surplus="ignore"), Trace(path=GOLDEN, surplus="ignore", max_gap_s=0.9)],
 }
 ALL = [pytest.param(model, id=f"{name}-{i}") for name in MODELS for i, model in enumerate(MODELS[name])]
