@@ -93,7 +93,7 @@ def compare(
             f"{cells} cells, each with sessions of its own: averaged within a seed, total energy added up"
         )
     detail = _detail(rounds, sessions, reference, target)
-    scope = _scope(detail, notes)
+    scope = _scope(detail, notes if trained else [])
     if trained:
         _check_paired(detail, notes)
     else:
