@@ -22,7 +22,7 @@ from edgefl.mobility import Movement
 from edgefl.mobility.random_waypoint import MEAN_LEG, RandomWaypoint
 from edgefl.rng import Streams
 
-DEVICES = 4_000
+DEVICES = 20_000
 RADIUS_M = 100.0
 SEED = 3
 SIGNIFICANCE = 1e-3
@@ -78,6 +78,34 @@ def test_a_uniform_drop_approaches_the_law() -> None:
     assert stats.kstest(distances(movement, 0.0), radial_law).pvalue < SIGNIFICANCE**2
     # a leg takes 6 s: after a hundred of them nobody remembers the drop
     assert stats.kstest(distances(movement, 600.0), radial_law).pvalue > SIGNIFICANCE
+
+
+def leg_density(length: np.ndarray) -> np.ndarray:
+    """Of the distance of two uniform points on the unit disc (disc line picking)."""
+    return 4 * length / math.pi * np.arccos(length / 2) - 2 * length**2 / math.pi * np.sqrt(1 - length**2 / 4)
+
+
+@pytest.mark.parametrize("time_s", [0.0, 90.0])
+def test_legs_under_way_in_steady_state(time_s: float) -> None:
+    """A leg of length L is seen with a density in proportion to L and has a uniform part of L left: the next
+    waypoint is farther than d with probability E max(L - d, 0) / E L."""
+    speed = 10.0
+    movement = start(
+        RandomWaypoint(area_factor=1.0, speed_min_m_s=speed, speed_max_m_s=speed, steady_state=True)
+    )
+    length = np.linspace(0, 2, 4001)
+    mean = integrate.simpson(length * leg_density(length), x=length)
+    assert mean == pytest.approx(MEAN_LEG, rel=1e-6)
+    for far in (0.1, 0.5, 1.0, 1.4):
+        beyond = integrate.simpson(np.maximum(length - far, 0) * leg_density(length), x=length) / mean
+        later_s = time_s + far * RADIUS_M / speed
+        velocities = [
+            (movement.positions_m(t + SHORT_S) - movement.positions_m(t)) / SHORT_S for t in (time_s, later_s)
+        ]
+        straight_on = np.isclose(*velocities, atol=1e-6).all(axis=1)
+        # a turn within SHORT_S, 1 in 9,000, hides a device that goes straight on
+        error = math.sqrt(beyond * (1 - beyond) / DEVICES)
+        assert abs(straight_on.mean() - beyond) < STANDARD_ERRORS * error + 2 * SHORT_S * speed / RADIUS_M
 
 
 @pytest.mark.parametrize("time_s", [0.0, 7.0, 400.0])
