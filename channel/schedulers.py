@@ -148,7 +148,7 @@ class MinMaxLatency(Scheduler):
     is increasing and concave: Newton's method on all b_k and 1/T, each rate replaced by its tangent.
 
     Raises (from shares):
-        ValueError: an SNR is so low, some -80 dB, that rounding hides what a share does to the rate.
+        ValueError: an SNR is so low, below -80 dB, that rounding hides what a share does to the rate.
     """
 
     name: ClassVar[str] = "min_max_latency"
@@ -178,7 +178,7 @@ class MinMaxLatency(Scheduler):
         )
 
 
-# Finishing times of min_max_latency agree to the first in about five steps. Below an SNR of -60 dB rounding
+# Finishing times of min_max_latency agree to the first in about five steps. Below an SNR of -50 dB rounding
 # may leave more than that; there the second must do.
 _TOGETHER = 2e-9
 _USUAL_STEPS = 12

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -113,7 +114,7 @@ class SharedBand:
         self._state = self._state.with_new()
         self._plan = None
 
-    def next_end(self, horizon: int | None = None) -> tuple[int, list[Hashable]] | None:
+    def next_end(self, horizon: int | None = None) -> tuple[int, list[Any]] | None:
         """The first slot boundary at which flows are complete if nobody joins or leaves, and which.
 
         Args:
@@ -140,7 +141,7 @@ class SharedBand:
             return horizon, []
         return end, [self._flows[i].id for i in plan.ended]
 
-    def settle(self, slot: int) -> list[Hashable]:
+    def settle(self, slot: int) -> list[Any]:
         """Go on to a slot boundary, and hand out the flows that are complete: each moved its payload.
 
         Raises:

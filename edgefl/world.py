@@ -19,7 +19,7 @@ from edgefl.engine.gains import Gains, PerPlace, PerRound
 from edgefl.engine.network import Network
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, refused
 from edgefl.mobility import Mobility, Movement
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario
@@ -83,15 +83,13 @@ class World:
     @cached_property
     def gains(self) -> Gains:
         """Large-scale gain: drawn for each round (J), or belonging to the place."""
-        try:
+        with refused("radio"):
             return self._per_place() if self.scenario.radio.shadowing == "spatial" else self._per_round()
-        except ValueError as error:
-            raise EdgeflError(str(error), ("radio",)) from error
 
     def radio(self, env: simpy.Environment) -> Radio:
         """The radio of all cells."""
         settings = self.scenario.radio
-        try:
+        with refused("radio"):
             return Radio(
                 env,
                 settings=settings,
@@ -100,8 +98,6 @@ class World:
                 gains=self.gains,
                 streams=self.streams,
             )
-        except ValueError as error:
-            raise EdgeflError(str(error), ("radio",)) from error
 
     def network(self, env: simpy.Environment, recorder: Recorder) -> Network:
         """Who is served where; its processes are not started."""

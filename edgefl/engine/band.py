@@ -7,6 +7,7 @@ import simpy
 
 from channel.fading import LinkFading
 from channel.shared_band import SharedBand
+from edgefl.errors import refused
 
 # How far ahead the next end is looked for, slots: a flow that comes before would void the rest of the plan.
 HORIZON_SLOTS = 512
@@ -67,8 +68,9 @@ class BandInUse:
 
         def wake(_: simpy.Event) -> None:
             if plan == self._plans:
-                self._catch_up(found[0])
-                self._plan()
+                with refused("radio"):
+                    self._catch_up(found[0])
+                    self._plan()
 
         delay_s = max(0.0, found[0] * self._slot_s - self.env.now)
         self.env.timeout(delay_s).callbacks.append(wake)

@@ -18,7 +18,7 @@ from channel.transfer import transfer_bits, transfer_slots
 from channel.units import db_to_linear, dbm_to_watt
 from edgefl.engine.band import BandInUse
 from edgefl.engine.gains import Gains, RoundKey, Survey
-from edgefl.errors import EdgeflError
+from edgefl.errors import refused
 from edgefl.rng import Streams
 from edgefl.scenario import RadioSettings
 
@@ -98,7 +98,20 @@ class Radio:
     def open_round(self, survey: Survey, cell: int, payload_bits: dict[Direction, int]) -> dict[int, Link]:
         """Links of a round's participants, who share the cell's band."""
         snr = self.snr(survey)
-        shares = {d: self._static_shares(snr[d], payload_bits[d]) for d in DIRECTIONS}
+        if self._settings.sharing == "dynamic":
+            everything = np.ones(len(survey.ids))
+            shares = dict.fromkeys(DIRECTIONS, everything)
+        else:
+            static = [self.fading(device, cell).static for device in survey.ids]
+            power = np.array(
+                [
+                    self.fading(device, cell).power(0, 1)[0] if still else 1.0
+                    for device, still in zip(survey.ids, static, strict=True)
+                ]
+            )
+            shares = {
+                d: self._static_shares(snr[d] * power, np.array(static), payload_bits[d]) for d in DIRECTIONS
+            }
         return self.links(survey, [cell] * len(survey.ids), snr, shares)
 
     def snr(self, survey: Survey) -> dict[Direction, np.ndarray]:
@@ -153,13 +166,14 @@ class Radio:
             yield self.env.timeout(max(0.0, transfer.start_s - self.env.now))
             joined = True
             if dynamic:
-                end_slot = yield from self._band(link.cell, direction).move(
-                    link.device,
-                    payload_bits,
-                    snr_whole_band=link.snr[direction],
-                    fading=link.fading,
-                    slot=first_slot,
-                )
+                with refused("radio"):
+                    end_slot = yield from self._band(link.cell, direction).move(
+                        link.device,
+                        payload_bits,
+                        snr_whole_band=link.snr[direction],
+                        fading=link.fading,
+                        slot=first_slot,
+                    )
             else:
                 end_slot = first_slot + self._static_slots(link, direction, payload_bits, first_slot)
                 yield self.env.timeout(max(0.0, end_slot * slot_s - self.env.now))
@@ -184,17 +198,17 @@ class Radio:
         # any change of its key gives Philox an independent stream
         return LinkFading(self._fading_key ^ (device << 64 | cell), self._correlations[device])
 
-    def _static_shares(self, snr: np.ndarray, payload_bits: int) -> np.ndarray:
-        if self._settings.sharing == "dynamic":
-            return np.ones(len(snr))
-        return self._scheduler.shares(
-            Flows(
-                snr=snr,
-                remaining_bits=np.full(len(snr), float(payload_bits)),
-                power=self._settings.power_over_share,
-                cap=self._settings.max_efficiency,
+    def _static_shares(self, snr: np.ndarray, static: np.ndarray, payload_bits: int) -> np.ndarray:
+        with refused("radio"):
+            return self._scheduler.shares(
+                Flows(
+                    snr=snr,
+                    remaining_bits=np.full(len(snr), float(payload_bits)),
+                    static=static,
+                    power=self._settings.power_over_share,
+                    cap=self._settings.max_efficiency,
+                )
             )
-        )
 
     def _how(self, link: Link, direction: Direction, first_slot: int) -> dict[str, Any]:
         settings, share = self._settings, link.share[direction]
@@ -211,10 +225,8 @@ class Radio:
         }
 
     def _static_slots(self, link: Link, direction: Direction, payload_bits: int, first_slot: int) -> int:
-        try:
+        with refused("radio"):
             return transfer_slots(payload_bits, **self._how(link, direction, first_slot))
-        except ValueError as error:  # a transfer that would practically never end
-            raise EdgeflError(str(error), ("radio",)) from error
 
     def _band(self, cell: int, direction: Direction) -> BandInUse:
         settings = self._settings

@@ -30,7 +30,7 @@ from channel.tdd import Pattern, Weights
 from channel.transfer import slots_exact
 
 KEY = 0xBA2D << 64
-BAND: dict[str, float] = {"bandwidth_hz": 1e6, "slot_s": 0.5e-3}
+BAND: dict[str, Any] = {"bandwidth_hz": 1e6, "slot_s": 0.5e-3}
 UNIT_BITS = 500.0
 UPLINK = Pattern("DDDSU", "10:2:2").weights("uplink")
 DOWNLINK = Pattern("DDDSU", "10:2:2").weights("downlink")
@@ -42,7 +42,7 @@ STANDARD_ERRORS = 4
 @pytest.mark.parametrize(
     ("snr_db", "rho", "weights", "cap", "slots"),
     [
-        (10.0, 0.9667, UPLINK, None, 2000),
+        (10.0, 0.95, UPLINK, None, 2000),
         (20.0, 0.9667, DOWNLINK, 7.4, 1500),
         (25.0, 0.95, None, 7.4, 1000),
     ],
@@ -128,10 +128,10 @@ def test_proportional_fair_gives_unequal_flows_equal_time() -> None:
 def test_proportional_fair_settles_where_its_averages_say() -> None:
     # At any SNR, T_k = E[f_k; f_k / T_k is the largest]: a fixed point over iid g, on a grid of quantiles.
     snrs, slots = [1.0, 100.0], 40_000
-    g = -np.log1p(-(np.arange(2000) + 0.5) / 2000)
+    g = -np.log1p(-(np.arange(800) + 0.5) / 800)
     f = [np.log2(1 + snr * g) for snr in snrs]
     average = np.array([rate.mean() / 2 for rate in f])
-    for _ in range(200):
+    for _ in range(80):
         first = f[0][:, None] / average[0] > f[1] / average[1]
         wins = np.array([(f[0][:, None] * first).mean(), (f[1] * ~first).mean()])
         average = 0.5 * (average + wins)

@@ -56,9 +56,10 @@ def test_random_direction_is_uniform_in_area_and_direction(time_s: float) -> Non
     assert_uniform((at**2).sum(axis=1) / 130.0**2, 0, 1)
     walking = np.linalg.norm(velocity, axis=1) > 0.5
     assert_share(walking, 20.0 / 25.0)
-    # direction relative to the place, where a border at work would show
-    angle = np.arctan2(*velocity.T[::-1]) - np.arctan2(*at.T[::-1])
-    assert_uniform((angle[walking] / (2 * math.pi)) % 1.0, 0, 1)
+    heading, place = np.arctan2(*velocity.T[::-1]), np.arctan2(*at.T[::-1])
+    assert_uniform((heading[walking] / (2 * math.pi)) % 1.0, 0, 1)
+    # relative to the place, where a border at work would show
+    assert_uniform(((heading - place)[walking] / (2 * math.pi)) % 1.0, 0, 1)
     assert_uniform((at[walking] ** 2).sum(axis=1) / 130.0**2, 0, 1)
 
 

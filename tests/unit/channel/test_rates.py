@@ -128,9 +128,9 @@ def test_rare_deep_fades_below_the_cap() -> None:
 
 
 def test_a_cap_that_is_never_reached_changes_nothing() -> None:
-    snr = np.array([1e-3, 1.0, 1e4])
+    snr = np.array([1e-3, 1.0, 100.0])
     for rho in (0.0, FAST):
-        free, capped = rate_moments(snr, rho), rate_moments(snr, rho, cap=30.0)
+        free, capped = rate_moments(snr, rho), rate_moments(snr, rho, cap=16.0)
         np.testing.assert_allclose(capped[0], free[0], rtol=1e-12)
         np.testing.assert_allclose(capped[1], free[1], rtol=1e-4)
     # and a frame that always serves is none

@@ -31,7 +31,7 @@ from channel.shared_band import SharedBand
 from channel.tdd import Pattern, Weights
 from channel.transfer import bits_in_slots, slots_exact
 
-BAND: dict[str, float] = {"bandwidth_hz": 1e6, "slot_s": 0.5e-3}
+BAND: dict[str, Any] = {"bandwidth_hz": 1e6, "slot_s": 0.5e-3}
 UNIT_BITS = 500.0
 FAST = 0.9667
 UPLINK = Pattern("DDDSU", "10:2:2").weights("uplink")
@@ -48,7 +48,7 @@ def by_hand(scheduler: Scheduler, **rules: Any) -> SharedBand:
 
 def ends_of(band: SharedBand) -> dict[Any, int]:
     """Run the band dry: slot at which each flow ends."""
-    ends = {}
+    ends: dict[Any, int] = {}
     while (following := band.next_end()) is not None:
         slot, ids = following
         assert band.settle(slot) == ids
@@ -227,7 +227,7 @@ def slot_by_slot(scheduler: Scheduler, story: list[Join], weights: Weights, powe
     result: dict[int, tuple] = {}
     slot = 0
     while len(result) < len(story):
-        for i in [i for i in moved if story[i].stays is not None and story[i].slot + story[i].stays == slot]:
+        for i in [i for i in moved if story[i].slot + (story[i].stays or math.inf) == slot]:
             result[i] = (slot, moved.pop(i))
         for i in [i for i, join in enumerate(story) if join.slot == slot]:
             if story[i].bits == 0:
