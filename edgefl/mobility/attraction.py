@@ -66,7 +66,7 @@ class Attraction(Walkers):
     begin_hour: float = Field(0.0, ge=0, lt=HOURS, description="hour of the day at time 0, 0 to 24")
     stay_s: float = Field(3600.0, gt=0, description="mean time between decisions, s; at most a day")
     rhythm: tuple[Spell, ...] = Field(
-        WEEKDAY, min_length=1, description="spells of the day: {from_hour, home, work, centre}, from hour 0"
+        WEEKDAY, description="spells of the day: {from_hour, home, work, centre}, from hour 0"
     )
     work_places: int = Field(3, ge=1, le=1000, description="number of work places")
     centre_m: tuple[float, float] = Field(
@@ -77,7 +77,7 @@ class Attraction(Walkers):
     @model_validator(mode="after")
     def _day(self) -> Self:
         begins = [spell.from_hour for spell in self.rhythm]
-        if begins[0] != 0 or any(a >= b for a, b in pairwise(begins)):
+        if begins[:1] != [0] or any(a >= b for a, b in pairwise(begins)):
             raise ValueError(f"rhythm: from_hour must begin with 0 and rise, got {begins}")
         if self.stay_s > self.day_s:
             raise ValueError(f"stay_s {self.stay_s:g} exceeds day_s {self.day_s:g}: the rhythm would drown")

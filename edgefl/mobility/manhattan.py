@@ -60,8 +60,8 @@ class Manhattan(Walkers):
         pairs = math.ceil(half_m / self.block_m - 0.5)
         if pairs < 1:
             raise EdgeflError(
-                f"{self.block_m:g} m leaves no street within {half_m:g} m of the base station; at most "
-                f"{2 * half_m:g} m",
+                f"{self.block_m:g} m leaves no street within {half_m:g} m of the base station; make it "
+                f"less than {2 * half_m:g} m",
                 ("devices", "mobility", "block_m"),
             )
         streets_m = (np.arange(-pairs, pairs) + 0.5) * self.block_m

@@ -25,7 +25,8 @@ class Trace(Mobility):
     CSV: a header with the columns t, id, x, y (s and m; others are ignored), separated by commas. SUMO: the
     file of `sumo --fcd-output`, whose vehicles and persons are devices (a person in a vehicle is at its place;
     `kinds` chooses). A vehicle and a person of one id are two devices. Either may be compressed (.gz). Times
-    of a device must rise. Files are read as streams; 24 bytes per sample stay in memory.
+    of a device must rise. Files are read as streams; 24 bytes per sample stay in memory, and five times as
+    many are needed while reading.
 
     A position in the simulation is scale x (position - origin_m), its time time_scale x (time - begin_s).
     The Doppler is that of a device's mean speed: its way over the time it is present.
@@ -49,7 +50,7 @@ class Trace(Mobility):
         description="simulated time between samples beyond which a device is absent, s; none: never",
     )
     kinds: tuple[Literal["vehicle", "person", "container"], ...] = Field(
-        ("vehicle", "person"), min_length=1, description="elements of SUMO's file that are devices"
+        ("vehicle", "person"), description="elements of SUMO's file that are devices, at least one"
     )
     surplus: Literal["error", "ignore"] = Field(
         "error", description="ids beyond devices.count are an error, or ignored"
@@ -61,6 +62,13 @@ class Trace(Mobility):
         if not path.name.endswith(READABLE):
             raise ValueError(f"{path} is of no known kind: the name must end in {', '.join(READABLE)}")
         return path
+
+    @field_validator("kinds")
+    @classmethod
+    def _some(cls, kinds: tuple[str, ...]) -> tuple[str, ...]:
+        if not kinds:
+            raise ValueError("is empty: name vehicle, person or container")
+        return kinds
 
     def area_radius_m(self, cell_radius_m: float) -> float:
         return cell_radius_m
@@ -78,7 +86,9 @@ class Trace(Mobility):
                 f"{count} devices, but {self.path} has {traced}; set devices.count: {traced}{ignoring}",
                 ("devices", "count"),
             )
-        return _Recorded(*self._in_simulation(samples), self.max_gap_s)
+        rows, counts = self._in_simulation(samples)
+        del samples  # the same once more, and large
+        return _Recorded(rows, counts, self.max_gap_s)
 
     def _in_simulation(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
         """[samples, 3] simulated t, x, y, device after device, and [devices] how many each has."""

@@ -144,7 +144,9 @@ def test_manhattan_devices_turn_round_where_a_street_ends() -> None:
 
 
 def test_manhattan_needs_a_street() -> None:
-    with pytest.raises(EdgeflError, match=r"400 m leaves no street within 200 m") as caught:
+    with pytest.raises(
+        EdgeflError, match=r"400 m leaves no street within 200 m of .* less than 400 m"
+    ) as caught:
         start(Manhattan(block_m=400.0))
     assert caught.value.place == ("devices", "mobility", "block_m")
     assert start(Manhattan(block_m=399.0)).moves
@@ -246,6 +248,8 @@ def test_attraction_errors() -> None:
         Attraction(rhythm=[{"from_hour": h, "home": 1} for h in (0, 9, 9)])
     with pytest.raises(ValidationError, match=r"must begin with 0"):
         Attraction(rhythm=[{"from_hour": 1, "home": 1}])
+    with pytest.raises(ValidationError, match=r"must begin with 0 and rise, got \[\]"):
+        Attraction(rhythm=[])
     with pytest.raises(ValidationError, match="the rhythm would drown"):
         Attraction(day_s=100.0)
     reach = math.hypot(200, 90)

@@ -269,6 +269,8 @@ def test_files_that_cannot_be_read(tmp_path: Path, write: Write) -> None:
         start(Trace(path=binary), 1)
     with pytest.raises(ValidationError, match=r"must end in .csv, .csv.gz, .xml, .xml.gz"):
         Trace(path="trace.parquet")
+    with pytest.raises(ValidationError, match="is empty: name vehicle, person or container"):
+        Trace(path="trace.xml", kinds=[])
 
 
 def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
