@@ -155,7 +155,14 @@ def _learners(
         assert scenario.learning is not None  # the schema wants one of the two
         material = Material(scenario.learning, device)
         trainers = {
-            cell: TorchLearner(scenario.learning, material, devices=world.count, streams=world.streams)
+            cell: TorchLearner(
+                scenario.learning,
+                material,
+                devices=world.count,
+                streams=world.streams,
+                homes_m=world.movement.positions_m(0.0),
+                sites_m=world.sites_m,
+            )
             for cell in world.federations
         }
         learners = dict(trainers)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import simpy
 
 from channel.geometry import poisson_count, sample_ring
@@ -43,6 +44,11 @@ class World:
         """Radius of the disc in which devices are dropped and move."""
         mobility: Mobility = self.scenario.devices.mobility
         return mobility.area_radius_m(self.radius_m)
+
+    @property
+    def sites_m(self) -> np.ndarray:
+        """[cells, 2] base stations, the centre's first."""
+        return hexagonal_sites(self.scenario.layout.rings, self.scenario.layout.isd_m)
 
     @property
     def federations(self) -> list[int]:
@@ -151,7 +157,7 @@ class World:
         repeats = layout.rings > 0 and layout.edge == "wraparound"
         return PerPlace(
             LargeScale(
-                sites_m=hexagonal_sites(layout.rings, layout.isd_m),
+                sites_m=self.sites_m,
                 model=path_loss_model(radio.path_loss),
                 carrier_hz=radio.carrier_hz,
                 bs_height_m=cell.bs_height_m,

@@ -20,7 +20,7 @@ from edgefl.learning.evaluation import evaluate
 from edgefl.learning.local_training import Batches, LocalTraining, draw_batches
 from edgefl.learning.models import Model
 from edgefl.learning.parameters import Layout
-from edgefl.learning.partitions import Partition
+from edgefl.learning.partitions import Facts, Partition
 from edgefl.learning.warm_starts import Saved, WarmStart
 from edgefl.rng import Streams
 from edgefl.scenario import Learning
@@ -43,6 +43,7 @@ class Material:
             data = dataset.load()
         self.classes = data.num_classes
         self.labels = data.train.y
+        self.groups = data.train.groups
         self.input_shape: tuple[int, ...] = data.train.x.shape[1:]
         self.device = device
         self.train = DeviceSplit(data.train, data.mean, data.std, device)
@@ -52,7 +53,23 @@ class Material:
 class TorchLearner:
     """Trains for real. Sessions, device ids and iterations go in and out; models stay inside."""
 
-    def __init__(self, settings: Learning, material: Material, *, devices: int, streams: Streams) -> None:
+    def __init__(
+        self,
+        settings: Learning,
+        material: Material,
+        *,
+        devices: int,
+        streams: Streams,
+        homes_m: np.ndarray | None = None,
+        sites_m: np.ndarray | None = None,
+    ) -> None:
+        """
+        Args:
+            devices: all devices of the run, present or not.
+            homes_m: [devices, 2] where they are at time 0, for partitions by place.
+            sites_m: [cells, 2] base stations, likewise.
+        """
+        self._facts = Facts(material.groups, homes_m, sites_m)
         self._settings = settings
         self._streams = streams
         self._population = devices
@@ -65,6 +82,8 @@ class TorchLearner:
         self._train = material.train
         input_shape, device = material.input_shape, material.device
         self._module = build_module(model, input_shape, material.classes, streams)
+        with about("learning", "model"):
+            _check_trainable(self._module)
         self._layout = Layout.of(self._module)
         counted = flops_per_sample(self._module, input_shape)
         initial = self._layout.flatten(self._module).to(device)
@@ -195,7 +214,9 @@ class TorchLearner:
     def _assign(self, session: int) -> None:
         key = self._partition.key(session)
         if self._assignment[0] != key:
-            samples = self._partition.assign(self._train_labels, self._population, session, self._streams)
+            samples = self._partition.assign(
+                self._train_labels, self._population, session, self._streams, self._facts
+            )
             self._assignment = (key, samples)
 
     def _samples(self, id_: int) -> np.ndarray:
@@ -209,3 +230,23 @@ def build_module(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(streams("model").integers(2**62)))
         return model.build(input_shape, classes)
+
+
+def _check_trainable(module: torch.nn.Module) -> None:
+    """Refuse what training of stacked devices would get wrong: state per device and random layers.
+
+    Raises:
+        EdgeflError: the module has buffers, such as batch statistics, or dropout.
+    """
+    buffers = [name for name, _ in module.named_buffers()]
+    if buffers:
+        raise EdgeflError(
+            f"has buffers such as {buffers[0]} (batch statistics), which local training does not carry per"
+            " device yet; choose a model without, e.g. logistic"
+        )
+    for name, part in module.named_modules():
+        if isinstance(part, torch.nn.modules.dropout._DropoutNd) and part.p > 0:
+            raise EdgeflError(
+                f"has dropout ({name}), which local training of stacked devices does not draw yet; choose a"
+                " model without, e.g. logistic"
+            )

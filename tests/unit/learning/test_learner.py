@@ -163,3 +163,10 @@ def test_reported_loss_is_the_received_models_mean_over_devices() -> None:
         logits = x @ received[:640].view(10, 64).T + received[640:]
         losses.append(float(torch.nn.functional.cross_entropy(logits, one._train.y[rows])))
     assert one.reported_loss([0, 5]) == pytest.approx(sum(losses) / 2, rel=1e-5)
+
+
+@pytest.mark.parametrize(("model", "reason"), [("resnet18", "has buffers"), ("cnn2", "has dropout")])
+def test_models_that_stacked_training_would_get_wrong_are_refused(model: str, reason: str) -> None:
+    with pytest.raises(EdgeflError, match=reason) as error:
+        learner(model=model, dataset="fashion_mnist")
+    assert error.value.place == ("learning", "model")
