@@ -40,10 +40,14 @@ def _parameters(fields: dict[str, FieldInfo]) -> list[str]:
         return ["Parameters: none"]
     lines = ["Parameters:"]
     for name, field in fields.items():
-        default = "required" if field.is_required() else f"default {field.default!r}"
+        default = "required" if field.is_required() else f"default {_short(repr(field.default))}"
         bounds = ", ".join(filter(None, (_bound(item) for item in field.metadata)))
         lines.append(f"  {name}: {field.description} ({', '.join(filter(None, [bounds, default]))})")
     return lines
+
+
+def _short(text: str, longest: int = 60) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 def _bound(item: Any) -> str | None:
