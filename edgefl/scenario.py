@@ -332,6 +332,7 @@ class Learning(Section):
         1, ge=1, description="P: sessions 1 to P are plain; the models saved for warm starts come after them"
     )
     steps: int = Field(5, ge=1, description="e: local iterations per round")
+    epochs: int | None = Field(None, ge=1, description="local epochs per round, in place of steps")
     batch: int = Field(128, ge=1, description="B: samples per mini-batch")
     lr: float = Field(0.01, gt=0, le=100, description="learning rate at the first round of a session")
     lr_power: float = Field(
@@ -341,8 +342,23 @@ class Learning(Section):
     )
     momentum: float = Field(0.9, ge=0, lt=1, description="SGD momentum, restarted each round")
     bits_per_parameter: int = Field(32, ge=1, le=64, description="payload_bits = this x parameters")
+    payload: Literal["model", "exchanged"] = Field(
+        "model", description="a transfer carries one model (J), or all that the algorithm exchanges"
+    )
     flops_per_sample: float | Literal["counted"] = Field(
         "counted", description="N_p phi, FLOPs per sample forward and backward: a number, or counted"
+    )
+    batching: Literal["auto", "stacked", "sequential"] = Field(
+        "auto", description="local training of devices together or one by one; auto: as measured"
+    )
+    precision: Literal["float32", "bf16"] = Field(
+        "float32", description="bf16: matrix products and convolutions of local training in bfloat16"
+    )
+    channels_last: bool = Field(
+        False, description="images in channels-last order in local training, one device after the other"
+    )
+    memory_gb: float | None = Field(
+        None, gt=0, description="room for devices trained together, GB; none: a CPU's cache, 1/8 of a GPU"
     )
 
 

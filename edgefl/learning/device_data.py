@@ -19,27 +19,19 @@ class DeviceSplit:
     def __init__(self, split: Split, mean: np.ndarray, std: np.ndarray, device: torch.device) -> None:
         self.x = torch.from_numpy(np.ascontiguousarray(split.x)).to(device)
         self.y = torch.from_numpy(split.y).to(device)
-        self._mean = torch.as_tensor(mean, dtype=torch.float32, device=device)
-        self._scale = 1.0 / torch.as_tensor(std, dtype=torch.float32, device=device)
-        self._raw: Tensor | None = None
-        self._floats: Tensor | None = None
+        self.mean = torch.as_tensor(mean, dtype=torch.float32, device=device)
+        self.scale = 1.0 / torch.as_tensor(std, dtype=torch.float32, device=device)
+        self.scaling: tuple[float, float] | None = (
+            None  # (mean, 1/std), if all of a sample's numbers share them
+        )
+        if self.mean.numel() == self.scale.numel() == 1:
+            self.scaling = (float(self.mean), float(self.scale))
         self._labels: dict[tuple[int, ...], Tensor] = {}
+        self._reader = Reader(self)
 
     def normalised(self, rows: Tensor) -> Tensor:
-        """(x - mean) / std of the samples rows [...], as float32 [..., *shape].
-
-        The result lies in a buffer that the next call overwrites: fresh pages for every batch would cost
-        more than the gather itself.
-        """
-        shape = self.x.shape[1:]
-        count = rows.numel()
-        if self._raw is None or self._floats is None or len(self._raw) < count:
-            self._raw = self.x.new_empty((count, *shape))
-            self._floats = torch.empty_like(self._raw, dtype=torch.float32)
-        raw, floats = self._raw[:count], self._floats[:count]
-        torch.index_select(self.x, 0, rows.reshape(-1), out=raw)
-        floats.copy_(raw).sub_(self._mean).mul_(self._scale)
-        return floats.view(*rows.shape, *shape)
+        """(x - mean) / std of the samples rows [...], float32 [..., *shape]; the next call overwrites it."""
+        return self._reader.normalised(rows)
 
     def with_labels(self, labels: Sequence[int]) -> Tensor:
         """Indices of the samples that carry one of the labels."""
@@ -51,3 +43,30 @@ class DeviceSplit:
                 raise EdgeflError(f"the test data hold no sample of the labels {list(key)}")
             self._labels[key] = rows
         return self._labels[key]
+
+
+class Reader:
+    """Gathers samples into its own buffers, which the next call overwrites: one for each thread.
+
+    Fresh pages for every batch would cost more than the gather itself.
+    """
+
+    def __init__(self, split: DeviceSplit) -> None:
+        self._split = split
+        self.scaling = split.scaling
+        self._gathered = split.x.new_empty((0, *split.x.shape[1:]))
+        self._floats = torch.empty_like(self._gathered, dtype=torch.float32)
+
+    def raw(self, rows: Tensor) -> Tensor:
+        """The samples rows [...] as they are, in float32 [..., *shape]."""
+        count = rows.numel()
+        if len(self._gathered) < count:
+            self._gathered = self._split.x.new_empty((count, *self._gathered.shape[1:]))
+            self._floats = torch.empty_like(self._gathered, dtype=torch.float32)
+        gathered, floats = self._gathered[:count], self._floats[:count]
+        torch.index_select(self._split.x, 0, rows.reshape(-1), out=gathered)
+        return floats.copy_(gathered).view(*rows.shape, *gathered.shape[1:])
+
+    def normalised(self, rows: Tensor) -> Tensor:
+        """(x - mean) / std of the samples rows [...], as float32 [..., *shape]."""
+        return self.raw(rows).sub_(self._split.mean).mul_(self._split.scale)

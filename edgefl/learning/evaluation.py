@@ -1,4 +1,4 @@
-"""Testing a model on the test data of some labels."""
+"""Testing a model: on the test data of some labels, or on what devices train on."""
 
 from collections.abc import Sequence
 
@@ -7,23 +7,54 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 
+from edgefl.learning.batches import Batches
 from edgefl.learning.device_data import DeviceSplit
-from edgefl.learning.parameters import Layout
+from edgefl.learning.parameters import ModelLayout
 
 BATCH = 2048  # bounds memory; the result does not depend on it beyond rounding
 
 
 @torch.no_grad()
 def evaluate(
-    module: nn.Module, layout: Layout, model: Tensor, test: DeviceSplit, labels: Sequence[int]
+    module: nn.Module, layout: ModelLayout, model: Tensor, test: DeviceSplit, labels: Sequence[int]
 ) -> tuple[float, float]:
-    """Accuracy (0 to 1) and mean cross-entropy of model [M] on the test samples with these labels."""
+    """Accuracy (0 to 1) and mean cross-entropy of model [M + Q] on the test samples with these labels.
+
+    The module must be in evaluation mode.
+    """
     chosen = test.with_labels(labels)
-    parameters = layout.views(model)
+    tensors = layout.views(model)
     correct, loss = 0, 0.0
     for rows in chosen.split(BATCH):
         y = test.y[rows]
-        logits = functional_call(module, parameters, (test.normalised(rows),))
+        logits = functional_call(module, tensors, (test.normalised(rows),))
         correct += int((logits.argmax(1) == y).sum())
         loss += float(functional.cross_entropy(logits, y, reduction="sum"))
     return correct / len(chosen), loss / len(chosen)
+
+
+@torch.no_grad()
+def first_batch_losses(
+    module: nn.Module,
+    layout: ModelLayout,
+    models: Tensor,
+    train: DeviceSplit,
+    batches: Batches,
+    devices: Sequence[int],
+) -> list[float]:
+    """Mean cross-entropy of each device's first mini-batch, before any local step.
+
+    The module must be in evaluation mode.
+
+    Args:
+        models: [M + Q] for all, or [n, M + Q] one for each of these devices.
+        devices: their positions in `batches`; each has a batch.
+    """
+    found = []
+    for k, device in enumerate(devices):
+        size = batches.sizes[device, 0]
+        rows = torch.from_numpy(batches.rows[device, 0, :size]).to(train.x.device)
+        tensors = layout.views(models if models.dim() == 1 else models[k])
+        logits = functional_call(module, tensors, (train.normalised(rows),))
+        found.append(functional.cross_entropy(logits, train.y[rows]))
+    return torch.stack(found).tolist() if found else []

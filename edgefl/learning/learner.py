@@ -1,43 +1,40 @@
 """The learner: models, data, algorithm and warm start behind the few words the engine speaks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.func import functional_call
-from torch.nn import functional
 
 from edgefl.contract import Evaluation, Opening, Phase, Start
 from edgefl.errors import EdgeflError, about
 from edgefl.learning.algorithms import Algorithm
+from edgefl.learning.batches import Batches, draw_batches, steps_per_epoch
 from edgefl.learning.cost import flops_per_sample
 from edgefl.learning.datasets import Dataset
 from edgefl.learning.device_data import DeviceSplit
-from edgefl.learning.evaluation import evaluate
-from edgefl.learning.local_training import Batches, LocalTraining, draw_batches
-from edgefl.learning.models import Model
-from edgefl.learning.parameters import Layout
+from edgefl.learning.device_states import DeviceStates
+from edgefl.learning.evaluation import evaluate, first_batch_losses
+from edgefl.learning.gradients import Precision
+from edgefl.learning.local_training import LocalTraining
+from edgefl.learning.models import Model, OutputTerm
+from edgefl.learning.parameters import ModelLayout
 from edgefl.learning.partitions import Facts, Partition
-from edgefl.learning.warm_starts import Saved, WarmStart
+from edgefl.learning.track import Diverged, Track
+from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
 from edgefl.rng import Streams
 from edgefl.scenario import Learning
 
 
-@dataclass
-class _Track:
-    """A model under training with its algorithm's state: the global one, or a probe's auxiliary one."""
-
-    model: Tensor
-    state: Any
-
-
 class Material:
-    """The data on the torch device; loaded once for the learners of all cells."""
+    """What the learners of all cells share: data on the torch device, and what devices keep.
 
-    def __init__(self, settings: Learning, device: torch.device) -> None:
+    Args:
+        threads: of local training on a CPU; results do not depend on it.
+    """
+
+    def __init__(self, settings: Learning, device: torch.device, *, threads: int = 1) -> None:
         dataset: Dataset = settings.dataset
         with about("learning", "dataset"):
             data = dataset.load()
@@ -46,12 +43,24 @@ class Material:
         self.groups = data.train.groups
         self.input_shape: tuple[int, ...] = data.train.x.shape[1:]
         self.device = device
+        self.threads = threads
         self.train = DeviceSplit(data.train, data.mean, data.std, device)
         self.test = DeviceSplit(data.test, data.mean, data.std, device)
+        self._states: DeviceStates | None = None
+
+    def states(self, devices: int) -> DeviceStates:
+        """The vectors of all devices: a device that changes the cell takes its own along."""
+        if self._states is None:
+            self._states = DeviceStates(devices, self.device)
+        return self._states
 
 
 class TorchLearner:
-    """Trains for real. Sessions, device ids and iterations go in and out; models stay inside."""
+    """Trains for real. Sessions, device ids and iterations go in and out; models stay inside.
+
+    Attributes:
+        rescue: file for the last finite model, written if training diverges; none: nowhere.
+    """
 
     def __init__(
         self,
@@ -73,139 +82,215 @@ class TorchLearner:
         self._settings = settings
         self._streams = streams
         self._population = devices
+        self._material = material
         self._algorithm: Algorithm = settings.algorithm
         self._warm_start: WarmStart = settings.warm_start
         self._partition: Partition = settings.partition
-        model: Model = settings.model
-        self._train_labels = material.labels
-        self._test = material.test
-        self._train = material.train
-        input_shape, device = material.input_shape, material.device
-        self._module = build_module(model, input_shape, material.classes, streams)
-        with about("learning", "model"):
-            _check_trainable(self._module)
-        self._layout = Layout.of(self._module)
-        counted = flops_per_sample(self._module, input_shape)
-        initial = self._layout.flatten(self._module).to(device)
-        self._module.to(device)
-        self._training = LocalTraining(model, self._module, self._layout, self._train, settings.momentum)
-
-        self.payload_bits = settings.bits_per_parameter * self._layout.size
+        self._module = build_module(settings.model, material.input_shape, material.classes, streams).eval()
+        self._layout = ModelLayout.of(self._module)
+        counted = flops_per_sample(self._module, material.input_shape)
+        self._initial = self._layout.flatten(self._module).to(material.device)
+        self._module.to(material.device)
+        self._training = LocalTraining(
+            settings.model,
+            self._module,
+            material.train,
+            settings.momentum,
+            batching=settings.batching,
+            precision=Precision(settings.precision == "bf16", settings.channels_last),
+            memory_bytes=int(settings.memory_gb * 1e9) if settings.memory_gb else None,
+            threads=material.threads,
+        )
+        if settings.batch < self._training.smallest_batch:
+            raise EdgeflError("batch norm cannot train on batches of one sample", ("learning", "batch"))
+        vectors = self._algorithm.vectors_exchanged if settings.payload == "exchanged" else 1
+        self.payload_bits = settings.bits_per_parameter * (
+            vectors * self._layout.parameters.size + self._layout.statistics.size
+        )
         self.flops_per_sample = (
             float(counted) if settings.flops_per_sample == "counted" else settings.flops_per_sample
         )
         self.batch = settings.batch
         self.version = 0
+        self.rescue: Path | None = None
 
-        self._global = _Track(initial, None)
-        self._probe: _Track | None = None
-        self._pilot_finals: list[Tensor] = []
+        self._global = Track(self._training, self._algorithm, material.states(devices), self._initial)
+        self._probe: Track | None = None
+        self._probed = False  # whether a probe's update has arrived
+        self._check: _Check | None = None
+        self._finals: list[Final] = []
         self._pilot: Tensor | None = None
         self._saved: list[Saved] = []
         self._gradient: Tensor | None = None
-        self._session = 0
-        self._longest = 1
+        self._anchor: OutputTerm | None = None
+        self._session, self._longest, self._at = 0, 1, ""
         self._labels: list[int] = []
+        self._members: set[int] = set()
         self._assignment: tuple[int, list[np.ndarray]] = (-1, [])
-        self._received: tuple[list[int], Tensor, Batches]
-        self._updates: tuple[list[int], Tensor] = ([], initial.new_empty((0, initial.numel())))
         with about("learning", "partition"):
             self._assign(1)  # what these data cannot serve is refused before anything is written
 
     @property
     def parameters(self) -> int:
         """M, the number of trainable parameters."""
-        return self._layout.size
+        return self._layout.parameters.size
 
     @property
     def model(self) -> Tensor:
-        """[M] the global model."""
+        """[M + Q] the global model."""
         return self._global.model
 
     def open_session(self, session: int, ids: Sequence[int], longest: int) -> Opening:
+        before = self._labels
         self._session, self._longest = session, longest
+        self._members = set(ids)
         self._assign(session)
         held = np.concatenate([self._samples(id_) for id_ in ids])
-        self._labels = np.unique(self._train_labels[held]).tolist()
-        self._gradient = None
+        if not len(held):
+            raise EdgeflError(f"no device of session {session} has any data", ("learning", "partition"))
+        self._labels = np.unique(self._material.labels[held]).tolist()
+        self._gradient = self._anchor = self._probe = self._check = None
         if session <= self._settings.pilot_sessions:
             return Opening("pilot")
-        if self._warm_start.probes:
+        known = torch.zeros(self._material.classes, dtype=torch.bool, device=self.model.device)
+        known[before] = True
+        self._anchor = self._warm_start.anchor(self.model, known)
+        probes = self._warm_start.probes
+        if probes:
             if self._pilot is None:
-                self._pilot = self._warm_start.pilot(self._pilot_finals)
-            self._probe = _Track(self._pilot, self._algorithm.init_state(self._pilot))
-        return Opening("train", self._warm_start.probes, self._warm_start.probe_participants)
+                self._pilot = self._warm_start.pilot(self._finals, self._initial)
+                self._finals = []
+            # its own device vectors too: a probe starts afresh and leaves no trace
+            scratch = DeviceStates(self._population, self._material.device)
+            self._probe = Track(self._training, self._algorithm, scratch, self._pilot)
+            self._probe.open(self._pilot, self._held())
+            self._probed = False
+            if self._warm_start.checks(self._saved):
+                self._check, probes = _Check(), probes + 1
+        return Opening("train", probes, self._warm_start.probe_participants)
 
     def begin_training(self) -> Start:
-        name, weights = "", {}
-        model = self._global.model
+        name, opening = "", OpeningModel(self.model, {})
         if self._session > self._settings.pilot_sessions:
-            if self._probe is not None:
-                assert self._pilot is not None
-                self._gradient = self._probe.model - self._pilot
-                self._probe = None
-            opening = self._warm_start.opening(model, self._saved, self._gradient)
-            model, weights = opening.model, opening.weights
             name = type(self._warm_start).__module__.rpartition(".")[2]
-        self._global = _Track(model, self._algorithm.init_state(model))
+            opening = self._opening()
+            if self._check and self._check.prefers_previous(self._held()):
+                opening = OpeningModel(self.model, {self._session - 1: 1.0})
+        self._probe = self._check = None
+        self._global.open(opening.model, self._held())
         accuracy, loss = self._test_global()
-        return Start(name, weights, self._labels, accuracy, loss)
+        return Start(name, opening.weights, self._labels, accuracy, loss)
 
     def local_update(self, ids: Sequence[int], phase: Phase, round_: int) -> Mapping[int, int]:
-        track = self._probe if phase == "probe" else self._global
-        assert track is not None
-        batches = draw_batches(
-            [self._samples(id_) for id_ in ids],
-            self._settings.steps,
-            self._settings.batch,
-            [self._streams("batches", id_, self._session, phase, round_) for id_ in ids],
-        )
-        lr = self._learning_rate(1 if phase == "probe" else round_)
-        self._received = (list(ids), track.model, batches)
-        rows = self._training.run(track.model, batches, lr, self._algorithm, track.state)
-        self._updates = (list(ids), rows)
-        return dict.fromkeys(ids, self._settings.steps)
+        self._at = f"session {self._session}, {phase} round {round_}"
+        self._members |= set(ids)
+        ids = sorted(ids)
+        batches = self._draw(ids, phase, round_)
+        if phase == "probe":
+            assert self._probe is not None
+            if round_ > self._warm_start.probes:
+                return self._compare(ids, batches)
+            self._train(self._probe, ids, batches, self._learning_rate(1))
+        else:
+            self._train(self._global, ids, batches, self._learning_rate(round_), self._anchor)
+        return {id_: int(steps) for id_, steps in zip(ids, batches.steps, strict=True)}
 
-    @torch.no_grad()
     def reported_loss(self, ids: Sequence[int]) -> float:
-        trained, model, batches = self._received
-        rows = [trained.index(id_) for id_ in ids]
-        device = model.device
-        samples = torch.from_numpy(batches.rows[rows, 0]).to(device).reshape(-1)
-        weights = torch.from_numpy(batches.weights[rows, 0]).to(device).reshape(-1)
-        logits = functional_call(self._module, self._layout.views(model), (self._train.normalised(samples),))
-        losses = functional.cross_entropy(logits, self._train.y[samples], reduction="none")
-        return float(losses @ weights) / len(rows)
+        last = self._global.last
+        positions = [k for k, id_ in enumerate(last.ids) if id_ in set(ids) and last.batches.steps[k]]
+        losses = self._first_losses(last.received_by(positions), last.batches, positions)
+        return float(np.mean(losses)) if losses else 0.0
 
     def aggregate(self, ids: Sequence[int]) -> None:
-        trained, rows = self._updates
-        arrived = [trained.index(id_) for id_ in sorted(ids)]
-        sizes = np.array([len(self._samples(trained[row])) for row in arrived], dtype=np.float64)
-        weights = torch.as_tensor(sizes / sizes.sum(), dtype=rows.dtype, device=rows.device)
-        if len(arrived) < len(trained):
-            rows = rows[torch.tensor(arrived, device=rows.device)]
+        if self._check is not None and self._check.running:
+            self._check.arrived = list(ids)
+            return
         track = self._probe or self._global
-        track.model, track.state = self._algorithm.aggregate(track.model, rows, weights, track.state)
-        if not torch.isfinite(track.model).all():
-            raise EdgeflError(
-                f"training diverged in session {self._session}: the model is not finite; "
-                f"lower learning.lr (now {self._settings.lr})"
-            )
         if self._probe is None:
             self.version += 1
+        else:
+            self._probed = True
+        before = track.model
+        try:
+            track.aggregate(ids, self._held())
+        except Diverged as diverged:
+            raise self._divergence(diverged, before) from diverged
 
     def evaluate(self) -> Evaluation | None:
         return Evaluation(*self._test_global())
 
     def close_session(self) -> None:
-        model = self._global.model
         if self._session <= self._settings.pilot_sessions:
-            self._pilot_finals.append(model)
+            accuracy = self._test_global()[0] if self._warm_start.probes else 0.0
+            self._finals.append(Final(self.model, accuracy))
         else:
-            self._saved.append(Saved(self._session, model, self._gradient))
+            self._saved.append(Saved(self._session, self.model, self._gradient))
+            self._saved = self._warm_start.retain(self._saved)
+
+    def _train(
+        self, track: Track, ids: list[int], batches: Batches, lr: float, anchor: OutputTerm | None = None
+    ) -> None:
+        try:
+            track.train(ids, batches, lr, [anchor] if anchor else [])
+        except Diverged as diverged:
+            raise self._divergence(diverged, track.model) from diverged
+
+    def _opening(self) -> OpeningModel:
+        if self._probe is not None and self._probed:
+            assert self._pilot is not None
+            change, _ = self._layout.split(self._probe.model - self._pilot)
+            self._gradient = change.clone()
+        return self._warm_start.opening(self.model, self._saved, self._gradient)
+
+    def _compare(self, ids: list[int], batches: Batches) -> Mapping[int, int]:
+        """A check round: the devices find the losses of two models on a mini-batch; nothing is trained.
+
+        Two forward passes cost less than the one iteration that is booked for them.
+        """
+        assert self._check is not None  # no other round comes after the probes
+        positions = [k for k in range(len(ids)) if batches.steps[k]]
+        self._check.running = True
+        for losses, model in (
+            (self._check.opening, self._opening().model),
+            (self._check.previous, self.model),
+        ):
+            found = self._first_losses(model, batches, positions)
+            losses.update({ids[k]: loss for k, loss in zip(positions, found, strict=True)})
+        return {id_: int(batches.steps[k] > 0) for k, id_ in enumerate(ids)}
+
+    def _first_losses(self, models: Tensor, batches: Batches, positions: Sequence[int]) -> list[float]:
+        return first_batch_losses(
+            self._module, self._layout, models, self._material.train, batches, positions
+        )
+
+    def _draw(self, ids: Sequence[int], phase: Phase, round_: int) -> Batches:
+        samples = [self._samples(id_) for id_ in ids]
+        epochs, batch = self._settings.epochs, self._settings.batch
+        smallest = self._training.smallest_batch
+        steps = [self._settings.steps] * len(ids)
+        if epochs:
+            steps = [epochs * steps_per_epoch(len(own), batch, smallest) for own in samples]
+        generators = [self._streams("batches", id_, self._session, phase, round_) for id_ in ids]
+        return draw_batches(samples, steps, batch, generators, smallest)
+
+    def _divergence(self, diverged: Diverged, finite: Tensor) -> EdgeflError:
+        whose = (
+            "the aggregated model" if diverged.device is None else f"the model of device {diverged.device}"
+        )
+        message = (
+            f"training diverged in {self._at}: {whose} is not finite; "
+            f"lower learning.lr (now {self._settings.lr})"
+        )
+        if self.rescue is not None:
+            torch.save(
+                {"at": self._at, "device": diverged.device, "model": finite, "state": self._global.state},
+                self.rescue,
+            )
+            message += f"; the last finite model is in {self.rescue}"
+        return EdgeflError(message)
 
     def _test_global(self) -> tuple[float, float]:
-        return evaluate(self._module, self._layout, self._global.model, self._test, self._labels)
+        return evaluate(self._module, self._layout, self.model, self._material.test, self._labels)
 
     def _learning_rate(self, round_: int) -> float:
         """Polynomial decay within a session (J section VI); the papers leave its power open."""
@@ -215,12 +300,35 @@ class TorchLearner:
         key = self._partition.key(session)
         if self._assignment[0] != key:
             samples = self._partition.assign(
-                self._train_labels, self._population, session, self._streams, self._facts
+                self._material.labels, self._population, session, self._streams, self._facts
             )
             self._assignment = (key, samples)
 
     def _samples(self, id_: int) -> np.ndarray:
         return self._assignment[1][id_]
+
+    def _held(self) -> dict[int, int]:
+        """Samples of each device that the session has seen, in order of id."""
+        return {id_: len(self._samples(id_)) for id_ in sorted(self._members)}
+
+
+class _Check:
+    """Losses of the opening and of the previous model, as devices report them."""
+
+    def __init__(self) -> None:
+        self.running = False
+        self.opening: dict[int, float] = {}
+        self.previous: dict[int, float] = {}
+        self.arrived: list[int] = []
+
+    def prefers_previous(self, samples: Mapping[int, int]) -> bool:
+        """Whether the reports that arrived, weighted by data, speak for the previous model."""
+        better = [
+            samples[id_] * (self.opening[id_] - self.previous[id_])
+            for id_ in self.arrived
+            if id_ in self.opening
+        ]
+        return sum(better) > 0
 
 
 def build_module(
@@ -230,23 +338,3 @@ def build_module(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(streams("model").integers(2**62)))
         return model.build(input_shape, classes)
-
-
-def _check_trainable(module: torch.nn.Module) -> None:
-    """Refuse what training of stacked devices would get wrong: state per device and random layers.
-
-    Raises:
-        EdgeflError: the module has buffers, such as batch statistics, or dropout.
-    """
-    buffers = [name for name, _ in module.named_buffers()]
-    if buffers:
-        raise EdgeflError(
-            f"has buffers such as {buffers[0]} (batch statistics), which local training does not carry per"
-            " device yet; choose a model without, e.g. logistic"
-        )
-    for name, part in module.named_modules():
-        if isinstance(part, torch.nn.modules.dropout._DropoutNd) and part.p > 0:
-            raise EdgeflError(
-                f"has dropout ({name}), which local training of stacked devices does not draw yet; choose a"
-                " model without, e.g. logistic"
-            )

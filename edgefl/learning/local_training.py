@@ -1,102 +1,341 @@
-"""Local SGD of many devices at once: stacked in chunks, state restarted for every device and round."""
+"""Local SGD of a round's devices, in chunks; momentum and batches are each device's own."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from queue import SimpleQueue
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
 
-from edgefl.learning.algorithms import Algorithm
-from edgefl.learning.device_data import DeviceSplit
-from edgefl.learning.models import Model
-from edgefl.learning.parameters import Layout
+from edgefl.errors import EdgeflError
+from edgefl.learning.algorithms import Algorithm, State
+from edgefl.learning.batches import Batches
+from edgefl.learning.device_data import DeviceSplit, Reader
+from edgefl.learning.gradients import Batch, ByHand, Kernel, OneByOne, Precision, Stacked
+from edgefl.learning.models import Model, OutputTerm
+from edgefl.learning.parameters import ModelLayout
 
-# Devices trained together. Ten keep the batch (10 x 128 x 784 floats = 4 MB) and the models in a CPU's
-# cache; all 100 at once are slower than one by one. A GPU wants more work per launch.
-CPU_CHUNK = 10
-CUDA_CHUNK = 128
+Batching = Literal["auto", "stacked", "sequential"]
+
+# What a chunk of stacked devices may occupy. On a CPU the batch and the models should stay in the cache: 5 MB
+# are ten devices of logistic regression on 28x28 images, and 100 at once are slower than one by one. A GPU
+# wants much work per launch.
+CPU_CHUNK_BYTES = 5_500_000
+CUDA_CHUNK_SHARE = 0.125
+# `auto` leaves a kind of processor's usual way only for one that is faster by this factor: a choice by a
+# hair would differ from run to run, and with it the rounding.
+CLEARLY_FASTER = 1.25
+MEASURED_DEVICES = 4
 
 
 @dataclass(frozen=True)
-class Batches:
-    """Mini-batches of K devices: sample indices [K, steps, B] and weights [K, steps, B].
+class Work:
+    """Local training of a round's K devices; they are meant by their position 0 to K-1.
 
-    Weights of one batch sum to one; padding of a short batch has index 0 and weight 0.
+    start: [M + Q] the model that all received, or [K, M + Q].
+    own: of some devices, their own vectors, [k, M] each.
+    previous: of some devices, their last local models, [k, M + Q].
+    terms: further terms of the local loss.
     """
 
-    rows: np.ndarray
-    weights: np.ndarray
+    start: Tensor
+    batches: Batches
+    lr: float
+    algorithm: Algorithm
+    state: State = field(default_factory=dict)
+    own: Callable[[Sequence[int]], Mapping[str, Tensor]] = lambda devices: {}
+    previous: Callable[[Sequence[int]], Tensor] | None = None
+    terms: Sequence[OutputTerm] = ()
+
+    def received(self, devices: Sequence[int]) -> Tensor:
+        """[M + Q], or [k, M + Q] where they differ."""
+        return self.start if self.start.dim() == 1 else self.start[list(devices)]
+
+    def has_terms(self) -> bool:
+        """Whether the local loss has terms of the outputs."""
+        return bool(self.terms) or type(self.algorithm).term is not Algorithm.term
+
+    def terms_of(self, devices: Sequence[int]) -> list[OutputTerm]:
+        """All terms of the outputs, with references for these devices."""
+        previous = self.previous(devices) if self.previous else None
+        own = self.algorithm.term(self.received(devices), previous)
+        return [*self.terms, *([own] if own else [])]
+
+    def first_step_of(self, devices: Sequence[int]) -> "Work":
+        """The same for some of the devices, and no further than one step."""
+        batches, own, previous = self.batches, self.own, self.previous
+
+        def among(positions: Sequence[int]) -> list[int]:
+            return [devices[k] for k in positions]
+
+        return replace(
+            self,
+            start=self.received(devices),
+            batches=Batches(
+                batches.rows[devices, :1],
+                batches.weights[devices, :1],
+                batches.sizes[devices, :1],
+                np.minimum(batches.steps[devices], 1),
+                batches.seeds[devices],
+            ),
+            own=lambda positions: own(among(positions)),
+            previous=None if previous is None else lambda positions: previous(among(positions)),
+        )
 
 
-def draw_batches(
-    samples: Sequence[np.ndarray], steps: int, batch: int, generators: Sequence[np.random.Generator]
-) -> Batches:
-    """Mini-batches without replacement, as a PyTorch DataLoader without drop_last gives them.
+class _Worker:
+    """What one thread needs: a kernel with its own module, a reader, and room for a chunk."""
 
-    Each epoch shuffles the device's samples and cuts them into batches of B; the last one of an epoch may
-    be shorter, and a device with fewer than B samples uses all of them in every step.
+    def __init__(self, kernel: Kernel, train: DeviceSplit) -> None:
+        self.kernel = kernel
+        self.reader = Reader(train)
+        self._rows = self._velocity = torch.empty(0, 0)
 
-    Args:
-        samples: per device, indices of its training samples (at least one each).
-        steps: local iterations e.
-        batch: B.
-        generators: per device, its stream for this round.
-    """
-    widest = min(batch, max(len(own) for own in samples))
-    rows = np.zeros((len(samples), steps, widest), dtype=np.int64)
-    weights = np.zeros((len(samples), steps, widest), dtype=np.float32)
-    for k, (own, rng) in enumerate(zip(samples, generators, strict=True)):
-        step = 0
-        while step < steps:
-            epoch = rng.permutation(own)
-            for begin in range(0, len(epoch), batch):
-                if step == steps:
-                    break
-                chosen = epoch[begin : begin + batch]
-                rows[k, step, : len(chosen)] = chosen
-                weights[k, step, : len(chosen)] = 1.0 / len(chosen)
-                step += 1
-    return Batches(rows, weights)
+    def room(self, count: int, like: Tensor) -> tuple[Tensor, Tensor]:
+        """[count, M + Q] for local models and [count, M] for their velocities, reused."""
+        if len(self._rows) < count or self._rows.device != like.device:
+            self._rows = like.new_empty(count, self.kernel.layout.size)
+            self._velocity = like.new_empty(count, self.kernel.layout.parameters.size)
+        return self._rows[:count], self._velocity[:count]
 
 
 class LocalTraining:
-    """Trains the participants of a round from one start model, SGD with momentum restarted each round."""
+    """Trains the participants of a round: SGD with momentum, restarted for every device and round.
+
+    The result is the same whatever the number of threads: devices are cut into the same chunks, and each
+    chunk is computed by one thread.
+
+    Args:
+        model: the model; one that writes its gradients out is trained by these in float32.
+        module: the model's module, on the torch device.
+        momentum: rho.
+        batching: `stacked` takes the devices of a chunk together, `sequential` one after the other; `auto`
+            measures one step of both and keeps the usual way, stacked on a GPU and sequential on a CPU,
+            unless the other is clearly faster.
+        memory_bytes: room for a chunk of stacked devices; none: an eighth of a GPU, a CPU's cache.
+        threads: chunks in work at the same time; on a GPU one.
+    """
 
     def __init__(
-        self, model: Model, module: nn.Module, layout: Layout, train: DeviceSplit, momentum: float
+        self,
+        model: Model,
+        module: nn.Module,
+        train: DeviceSplit,
+        momentum: float,
+        *,
+        batching: Batching = "auto",
+        precision: Precision | None = None,
+        memory_bytes: int | None = None,
+        threads: int = 1,
     ) -> None:
         self._model = model
         self._module = module
-        self._layout = layout
         self._train = train
         self._momentum = momentum
+        self._batching = batching
+        self._precision = precision or Precision()
         self._device = train.x.device
-        self.chunk = CUDA_CHUNK if self._device.type == "cuda" else CPU_CHUNK
+        self._threads = 1 if self._device.type == "cuda" else threads
+        self._pool = ThreadPoolExecutor(threads, initializer=_one_thread_each) if self._threads > 1 else None
+        self._memory_bytes = memory_bytes or _chunk_bytes(self._device)
+        self._workers: dict[type[Kernel], list[_Worker]] = {}
+        self._result = torch.empty(0, 0)
+        self.layout = ModelLayout.of(module)
+        self.chosen: type[Kernel] | None = None  # how models without gradients of their own are trained
+        # what a batch must have at least
+        self.smallest_batch = 2 if any(isinstance(part, _BatchNorm) for part in module.modules()) else 1
 
     @torch.no_grad()
-    def run(self, start: Tensor, batches: Batches, lr: float, algorithm: Algorithm, state: Any) -> Tensor:
-        """[K, M] local models after training from start [M]."""
-        devices, steps, _ = batches.rows.shape
-        result = start.new_empty((devices, start.numel()))
-        for begin in range(0, devices, self.chunk):
-            chunk = slice(begin, min(begin + self.chunk, devices))
-            rows = torch.from_numpy(batches.rows[chunk]).to(self._device)
-            weights = torch.from_numpy(batches.weights[chunk]).to(self._device)
-            local = result[chunk]
-            local.copy_(start)
-            velocity = torch.zeros_like(local)
-            for step in range(steps):
-                grads = self._model.gradients(
-                    self._module,
-                    self._layout,
-                    local,
-                    self._train.normalised(rows[:, step]),
-                    self._train.y[rows[:, step]],
-                    weights[:, step],
-                )
-                grads = algorithm.correct(grads, local, start, state)
-                velocity.mul_(self._momentum).add_(grads)
-                local.sub_(velocity, alpha=lr)
+    def run(self, work: Work) -> Tensor:
+        """[K, M + Q] local models; the next call overwrites them.
+
+        A device that does no step keeps what it received.
+
+        Raises:
+            EdgeflError: `learning.batching` asks for a way that this model cannot go.
+        """
+        count = len(work.batches.rows)
+        if len(self._result) < count or self._result.device != work.start.device:
+            self._result = work.start.new_empty(count, self.layout.size)
+        result = self._result[:count]
+        kind = self._kind(work)
+        try:
+            return self._run(kind, work, result)
+        except (RuntimeError, NotImplementedError) as error:
+            if kind is not Stacked:
+                raise
+            raise EdgeflError(
+                f"devices with this model cannot be trained stacked ({error}); choose sequential",
+                ("learning", "batching"),
+            ) from error
+
+    def _run(self, kind: type[Kernel], work: Work, result: Tensor) -> Tensor:
+        workers = self._workers_of(kind, self._threads)
+        chunks = list(self._chunks(work.batches, kind))
+        if self._pool is None or len(chunks) == 1:
+            for chunk in chunks:
+                self._train_chunk(workers[0], work, chunk, result)
+            return result
+        free: SimpleQueue[_Worker] = SimpleQueue()
+        for worker in workers:
+            free.put(worker)
+
+        def train(chunk: list[int]) -> None:
+            worker = free.get()
+            try:
+                self._train_chunk(worker, work, chunk, result)
+            finally:
+                free.put(worker)
+
+        for done in [self._pool.submit(train, chunk) for chunk in chunks]:
+            done.result()
         return result
+
+    @torch.no_grad()
+    def _train_chunk(self, worker: _Worker, work: Work, devices: list[int], result: Tensor) -> None:
+        """Train some devices, those with the most steps first, into their rows of the result."""
+        rows, velocity = worker.room(len(devices), result)
+        received = work.received(devices)
+        rows.copy_(received)
+        local, _ = self.layout.split(rows)
+        start, _ = self.layout.split(received)
+        velocity.zero_()
+        own = work.own(devices)
+        terms = work.terms_of(devices)
+        batches = work.batches
+        masked = devices if worker.kernel.dropout else []
+        generators = [torch.Generator().manual_seed(int(batches.seeds[k])) for k in masked]
+        samples = torch.from_numpy(batches.rows[devices]).to(self._device)
+        weights = torch.from_numpy(batches.weights[devices]).to(self._device)
+        steps = batches.steps[devices]
+        for step in range(int(steps[0])):
+            active = slice(0, int((steps > step).sum()))
+            batch = Batch(
+                worker.reader,
+                samples[active, step],
+                self._train.y[samples[active, step]],
+                weights[active, step],
+                batches.sizes[devices[active], step].tolist(),
+                generators[active],
+            )
+            whole = active.stop == len(devices)
+            grads = worker.kernel(
+                rows[active], batch, terms if whole else [term.part(active) for term in terms]
+            )
+            grads = work.algorithm.correct(
+                grads,
+                local[active],
+                start if start.dim() == 1 else start[active],
+                work.state,
+                own if whole else {name: vector[active] for name, vector in own.items()},
+            )
+            moving = velocity[active].mul_(self._momentum).add_(grads)
+            local[active].sub_(moving, alpha=work.lr)
+        first, last = devices[0], devices[-1]
+        result[slice(first, last + 1) if devices == list(range(first, last + 1)) else devices] = rows
+
+    def travel(self, steps: np.ndarray) -> np.ndarray:
+        """[K] what a step's gradients weigh, summed over the steps: see `algorithms.Updates`."""
+        rho = self._momentum
+        left = np.arange(1, max(1, int(steps.max(initial=1))) + 1)
+        weights = (1 - rho**left) / (1 - rho)
+        return np.concatenate([[0.0], np.cumsum(weights)])[steps]
+
+    def _kind(self, work: Work) -> type[Kernel]:
+        by_hand = self._model.by_hand() and not self._precision.bf16
+        if by_hand and (self._model.takes_raw_inputs or not work.has_terms()):
+            return ByHand
+        if self._batching != "auto":
+            return Stacked if self._batching == "stacked" else OneByOne
+        if self.chosen is None:
+            self.chosen = self._measure(work)
+        return self.chosen
+
+    def _measure(self, work: Work) -> type[Kernel]:
+        """One step of some devices both ways, the second of two tries each."""
+        usual, other = (Stacked, OneByOne) if self._device.type == "cuda" else (OneByOne, Stacked)
+        able = [k for k in range(len(work.batches.rows)) if work.batches.steps[k]][:MEASURED_DEVICES]
+        if not able:
+            return usual
+        took_s = {}
+        for kind in (usual, other):
+            try:
+                took_s[kind] = self._time_a_step(kind, work, able)
+            except (RuntimeError, NotImplementedError):
+                if kind is OneByOne:
+                    raise  # this way always goes: the model itself is broken
+        if usual not in took_s:
+            return other
+        return other if other in took_s and took_s[usual] > CLEARLY_FASTER * took_s[other] else usual
+
+    def _time_a_step(self, kind: type[Kernel], work: Work, devices: list[int]) -> float:
+        worker = self._workers_of(kind, 1)[0]
+        trial = work.first_step_of(devices)
+        result = work.start.new_empty(len(devices), self.layout.size)
+        took_s = 0.0
+        for _ in range(2):
+            began = time.perf_counter()
+            for chunk in self._chunks(trial.batches, kind):
+                self._train_chunk(worker, trial, chunk, result)
+            if self._device.type == "cuda":
+                torch.cuda.synchronize(self._device)
+            took_s = time.perf_counter() - began
+        return took_s
+
+    def _chunks(self, batches: Batches, kind: type[Kernel]) -> Iterator[list[int]]:
+        """Devices by falling number of steps, else in order, cut into chunks; their places do not change."""
+        order = np.argsort(-batches.steps, kind="stable").tolist()
+        size = kind.at_once or self.chunk(batches.rows.shape[2])
+        for begin in range(0, len(order), size):
+            yield order[begin : begin + size]
+
+    def chunk(self, batch: int) -> int:
+        """Stacked devices that fit the memory for a chunk."""
+        models = self.layout.size + 3 * self.layout.parameters.size  # model, velocity, gradients twice
+        one = 4 * (models + batch * self._numbers_per_sample())
+        return max(1, self._memory_bytes // one)
+
+    def _numbers_per_sample(self) -> int:
+        """Inputs, and what autograd keeps of a sample: each layer's output and its gradient."""
+        inputs = int(np.prod(self._train.x.shape[1:]))
+        if self._model.by_hand():
+            return inputs
+        if not hasattr(self, "_kept"):
+            counted: list[int] = []
+            hooks = [
+                part.register_forward_hook(lambda m, args, out: counted.append(out.numel()))
+                for part in self._module.modules()
+                if not list(part.children())
+            ]
+            training = self._module.training
+            self._module.eval()(self._example())
+            self._module.train(training)
+            for hook in hooks:
+                hook.remove()
+            self._kept = 2 * sum(counted) // 2
+        return inputs + self._kept
+
+    def _example(self) -> Tensor:
+        return torch.zeros(2, *self._train.x.shape[1:], device=self._device)
+
+    def _workers_of(self, kind: type[Kernel], count: int) -> list[_Worker]:
+        workers = self._workers.setdefault(kind, [])
+        while len(workers) < count:
+            kernel = kind(self._model, self._module, self._precision, self._example())
+            workers.append(_Worker(kernel, self._train))
+        return workers
+
+
+def _one_thread_each() -> None:
+    torch.set_num_threads(1)
+
+
+def _chunk_bytes(device: torch.device) -> int:
+    if device.type == "cuda":
+        return int(CUDA_CHUNK_SHARE * torch.cuda.get_device_properties(device).total_memory)
+    return CPU_CHUNK_BYTES

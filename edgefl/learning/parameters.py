@@ -1,5 +1,10 @@
-"""A model is a flat vector w in R^M; the models of a round are the rows of a [K, M] matrix."""
+"""A model is a flat vector; the models of a round are the rows of a matrix.
 
+The vector holds the M trainable parameters w and, behind them, Q statistics: the buffers that batch norm
+and its like keep beside them. Algorithms work on the parameters; statistics are averaged, never stepped.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -9,7 +14,7 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each parameter of a module lies in the flat vector, in the order of named_parameters."""
+    """Where each tensor of a module lies in its part of the flat vector, in the module's own order."""
 
     names: tuple[str, ...]
     shapes: tuple[torch.Size, ...]
@@ -17,23 +22,75 @@ class Layout:
     @classmethod
     def of(cls, module: nn.Module) -> "Layout":
         """The layout of a module's trainable parameters."""
-        named = [(name, p.shape) for name, p in module.named_parameters() if p.requires_grad]
-        return cls(tuple(name for name, _ in named), tuple(shape for _, shape in named))
+        return cls._of((name, p) for name, p in module.named_parameters() if p.requires_grad)
+
+    @classmethod
+    def of_statistics(cls, module: nn.Module) -> "Layout":
+        """The layout of a module's statistics: buffers of floats that are saved with it.
+
+        Left out: counters, such as batch norm's number of batches, which only a cumulative average reads.
+        """
+        return cls._of((name, b) for name, b in _saved_buffers(module) if b.is_floating_point())
+
+    @classmethod
+    def _of(cls, named: Iterator[tuple[str, Tensor]]) -> "Layout":
+        found = [(name, tensor.shape) for name, tensor in named]
+        return cls(tuple(name for name, _ in found), tuple(shape for _, shape in found))
 
     @property
     def size(self) -> int:
-        """M, the number of trainable parameters."""
+        """Numbers in this part of the vector: M for parameters, Q for statistics."""
         return sum(prod(shape) for shape in self.shapes)
 
     def flatten(self, module: nn.Module) -> Tensor:
-        """[M] copy of a module's parameters."""
-        parameters = dict(module.named_parameters())
-        return torch.cat([parameters[name].detach().reshape(-1) for name in self.names])
+        """[size] copy of a module's tensors."""
+        tensors: dict[str, Tensor] = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+        pieces = [tensors[name].detach().reshape(-1) for name in self.names]
+        return torch.cat(pieces) if pieces else torch.empty(0)
 
     def views(self, rows: Tensor) -> dict[str, Tensor]:
-        """Views into [..., M]: each parameter as [..., *shape], sharing memory with `rows`."""
+        """Views into [..., size]: each tensor as [..., *shape], sharing memory with `rows`."""
         pieces = rows.split([prod(shape) for shape in self.shapes], dim=-1)
         return {
             name: piece.unflatten(-1, shape) if shape else piece.squeeze(-1)
             for name, shape, piece in zip(self.names, self.shapes, pieces, strict=True)
         }
+
+
+@dataclass(frozen=True)
+class ModelLayout:
+    """The whole vector of a module, [M + Q]: parameters, then statistics."""
+
+    parameters: Layout
+    statistics: Layout
+
+    @classmethod
+    def of(cls, module: nn.Module) -> "ModelLayout":
+        """The layout of all that is trained or kept in a module."""
+        return cls(Layout.of(module), Layout.of_statistics(module))
+
+    @property
+    def size(self) -> int:
+        """M + Q."""
+        return self.parameters.size + self.statistics.size
+
+    def flatten(self, module: nn.Module) -> Tensor:
+        """[M + Q] copy of a module's tensors."""
+        return torch.cat([self.parameters.flatten(module), self.statistics.flatten(module)])
+
+    def views(self, rows: Tensor) -> dict[str, Tensor]:
+        """Views into [..., M + Q]: each tensor as [..., *shape], sharing memory with `rows`."""
+        parameters, statistics = self.split(rows)
+        return {**self.parameters.views(parameters), **self.statistics.views(statistics)}
+
+    def split(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """[..., M + Q] as [..., M] and [..., Q], sharing memory."""
+        count = self.parameters.size
+        return rows[..., :count], rows[..., count:]
+
+
+def _saved_buffers(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    for prefix, part in module.named_modules():
+        for name, buffer in part.named_buffers(recurse=False):
+            if name not in part._non_persistent_buffers_set:
+                yield f"{prefix}.{name}" if prefix else name, buffer

@@ -1,10 +1,11 @@
 """FedAvg with a proximal term."""
 
-from typing import Any
+from collections.abc import Mapping
 
 from pydantic import Field
 from torch import Tensor
 
+from edgefl.learning.algorithms import State
 from edgefl.learning.algorithms.fedavg import FedAvg
 
 
@@ -13,5 +14,7 @@ class FedProx(FedAvg):
 
     mu: float = Field(1.0, ge=0, description="weight of the proximal term")
 
-    def correct(self, grads: Tensor, local: Tensor, start: Tensor, state: Any) -> Tensor:
-        return grads.add_(local - start, alpha=self.mu)
+    def correct(
+        self, grads: Tensor, local: Tensor, start: Tensor, state: State, own: Mapping[str, Tensor]
+    ) -> Tensor:
+        return grads.add_(local, alpha=self.mu).sub_(start, alpha=self.mu)

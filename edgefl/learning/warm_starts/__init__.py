@@ -7,6 +7,15 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from edgefl.component import Component
+from edgefl.learning.models import OutputTerm
+
+
+@dataclass(frozen=True)
+class Final:
+    """The last model of a pilot session, and its accuracy (0 to 1) on the test data of that session."""
+
+    model: Tensor  # [M + Q]
+    accuracy: float
 
 
 @dataclass(frozen=True)
@@ -14,13 +23,13 @@ class Saved:
     """What is kept of an ended session z > P: its last model, and its computed gradient G_z if any."""
 
     session: int
-    model: Tensor  # [M] w^(z, T+1)
+    model: Tensor  # [M + Q] w^(z, T+1)
     gradient: Tensor | None  # [M] G_z
 
 
 @dataclass(frozen=True)
 class OpeningModel:
-    """[M] the model a session begins with, and the weight of each saved session in it."""
+    """[M + Q] the model a session begins with, and the weight of each saved session in it."""
 
     model: Tensor
     weights: dict[int, float]
@@ -39,16 +48,38 @@ class WarmStart(Component):
         """Share of a round's participants that a probe round samples, in (0, 1]."""
         return 1.0
 
-    def pilot(self, finals: Sequence[Tensor]) -> Tensor:
-        """[M] w_pilot, from the last models of the P pilot sessions; only asked if there are probes."""
+    def pilot(self, finals: Sequence[Final], initial: Tensor) -> Tensor:
+        """[M + Q] w_pilot, from the P pilot sessions; asked once, and only if there are probes.
+
+        Args:
+            finals: of sessions 1 to P.
+            initial: [M + Q] the run's first, untrained model.
+        """
         raise NotImplementedError
+
+    def checks(self, saved: Sequence[Saved]) -> bool:
+        """Whether a further probe round compares the opening model with the last session's."""
+        return False
 
     @abstractmethod
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
         """The model that opens a session s > P.
 
         Args:
-            current: [M] the global model as the last session left it.
-            saved: sessions P+1 .. s-1, oldest first; may be empty.
+            current: [M + Q] the global model as the last session left it.
+            saved: what `retain` kept of sessions P+1 .. s-1, oldest first; may be empty.
             gradient: [M] G_s, if this warm start probes.
         """
+
+    def retain(self, saved: Sequence[Saved]) -> list[Saved]:
+        """What to keep of the saved sessions now that the newest, the last of them, has been added."""
+        return list(saved)
+
+    def anchor(self, previous: Tensor, known: Tensor) -> OutputTerm | None:
+        """A further term of the local loss in the training rounds of a session s > P.
+
+        Args:
+            previous: [M + Q] the last model of session s - 1.
+            known: [C] bool, the classes of session s - 1.
+        """
+        return None

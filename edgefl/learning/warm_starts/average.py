@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import torch
+from pydantic import Field
 from torch import Tensor
 
 from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
@@ -11,8 +12,13 @@ from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
 class Average(WarmStart):
     """Baseline of the session papers: `similarity` with R = 0 and without probes."""
 
+    history: int | None = Field(None, ge=1, description="H: sessions kept, the newest ones; none: all")
+
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
         if not saved:
             return OpeningModel(current, {})
         mean = torch.stack([z.model for z in saved]).mean(0)
         return OpeningModel(mean, {z.session: 1.0 / len(saved) for z in saved})
+
+    def retain(self, saved: Sequence[Saved]) -> list[Saved]:
+        return list(saved[-self.history :] if self.history else saved)

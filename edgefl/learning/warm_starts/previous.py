@@ -12,3 +12,6 @@ class Previous(WarmStart):
 
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
         return OpeningModel(current, {saved[-1].session: 1.0} if saved else {})
+
+    def retain(self, saved: Sequence[Saved]) -> list[Saved]:
+        return list(saved[-1:])

@@ -1,12 +1,16 @@
 """Saved models, weighted by how alike their sessions' gradients are to this session's."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
-from pydantic import Field
+from pydantic import Field, field_validator
 from torch import Tensor
 
-from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
+from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
+
+# `scale: auto`: a session at the typical distance weighs e^-10 of one at distance 0
+AUTO_EXPONENT = 10.0
 
 
 class Similarity(WarmStart):
@@ -15,14 +19,46 @@ class Similarity(WarmStart):
     The pilot model is the mean of the last models of sessions 1 to P (J 16; P is `pilot_sessions`). Each
     later session s trains V probe rounds from it, G_s = w_grad - w_pilot (J 17), and from session P + 2
     on begins with sum_z mu_z w_z, mu = softmax(-R |G_s - G_z|) over the saved sessions z (J 18, 19).
-    R = 0 is `average`, R to infinity the single most similar session. Probe rounds cost time and energy.
+    R = 0 is `average`, R to infinity the single most similar session. Probe rounds cost time and energy;
+    their algorithm starts afresh and leaves no trace, so that G_s depends on the devices' data alone.
+
+    Beyond the paper: R = auto is 10 over the median distance between all gradients at hand, saved or new; it
+    needs no unit. `check` spends one more probe round, once two sessions are saved, in which the devices find
+    the loss of the constructed and of the previous model on one mini-batch each; the session begins with the
+    better one.
     """
 
-    scale: float = Field(10.0, ge=0, description="R: sensitivity to the distance between gradients")
+    scale: float | Literal["auto"] = Field(
+        10.0, description="R: sensitivity to the distance between gradients, at least 0, or auto"
+    )
+    distance: Literal["two_norm", "cosine"] = Field(
+        "two_norm", description="between gradients: |G - G'|, or 1 - cos(G, G')"
+    )
     probe_rounds: int = Field(1, ge=1, description="V: gradient rounds per session")
     probe_share: float = Field(
         1.0, gt=0, le=1, description="share of a round's participants sampled for a probe round"
     )
+    pilot_model: Literal["mean", "ema", "good", "random"] = Field(
+        "mean",
+        description="of the pilot sessions: mean (J 16), ema (J 30), mean of the good ones (I), or the run's"
+        " untrained first model (N, ablation)",
+    )
+    ema_beta: float = Field(0.5, ge=0, lt=1, description="beta of ema: weight of what is older (J 30)")
+    good_share: float = Field(
+        0.9, ge=0, le=1, description="good is a pilot session with this share of the best one's accuracy"
+    )
+    history: int | None = Field(None, ge=1, description="H: sessions kept; none: all")
+    retention: Literal["last", "diverse"] = Field(
+        "last", description="which H: the newest, or those whose gradients lie furthest apart"
+    )
+    check: bool = Field(False, description="keep the previous model where a check finds it better")
+
+    @field_validator("scale")
+    @classmethod
+    def _not_negative(cls, value: float | str) -> float | str:
+        if value != "auto" and float(value) < 0:
+            raise ValueError("must be auto or a number of at least 0")
+        return value
 
     @property
     def probes(self) -> int:
@@ -32,16 +68,72 @@ class Similarity(WarmStart):
     def probe_participants(self) -> float:
         return self.probe_share
 
-    def pilot(self, finals: Sequence[Tensor]) -> Tensor:
-        return torch.stack(list(finals)).mean(0)
+    def pilot(self, finals: Sequence[Final], initial: Tensor) -> Tensor:
+        models = torch.stack([final.model for final in finals])
+        match self.pilot_model:
+            case "random":
+                return initial
+            case "good":
+                enough = self.good_share * max(final.accuracy for final in finals)
+                return models[[final.accuracy >= enough for final in finals]].mean(0)
+            case "ema":
+                last = len(models) - 1
+                older = [
+                    self.ema_beta ** (last - s) * (1 - self.ema_beta if s else 1) for s in range(last + 1)
+                ]
+                return torch.tensor(older, dtype=models.dtype, device=models.device) @ models
+            case _:
+                return models.mean(0)
+
+    def checks(self, saved: Sequence[Saved]) -> bool:
+        return self.check and len(saved) > 1
 
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
         if not saved:
             return OpeningModel(current, {})
         assert gradient is not None  # the learner probes before it asks
-        gradients = torch.stack([z.gradient for z in saved if z.gradient is not None])
-        distances = torch.linalg.vector_norm((gradients - gradient).double(), dim=1)
-        mu = torch.softmax(-self.scale * distances, dim=0)
-        models = torch.stack([z.model for z in saved])
-        model = (mu @ models.double()).to(current.dtype)
-        return OpeningModel(model, {z.session: float(m) for z, m in zip(saved, mu, strict=True)})
+        gradients = _gradients(saved)
+        distances = torch.stack([self.between(z, gradient) for z in gradients])
+        mu = torch.softmax(-self.scale_for([*gradients, gradient]) * distances, dim=0).tolist()
+        model = torch.zeros_like(current, dtype=torch.float64)
+        for z, weight in zip(saved, mu, strict=True):
+            model.add_(z.model, alpha=weight)
+        return OpeningModel(
+            model.to(current.dtype), {z.session: weight for z, weight in zip(saved, mu, strict=True)}
+        )
+
+    def between(self, one: Tensor, other: Tensor) -> Tensor:
+        """[] float64 distance of two gradients [M]."""
+        one, other = one.double(), other.double()
+        if self.distance == "cosine":
+            return 1 - torch.cosine_similarity(one, other, dim=0)
+        return torch.linalg.vector_norm(one - other)
+
+    def scale_for(self, gradients: Sequence[Tensor]) -> float:
+        """R for weights between these gradients."""
+        if self.scale != "auto":
+            return self.scale
+        pairs = [self.between(g, h) for i, g in enumerate(gradients) for h in gradients[:i]]
+        typical = float(torch.stack(pairs).median())
+        return AUTO_EXPONENT / typical if typical > 0 else 0.0
+
+    def retain(self, saved: Sequence[Saved]) -> list[Saved]:
+        kept = list(saved)
+        if self.history is None:
+            return kept
+        while len(kept) > self.history:
+            kept.pop(self._least_needed(kept))
+        return kept
+
+    def _least_needed(self, kept: Sequence[Saved]) -> int:
+        """The oldest; or of the two most alike, the older one."""
+        if self.retention == "last" or len(kept) < 2:
+            return 0
+        gradients = _gradients(kept)
+        pairs = [(i, j) for j in range(len(kept)) for i in range(j)]
+        return min(pairs, key=lambda pair: float(self.between(gradients[pair[0]], gradients[pair[1]])))[0]
+
+
+def _gradients(saved: Sequence[Saved]) -> list[Tensor]:
+    """G_z of each; a warm start that probes has them all."""
+    return [z.gradient for z in saved if z.gradient is not None]

@@ -86,10 +86,10 @@ def test_algorithm_1_session_by_session() -> None:
 
 
 def _accuracy(one: TorchLearner, model: torch.Tensor, labels: Any) -> float:
-    x = (one._test.x.double() - one._test._mean.double()) * one._test._scale.double()
-    keep = torch.isin(one._test.y, torch.tensor(list(labels)))
+    x = (one._material.test.x.double() - one._material.test.mean.double()) * one._material.test.scale.double()
+    keep = torch.isin(one._material.test.y, torch.tensor(list(labels)))
     weight, bias = model[:640].view(10, 64).double(), model[640:].double()
-    hits = (x.flatten(1) @ weight.T + bias).argmax(1) == one._test.y
+    hits = (x.flatten(1) @ weight.T + bias).argmax(1) == one._material.test.y
     return float(hits[keep].double().mean())
 
 
@@ -99,7 +99,7 @@ def test_aggregation_weighs_by_data_size() -> None:
     one.open_session(1, list(range(DEVICES)), 5)
     one.begin_training()
     one.local_update(list(range(DEVICES)), "pilot", 1)
-    rows = one._updates[1].double().numpy()[ids]
+    rows = one._global.last.rows.double().numpy()[ids]
     sizes = np.array([len(one._samples(id_)) for id_ in ids], dtype=float)
     one.aggregate(ids)
     expected = (sizes / sizes.sum()) @ rows
@@ -116,7 +116,7 @@ def test_learning_rate_decays_to_zero_within_a_session() -> None:
 
 def test_the_test_data_are_those_of_the_labels_present() -> None:
     one = learner(partition={"name": "dirichlet", "alpha": 0.05})
-    held = set(one._train_labels[one._samples(3)].tolist())
+    held = set(one._material.labels[one._samples(3)].tolist())
     one.open_session(1, [3], 5)
     assert set(one.begin_training().labels) == held != set(range(10))
 
@@ -159,14 +159,7 @@ def test_reported_loss_is_the_received_models_mean_over_devices() -> None:
     losses = []
     for id_ in (0, 5):
         rows = torch.from_numpy(one._samples(id_))
-        x = one._train.normalised(rows).flatten(1)
+        x = one._material.train.normalised(rows).flatten(1)
         logits = x @ received[:640].view(10, 64).T + received[640:]
-        losses.append(float(torch.nn.functional.cross_entropy(logits, one._train.y[rows])))
+        losses.append(float(torch.nn.functional.cross_entropy(logits, one._material.train.y[rows])))
     assert one.reported_loss([0, 5]) == pytest.approx(sum(losses) / 2, rel=1e-5)
-
-
-@pytest.mark.parametrize(("model", "reason"), [("resnet18", "has buffers"), ("cnn2", "has dropout")])
-def test_models_that_stacked_training_would_get_wrong_are_refused(model: str, reason: str) -> None:
-    with pytest.raises(EdgeflError, match=reason) as error:
-        learner(model=model, dataset="fashion_mnist")
-    assert error.value.place == ("learning", "model")

@@ -1,131 +1,362 @@
-"""Local training against a NumPy derivation, and what must not matter: chunks, neighbours, order."""
+"""Local training: the ways to it agree, and what must not matter does not matter."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from edgefl import registry
+from edgefl.errors import EdgeflError
+from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.fedavg import FedAvg
-from edgefl.learning.algorithms.fedprox import FedProx
+from edgefl.learning.algorithms.moon import Moon
+from edgefl.learning.batches import Batches, draw_batches
 from edgefl.learning.datasets import Split
 from edgefl.learning.device_data import DeviceSplit
-from edgefl.learning.local_training import Batches, LocalTraining, draw_batches
-from edgefl.learning.models import Model
+from edgefl.learning.device_states import DeviceStates
+from edgefl.learning.gradients import ByHand, OneByOne, Precision, Stacked
+from edgefl.learning.local_training import LocalTraining, Work
+from edgefl.learning.models import Model, OutputTerm
 from edgefl.learning.models.logistic import Logistic
-from edgefl.learning.parameters import Layout
+from edgefl.learning.track import Track
+from edgefl.learning.warm_starts.continuous import Continuous
 
-INPUTS, CLASSES, SAMPLES = 6, 3, 90
+SIDE, CLASSES, SAMPLES, DEVICES = 6, 3, 120, 6
 MEAN, STD = 100.0, 50.0
-LR, MOMENTUM, MU = 0.1, 0.9, 0.7
-ROUNDING = 2e-5  # float32 training of a few steps against float64
+LR, RHO, BATCH = 0.05, 0.9, 8
+STEPS = [4, 1, 3, 4, 2, 4]
+ROUNDING = 1e-5  # float32 training of a few steps, summed in another order; models are of order 1
+BF16 = 2.0**-8  # rounding of a product's inputs
 
 rng = np.random.default_rng(0)
-X = rng.integers(0, 256, (SAMPLES, 2, 3), dtype=np.uint8)
+X = rng.integers(0, 256, (SAMPLES, 2, SIDE, SIDE), dtype=np.uint8)
 Y = rng.integers(0, CLASSES, SAMPLES)
+OWN = [np.arange(k, SAMPLES, DEVICES)[: 4 + 3 * k] for k in range(DEVICES)]
+HELD = {k: len(own) for k, own in enumerate(OWN)}
 
 
-def training(model: Model | None = None) -> tuple[LocalTraining, Layout, torch.Tensor]:
-    model = model or Logistic()
-    torch.manual_seed(1)
-    module = model.build((2, 3), CLASSES)
-    layout = Layout.of(module)
-    data = DeviceSplit(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
-    return LocalTraining(model, module, layout, data, MOMENTUM), layout, layout.flatten(module)
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """As in simulations: small layers on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
-def batches(devices: int = 7, steps: int = 4, batch: int = 8) -> Batches:
-    samples = [np.arange(k, SAMPLES, devices)[: 3 + 4 * k] for k in range(devices)]
-    generators = [np.random.default_rng(k) for k in range(devices)]
-    return draw_batches(samples, steps, batch, generators)
+class Plain(Model):
+    """A model with a representation and nothing else, for automatic differentiation."""
 
-
-def derived(start: np.ndarray, plan: Batches, device: int, mu: float) -> np.ndarray:
-    """SGD with momentum on softmax regression with a proximal term, from the definitions, in float64."""
-    x_all = (X.reshape(SAMPLES, -1).astype(float) - MEAN) / STD
-    w, velocity = start.astype(float).copy(), np.zeros(len(start))
-    for rows, weights in zip(plan.rows[device], plan.weights[device].astype(float), strict=True):
-        weight, bias = w[: CLASSES * INPUTS].reshape(CLASSES, INPUTS), w[CLASSES * INPUTS :]
-        logits = x_all[rows] @ weight.T + bias
-        p = np.exp(logits - logits.max(1, keepdims=True))
-        p /= p.sum(1, keepdims=True)
-        delta = (p - np.eye(CLASSES)[Y[rows]]) * weights[:, None]
-        grad = np.concatenate([(delta.T @ x_all[rows]).ravel(), delta.sum(0)]) + mu * (w - start)
-        velocity = MOMENTUM * velocity + grad
-        w = w - LR * velocity
-    return w
-
-
-@pytest.mark.parametrize("mu", [0.0, MU])
-def test_a_round_follows_the_derivation(mu: float) -> None:
-    train, _, start = training()
-    plan = batches()
-    rows = train.run(start, plan, LR, FedProx(mu=mu), None)
-    for device in range(len(rows)):
-        expected = derived(start.numpy(), plan, device, mu)
-        assert np.abs(rows[device].numpy() - expected).max() < ROUNDING
-
-
-def test_fedprox_with_mu_0_is_fedavg() -> None:
-    train, _, start = training()
-    assert torch.equal(
-        train.run(start, batches(), LR, FedProx(mu=0.0), None),
-        train.run(start, batches(), LR, FedAvg(), None),
-    )
-
-
-def test_hand_written_gradients_are_those_of_autograd() -> None:
-    train, layout, _ = training()
-    torch.manual_seed(2)
-    rows = torch.randn(5, layout.size)
-    x, y = torch.randn(5, 8, 2, 3), torch.randint(0, CLASSES, (5, 8))
-    weight = torch.rand(5, 8)
-    by_hand = Logistic().gradients(train._module, layout, rows, x, y, weight)
-    by_autograd = Model.gradients(Logistic(), train._module, layout, rows, x, y, weight)
-    torch.testing.assert_close(by_hand, by_autograd)
-
-
-class TwoLayers(Model):
-    """A model without hand-written gradients: the general road."""
-
-    typical_input = (2, 3)
+    typical_input = (2, SIDE, SIDE)
     typical_classes = CLASSES
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        return nn.Sequential(nn.Flatten(), nn.Linear(INPUTS, 5), nn.Tanh(), nn.Linear(5, classes))
+        module = nn.Sequential()
+        module.add_module("features", nn.Sequential(nn.Flatten(), nn.Linear(2 * SIDE * SIDE, 7), nn.Tanh()))
+        module.add_module("head", nn.Linear(7, classes))
+        return module
 
 
-@pytest.mark.parametrize("model", [Logistic(), TwoLayers()])
+class Convolutions(Plain):
+    """Batch norm and dropout, in the features and before the head."""
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        module = nn.Sequential()
+        layers = [nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout(0.2), nn.Flatten()]
+        module.add_module("features", nn.Sequential(*layers, nn.Linear(4 * 16, 5), nn.BatchNorm1d(5)))
+        module.add_module("dropout", nn.Dropout(0.5))
+        module.add_module("head", nn.Linear(5, classes))
+        return module
+
+
+MODELS = [Logistic(), Plain(), Convolutions()]
+
+
+def name_of(value: object) -> str:
+    return type(value).__name__ if isinstance(value, Model | Algorithm) else ""
+
+
+def training(model: Model, **options: Any) -> LocalTraining:
+    torch.manual_seed(1)
+    module = model.build((2, SIDE, SIDE), CLASSES)
+    data = DeviceSplit(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
+    return LocalTraining(model, module, data, RHO, **options)
+
+
+def start_of(train: LocalTraining) -> Tensor:
+    return train.layout.flatten(train._module)
+
+
+def batches(train: LocalTraining, round_: int = 0, ids: list[int] | None = None) -> Batches:
+    ids = list(range(DEVICES)) if ids is None else ids
+    generators = [np.random.default_rng([round_, k]) for k in ids]
+    samples = [OWN[k] for k in ids]
+    return draw_batches(samples, [STEPS[k] for k in ids], BATCH, generators, train.smallest_batch)
+
+
+def rounds(train: LocalTraining, algorithm: Algorithm, terms: list[OutputTerm]) -> tuple[Tensor, Tensor]:
+    """Local models of a second round, and the model after it."""
+    one = Track(train, algorithm, DeviceStates(DEVICES, torch.device("cpu")), start_of(train))
+    one.open(one.model, HELD)
+    for round_ in range(2):
+        one.train(range(DEVICES), batches(train, round_), LR, terms)
+        rows = one.last.rows.clone()
+        one.aggregate(range(DEVICES), HELD)
+    return rows, one.model
+
+
+def distillation(train: LocalTraining) -> OutputTerm:
+    torch.manual_seed(5)
+    teacher = start_of(train)
+    teacher = teacher + 0.3 * torch.rand_like(teacher)
+    term = Continuous(coefficient=0.8).anchor(teacher, torch.tensor([True, False, True]))
+    assert term is not None
+    return term
+
+
+# ---- the ways agree
+
+
+@pytest.mark.parametrize("name", registry.names("algorithms"))
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+def test_stacked_and_sequential_agree(model: Model, name: str) -> None:
+    """For every algorithm, with the distillation of `continuous` on top."""
+    algorithm = registry.get("algorithms", name)()
+    found = []
+    for batching in ("stacked", "sequential"):
+        train = training(model, batching=batching)
+        found.append(rounds(train, algorithm, [distillation(train)]))
+    for stacked, sequential in zip(*found, strict=True):
+        scale = float(sequential.abs().max())
+        assert float((stacked - sequential).abs().max()) < ROUNDING * scale * 10
+
+
+def kernels(model: Model, kind: type, **options: Any) -> LocalTraining:
+    """Training by this kernel, whatever would be chosen."""
+    train = training(model, **options)
+    train._kind = lambda work: kind  # type: ignore[method-assign]
+    return train
+
+
+@pytest.mark.parametrize("name", registry.names("algorithms"))
+def test_gradients_by_hand_are_those_of_autograd(name: str) -> None:
+    algorithm = registry.get("algorithms", name)()
+    by_hand, stacked, one = (
+        rounds(train, algorithm, [distillation(train)])
+        for train in (kernels(Logistic(), kind) for kind in (ByHand, Stacked, OneByOne))
+    )
+    for ours, theirs in ((by_hand, stacked), (by_hand, one)):
+        for a, b in zip(ours, theirs, strict=True):
+            assert float((a - b).abs().max()) < ROUNDING * 10
+
+
+def test_logistic_gradients_fold_the_scaling_of_inputs() -> None:
+    train = training(Logistic())
+    layout = train.layout.parameters
+    torch.manual_seed(2)
+    rows, y, weight = torch.randn(5, layout.size), torch.randint(0, CLASSES, (5, 8)), torch.rand(5, 8)
+    raw = torch.randint(0, 256, (5, 8, 2, SIDE, SIDE)).float()
+    scaled = (raw - MEAN) / STD
+    plain = Model.gradients(Logistic(), train._module, layout, rows, scaled, y, weight)
+    torch.testing.assert_close(Logistic().gradients(train._module, layout, rows, scaled, y, weight), plain)
+    folded = Logistic().gradients(train._module, layout, rows, raw, y, weight, scaling=(MEAN, 1 / STD))
+    torch.testing.assert_close(folded, plain, rtol=1e-4, atol=1e-4)
+
+
+# ---- what does not matter
+
+
+@pytest.mark.parametrize("batching", ["stacked", "sequential"])
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
+def test_threads_do_not_matter(model: Model, batching: str) -> None:
+    found = []
+    for threads in (1, 3):
+        train = training(model, batching=batching, threads=threads, memory_bytes=1)
+        found.append(train.run(Work(start_of(train), batches(train), LR, FedAvg())).clone())
+    assert torch.equal(*found)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=name_of)
 def test_neither_chunks_nor_neighbours_matter(model: Model) -> None:
-    """Momentum, batches and models of a device are its own: alone it ends where it ends among others."""
-    train, _, start = training(model)
-    plan = batches()
-    together = train.run(start, plan, LR, FedProx(mu=MU), None)
-    train.chunk = 1
-    alone = train.run(start, plan, LR, FedProx(mu=MU), None)
-    torch.testing.assert_close(together, alone, atol=ROUNDING, rtol=0)
+    """Momentum, batches, masks, statistics of a device are its own: alone it ends where it ends in a row."""
+    train = training(model, batching="stacked", memory_bytes=10**9)
+    earlier = start_of(train) + 0.1
+
+    def previous(devices: Sequence[int]) -> Tensor:
+        return earlier.expand(len(devices), -1)
+
+    together = train.run(Work(start_of(train), batches(train), LR, Moon(), previous=previous)).clone()
+    for k in range(DEVICES):
+        work = Work(start_of(train), batches(train, 0, [k]), LR, Moon(), previous=previous)
+        torch.testing.assert_close(train.run(work)[0], together[k], atol=ROUNDING * 10, rtol=0)
+    small = training(model, batching="stacked", memory_bytes=1)
+    assert small.chunk(BATCH) == 1
+    alone = small.run(Work(start_of(small), batches(small), LR, Moon(), previous=previous))
+    torch.testing.assert_close(alone, together, atol=ROUNDING * 10, rtol=0)
 
 
 def test_nothing_is_left_over_from_the_last_round() -> None:
-    train, _, start = training()
-    first = train.run(start, batches(), LR, FedAvg(), None)
-    assert torch.equal(train.run(start, batches(), LR, FedAvg(), None), first)
+    for model in MODELS:
+        train = training(model, batching="stacked")
+        work = Work(start_of(train), batches(train), LR, FedAvg())
+        first = train.run(work).clone()
+        assert torch.equal(train.run(work), first)
 
 
-@pytest.mark.parametrize(("held", "batch"), [(300, 128), (20, 128), (1, 4), (64, 32), (7, 3)])
-def test_batches_are_epochs_without_replacement(held: int, batch: int) -> None:
-    steps = 6
-    samples = np.arange(1000, 1000 + held)
-    plan = draw_batches([samples], steps, batch, [np.random.default_rng(3)])
-    taken = [plan.rows[0, step][plan.weights[0, step] > 0] for step in range(steps)]
-    per_epoch = -(-held // batch)
-    for step, own in enumerate(taken):
-        last_of_epoch = step % per_epoch == per_epoch - 1
-        assert len(own) == (held - batch * (per_epoch - 1) if last_of_epoch else batch)
-        assert plan.weights[0, step].sum() == pytest.approx(1.0)
-    for epoch in range(steps // per_epoch):
-        seen = np.concatenate(taken[epoch * per_epoch : (epoch + 1) * per_epoch])
-        assert sorted(seen) == list(samples)
-    if per_epoch <= steps // 2 and held > 3:
-        assert not np.array_equal(
-            np.concatenate(taken[:per_epoch]), np.concatenate(taken[per_epoch : 2 * per_epoch])
-        ), "each epoch is shuffled anew"
+def test_devices_can_start_from_models_of_their_own() -> None:
+    for model in MODELS:
+        train = training(model, batching="stacked")
+        starts = start_of(train) + 0.1 * torch.rand(DEVICES, train.layout.size)
+        together = train.run(Work(starts, batches(train), LR, FedAvg())).clone()
+        for k in (0, 4):
+            alone = train.run(Work(starts[k], batches(train, 0, [k]), LR, FedAvg()))
+            torch.testing.assert_close(alone[0], together[k], atol=ROUNDING * 10, rtol=0)
+
+
+# ---- batch norm and dropout
+
+
+def test_statistics_move_as_in_training_mode() -> None:
+    """A device's running mean after e steps: 0.9^e of the start's and the rest of its own batches' means."""
+    train = training(Convolutions(), batching="stacked")
+    start = start_of(train)
+    plan = batches(train)
+    rows = train.run(Work(start, plan, 0.0, FedAvg()))  # a learning rate of 0: the layer's inputs stay
+    with torch.no_grad():
+        conv = train._module.features[0]
+        for k in range(DEVICES):
+            mean = torch.zeros(4)
+            for step in range(STEPS[k]):
+                chosen = plan.rows[k, step, : plan.sizes[k, step]]
+                outputs = conv((torch.from_numpy(X[chosen]).float() - MEAN) / STD)
+                mean = 0.9 * mean + 0.1 * outputs.mean((0, 2, 3))
+            found = train.layout.views(rows[k])["features.1.running_mean"]
+            torch.testing.assert_close(found, mean, atol=ROUNDING, rtol=1e-5)
+
+
+def test_statistics_are_averaged_like_parameters() -> None:
+    train = training(Convolutions())
+    assert train.layout.statistics.size == 2 * (4 + 5)
+    one = Track(train, FedAvg(), DeviceStates(DEVICES, torch.device("cpu")), start_of(train))
+    one.open(one.model, HELD)
+    one.train(range(DEVICES), batches(train), LR, [])
+    rows = one.last.rows.double().numpy().copy()
+    one.aggregate([1, 4], HELD)
+    weights = np.array([HELD[1], HELD[4]]) / (HELD[1] + HELD[4])
+    assert np.abs(one.model.numpy() - weights @ rows[[1, 4]]).max() < ROUNDING * 10
+
+
+def test_dropout_masks_are_the_devices_own() -> None:
+    """Another seed gives another end; the same seed the same, whoever trains beside it."""
+    train = training(Convolutions(), batching="stacked")
+    plan = batches(train)
+    first = train.run(Work(start_of(train), plan, LR, FedAvg())).clone()
+    plan.seeds[2] += 1
+    second = train.run(Work(start_of(train), plan, LR, FedAvg()))
+    differs = (first != second).any(1)
+    assert differs.tolist() == [k == 2 for k in range(DEVICES)]
+
+
+# ---- the choice
+
+
+def test_a_model_with_gradients_of_its_own_is_not_measured() -> None:
+    train = training(Logistic())
+    train.run(Work(start_of(train), batches(train), LR, FedAvg()))
+    assert list(train._workers) == [ByHand]
+    assert train.chosen is None
+
+
+def test_the_usual_way_is_kept_unless_the_other_is_clearly_faster() -> None:
+    for took_s, expected in (((1.0, 0.9), OneByOne), ((1.0, 0.5), Stacked), ((1.0, 2.0), OneByOne)):
+        train = training(Plain())
+        times = dict(zip((OneByOne, Stacked), took_s, strict=True))
+        train._time_a_step = lambda kind, work, able, times=times: times[kind]  # type: ignore[method-assign]
+        train.run(Work(start_of(train), batches(train), LR, FedAvg()))
+        assert train.chosen is expected
+
+
+def test_measuring_leaves_no_trace() -> None:
+    train = training(Convolutions())
+    work = Work(start_of(train), batches(train), LR, FedAvg())
+    found = train.run(work).clone()
+    assert train.chosen is not None
+    fixed = training(Convolutions(), batching="stacked" if train.chosen is Stacked else "sequential")
+    assert torch.equal(fixed.run(Work(start_of(fixed), batches(fixed), LR, FedAvg())), found)
+
+
+class Unstackable(Plain):
+    """Looks at the data's values, which vmap cannot follow."""
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        class Branch(nn.Module):
+            def forward(self, x: Tensor) -> Tensor:
+                return x if x.sum() > 0 else 2 * x
+
+        return nn.Sequential(nn.Flatten(), Branch(), nn.Linear(2 * SIDE * SIDE, classes))
+
+
+def test_a_model_that_cannot_be_stacked_goes_one_by_one() -> None:
+    train = training(Unstackable())
+    train.run(Work(start_of(train), batches(train), LR, FedAvg()))
+    assert train.chosen is OneByOne
+    train = training(Unstackable(), batching="stacked")
+    with pytest.raises(EdgeflError, match="cannot be trained stacked") as error:
+        train.run(Work(start_of(train), batches(train), LR, FedAvg()))
+    assert error.value.place == ("learning", "batching")
+
+
+def test_chunks_fit_the_memory() -> None:
+    """Ten devices of logistic regression on 28x28 images in a CPU's cache, as it was measured to be best."""
+    module = Logistic().build((28, 28), 10)
+    data = DeviceSplit(
+        Split(np.zeros((1, 28, 28), np.uint8), np.zeros(1, np.int64)),
+        *(np.float32(1),) * 2,
+        torch.device("cpu"),
+    )
+    assert LocalTraining(Logistic(), module, data, 0.9).chunk(128) == 10
+    train = training(Plain(), memory_bytes=10**6)
+    numbers = 4 * train.layout.size + BATCH * (2 * SIDE**2 + 2 * (2 * SIDE**2 + 7 + 7 + CLASSES))
+    assert train.chunk(BATCH) == 10**6 // (4 * numbers)
+
+
+# ---- precision
+
+
+@pytest.mark.parametrize("batching", ["stacked", "sequential"])
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_bf16_is_float32_but_for_rounding(batching: str, channels_last: bool) -> None:
+    """Updates agree to some roundings of their inputs; parameters themselves stay in float32."""
+
+    class Smooth(Plain):
+        def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+            layers = [nn.Conv2d(2, 4, 3), nn.Tanh(), nn.Flatten(), nn.Linear(64, classes)]
+            return nn.Sequential(*layers)
+
+    updates = []
+    for bf16 in (False, True):
+        train = training(Smooth(), batching=batching, precision=Precision(bf16, channels_last and bf16))
+        start = start_of(train)
+        updates.append(train.run(Work(start, batches(train), LR, FedAvg())) - start)
+    exact, rounded = updates
+    error = float((rounded - exact).norm() / exact.norm())
+    assert 0 < error < 4 * BF16
+
+
+def test_channels_last_changes_nothing_but_rounding() -> None:
+    found = []
+    for channels_last in (False, True):
+        train = training(
+            Convolutions(), batching="sequential", precision=Precision(channels_last=channels_last)
+        )
+        found.append(train.run(Work(start_of(train), batches(train), LR, FedAvg())).clone())
+    torch.testing.assert_close(*found, atol=ROUNDING * 10, rtol=0)
+
+
+def test_bf16_goes_through_autograd_also_for_logistic_regression() -> None:
+    train = training(Logistic(), precision=Precision(bf16=True), batching="stacked")
+    train.run(Work(start_of(train), batches(train), LR, FedAvg()))
+    assert list(train._workers) == [Stacked]

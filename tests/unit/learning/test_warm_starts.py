@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from edgefl.learning.warm_starts import Saved
+from edgefl.learning.warm_starts import Final, Saved
 from edgefl.learning.warm_starts.average import Average
 from edgefl.learning.warm_starts.previous import Previous
 from edgefl.learning.warm_starts.similarity import Similarity
@@ -38,8 +38,8 @@ def test_similarity_with_a_large_scale_is_the_most_similar_session() -> None:
 
 
 def test_the_pilot_is_the_mean_of_the_pilot_sessions() -> None:
-    finals = [torch.tensor([1.0, 2.0]), torch.tensor([3.0, 6.0])]
-    assert Similarity().pilot(finals).tolist() == [2.0, 4.0]
+    finals = [Final(torch.tensor([1.0, 2.0]), 0.5), Final(torch.tensor([3.0, 6.0]), 0.6)]
+    assert Similarity().pilot(finals, CURRENT).tolist() == [2.0, 4.0]
 
 
 @pytest.mark.parametrize("warm_start", [Similarity(), Average(), Previous()])

@@ -1,0 +1,39 @@
+"""What FedAdagrad, FedAdam and FedYogi share."""
+
+from abc import abstractmethod
+
+from pydantic import Field
+from torch import Tensor
+
+from edgefl.learning.algorithms import Members, State, Updates
+from edgefl.learning.algorithms.fedavg import FedAvg
+
+
+class AdaptiveServer(FedAvg):
+    """An adaptive optimizer at the server, with the mean change Delta for its gradient.
+
+    m+ = beta1 m + (1 - beta1) Delta, v+ by each algorithm's rule, w+ = w + server_lr m+ / (sqrt(v+) + tau),
+    m = 0 and v = tau^2 before the first round. Reddi et al., Adaptive Federated Optimization, ICLR 2021,
+    algorithm 2 (no bias correction).
+
+    m and v restart with each session: both belong to a path that the opening model may not lie on. As tau
+    grows with server_lr = 2 tau, sqrt(v) is tau and beta1 = 0 is FedAvg.
+    """
+
+    server_lr: float = Field(0.01, gt=0, description="eta: step of the server; tune it with tau")
+    beta1: float = Field(0.9, ge=0, lt=1, description="share of the mean of changes kept")
+    tau: float = Field(1e-3, gt=0, description="adaptivity: changes far below it are not normalised")
+
+    def init_state(self, start: Tensor, last: State, members: Members) -> State:
+        return {"mean": start.new_zeros(start.shape), "square": start.new_full(start.shape, self.tau**2)}
+
+    @abstractmethod
+    def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:
+        """v+ from v and Delta^2, [M] each."""
+
+    def aggregate(self, model: Tensor, updates: Updates, state: State) -> tuple[Tensor, State]:
+        change = updates.mean_change()
+        mean = self.beta1 * state["mean"] + (1 - self.beta1) * change
+        square = self.next_square(state["square"], change.square())
+        step = self.server_lr * mean / (square.sqrt() + self.tau)
+        return model + step, {"mean": mean, "square": square}

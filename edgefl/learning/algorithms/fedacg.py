@@ -1,0 +1,39 @@
+"""Accelerated client gradient."""
+
+from collections.abc import Mapping
+
+from pydantic import Field
+from torch import Tensor
+
+from edgefl.learning.algorithms import Members, State, Updates
+from edgefl.learning.algorithms.fedavg import FedAvg
+
+
+class FedAcg(FedAvg):
+    """Server momentum m that the devices see: they start from w + lambda m and are pulled back to it.
+
+    Kim et al., FedACG, CVPR 2024: the local loss has beta/2 |w_k - (w + lambda m)|^2; the server takes
+    m+ = lambda m + Delta and w+ = w + m+, Delta the mean change from that start. (So w+ is the mean of the
+    local models.) A transfer carries one vector, w + lambda m.
+
+    m restarts at 0 with each session: it points along a path that the opening model may not lie on.
+    lambda = 0 and beta = 0 is FedAvg.
+    """
+
+    momentum: float = Field(0.5, ge=0, lt=1, description="lambda: share of the server momentum kept")
+    beta: float = Field(0.1, ge=0, description="weight of the pull to the received model")
+
+    def init_state(self, start: Tensor, last: State, members: Members) -> State:
+        return {"momentum": start.new_zeros(start.shape)}
+
+    def start_rows(self, model: Tensor, state: State) -> Tensor:
+        return model + self.momentum * state["momentum"]
+
+    def correct(
+        self, grads: Tensor, local: Tensor, start: Tensor, state: State, own: Mapping[str, Tensor]
+    ) -> Tensor:
+        return grads.add_(local, alpha=self.beta).sub_(start, alpha=self.beta)
+
+    def aggregate(self, model: Tensor, updates: Updates, state: State) -> tuple[Tensor, State]:
+        momentum = self.momentum * state["momentum"] + updates.mean_change()
+        return model + momentum, {"momentum": momentum}

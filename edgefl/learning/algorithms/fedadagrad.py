@@ -1,0 +1,21 @@
+"""Adagrad at the server."""
+
+from pydantic import Field
+from torch import Tensor
+
+from edgefl.learning.algorithms._adaptive_server import AdaptiveServer
+
+
+class FedAdagrad(AdaptiveServer):
+    """The server steps by Adagrad: v+ = v + Delta^2, of the mean change Delta.
+
+    m+ = beta1 m + (1 - beta1) Delta, w+ = w + server_lr m+ / (sqrt(v+) + tau), from m = 0 and v = tau^2.
+    Reddi et al., Adaptive Federated Optimization, ICLR 2021, algorithm 2. m and v restart with each session.
+    As tau grows, server_lr = 2 tau and beta1 = 0 is FedAvg.
+    """
+
+    server_lr: float = Field(0.1, gt=0, description="eta: step of the server; tune it with tau")
+    beta1: float = Field(0.0, ge=0, lt=1, description="share of the mean of changes kept")
+
+    def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:
+        return square + change_squared

@@ -1,0 +1,26 @@
+"""FedAvg with server momentum."""
+
+from pydantic import Field
+from torch import Tensor
+
+from edgefl.learning.algorithms import Members, State, Updates
+from edgefl.learning.algorithms.fedavg import FedAvg
+
+
+class FedAvgM(FedAvg):
+    """v+ = beta v + Delta, w+ = w + server_lr v+, with Delta the mean change of the devices.
+
+    Hsu, Qi and Brown, Measuring the Effects of Non-Identical Data Distribution for Federated Visual
+    Classification, 2019. v restarts at 0 with each session: it points along a path that the opening model
+    may not lie on. beta = 0 and server_lr = 1 is FedAvg.
+    """
+
+    beta: float = Field(0.9, ge=0, lt=1, description="share of the server momentum kept")
+    server_lr: float = Field(1.0, gt=0, description="step of the server")
+
+    def init_state(self, start: Tensor, last: State, members: Members) -> State:
+        return {"momentum": start.new_zeros(start.shape)}
+
+    def aggregate(self, model: Tensor, updates: Updates, state: State) -> tuple[Tensor, State]:
+        momentum = self.beta * state["momentum"] + updates.mean_change()
+        return model + self.server_lr * momentum, {"momentum": momentum}

@@ -1,0 +1,20 @@
+"""Yogi at the server."""
+
+from pydantic import Field
+from torch import Tensor
+
+from edgefl.learning.algorithms._adaptive_server import AdaptiveServer
+
+
+class FedYogi(AdaptiveServer):
+    """The server steps by Yogi: v+ = v - (1 - beta2) Delta^2 sign(v - Delta^2), of the mean change Delta.
+
+    m+ = beta1 m + (1 - beta1) Delta, w+ = w + server_lr m+ / (sqrt(v+) + tau), from m = 0 and v = tau^2.
+    Reddi et al., Adaptive Federated Optimization, ICLR 2021, algorithm 2. m and v restart with each session.
+    As tau grows, server_lr = 2 tau and beta1 = 0 is FedAvg.
+    """
+
+    beta2: float = Field(0.99, ge=0, lt=1, description="1 - beta2 is the weight of a squared change")
+
+    def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:
+        return square - (1 - self.beta2) * change_squared * (square - change_squared).sign()

@@ -1,0 +1,49 @@
+"""Model-contrastive federated learning."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pydantic import Field
+from torch import Tensor
+from torch.nn import functional
+
+from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.models import Outputs, OutputTerm
+
+
+class Moon(FedAvg):
+    """Local loss plus mu times a contrast: near the received model's representation, far from the last own.
+
+    Li, He and Song, MOON, CVPR 2021: with z, z_glob, z_prev the representations of a sample under the local,
+    the received and the device's previous local model, the term is
+    -log(e^(s_glob/tau) / (e^(s_glob/tau) + e^(s_prev/tau))), s the cosine similarity to z. The
+    representation is the layer before the head; for logistic regression it is the logits. Received and
+    previous model are run in evaluation mode. The previous model follows its device, whatever the session
+    or cell; a device without one takes the received model, whose term has no gradient.
+
+    mu = 0 is FedAvg.
+    """
+
+    keeps_local_model: ClassVar = True
+
+    mu: float = Field(1.0, ge=0, description="weight of the contrast")
+    tau: float = Field(1.0, gt=0, description="temperature")
+
+    def term(self, start: Tensor, previous: Tensor | None) -> OutputTerm | None:
+        assert previous is not None  # the learner keeps it
+        return _Contrast((start, previous), self.mu, self.tau) if self.mu else None
+
+
+@dataclass(frozen=True)
+class _Contrast(OutputTerm):
+    mu: float
+    tau: float
+
+    def loss(self, own: Outputs, references: Sequence[Outputs]) -> Tensor:
+        to_received, to_previous = (
+            functional.cosine_similarity(own.representation, other.representation, dim=-1)
+            for other in references
+        )
+        # -log(a / (a + b)) = log(1 + b / a)
+        return self.mu * functional.softplus((to_previous - to_received) / self.tau)

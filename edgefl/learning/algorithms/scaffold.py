@@ -1,0 +1,51 @@
+"""Stochastic controlled averaging."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pydantic import Field
+from torch import Tensor
+
+from edgefl.learning.algorithms import Members, State, Updates
+from edgefl.learning.algorithms.fedavg import FedAvg
+
+
+class Scaffold(FedAvg):
+    """Local steps along g - c_k + c, so that devices do not drift to their own optima.
+
+    Karimireddy et al., SCAFFOLD, ICML 2020, option II: after a round from x to y_k,
+    c_k+ = c_k - c + (x - y_k) / (a_k lr), and c moves by the mean change of the c_k over all devices of the
+    session. a_k is the number of local steps; with momentum it is the weight that these steps carry in
+    x - y_k. (Divided by the number of steps instead, c_k would overshoot: at 5 steps of momentum 0.9 its
+    error grows by 1.6 each round.) All means are by data size, as the model's, so that c is the gradient
+    of the same objective; for devices of equal size this is the paper's.
+
+    c_k follows its device, whatever the session or cell. A session begins with c = mean of the c_k of the
+    devices that are there. c and the change of c_k travel beside the model: the payload doubles if
+    `learning.payload` counts it.
+
+    server_lr = 1 and no other device than one is FedAvg: c_1 = c.
+    """
+
+    device_vectors: ClassVar = ("control",)
+    vectors_exchanged: ClassVar = 2
+
+    server_lr: float = Field(1.0, gt=0, description="eta_g: step of the server along the mean change")
+
+    def init_state(self, start: Tensor, last: State, members: Members) -> State:
+        return {"control": members.mean("control")}
+
+    def correct(
+        self, grads: Tensor, local: Tensor, start: Tensor, state: State, own: Mapping[str, Tensor]
+    ) -> Tensor:
+        return grads.sub_(own["control"]).add_(state["control"])
+
+    def finish(self, updates: Updates, state: State, own: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        change = (updates.start - updates.rows).div_((updates.travel * updates.lr).unsqueeze(1))
+        return {"control": own["control"].add_(change).sub_(state["control"])}
+
+    def aggregate(self, model: Tensor, updates: Updates, state: State) -> tuple[Tensor, State]:
+        by_step = updates.shares / (updates.travel * updates.lr)
+        mean_gradient = by_step.sum() * model - by_step @ updates.rows
+        control = state["control"] + updates.coverage * (mean_gradient - state["control"])
+        return model + self.server_lr * updates.mean_change(), {"control": control}

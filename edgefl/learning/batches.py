@@ -1,0 +1,79 @@
+"""Mini-batches of a round: drawn on the host, from each device's own random stream."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Mini-batches of K devices.
+
+    rows: [K, steps, B] sample indices; 0 where padded.
+    weights: [K, steps, B] weights that sum to one per batch; 0 where padded.
+    sizes: [K, steps] samples without padding, which come first; 0 behind a device's last step.
+    steps: [K] local iterations of each device; 0 for one without data.
+    seeds: [K] what a device's further random numbers of the round (dropout) derive from.
+    """
+
+    rows: np.ndarray
+    weights: np.ndarray
+    sizes: np.ndarray
+    steps: np.ndarray
+    seeds: np.ndarray
+
+
+def draw_batches(
+    samples: Sequence[np.ndarray],
+    steps: Sequence[int],
+    batch: int,
+    generators: Sequence[np.random.Generator],
+    smallest: int = 1,
+) -> Batches:
+    """Mini-batches without replacement, as a PyTorch DataLoader without drop_last gives them.
+
+    Each epoch shuffles the device's samples and cuts them into batches of B; the last one of an epoch may
+    be shorter, and a device with fewer than B samples uses all of them in every step. A device without
+    samples does no step.
+
+    Args:
+        samples: per device, indices of its training samples.
+        steps: per device, local iterations e.
+        batch: B.
+        generators: per device, its stream for this round.
+        smallest: samples that a batch must have: 2 for batch norm, which cannot train on one. The last batch
+            of an epoch is left out if it is smaller; a device with a single sample takes it twice.
+    """
+    widest = max(smallest, min(batch, max(len(own) for own in samples)))
+    count, longest = len(samples), max(1, max(steps))
+    rows = np.zeros((count, longest, widest), dtype=np.int64)
+    sizes = np.zeros((count, longest), dtype=np.int64)
+    seeds = np.zeros(count, dtype=np.int64)
+    done = np.array([wanted if len(own) else 0 for own, wanted in zip(samples, steps, strict=True)])
+    for k, (own, rng) in enumerate(zip(samples, generators, strict=True)):
+        step = 0
+        while step < done[k]:
+            epoch = rng.permutation(own)
+            if len(epoch) < smallest:
+                epoch = np.resize(epoch, smallest)
+            full, rest = divmod(len(epoch), batch)
+            full = min(full, done[k] - step)
+            if full:
+                rows[k, step : step + full, :batch] = epoch[: full * batch].reshape(full, batch)
+                sizes[k, step : step + full] = batch
+                step += full
+            if rest >= smallest and step < done[k]:
+                rows[k, step, :rest] = epoch[-rest:]
+                sizes[k, step] = rest
+                step += 1
+        seeds[k] = rng.integers(2**63)
+    present = np.arange(widest) < sizes[:, :, None]
+    weights = present / np.maximum(sizes, 1)[:, :, None]
+    return Batches(rows, weights.astype(np.float32), sizes, done, seeds)
+
+
+def steps_per_epoch(samples: int, batch: int, smallest: int = 1) -> int:
+    """Batches that `draw_batches` cuts a device's samples into."""
+    full, rest = divmod(samples, batch)
+    return full + (rest >= smallest or (not full and rest > 0))

@@ -1,0 +1,279 @@
+"""Three ways to the gradients of many devices: written out by hand, stacked under vmap, one by one."""
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad, vmap
+from torch.nn import functional
+
+from edgefl.learning.device_data import Reader
+from edgefl.learning.models import Model, Outputs, OutputTerm, hand_in_dropout
+from edgefl.learning.parameters import ModelLayout
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One mini-batch of each of k devices, on the torch device.
+
+    samples: [k, B] indices into the data; 0 where padded.
+    weight: [k, B] weights that sum to one per device; 0 where padded.
+    sizes: of each device, its samples without padding: the first ones.
+    generators: of each device, where its dropout masks come from.
+    """
+
+    reader: Reader
+    samples: Tensor
+    y: Tensor
+    weight: Tensor
+    sizes: Sequence[int]
+    generators: Sequence[torch.Generator]
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How products are computed."""
+
+    bf16: bool = False
+    channels_last: bool = False
+
+
+class Kernel(ABC):
+    """Gradients of a chunk of devices; owns a copy of the module, so that threads do not meet in one.
+
+    Batch statistics are moved on in place, as training mode does.
+    """
+
+    # devices whose gradients it can find in one call; None: as many as fit memory
+    at_once: ClassVar[int | None] = None
+
+    def __init__(self, model: Model, module: nn.Module, precision: Precision, example: Tensor) -> None:
+        self.model = model
+        self.module = copy.deepcopy(module)
+        self.layout = ModelLayout.of(module)
+        self.precision = precision
+        self.dropout = hand_in_dropout(self.module)
+        if self.dropout:
+            self.module.eval()(example)  # now each dropout knows its shape
+        self.module.train()
+
+    @abstractmethod
+    def __call__(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
+        """[k, M] gradients of each device's loss at the models rows [k, M + Q]."""
+
+    def _autocast(self, device: torch.device) -> torch.autocast:
+        # no cache: it would keep casts of parameters that change under it
+        return torch.autocast(device.type, torch.bfloat16, self.precision.bf16, cache_enabled=False)
+
+    def _masks(self, batch: Batch) -> dict[str, Tensor]:
+        """Dropout masks [k, B, *shape] by their names, drawn device by device for the samples it has."""
+        masks = {}
+        for name, layer in self.dropout.items():
+            assert layer.shape is not None
+            mask = torch.zeros((*batch.samples.shape, *layer.shape))
+            for own, size, generator in zip(mask, batch.sizes, batch.generators, strict=True):
+                own[:size].uniform_(generator=generator)
+            masks[name] = (mask >= layer.p).to(batch.weight).div_(1 - layer.p)
+        return masks
+
+    def outputs(self, rows: Tensor, batch: Batch) -> Outputs:
+        """[k, B, ...] outputs in evaluation mode of models [M + Q], or [k, M + Q] a row for each device."""
+        x = batch.reader.normalised(batch.samples)
+        self.module.eval()
+        with self._autocast(rows.device):
+            if rows.dim() == 1:
+                flat = run(self.module, self.layout.views(rows), x.flatten(0, 1))
+                found = Outputs(*(part.unflatten(0, batch.samples.shape) for part in flat))
+            elif len(rows) == 1:
+                found = Outputs(*(p[None] for p in run(self.module, self.layout.views(rows[0]), x[0])))
+            else:
+                found = vmap(lambda row, x: run(self.module, self.layout.views(row), x))(rows, x)
+        self.module.train()
+        return Outputs(*(part.float() for part in found))
+
+    def _references(self, terms: Sequence[OutputTerm], batch: Batch) -> list[list[Outputs]]:
+        return [[self.outputs(rows, batch) for rows in term.references] for term in terms]
+
+
+class ByHand(Kernel):
+    """The model's own gradients."""
+
+    def __call__(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
+        known = (self.module, self.layout.parameters, rows)
+        labels = (batch.y, batch.weight)
+        if not self.model.takes_raw_inputs:
+            assert not terms  # such a model goes another way when there are any
+            return self.model.gradients(*known, batch.reader.normalised(batch.samples), *labels)
+        model: Any = self.model
+        scaling = batch.reader.scaling
+        inputs = batch.reader.normalised if scaling is None else batch.reader.raw
+        scaling = scaling or (0.0, 1.0)
+        x = inputs(batch.samples)
+        push = None
+        if terms:
+            push = _push(terms, [self._linear_outputs(t, x, scaling) for t in terms], batch.weight)
+        gradients: Tensor = model.gradients(*known, x, *labels, push=push, scaling=scaling)
+        return gradients
+
+    def _linear_outputs(self, term: OutputTerm, x: Tensor, scaling: tuple[float, float]) -> list[Outputs]:
+        model: Any = self.model
+        found = []
+        for rows in term.references:
+            rows = rows.expand(len(x), -1) if rows.dim() == 1 else rows
+            logits = model.logits(self.layout.parameters, rows, x, scaling).transpose(1, 2)
+            found.append(Outputs(logits, logits))
+        return found
+
+
+def _push(
+    terms: Sequence[OutputTerm], references: Sequence[Sequence[Outputs]], weight: Tensor
+) -> Callable[[Outputs], Outputs]:
+    """Gradients of the terms with respect to the outputs, by autograd over the outputs alone."""
+
+    def push(own: Outputs) -> Outputs:
+        with torch.enable_grad():
+            leaves = Outputs(*(part.detach().requires_grad_() for part in own))
+            total = weighted(terms, references, leaves, weight)
+            found = torch.autograd.grad(total, leaves, allow_unused=True)
+        return Outputs(
+            *(g if g is not None else torch.zeros_like(p) for g, p in zip(found, own, strict=True))
+        )
+
+    return push
+
+
+class Stacked(Kernel):
+    """Automatic differentiation under vmap, all devices of a chunk in one call."""
+
+    def __call__(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
+        references = self._references(terms, batch)
+        x = batch.reader.normalised(batch.samples)
+        masks = self._masks(batch)
+        groups = [slice(None)] if not self.layout.statistics.names else _by_size(batch.sizes)
+        result = rows.new_empty((len(rows), self.layout.parameters.size))
+        for group in groups:
+            # batch norm must not see padding: devices with equally many samples go together
+            size = x.shape[1] if isinstance(group, slice) else batch.sizes[group[0]]
+            parameters, statistics = self.layout.split(rows[group])
+            with self._autocast(rows.device):
+                gradients, moved = vmap(grad(partial(self._loss, terms), has_aux=True))(
+                    parameters,
+                    statistics,
+                    x[group, :size],
+                    batch.y[group, :size],
+                    batch.weight[group, :size],
+                    {name: mask[group, :size] for name, mask in masks.items()},
+                    [[Outputs(*(p[group, :size] for p in o)) for o in outputs] for outputs in references],
+                )
+            result[group] = gradients
+            if self.layout.statistics.names:
+                rows[group, parameters.shape[1] :] = moved
+        return result
+
+    def _loss(
+        self,
+        terms: Sequence[OutputTerm],
+        parameters: Tensor,
+        statistics: Tensor,
+        x: Tensor,
+        y: Tensor,
+        weight: Tensor,
+        masks: dict[str, Tensor],
+        references: Sequence[Sequence[Outputs]],
+    ) -> tuple[Tensor, Tensor]:
+        moving = {name: view.clone() for name, view in self.layout.statistics.views(statistics).items()}
+        counters = {name: b.clone() for name, b in self.module.named_buffers() if not b.is_floating_point()}
+        tensors = {**self.layout.parameters.views(parameters), **moving, **counters, **masks}
+        own = run(self.module, tensors, x)
+        loss = (functional.cross_entropy(own.logits, y, reduction="none") * weight).sum()
+        loss = loss + weighted(terms, references, own, weight)
+        pieces = [moving[name].reshape(-1) for name in self.layout.statistics.names]
+        return loss, torch.cat(pieces) if pieces else statistics
+
+
+class OneByOne(Kernel):
+    """Automatic differentiation of one device after the other.
+
+    The module's parameters are views of the row under training, so nothing is copied in or out but the
+    gradient.
+    """
+
+    at_once = 1
+
+    def __init__(self, model: Model, module: nn.Module, precision: Precision, example: Tensor) -> None:
+        super().__init__(model, module, precision, example)
+        named = dict(self.module.named_parameters())
+        self._parameters = [named[name] for name in self.layout.parameters.names]
+        self._bound: tuple[int, int] = (0, 0)
+        self._gradient = torch.empty(0)
+
+    def __call__(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
+        size = batch.sizes[0]
+        references = self._references(terms, batch)
+        self._bind(rows[0])
+        for name, mask in self._masks(batch).items():
+            self.dropout[name].mask = mask[0, :size]
+        x = batch.reader.normalised(batch.samples[:, :size])[0]
+        if self.precision.channels_last and x.dim() == 4:
+            x = x.contiguous(memory_format=torch.channels_last)
+        y, weight = batch.y[0, :size], batch.weight[0, :size]
+        with torch.enable_grad(), self._autocast(rows.device):
+            own = run(self.module, None, x)
+            loss = functional.cross_entropy(own.logits, y, reduction="none") @ weight
+            if terms:
+                own = Outputs(*(part[None] for part in own))
+                cut = [[Outputs(*(p[:, :size] for p in o)) for o in outputs] for outputs in references]
+                loss = loss + weighted(terms, cut, own, weight[None])
+            gradients = torch.autograd.grad(loss, self._parameters)
+        if self._gradient.device != rows.device or not len(self._gradient):
+            self._gradient = rows.new_empty(self.layout.parameters.size)
+        torch.cat([g.reshape(-1) for g in gradients], out=self._gradient)
+        return self._gradient.unsqueeze(0)
+
+    def _bind(self, row: Tensor) -> None:
+        place = (row.data_ptr(), len(row))
+        if place == self._bound:
+            return
+        views = self.layout.views(row)
+        for name, parameter in zip(self.layout.parameters.names, self._parameters, strict=True):
+            parameter.data = views[name]
+        for name in self.layout.statistics.names:
+            prefix, _, last = name.rpartition(".")
+            self.module.get_submodule(prefix)._buffers[last] = views[name]
+        self._bound = place
+
+
+def run(module: nn.Module, tensors: dict[str, Tensor] | None, x: Tensor) -> Outputs:
+    """Logits and representation of a batch [B, ...]; tensors stand in for the module's own."""
+    seen: list[Tensor] = []
+    features = getattr(module, "features", None)
+    hook = features.register_forward_hook(lambda m, args, out: seen.append(out)) if features else None
+    try:
+        logits = module(x) if tensors is None else functional_call(module, tensors, (x,))
+    finally:
+        if hook:
+            hook.remove()
+    return Outputs(logits, seen[0] if seen else logits)
+
+
+def weighted(
+    terms: Sequence[OutputTerm], references: Sequence[Sequence[Outputs]], own: Outputs, weight: Tensor
+) -> Tensor:
+    """Sum of all terms over weighted samples."""
+    total = weight.new_zeros(())
+    own = Outputs(*(part.float() for part in own))
+    for term, outputs in zip(terms, references, strict=True):
+        total = total + (term.loss(own, outputs) * weight).sum()
+    return total
+
+
+def _by_size(sizes: Sequence[int]) -> list[list[int]]:
+    groups: dict[int, list[int]] = {}
+    for device, size in enumerate(sizes):
+        groups.setdefault(size, []).append(device)
+    return list(groups.values())

@@ -1,0 +1,47 @@
+"""Go on from the last session's model, and do not forget what it knew."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import Field
+from torch import Tensor
+from torch.nn import functional
+
+from edgefl.learning.models import Outputs, OutputTerm
+from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
+
+
+class Continuous(WarmStart):
+    """Baseline of the session papers: starts as `previous`, and distils the previous model while training.
+
+    The local loss is cross-entropy + coefficient x KL(q || p): p and q are the softmax outputs, over the
+    classes of the previous session alone, of the model under training and of that session's last model (in
+    evaluation mode). After the class-semantic relation distillation of Dong et al., Federated
+    Class-Incremental Learning, CVPR 2022, which mixes the labels of new classes into q. coefficient = 0 is
+    `previous`.
+    """
+
+    coefficient: float = Field(1.0, ge=0, description="weight of the distillation (J: 1.0, AG News 0.5)")
+
+    def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
+        return OpeningModel(current, {saved[-1].session: 1.0} if saved else {})
+
+    def retain(self, saved: Sequence[Saved]) -> list[Saved]:
+        return list(saved[-1:])
+
+    def anchor(self, previous: Tensor, known: Tensor) -> OutputTerm | None:
+        # with one class q and p are both certain of it
+        if not self.coefficient or int(known.sum()) < 2:
+            return None
+        return _Distillation((previous,), self.coefficient, known.nonzero().squeeze(1))
+
+
+@dataclass(frozen=True)
+class _Distillation(OutputTerm):
+    coefficient: float
+    classes: Tensor  # [c] indices of the known classes
+
+    def loss(self, own: Outputs, references: Sequence[Outputs]) -> Tensor:
+        log_p = functional.log_softmax(own.logits.index_select(-1, self.classes), -1)
+        log_q = functional.log_softmax(references[0].logits.index_select(-1, self.classes), -1)
+        return self.coefficient * (log_q.exp() * (log_q - log_p)).sum(-1)

@@ -1,0 +1,79 @@
+"""Mini-batches: epochs without replacement, and the rules where data are scarce."""
+
+import numpy as np
+import pytest
+
+from edgefl.learning.batches import Batches, draw_batches, steps_per_epoch
+
+
+def draw(samples: np.ndarray, steps: int, batch: int, **options: int) -> Batches:
+    return draw_batches([samples], [steps], batch, [np.random.default_rng(3)], **options)
+
+
+def taken(plan: Batches, device: int = 0) -> list[np.ndarray]:
+    """The samples of each step, and that padding comes behind them with weight 0."""
+    found = []
+    for step in range(plan.steps[device]):
+        size = plan.sizes[device, step]
+        assert (plan.weights[device, step, :size] > 0).all()
+        assert not plan.weights[device, step, size:].any()
+        assert not plan.rows[device, step, size:].any()
+        found.append(plan.rows[device, step, :size])
+    return found
+
+
+@pytest.mark.parametrize(("held", "batch"), [(300, 128), (20, 128), (1, 4), (64, 32), (7, 3)])
+def test_batches_are_epochs_without_replacement(held: int, batch: int) -> None:
+    steps = 6
+    samples = np.arange(1000, 1000 + held)
+    plan = draw(samples, steps, batch)
+    batches = taken(plan)
+    per_epoch = -(-held // batch)
+    assert steps_per_epoch(held, batch) == per_epoch
+    for step, own in enumerate(batches):
+        last_of_epoch = step % per_epoch == per_epoch - 1
+        assert len(own) == (held - batch * (per_epoch - 1) if last_of_epoch else batch)
+        assert plan.weights[0, step].sum() == pytest.approx(1.0)
+    for epoch in range(steps // per_epoch):
+        seen = np.concatenate(batches[epoch * per_epoch : (epoch + 1) * per_epoch])
+        assert sorted(seen) == list(samples)
+    if per_epoch <= steps // 2 and held > 3:
+        assert not np.array_equal(
+            np.concatenate(batches[:per_epoch]), np.concatenate(batches[per_epoch : 2 * per_epoch])
+        ), "each epoch is shuffled anew"
+
+
+def test_a_devices_batches_do_not_depend_on_the_others() -> None:
+    own = [np.arange(40), np.arange(40, 43), np.arange(43, 90)]
+    together = draw_batches(own, [4, 2, 3], 16, [np.random.default_rng(k) for k in range(3)])
+    for k in range(3):
+        alone = draw_batches([own[k]], [int(together.steps[k])], 16, [np.random.default_rng(k)])
+        assert all(np.array_equal(a, b) for a, b in zip(taken(alone), taken(together, k), strict=True))
+        assert alone.seeds[0] == together.seeds[k]
+
+
+def test_a_device_without_samples_does_no_step() -> None:
+    plan = draw_batches([np.arange(0), np.arange(5)], [3, 3], 4, [np.random.default_rng(k) for k in (0, 1)])
+    assert plan.steps.tolist() == [0, 3]
+    assert not plan.weights[0].any()
+    everyone = draw(np.arange(0), 3, 4)
+    assert everyone.steps.tolist() == [0]
+    assert steps_per_epoch(0, 4) == 0
+
+
+@pytest.mark.parametrize(
+    ("held", "sizes"), [(9, [4, 4, 4, 4]), (6, [4, 2, 4, 2]), (5, [4] * 4), (2, [2] * 4)]
+)
+def test_batch_norm_gets_no_batch_of_one(held: int, sizes: list[int]) -> None:
+    plan = draw(np.arange(held), 4, 4, smallest=2)
+    assert [len(own) for own in taken(plan)] == sizes
+    per_epoch = steps_per_epoch(held, 4, smallest=2)
+    for begin in range(0, 4, per_epoch):
+        epoch = np.concatenate(taken(plan)[begin : begin + per_epoch])
+        assert len(set(epoch)) == len(epoch)
+
+
+def test_a_single_sample_is_taken_twice_for_batch_norm() -> None:
+    plan = draw(np.array([17]), 3, 4, smallest=2)
+    assert [own.tolist() for own in taken(plan)] == [[17, 17]] * 3
+    assert steps_per_epoch(1, 4, smallest=2) == 1
