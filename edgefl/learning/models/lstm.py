@@ -16,7 +16,7 @@ class Lstm(Model):
     """Embedding of 8, two LSTM layers of 256, and a linear layer on the last output.
 
     820,522 parameters for 90 symbols and classes: FLASH's model for Shakespeare, taken from Reddi et al.,
-    Adaptive Federated Optimization, ICLR 2021, appendix C.3, Table 5. Samples are token numbers of a text's
+    Adaptive Federated Optimization, ICLR 2021, appendix C. Samples are token numbers of a text's
     last characters; the class is the character that follows. Representation: the last output.
 
     Two things are left out: the source predicts a character at every position of the sequence and not only

@@ -30,7 +30,7 @@ COUNTS = [
     ("text_bag", {}, (128,), 4, 9_157_804),
     # I listing 2: (3 32 + 32 64 + 64 128) 9 + 224 of the convolutions, 2,048 256 + 256, 256 10 + 10
     ("svhn_cnn", {"variant": "early"}, (3, 32, 32), 10, 620_362),
-    # Reddi et al. 2021, Tables 4 and 5, in Keras's counts
+    # Reddi et al. 2021, layer by layer as Keras counts them
     ("cnn2", {}, (28, 28), 62, 320 + 18_496 + 1_179_776 + 7_998),
     ("lstm", {}, (80,), 90, 720 + 271_360 + 525_312 + 23_130),
     ("mlp2", {}, (60,), 10, 60 * 128 + 128 + 128 * 10 + 10),
