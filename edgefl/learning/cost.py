@@ -1,5 +1,7 @@
 """FLOPs of a model, counted by running it."""
 
+import warnings
+
 import torch
 from torch import nn
 from torch.nn import functional
@@ -16,9 +18,12 @@ def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
     x = torch.zeros(1, *input_shape)
     training = module.training
     module.eval()  # batch norm refuses to train on a single sample; the products are the same
-    with FlopCounterMode(display=False) as counter:
-        logits = module(x)
-        functional.cross_entropy(logits, torch.zeros(1, dtype=torch.long)).backward()
+    with warnings.catch_warnings(), FlopCounterMode(display=False) as counter:
+        warnings.filterwarnings("ignore", "TF32 acceleration")  # of Intel GPUs, which these flags touch too
+        # oneDNN would run an LSTM as one operation that the counter does not know; without it, it is products
+        with torch.backends.mkldnn.flags(enabled=False):
+            logits = module(x)
+            functional.cross_entropy(logits, torch.zeros(1, dtype=torch.long)).backward()
     module.train(training)
     module.zero_grad(set_to_none=True)
     return int(counter.get_total_flops())

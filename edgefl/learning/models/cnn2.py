@@ -15,7 +15,7 @@ class Cnn2(Model):
     """3x3 convolutions of 32 and 64 filters without padding, 2x2 pooling, a hidden layer of 128, dropout.
 
     1,206,590 parameters for 28x28 images and 62 classes: FLASH's model for EMNIST, taken from Reddi et al.,
-    Adaptive Federated Optimization, ICLR 2021, appendix C.2, Table 4. Representation: the hidden layer behind
+    Adaptive Federated Optimization, ICLR 2021, appendix C. Representation: the hidden layer behind
     its rectifier, before the second dropout.
     """
 

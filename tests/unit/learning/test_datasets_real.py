@@ -23,7 +23,7 @@ def test_mnist_has_the_published_counts() -> None:
     data = real("mnist")
     assert data.train.x.shape == (60_000, 28, 28)
     assert data.test.x.shape == (10_000, 28, 28)
-    counts = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]  # LeCun's page
+    counts = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]  # known of MNIST
     np.testing.assert_array_equal(np.bincount(data.train.y), counts)
     assert (round(float(data.mean) / 255, 4), round(float(data.std) / 255, 4)) == (0.1307, 0.3081)
 
