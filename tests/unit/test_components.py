@@ -10,7 +10,7 @@ from edgefl import registry
 from edgefl.component import Component
 from edgefl.describe import describe
 from edgefl.errors import EdgeflError
-from edgefl.scenario import Named
+from edgefl.scenario_fields import Named
 
 # parameters that have no default, per component field name
 REQUIRED = {"count": 3, "rounds": 2, "sessions": [[0, 1], [2]], "path": "trace.csv"}
