@@ -1,6 +1,6 @@
 """Local training: the ways to it agree, and what must not matter does not matter."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,15 +36,6 @@ X = rng.integers(0, 256, (SAMPLES, 2, SIDE, SIDE), dtype=np.uint8)
 Y = rng.integers(0, CLASSES, SAMPLES)
 OWN = [np.arange(k, SAMPLES, DEVICES)[: 4 + 3 * k] for k in range(DEVICES)]
 HELD = {k: len(own) for k, own in enumerate(OWN)}
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """As in simulations: small layers on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 class Plain(Model):
