@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
 # Slots per block, and points per page of every coarser grid. It is part of the definition of the process:
 # another value gives other fading from the same key.
-BLOCK = 1024
+BLOCK = 2048
 
 # A correlation below this over a whole block is treated as none.
 NO_CORRELATION = 1e-6
@@ -197,9 +197,12 @@ class _Grid:
 
     correlation: float  # between neighbouring points
     innovation_std: float  # of real and imaginary part each
-    weights: (
-        FloatArray | None
-    )  # [BLOCK - 1] pull of the right edge on points 1, 2, ...; None: independent points
+    log_step: float | None  # logarithm of |correlation|; None: independent points
+
+    @cached_property
+    def weights(self) -> FloatArray | None:
+        """[BLOCK - 1] pull of the right edge on points 1, 2, ...; None: independent points."""
+        return None if self.log_step is None else _bridge_weights(self.correlation, self.log_step)
 
 
 @lru_cache(maxsize=512)
@@ -214,7 +217,7 @@ def _grids(correlation: float) -> tuple[_Grid, ...]:
     log_step = math.log(abs(correlation)) if correlation else -math.inf
     while abs(step) >= NO_CORRELATION:
         innovation_std = math.sqrt(-math.expm1(2.0 * log_step) / 2.0)
-        grids.append(_Grid(step, innovation_std, _bridge_weights(step, log_step)))
+        grids.append(_Grid(step, innovation_std, log_step))
         log_step *= BLOCK
         step = math.exp(log_step)
     return (*grids, independent)

@@ -44,10 +44,10 @@ class GaussianFields:
     Interpolation also smooths, by |sinc|^2 per axis of the spectrum, which raises the correlation of near
     places. ROUGHENING takes most of this out of the nodes' spectrum beforehand. What is left, computed:
     averaged over places and directions the correlation is above exp(-d/d_corr) by less than 0.012 from
-    0.15 d_corr on, by less than 0.025 below; for single pairs of places it deviates by 0.02 rms.
+    0.15 d_corr on, by less than 0.025 below; single pairs of places deviate by 0.035 rms, 0.1 at most.
 
     Memory: 4 bytes x fields x (2 NODES radius / d_corr + 3)^2, made at the first read. 19 fields over a disc
-    of 600 m with d_corr 10 m take 70 MB and 1 to 2 s.
+    of 600 m with d_corr 10 m take 70 MB, and about 1 s to make.
     """
 
     def __init__(
@@ -81,16 +81,16 @@ class GaussianFields:
         # nodes lie at multiples of the spacing, from -half to half
         self._half = math.ceil(area_radius_m / self._spacing_m) + 1
         self._width = 2 * self._half + 1
-        if self.bytes > MAX_BYTES:
+        if self.memory_bytes > MAX_BYTES:
             raise ValueError(
                 f"{len(self.keys)} fields with correlation distance {correlation_m:g} m over a radius of "
-                f"{area_radius_m:g} m need {self.bytes / 2**20:.0f} MiB, more than {MAX_BYTES // 2**20} MiB: "
-                "take a smaller area or fewer sites"
+                f"{area_radius_m:g} m need {self.memory_bytes / 2**20:.0f} MiB, more than "
+                f"{MAX_BYTES // 2**20} MiB: take a smaller area or fewer sites"
             )
 
     @property
-    def bytes(self) -> int:
-        """Memory of the fields in bytes, once read."""
+    def memory_bytes(self) -> int:
+        """Memory of the fields, once they have been read."""
         return 4 * len(self.keys) * self._width**2
 
     def places(self, positions_m: FloatArray) -> Places:

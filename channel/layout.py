@@ -92,8 +92,8 @@ class Wraparound:
     A position sees the nearest copy of every site. The world is a torus: every site sees the same
     distances to all others.
 
-    Source: Panwar and Sivalingam, arXiv:1710.03843, for the usual six copies around the cluster; here the
-    nearest of all copies is found, so that positions may lie anywhere.
+    Source: Panwar and Sivalingam, 2017, with the usual six copies around the cluster. Here the nearest of
+    all copies is found, so that positions may lie anywhere.
     """
 
     rings: int
@@ -131,7 +131,7 @@ class Wraparound:
         return np.stack([cos * x - sin * y, sin * x + cos * y], axis=-1)
 
     def aligned(self, points_m: FloatArray) -> FloatArray:
-        """Points or displacements [..., 2] in m, in units of the lattice's rectangle: step by sqrt(3) step."""
+        """Points or displacements [..., 2] in m, in units of the lattice's rectangle, step x sqrt(3) step."""
         cos, sin = self._axis()
         x, y = points_m[..., 0], points_m[..., 1]
         step = self.step_m
@@ -141,20 +141,19 @@ class Wraparound:
         """Squared distance in m^2 modulo the lattice, of displacements in `aligned` units, overwriting them.
 
         The triangular lattice is a rectangular one and a second one shifted by half a rectangle. The nearest
-        point of the first is found by rounding, which leaves u, v <= 1/2; then the nearest point of the
-        second is (1/2, 1/2), and (1/2 - u)^2 + 3 (1/2 - v)^2 = u^2 + 3 v^2 + (1 - u - 3 v).
+        point of the first is found by rounding, which leaves at most 1/2 per axis; then the nearest point of
+        the second is (1/2, 1/2).
         """
         for values in (along, across):
             values -= np.rint(values)
             np.abs(values, out=values)
-        tripled = 3.0 * across
-        middle = 1.0 - along
-        middle -= tripled
-        np.minimum(middle, 0.0, out=middle)
-        along *= along
-        across *= tripled
-        along += across
-        along += middle
+        shifted = 0.5 - along, 0.5 - across
+        for x, y in ((along, across), shifted):
+            x *= x
+            y *= y
+            y *= 3.0
+            x += y
+        np.minimum(along, shifted[0], out=along)
         along *= self.step_m**2
         return along
 

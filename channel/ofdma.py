@@ -1,6 +1,6 @@
 """A share of the band: the SNR on it, and the rate it carries.
 
-Who gets which share is the scheduler's matter (`channel.schedulers`); `equal_share` is the static split in Hz.
+Who gets which share is the matter of `channel.schedulers`; `equal_share` is the static split in Hz.
 """
 
 import math
@@ -57,7 +57,7 @@ def share_power_w(power_w: npt.ArrayLike, share: npt.ArrayLike, rule: PowerRule 
     check_power_rule(rule)
     part = np.asarray(share, dtype=float)
     if not np.all((part >= 0) & (part <= 1)):
-        raise ValueError(f"share must lie within 0 and 1, got {share}")
+        raise ValueError(f"share must lie within 0 and 1, got {part}")
     return np.asarray(power_w, dtype=float) * (np.ones_like(part) if rule == "full" else part)
 
 
@@ -98,7 +98,7 @@ def mean_snr(
     if not (noise_figure_db >= 0 and np.all(margin_db >= 0)):
         raise ValueError(
             "noise_figure_db and interference_margin_db must be >= 0, they only raise the noise, "
-            f"got {noise_figure_db} and {interference_margin_db}"
+            f"got {noise_figure_db} and {margin_db}"
         )
     noise_w = noise_psd_w_hz * bandwidth * db_to_linear(noise_figure_db + margin_db)
     return np.asarray(power_w, dtype=float) * np.asarray(gain, dtype=float) / noise_w
@@ -142,7 +142,7 @@ def ergodic_rate(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
     """
     if isinstance(snr, float):
         # one transfer asks for one number: a tenth of the time
-        return np.float64(_ergodic_rate_of(snr, cap))  # type: ignore[return-value]
+        return np.float64(_ergodic_rate_of(snr, cap))
     gamma = np.asarray(snr, dtype=float)
     if not np.all(gamma >= 0):
         raise ValueError(f"snr must be >= 0, got {gamma}")
@@ -158,20 +158,38 @@ def ergodic_rate(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
     return nats / _LN2
 
 
+def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full") -> FloatArray:
+    """SNR on a share of the band: snr / b with full power, snr per resource block; 0 for a share of 0.
+
+    Args:
+        share: b, within 0 and 1.
+        snr: SNR on the whole band with full power; broadcasts with share.
+
+    Raises:
+        ValueError: there is no such power rule.
+    """
+    check_power_rule(power)
+    part, whole = np.broadcast_arrays(np.asarray(share, dtype=float), np.asarray(snr, dtype=float))
+    rest = part if power == "full" else np.ones_like(part)
+    return np.divide(whole, rest, out=np.zeros(part.shape), where=part > 0)
+
+
 def share_rate(
     share: npt.ArrayLike, snr: npt.ArrayLike, *, power: PowerRule = "full", cap: float | None = None
 ) -> FloatArray:
-    """Rate of a share of the band in one slot, in bits/s per Hz of the whole band; 0 for a share of 0.
-
-    b log2(1 + snr / b) with full power over the share b, b log2(1 + snr) per resource block.
+    """Rate of a share of the band in one slot, b min(log2(1 + `share_snr`), cap).
 
     Args:
         share: b, within 0 and 1.
         snr: SNR on the whole band with full power, in this slot; broadcasts with share.
+        power: see `share_power_w`.
         cap: as in `spectral_efficiency`.
+
+    Returns:
+        bits/s per Hz of the whole band.
     """
     part = np.asarray(share, dtype=float)
-    return part * spectral_efficiency(_snr_on(part, snr, power), cap)
+    return part * spectral_efficiency(share_snr(part, snr, power), cap)
 
 
 def mean_share_rate(
@@ -179,7 +197,7 @@ def mean_share_rate(
 ) -> FloatArray:
     """Mean of `share_rate` over Rayleigh fading; snr is the mean SNR on the whole band with full power."""
     part = np.asarray(share, dtype=float)
-    return part * ergodic_rate(_snr_on(part, snr, power), cap)
+    return part * ergodic_rate(share_snr(part, snr, power), cap)
 
 
 def check_cap(cap: float) -> float:
@@ -248,13 +266,3 @@ def _scaled_exp1_of(x: float) -> float:
     if x < _FRACTION_FROM:
         return math.exp(x) * float(special.exp1(x))
     return 1.0 / (x + 1.0 - exp1_tail(x))
-
-
-def _snr_on(share: FloatArray, snr: npt.ArrayLike, power: PowerRule) -> FloatArray:
-    """SNR on a share; 0 on a share of 0."""
-    check_power_rule(power)
-    whole = np.asarray(snr, dtype=float)
-    if power == "per_resource_block":
-        return whole
-    shape = np.broadcast_shapes(share.shape, whole.shape)
-    return np.divide(whole, share, out=np.zeros(shape), where=share > 0)

@@ -9,7 +9,7 @@ from scipy import interpolate, special
 
 from channel.ofdma import check_cap, ergodic_rate, spectral_efficiency
 from channel.tdd import Frame, Weights, frame
-from channel.units import FloatArray
+from channel.units import FloatArray, db_to_linear
 
 # Table of log s2 over the SNR in dB and log(-2 ln|rho|), computed on every 10th point, splined between
 _DB_FROM, _DB_STEP, _DB_POINTS = -60.0, 0.1, 2001
@@ -74,7 +74,7 @@ def rate_moments(
     """
     if isinstance(snr, float) and isinstance(correlation, float):
         moments = rate_moments_of(snr, correlation, frame(weights), cap)
-        return np.float64(moments[0]), np.float64(moments[1])  # type: ignore[return-value]
+        return np.float64(moments[0]), np.float64(moments[1])
     gamma, rho = np.broadcast_arrays(np.asarray(snr, dtype=float), np.asarray(correlation, dtype=float))
     if not (np.all(gamma > 0) and np.all(gamma < math.inf)):
         raise ValueError(f"snr must be positive and finite, got {gamma}")
@@ -135,8 +135,8 @@ def _variance_table(weights: Weights, cap: float | None) -> FloatArray:
     """
     if cap is not None:
         check_cap(cap)
-    db = _DB_FROM + _DB_STEP * np.arange(_DB_POINTS)
-    decay = _DECAY_FROM + _DECAY_STEP * np.arange(_DECAY_POINTS)
+    db = _grid(_DB_FROM, _DB_STEP, _DB_POINTS)
+    decay = _grid(_DECAY_FROM, _DECAY_STEP, _DECAY_POINTS)
     coarse_db, coarse_decay = db[::_COARSE], decay[::_COARSE]
     variance, orders, squares = _series(cap)
 
@@ -151,10 +151,14 @@ def _variance_table(weights: Weights, cap: float | None) -> FloatArray:
     return interpolate.RectBivariateSpline(coarse_db, coarse_decay, np.log(s2))(db, decay)
 
 
+def _grid(first: float, step: float, points: int) -> FloatArray:
+    return np.asarray(first + step * np.arange(points), dtype=float)
+
+
 @lru_cache(maxsize=8)
 def _series(cap: float | None) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Var f [SNR], orders m [terms] and a_m^2 [SNR, terms] on the coarse grid; bins hold their sum."""
-    snr = 10.0 ** ((_DB_FROM + _COARSE * _DB_STEP * np.arange((_DB_POINTS - 1) // _COARSE + 1)) / 10.0)
+    snr = db_to_linear(_grid(_DB_FROM, _DB_STEP, _DB_POINTS)[::_COARSE])
     orders = np.arange(1.0, _TERMS + 1)
     if cap is None:
         variance, squares = _terms(snr)

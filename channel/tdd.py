@@ -52,8 +52,8 @@ class Pattern:
         for direction in get_args(Direction):
             if not any(self.weights(direction)):
                 raise ValueError(
-                    f"pattern {self.pattern} with special slot {self.special} gives the {direction} no symbol: "
-                    f"add a {direction[0].upper()}, or an S with {direction} symbols"
+                    f"pattern {self.pattern} with special slot {self.special} gives the {direction} "
+                    f"no symbol: add a {direction[0].upper()}, or an S with {direction} symbols"
                 )
 
     def weights(self, direction: Direction) -> Weights:

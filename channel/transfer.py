@@ -10,7 +10,6 @@ Bandwidths in Hz, snr linear (mean SNR of the share, before fading), slot_s is t
 highest spectral efficiency (`channel.ofdma`; None: no limit).
 """
 
-import math
 from collections.abc import Iterator
 from typing import Literal, get_args
 

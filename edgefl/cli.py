@@ -156,3 +156,40 @@ def describe(
     from edgefl.describe import describe as text
 
     print(text(component))
+
+
+bench_app = typer.Typer(help="Measure speed on this machine, against named rivals in the same run.")
+app.add_typer(bench_app, name="bench")
+Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+
+
+@bench_app.command("radio")
+def bench_radio(json: Json = False) -> None:
+    """Fading slots per second on one core, and renewal against slot by slot.
+
+    Examples:
+
+        edgefl bench radio --json
+    """
+    from edgefl.bench import radio, report
+
+    found = radio.run()
+    console.print(report.as_json(found) if json else report.radio(found))
+
+
+@bench_app.command("network")
+def bench_network(
+    simulated_s: Annotated[float, typer.Option(help="Simulated time, s.")] = 3600.0,
+    devices: Annotated[list[int] | None, typer.Option(help="Number of devices; may be repeated.")] = None,
+    json: Json = False,
+) -> None:
+    """Moving devices in 19 cells with handovers and transfers: wall time by number of devices.
+
+    Examples:
+
+        edgefl bench network --simulated-s 60 --devices 1000
+    """
+    from edgefl.bench import network, report
+
+    found = network.run(simulated_s, tuple(devices or network.SIZES))
+    console.print(report.as_json(found) if json else report.network(found))

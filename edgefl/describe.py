@@ -1,6 +1,7 @@
 """`edgefl describe`: what a component does, and its parameters."""
 
 import inspect
+from dataclasses import fields
 from typing import Any
 
 import annotated_types
@@ -16,13 +17,22 @@ def describe(component: str) -> str:
     kind, slash, name = component.partition("/")
     if not slash:
         raise EdgeflError(f"'{component}': write KIND/NAME, e.g. algorithms/fedprox")
-    found: Any = registry.function(kind, name) if kind in registry.FUNCTIONS else registry.get(kind, name)
+    found: Any = _found(kind, name)
     lines = [f"{kind}/{name}", "", inspect.getdoc(found) or ""]
-    if kind not in registry.FUNCTIONS:
+    if kind == "schedulers":
+        defaults = [f"  {field.name}: default {field.default!r}" for field in fields(found)]
+        lines += ["", "Parameters:" if defaults else "Parameters: none", *defaults]
+    elif kind != "path_loss":
         lines += ["", *_parameters(found.model_fields)]
     if kind == "models":
         lines += ["", *_size(found)]
     return "\n".join(lines)
+
+
+def _found(kind: str, name: str) -> Any:
+    if kind == "schedulers":
+        return registry.scheduler(name)
+    return registry.path_loss(name) if kind == "path_loss" else registry.get(kind, name)
 
 
 def _parameters(fields: dict[str, FieldInfo]) -> list[str]:
@@ -30,10 +40,14 @@ def _parameters(fields: dict[str, FieldInfo]) -> list[str]:
         return ["Parameters: none"]
     lines = ["Parameters:"]
     for name, field in fields.items():
-        default = "required" if field.is_required() else f"default {field.default!r}"
+        default = "required" if field.is_required() else f"default {_short(repr(field.default))}"
         bounds = ", ".join(filter(None, (_bound(item) for item in field.metadata)))
         lines.append(f"  {name}: {field.description} ({', '.join(filter(None, [bounds, default]))})")
     return lines
+
+
+def _short(text: str, longest: int = 60) -> str:
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 def _bound(item: Any) -> str | None:

@@ -30,3 +30,14 @@ def about(*place: str) -> Iterator[None]:
         yield
     except EdgeflError as error:
         raise EdgeflError(str(error), error.place or place) from error
+
+
+@contextmanager
+def refused(*place: str) -> Iterator[None]:
+    """What `channel` refuses, say a transfer that would practically never end, is about these keys."""
+    try:
+        yield
+    except EdgeflError:
+        raise
+    except ValueError as error:
+        raise EdgeflError(str(error), place) from error

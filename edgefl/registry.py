@@ -2,7 +2,8 @@
 
 Three sources, in this order: a file in the kind's package (`edgefl/learning/algorithms/fedprox.py` is
 `fedprox`), an entry point of an installed package in the group `edgefl.<kind>`, or `module:Class` written
-in the scenario. Schedulers and path-loss models are plain functions of `channel` and are found there.
+in the scenario. Schedulers are classes of `channel.schedulers`, path-loss models functions of
+`channel.path_loss`.
 """
 
 import difflib
@@ -14,6 +15,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
+from channel.schedulers import SCHEDULERS, Scheduler
 from edgefl.component import Component
 from edgefl.errors import EdgeflError
 
@@ -29,21 +31,18 @@ PACKAGES = {
     "sessions": "edgefl.engine.sessions",
     "churn": "edgefl.engine.churn",
 }
-# kind -> module of functions, and the suffix that marks one of them as a component
-FUNCTIONS = {
-    "schedulers": ("channel.ofdma", "_share"),
-    "path_loss": ("channel.path_loss", "_path_loss_db"),
-}
-# the suffix belongs to a scheduler's name (`equal_share`), not to a path loss's (`umi`)
-KEEPS_SUFFIX = {"schedulers"}
-KINDS = (*PACKAGES, *FUNCTIONS)
+# path-loss models are the functions of this module with this suffix: `umi` is umi_path_loss_db
+PATH_LOSS, PATH_LOSS_SUFFIX = "channel.path_loss", "_path_loss_db"
+KINDS = (*PACKAGES, "schedulers", "path_loss")
 
 
 def names(kind: str) -> list[str]:
     """Sorted names of all components of a kind."""
     _check_kind(kind)
-    if kind in FUNCTIONS:
-        return sorted(_functions(kind))
+    if kind == "schedulers":
+        return sorted(SCHEDULERS)
+    if kind == "path_loss":
+        return sorted(_path_losses())
     return sorted({*_modules(kind), *_entry_points(kind)})
 
 
@@ -63,13 +62,18 @@ def get(kind: str, name: str) -> type[Component]:
     raise EdgeflError(_unknown(kind, name))
 
 
-def function(kind: str, name: str) -> Callable[..., Any]:
-    """The function of a scheduler or path-loss model."""
-    _check_kind(kind)
-    found = _functions(kind)
-    if name not in found:
-        raise EdgeflError(_unknown(kind, name))
-    return found[name]
+def path_loss(name: str) -> Callable[..., Any]:
+    """The function of a path-loss model."""
+    if name not in _path_losses():
+        raise EdgeflError(_unknown("path_loss", name))
+    return _path_losses()[name]
+
+
+def scheduler(name: str) -> type[Scheduler]:
+    """The class of a scheduler."""
+    if name not in SCHEDULERS:
+        raise EdgeflError(_unknown("schedulers", name))
+    return SCHEDULERS[name]
 
 
 def name_of(kind: str, component: Component) -> str:
@@ -116,13 +120,12 @@ def _entry_points(kind: str) -> dict[str, str]:
 
 
 @cache
-def _functions(kind: str) -> dict[str, Callable[..., Any]]:
-    module_name, suffix = FUNCTIONS[kind]
-    module = importlib.import_module(module_name)
+def _path_losses() -> dict[str, Callable[..., Any]]:
+    module = importlib.import_module(PATH_LOSS)
     return {
-        name if kind in KEEPS_SUFFIX else name.removesuffix(suffix): value
+        name.removesuffix(PATH_LOSS_SUFFIX): value
         for name, value in inspect.getmembers(module, inspect.isfunction)
-        if name.endswith(suffix) and value.__module__ == module_name and not name.startswith("_")
+        if name.endswith(PATH_LOSS_SUFFIX) and value.__module__ == PATH_LOSS and not name.startswith("_")
     }
 
 

@@ -6,7 +6,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -22,9 +22,12 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from channel.schedulers import Scheduler
+from channel.tdd import Pattern
 from edgefl import registry
 from edgefl.component import Component
 from edgefl.errors import EdgeflError
+from edgefl.registry import did_you_mean
 from edgefl.yaml_source import Source, parse_value
 
 
@@ -68,17 +71,45 @@ class Named:
 
 
 @dataclass(frozen=True)
-class FunctionName:
-    """Marks a field that names a function of `channel`."""
-
-    kind: str
+class PathLossName:
+    """Marks a field that names a path-loss model of `channel`."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self._check, core_schema.str_schema())
 
     def _check(self, value: str) -> str:
-        registry.function(self.kind, value)
+        registry.path_loss(value)
         return value
+
+
+@dataclass(frozen=True)
+class SchedulerName:
+    """Marks a field that holds a scheduler of `channel`: `equal_share` or `{name: ..., parameters}`."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            self._parse, serialization=core_schema.plain_serializer_function_ser_schema(self._write)
+        )
+
+    def _parse(self, value: object) -> Scheduler:
+        if isinstance(value, Scheduler):
+            return value
+        if isinstance(value, str):
+            value = {"name": value}
+        if not isinstance(value, dict) or "name" not in value:
+            raise ValueError(
+                "write a name or {name: ..., parameters}; `edgefl list schedulers` lists the names"
+            )
+        parameters = {k: v for k, v in value.items() if k != "name"}
+        scheduler = registry.scheduler(str(value["name"]))
+        known = [field.name for field in fields(scheduler)]  # type: ignore[arg-type]  # all are dataclasses
+        for key in parameters:
+            if key not in known:
+                raise ValueError(f"{value['name']} has no parameter '{key}'{did_you_mean(key, known)}")
+        return scheduler(**parameters)
+
+    def _write(self, scheduler: Scheduler) -> Any:
+        return {"name": scheduler.name, **asdict(scheduler)}  # type: ignore[call-overload]
 
 
 class Section(BaseModel):
@@ -183,6 +214,22 @@ class Devices(Section):
         return self
 
 
+class Tdd(Section):
+    """A TDD frame: which slots serve which direction."""
+
+    pattern: str = Field("DDDSU", description="one letter per slot: D downlink, U uplink, S special")
+    special: str = Field("10:2:2", description="symbols of a special slot: downlink:guard:uplink, sum 14")
+
+    @model_validator(mode="after")
+    def _valid(self) -> Self:
+        self.pattern_of()
+        return self
+
+    def pattern_of(self) -> Pattern:
+        """The pattern as the channel knows it."""
+        return Pattern(self.pattern, self.special)
+
+
 class RadioSettings(Section):
     """Carrier, band, powers, fading and the time grid."""
 
@@ -193,7 +240,7 @@ class RadioSettings(Section):
     server_pa_efficiency: float = Field(
         1.0, gt=0, le=1, description="radiated over drawn power of the base station's amplifier"
     )
-    path_loss: Annotated[str, FunctionName("path_loss")] = Field("umi", description="path-loss model")
+    path_loss: Annotated[str, PathLossName()] = Field("umi", description="path-loss model")
     line_of_sight: Literal["always", "never", "probabilistic"] = Field(
         "always", description="LoS everywhere (J), nowhere, or by 38.901's probability and place"
     )
@@ -204,12 +251,40 @@ class RadioSettings(Section):
         None, ge=0, le=20, description="shadowing, dB; none: the path loss's own (UMi: 4 LoS, 7.82 NLoS)"
     )
     slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot tau, s, 1e-5 to 1e-2")
-    scheduler: Annotated[str, FunctionName("schedulers")] = Field(
-        "equal_share", description="who gets which share of the band"
+    scheduler: Annotated[Any, SchedulerName()] = Field(
+        "equal_share", validate_default=True, description="who gets which share of the band"
+    )
+    sharing: Literal["static", "dynamic"] = Field(
+        "static",
+        description="static: shares fixed for a round (J); dynamic: anew whenever a transfer starts or ends,"
+        " or in every slot, as the scheduler does",
+    )
+    power_over_share: Literal["full", "per_resource_block"] = Field(
+        "full", description="full power over whatever share (J), or power spread over the whole band"
+    )
+    tdd: Tdd | None = Field(None, description="frame pattern; none: separate intervals (J)")
+    max_efficiency: float | None = Field(
+        None, gt=0, le=20, description="highest modulation: cap on the rate, bits/s/Hz; none: no cap"
+    )
+    noise_figure_db: float = Field(0.0, ge=0, le=20, description="noise figure of the receivers, dB")
+    interference_margin_db: float = Field(0.0, ge=0, le=40, description="rise of the noise in all links, dB")
+    neighbour_load: float = Field(
+        0.0, ge=0, le=1, description="share of slots in which the other sites send: downlink interference"
     )
     fidelity: Literal["slot", "renewal", "auto"] = Field(
         "auto", description="how a transfer's length is found: slot, renewal or auto"
     )
+
+    @model_validator(mode="after")
+    def _sharing_fits(self) -> Self:
+        scheduler: Scheduler = self.scheduler
+        if scheduler.per_slot and self.sharing == "static":
+            raise ValueError(f"{scheduler.name} decides slot by slot: set sharing: dynamic")
+        if self.sharing == "dynamic" and self.fidelity == "renewal":
+            raise ValueError(
+                "a dynamically shared band is simulated slot by slot: set fidelity: auto or slot"
+            )
+        return self
 
 
 class Rounds(Section):
@@ -338,6 +413,12 @@ class Scenario(Section):
                 "handover measures path loss and shadowing of a place: several cells (layout.rings) need"
                 " radio.shadowing: spatial"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _neighbours_to_interfere(self) -> Self:
+        if self.radio.neighbour_load and not self.layout.rings:
+            raise ValueError("radio.neighbour_load needs neighbours: set layout.rings to 1 or 2")
         return self
 
     @model_validator(mode="after")

@@ -82,7 +82,6 @@ def simulate(
         network = world.network(env, recorder)
         devices = [Device(env, id_, radio, scenario.devices, network) for id_ in range(world.count)]
         network.cut_off = lambda id_, why: devices[id_].leave(why)
-        network.busy = lambda id_: devices[id_].busy
         ledger = Ledger(world.count)
         servers = [
             Server(
@@ -156,7 +155,14 @@ def _learners(
         assert scenario.learning is not None  # the schema wants one of the two
         material = Material(scenario.learning, device)
         trainers = {
-            cell: TorchLearner(scenario.learning, material, devices=world.count, streams=world.streams)
+            cell: TorchLearner(
+                scenario.learning,
+                material,
+                devices=world.count,
+                streams=world.streams,
+                homes_m=world.movement.positions_m(0.0),
+                sites_m=world.sites_m,
+            )
             for cell in world.federations
         }
         learners = dict(trainers)

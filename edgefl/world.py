@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import simpy
 
 from channel.geometry import poisson_count, sample_ring
@@ -19,7 +20,7 @@ from edgefl.engine.gains import Gains, PerPlace, PerRound
 from edgefl.engine.network import Network
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, refused
 from edgefl.mobility import Mobility, Movement
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario
@@ -43,6 +44,11 @@ class World:
         """Radius of the disc in which devices are dropped and move."""
         mobility: Mobility = self.scenario.devices.mobility
         return mobility.area_radius_m(self.radius_m)
+
+    @property
+    def sites_m(self) -> np.ndarray:
+        """[cells, 2] base stations, the centre's first."""
+        return hexagonal_sites(self.scenario.layout.rings, self.scenario.layout.isd_m)
 
     @property
     def federations(self) -> list[int]:
@@ -83,26 +89,21 @@ class World:
     @cached_property
     def gains(self) -> Gains:
         """Large-scale gain: drawn for each round (J), or belonging to the place."""
-        try:
+        with refused("radio"):
             return self._per_place() if self.scenario.radio.shadowing == "spatial" else self._per_round()
-        except ValueError as error:
-            raise EdgeflError(str(error), ("radio",)) from error
 
     def radio(self, env: simpy.Environment) -> Radio:
         """The radio of all cells."""
         settings = self.scenario.radio
-        try:
+        with refused("radio"):
             return Radio(
                 env,
                 settings=settings,
                 device_power_w=dbm_to_watt(self.scenario.devices.transmit_power_dbm),
                 speeds_m_s=self.movement.doppler_speeds_m_s(),
                 gains=self.gains,
-                share=registry.function("schedulers", settings.scheduler),
                 streams=self.streams,
             )
-        except ValueError as error:
-            raise EdgeflError(str(error), ("radio",)) from error
 
     def network(self, env: simpy.Environment, recorder: Recorder) -> Network:
         """Who is served where; its processes are not started."""
@@ -148,7 +149,7 @@ class World:
         std_db = radio.shadowing_std_db
         if std_db is None:
             std_db = path_loss_model(radio.path_loss).shadowing_std_db(radio.line_of_sight == "always")
-        path_loss_db = registry.function("path_loss", radio.path_loss)
+        path_loss_db = registry.path_loss(radio.path_loss)
         return PerRound(path_loss_db, std_db, radio, self.scenario.cell, self.streams)
 
     def _per_place(self) -> Gains:
@@ -156,7 +157,7 @@ class World:
         repeats = layout.rings > 0 and layout.edge == "wraparound"
         return PerPlace(
             LargeScale(
-                sites_m=hexagonal_sites(layout.rings, layout.isd_m),
+                sites_m=self.sites_m,
                 model=path_loss_model(radio.path_loss),
                 carrier_hz=radio.carrier_hz,
                 bs_height_m=cell.bs_height_m,
@@ -168,5 +169,6 @@ class World:
                 shadowing="none" if radio.shadowing_std_db == 0 else "spatial",
                 shadowing_std_db=radio.shadowing_std_db,
                 wraparound=Wraparound(layout.rings, layout.isd_m) if repeats else None,
-            )
+            ),
+            interference=radio.neighbour_load > 0,
         )

@@ -7,6 +7,7 @@ from typing import Any
 import simpy
 
 from channel.energy import compute_energy_j, compute_time_s, receive_energy_j, transmit_energy_j
+from channel.tdd import Direction
 from channel.units import dbm_to_watt
 from edgefl.engine.network import Network
 from edgefl.engine.radio import Link, Radio, Transfer
@@ -38,12 +39,9 @@ class Device:
         self._send_power_w = radiated_w / settings.pa_efficiency + settings.uplink_circuit_power_w
         self._working: simpy.Process | None = None
 
-    @property
-    def busy(self) -> bool:
-        return self._working is not None and self._working.is_alive
-
     def start(self, part: Generator[simpy.Event, None, None]) -> simpy.Process:
         """Begin to work on a part that the server hands out."""
+        self._network.part_begins(self.id)
         self._working = self.env.process(part)
         return self._working
 
@@ -58,12 +56,12 @@ class Device:
         """One round's work; `row` is filled in as it goes."""
         stage = "downlink"
         try:
-            self._network.draw(self.id, self._settings.circuit_power_w)
+            self._draw("downlink", self._settings.circuit_power_w)
             yield from self._radio.transfer(link, "downlink", downlink_bits, lambda t: self._received(row, t))
             stage = "compute"
             yield from self._compute(row, work)
             stage = "uplink"
-            self._network.draw(self.id, self._send_power_w)
+            self._draw("uplink", self._send_power_w)
             yield from self._radio.transfer(link, "uplink", uplink_bits, lambda t: self._sent(row, t))
             row.outcome = "completed"
         except simpy.Interrupt as interrupt:
@@ -71,15 +69,18 @@ class Device:
         row.energy_j = row.energy_rx_j + row.energy_tx_j + row.energy_compute_j
         self._network.part_ended(self.id)
 
+    def _draw(self, direction: Direction, power_w: float) -> None:
+        self._network.draw(self.id, power_w * self._radio.on_share(direction))
+
     def _received(self, row: DeviceRound, transfer: Transfer) -> None:
         row.downlink_start_s, row.downlink_end_s = transfer.start_s, transfer.end_s
         row.downlink_bits = transfer.bits
-        row.energy_rx_j = receive_energy_j(self._settings.circuit_power_w, transfer.end_s - transfer.start_s)
+        row.energy_rx_j = receive_energy_j(self._settings.circuit_power_w, transfer.airtime_s)
 
     def _sent(self, row: DeviceRound, transfer: Transfer) -> None:
         row.uplink_start_s, row.uplink_end_s = transfer.start_s, transfer.end_s
         row.uplink_bits = transfer.bits
-        row.energy_tx_j = transmit_energy_j(self._send_power_w, transfer.end_s - transfer.start_s)
+        row.energy_tx_j = transmit_energy_j(self._send_power_w, transfer.airtime_s)
 
     def _compute(self, row: DeviceRound, work: Work) -> Generator[simpy.Event, None, None]:
         cpu: dict[str, Any] = {

@@ -1,16 +1,33 @@
 """Large-scale gain between devices and sites: drawn for a round (J), or belonging to a place."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from channel.large_scale import LargeScale
 from channel.shadowing import draw_shadowing_db
+from channel.units import db_to_linear
 from edgefl.rng import Streams
 from edgefl.scenario import Cell, RadioSettings
 
 RoundKey = tuple[int, str, int]  # session, phase, round
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is known of the links to a cell's site during a round, [devices] each."""
+
+    ids: Sequence[int]
+    gains_db: np.ndarray  # path loss and shadowing, negative
+    distances_m: np.ndarray  # 2D
+    others: np.ndarray  # sum of the linear gains to all other sites
+
+    def of(self, ids: Sequence[int]) -> "Survey":
+        """The same for some of the devices; ids sorted, and among those surveyed."""
+        rows = np.searchsorted(self.ids, ids)
+        return Survey(ids, self.gains_db[rows], self.distances_m[rows], self.others[rows])
 
 
 class Gains(Protocol):
@@ -20,10 +37,8 @@ class Gains(Protocol):
     def clamped(self) -> int:
         """Links closer than the minimum distance, which took its path loss."""
 
-    def of_round(
-        self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """[ids] gain in dB to the cell's site during a round, and [ids] 2D distance in m."""
+    def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
+        """The links of these devices to the cell's site during the round named by key."""
 
 
 class PerRound:
@@ -44,9 +59,7 @@ class PerRound:
         self._streams = streams
         self.clamped = 0
 
-    def of_round(
-        self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
         chosen = np.asarray(ids)
         distances_m = np.linalg.norm(positions_m[chosen], axis=1)
         self.clamped += int((distances_m < self._cell.min_distance_m).sum())
@@ -62,25 +75,29 @@ class PerRound:
         shadowing_db = draw_shadowing_db(
             self._streams("shadowing", *key), len(positions_m), std_db=self._std_db
         )[chosen]
-        return -(loss_db + shadowing_db), distances_m
+        return Survey(ids, -(loss_db + shadowing_db), distances_m, np.zeros(len(ids)))
 
 
 class PerPlace:
     """Any number of sites; line of sight and shadowing are functions of the place."""
 
-    def __init__(self, large_scale: LargeScale) -> None:
+    def __init__(self, large_scale: LargeScale, interference: bool = False) -> None:
         self.large_scale = large_scale
+        self._interference = interference  # whether the gains to other sites are asked for
 
     @property
     def clamped(self) -> int:
         return self.large_scale.clamped_links
 
-    def of_round(
-        self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
         places_m = positions_m[np.asarray(ids)]
         cells = np.full(len(ids), cell)
-        return self.large_scale.gain_db_to(places_m, cells), self.large_scale.distance_m(places_m, cells)
+        gains_db = self.large_scale.gain_db_to(places_m, cells)
+        others = np.zeros(len(ids))
+        if self._interference:
+            everywhere = db_to_linear(self.large_scale.gain_db(places_m).astype(float))
+            others = everywhere.sum(axis=1) - everywhere[:, cell]
+        return Survey(ids, gains_db, self.large_scale.distance_m(places_m, cells), others)
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         """[devices, sites] what a measurement compares: gain, the sites' powers being equal."""

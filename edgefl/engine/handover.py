@@ -9,11 +9,11 @@ from edgefl.scenario import HandoverSettings
 
 @dataclass(frozen=True)
 class Decision:
-    """A device hands over to a cell at a time, unless a measurement before it says otherwise."""
+    """Devices that hand over at a time, [n], and the cell each of them goes to, [n]."""
 
     time_s: float
-    device: int
-    target: int
+    devices: np.ndarray
+    targets: np.ndarray
 
 
 class EventA3:
@@ -68,14 +68,18 @@ class EventA3:
 
         # earliest timer first, the stronger neighbour among equals
         first_s = entered_s.min(axis=1)
-        target = np.where(entered_s == first_s[:, None], gap_db, -np.inf).argmax(axis=1)
         ends_s = first_s + self._trigger_s
         # half a rounding error before the next measurement still belongs to this interval
         due = np.flatnonzero(ends_s < time_s + self._interval_s * (1 - 1e-9))
-        decisions = [Decision(float(ends_s[i]), int(near[i]), int(target[i])) for i in due]
-        return sorted(decisions, key=lambda d: (d.time_s, d.device))
+        earliest = entered_s[due] == first_s[due, None]
+        targets = np.where(earliest, gap_db[due], -np.inf).argmax(axis=1)
+        return [
+            Decision(float(end_s), near[due[now]], targets[now])
+            for end_s in np.unique(ends_s[due])
+            for now in [ends_s[due] == end_s]
+        ]
 
-    def forget(self, device: int) -> None:
-        """The device has changed its cell or gone: all its timers stop."""
-        self._entered_s[device] = np.inf
-        self._timing[device] = False
+    def forget(self, devices: int | np.ndarray) -> None:
+        """These devices have changed their cell or gone: all their timers stop."""
+        self._entered_s[devices] = np.inf
+        self._timing[devices] = False

@@ -51,7 +51,6 @@ class Network:
         self.cells = cells
         self.batteries = batteries
         self.cut_off: Callable[[int, str], None] = lambda device, why: None
-        self.busy: Callable[[int], bool] = lambda device: False
         self._movement = movement
         self._radius_m = radius_m
         self._power_db = power_db
@@ -71,7 +70,9 @@ class Network:
         self._a3 = EventA3(handover, count, cells)
         self._arrivals = [env.event() for _ in range(cells)]
         self._drains = [env.event() for _ in batteries]
-        self._last: dict[int, tuple[int, float]] = {}  # device -> last cell, and when it left it
+        self._working = np.zeros(count, dtype=bool)  # takes part in a round just now
+        self._last_cell = np.full(count, NOWHERE)  # before the serving one, and when it was left
+        self._left_s = np.full(count, -np.inf)
         self._on_since_s = np.zeros(count)
         self._on_time_s = np.zeros(count)
         self._first_switch_s = np.zeros(count)
@@ -89,6 +90,11 @@ class Network:
         for device in self._going:
             present[device] = False
         return np.flatnonzero(present).tolist()
+
+    def serving(self, devices: np.ndarray) -> np.ndarray:
+        """[devices] cell that serves each now; -1 where it has none or is interrupted."""
+        connected = self._attached_s[devices] <= self.env.now
+        return np.where(connected, self._serving[devices], NOWHERE)
 
     def positions_m(self) -> np.ndarray:
         """[devices, 2] positions now; nan: nowhere."""
@@ -121,8 +127,10 @@ class Network:
             yield self.env.timeout(max(0.0, tick * self._tick_s - self.env.now))
             positions_m = self._movement.positions_m(self.env.now)
             here = self._here(positions_m)
-            for device in np.flatnonzero(~here & (self._serving >= 0)).tolist():
-                self._depart(device)
+            gone = np.flatnonzero(~here & (self._serving >= 0))
+            gone = gone[[device not in self._going for device in gone.tolist()]] if self._going else gone
+            if len(gone):
+                self._leave(gone, np.full(len(gone), NOWHERE))
             for device in np.flatnonzero(here & (self._serving < 0)).tolist():
                 self._attach(device, int(self._strongest(positions_m[[device]])[0]))
             for device in [d for d in self._going if here[d] and self._going[d] == NOWHERE]:
@@ -132,12 +140,10 @@ class Network:
 
     def _measure(self, power_db: np.ndarray) -> Generator[simpy.Event, None, None]:
         connected = np.where(self._attached_s <= self.env.now, self._serving, NOWHERE)
-        decisions = self._a3.measure(self.env.now, power_db, connected)
-        for time_s, group in itertools.groupby(decisions, key=lambda decision: decision.time_s):
-            yield self.env.timeout(max(0.0, time_s - self.env.now))
-            for decision in group:
-                if self._serving[decision.device] == connected[decision.device]:
-                    self._leave(decision.device, decision.target)
+        for decision in self._a3.measure(self.env.now, power_db, connected):
+            yield self.env.timeout(max(0.0, decision.time_s - self.env.now))
+            still = self._serving[decision.devices] == connected[decision.devices]
+            self._leave(decision.devices[still], decision.targets[still])
 
     def _switch(self, device: int, times: Iterator[float]) -> Generator[simpy.Event, None, None]:
         first_s = float(self._first_switch_s[device])
@@ -175,51 +181,57 @@ class Network:
             changed, self._drains[device] = self._drains[device], self.env.event()
             changed.succeed()
 
+    def part_begins(self, device: int) -> None:
+        """A device takes part in a round from now on."""
+        self._working[device] = True
+
     def part_ended(self, device: int) -> None:
         """A device's part of a round is over: if it was only waiting for that, it goes now."""
+        self._working[device] = False
         self.draw(device, self._idle_power_w)
         if device in self._going:
-            self._move(device, self._going.pop(device))
+            self._move(np.array([device]), np.array([self._going.pop(device)]))
 
-    def _leave(self, device: int, target: int) -> None:
-        """A device leaves its cell, for another one or for none; `finish` lets it complete its part."""
-        if self._handover.policy == "finish" and self.busy(device):
-            self._going[device] = target
-            return
-        self.cut_off(device, "left")
-        self._move(device, target)
+    def _leave(self, devices: np.ndarray, targets: np.ndarray) -> None:
+        """Devices [n] leave their cells for others [n] or for none; `finish` lets them end their part first."""
+        caught = self._working[devices]
+        for device, target in zip(devices[caught].tolist(), targets[caught].tolist(), strict=True):
+            if self._handover.policy == "finish":
+                self._going[device] = target
+            else:
+                self.cut_off(device, "left")
+        if caught.any() and self._handover.policy == "finish":
+            devices, targets = devices[~caught], targets[~caught]
+        self._move(devices, targets)
 
-    def _depart(self, device: int) -> None:
-        if device not in self._going:
-            self._leave(device, NOWHERE)
-
-    def _move(self, device: int, target: int) -> None:
-        source = int(self._serving[device])
-        if target == NOWHERE:
-            self._serving[device] = NOWHERE
-            self._a3.forget(device)
+    def _move(self, devices: np.ndarray, targets: np.ndarray) -> None:
+        sources = self._serving[devices]
+        self._a3.forget(devices)
+        self._serving[devices] = targets
+        for device, source in zip(devices[targets < 0].tolist(), sources[targets < 0].tolist(), strict=True):
             self._event("departure", device, source)
-            return
-        self._a3.forget(device)
-        last_cell, left_s = self._last.get(device, (NOWHERE, -np.inf))
-        stay_s = self.env.now - self._attached_s[device]
-        ping_pong = target == last_cell and self.env.now - left_s < self._handover.min_time_of_stay_s
-        self._last[device] = (source, self.env.now)
-        self._serving[device] = target
-        self._attached_s[device] = self.env.now + self._handover.handover_latency_s
+        changes = targets >= 0
+        if changes.any():
+            self._hand_over(devices[changes], sources[changes], targets[changes])
+
+    def _hand_over(self, devices: np.ndarray, sources: np.ndarray, targets: np.ndarray) -> None:
+        now_s, rules = self.env.now, self._handover
+        stays_s = now_s - self._attached_s[devices]
+        quick = now_s - self._left_s[devices] < rules.min_time_of_stay_s
+        ping_pong = quick & (targets == self._last_cell[devices])
+        self._last_cell[devices], self._left_s[devices] = sources, now_s
+        self._attached_s[devices] = now_s + rules.handover_latency_s
+        rows = zip(
+            devices.tolist(), targets.tolist(), sources.tolist(), stays_s.tolist(), ping_pong, strict=True
+        )
         self._recorder.write(
-            Event(
-                time_s=self.env.now,
-                event="handover",
-                device=device,
-                session=None,
-                cell=target,
-                from_cell=source,
-                stay_s=stay_s,
-                detail="ping_pong" if ping_pong else "",
+            *(
+                Event(now_s, "handover", device, None, target, source, stay_s, "ping_pong" if quick else "")
+                for device, target, source, stay_s, quick in rows
             )
         )
-        self._announce(target, self._handover.handover_latency_s)
+        for cell in set(targets.tolist()):
+            self._announce(cell, rules.handover_latency_s)
 
     def _attach(self, device: int, cell: int) -> None:
         self._serving[device] = cell

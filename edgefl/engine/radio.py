@@ -3,50 +3,60 @@
 import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import simpy
 
 from channel.fading import LinkFading, slot_correlation
-from channel.ofdma import mean_snr
+from channel.ofdma import mean_snr, share_snr
+from channel.schedulers import Flows, Scheduler
+from channel.shared_band import SharedBand
+from channel.tdd import Direction, frame
 from channel.transfer import transfer_bits, transfer_slots
 from channel.units import db_to_linear, dbm_to_watt
-from edgefl.engine.gains import Gains, RoundKey
-from edgefl.errors import EdgeflError
+from edgefl.engine.band import BandInUse
+from edgefl.engine.gains import Gains, RoundKey, Survey
+from edgefl.errors import refused
 from edgefl.rng import Streams
 from edgefl.scenario import RadioSettings
 
-Direction = Literal["downlink", "uplink"]
 # A stage that ended at a slot boundary may read the clock one rounding below it.
 SLOT_TOLERANCE = 1e-6
+# Links whose drawn slots are kept, some 50 KB each. Fading is a function of time: a dropped one comes back.
+LINKS_KEPT = 4096
+DIRECTIONS: tuple[Direction, Direction] = ("downlink", "uplink")
 
 
 @dataclass(frozen=True)
 class Link:
-    """A device's share of the band and its large-scale gain, both held for one round."""
+    """A device's large-scale SNR and its share of the band, both held for one round."""
 
+    device: int
+    cell: int
     fading: LinkFading
     distance_m: float
-    bandwidth_hz: float
-    snr: dict[Direction, float]
+    snr: dict[Direction, float]  # with full power over the whole band
+    share: dict[Direction, float]  # of the band; not used where the band is shared dynamically
 
 
 @dataclass
 class Transfer:
-    """A transfer under way or ended; `bits` is what has been moved."""
+    """A transfer under way or ended; `bits` is what has been moved, `airtime_s` how long the radio was on."""
 
     start_s: float
     end_s: float
-    bits: int
+    bits: int = 0
+    airtime_s: float = 0.0
 
 
 class Radio:
     """Times transfers between base stations and devices.
 
-    The large-scale gain is held for a round, fading is a function of link and slot. J's TDD: each device's
-    downlink and uplink intervals follow one another, full power over its own share (J 24, 25); no device
-    interferes with another of its cell.
+    The large-scale gain is held for a round, fading is a function of link and slot. A device's downlink and
+    uplink follow one another (J's intervals), or take the slots that a TDD frame gives each direction; its
+    radio is on in these, while its transfer lasts. Devices of a cell do not interfere with one another.
     """
 
     def __init__(
@@ -57,55 +67,90 @@ class Radio:
         device_power_w: float,
         speeds_m_s: np.ndarray,
         gains: Gains,
-        share: Callable[[float, int], float],
         streams: Streams,
     ) -> None:
         self.env = env
         server_power_w = dbm_to_watt(settings.server_power_dbm)
         self.server_draw_w = server_power_w / settings.server_pa_efficiency
         self._settings = settings
+        self._scheduler: Scheduler = settings.scheduler
         self._power_w = {"downlink": server_power_w, "uplink": device_power_w}
         self._noise_psd_w_hz = dbm_to_watt(settings.noise_dbm_hz)
         self._gains = gains
-        self._share = share
-        self._streams = streams
+        self._fading_key = streams.key("fading")
         self._correlations = [
             slot_correlation(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
             for speed in speeds_m_s
         ]
-        self._links: dict[tuple[int, int], LinkFading] = {}
+        pattern = settings.tdd.pattern_of() if settings.tdd else None
+        self._weights = {d: pattern.weights(d) if pattern else None for d in DIRECTIONS}
+        self.fading = lru_cache(maxsize=LINKS_KEPT)(self._fading)
+        self._bands: dict[tuple[int, Direction], BandInUse] = {}
 
-    def fading(self, device: int, cell: int) -> LinkFading:
-        """The fading of the link between a device and a cell's site."""
-        if (device, cell) not in self._links:
-            key = self._streams.key("fading", device, cell)
-            self._links[device, cell] = LinkFading(key, self._correlations[device])
-        return self._links[device, cell]
+    def on_share(self, direction: Direction) -> float:
+        """Share of the time in which a radio is on during a transfer: that of the TDD frame."""
+        return frame(self._weights[direction]).mean
 
-    def survey(
-        self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """[ids] large-scale gain in dB and [ids] distance in m, for the round named by key."""
+    def survey(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
+        """What is known of the links of these devices in the round named by key."""
         return self._gains.of_round(positions_m, ids, cell, key)
 
-    def open_round(
-        self, ids: Sequence[int], gains_db: np.ndarray, distances_m: np.ndarray, cell: int
-    ) -> dict[int, Link]:
-        """Links of a round's participants, who share the cell's band; gains and distances as surveyed."""
-        bandwidth_hz = self._share(self._settings.bandwidth_hz, len(ids))
-        gains = db_to_linear(gains_db)
-        snr = {
-            direction: mean_snr(power_w, gains, self._noise_psd_w_hz, bandwidth_hz)
-            for direction, power_w in self._power_w.items()
+    def open_round(self, survey: Survey, cell: int, payload_bits: dict[Direction, int]) -> dict[int, Link]:
+        """Links of a round's participants, who share the cell's band."""
+        snr = self.snr(survey)
+        if self._settings.sharing == "dynamic":
+            everything = np.ones(len(survey.ids))
+            shares = dict.fromkeys(DIRECTIONS, everything)
+        else:
+            static = [self.fading(device, cell).static for device in survey.ids]
+            power = np.array(
+                [
+                    self.fading(device, cell).power(0, 1)[0] if still else 1.0
+                    for device, still in zip(survey.ids, static, strict=True)
+                ]
+            )
+            shares = {
+                d: self._static_shares(snr[d] * power, np.array(static), payload_bits[d]) for d in DIRECTIONS
+            }
+        return self.links(survey, [cell] * len(survey.ids), snr, shares)
+
+    def snr(self, survey: Survey) -> dict[Direction, np.ndarray]:
+        """[devices] mean SNR in each direction with full power over the whole band."""
+        settings = self._settings
+        floor_w = self._noise_psd_w_hz * settings.bandwidth_hz * db_to_linear(settings.noise_figure_db)
+        # neighbours send at full power in neighbour_load of their slots: on average, so much more noise
+        rise = 1.0 + settings.neighbour_load * self._power_w["downlink"] * survey.others / floor_w
+        rises_db = {"downlink": 10.0 * np.log10(rise), "uplink": np.zeros(len(rise))}
+        return {
+            d: mean_snr(
+                self._power_w[d],
+                db_to_linear(survey.gains_db),
+                self._noise_psd_w_hz,
+                settings.bandwidth_hz,
+                noise_figure_db=settings.noise_figure_db,
+                interference_margin_db=settings.interference_margin_db + rises_db[d],
+            )
+            for d in DIRECTIONS
         }
+
+    def links(
+        self,
+        survey: Survey,
+        cells: Sequence[int],
+        snr: dict[Direction, np.ndarray],
+        shares: dict[Direction, np.ndarray],
+    ) -> dict[int, Link]:
+        """Links of devices to their cells' sites."""
         return {
             device: Link(
+                device=device,
+                cell=cell,
                 fading=self.fading(device, cell),
-                distance_m=float(distances_m[i]),
-                bandwidth_hz=bandwidth_hz,
-                snr={"downlink": float(snr["downlink"][i]), "uplink": float(snr["uplink"][i])},
+                distance_m=float(survey.distances_m[i]),
+                snr={d: float(snr[d][i]) for d in DIRECTIONS},
+                share={d: float(shares[d][i]) for d in DIRECTIONS},
             )
-            for i, device in enumerate(ids)
+            for i, (device, cell) in enumerate(zip(survey.ids, cells, strict=True))
         }
 
     def transfer(
@@ -114,32 +159,95 @@ class Radio:
         """Move payload_bits from the next slot on; `done` gets the transfer, also one that was cut off."""
         slot_s = self._settings.slot_s
         first_slot = math.ceil(self.env.now / slot_s - SLOT_TOLERANCE)
-        transfer = Transfer(first_slot * slot_s, first_slot * slot_s, 0)
-        how: dict[str, Any] = {
-            "fidelity": self._settings.fidelity,
-            "bandwidth_hz": link.bandwidth_hz,
-            "snr": link.snr[direction],
-            "slot_s": slot_s,
-            "fading": link.fading,
-            "first_slot": first_slot,
-            "direction": direction,
-        }
+        transfer = Transfer(first_slot * slot_s, first_slot * slot_s)
+        dynamic = self._settings.sharing == "dynamic"
+        joined = False
         try:
             yield self.env.timeout(max(0.0, transfer.start_s - self.env.now))
-            end_s = (first_slot + self._slots(payload_bits, how)) * slot_s
-            yield self.env.timeout(max(0.0, end_s - self.env.now))
-            transfer.end_s, transfer.bits = end_s, payload_bits
+            joined = True
+            if dynamic:
+                with refused("radio"):
+                    end_slot = yield from self._band(link.cell, direction).move(
+                        link.device,
+                        payload_bits,
+                        snr_whole_band=link.snr[direction],
+                        fading=link.fading,
+                        slot=first_slot,
+                    )
+            else:
+                end_slot = first_slot + self._static_slots(link, direction, payload_bits, first_slot)
+                yield self.env.timeout(max(0.0, end_slot * slot_s - self.env.now))
+            transfer.end_s, transfer.bits = end_slot * slot_s, payload_bits
         except simpy.Interrupt:
             # only whole slots have moved bits; the power was spent until the very end
             transfer.end_s = max(self.env.now, transfer.start_s)
-            whole_slots = int((transfer.end_s - transfer.start_s) / slot_s + SLOT_TOLERANCE)
-            transfer.bits = int(transfer_bits(payload_bits, whole_slots, **how))
+            slots = int((transfer.end_s - transfer.start_s) / slot_s + SLOT_TOLERANCE)
+            if joined and dynamic:
+                band = self._band(link.cell, direction)
+                transfer.bits = int(band.cut_off(link.device, payload_bits, first_slot + slots))
+            elif joined:
+                how = self._how(link, direction, first_slot)
+                transfer.bits = int(transfer_bits(payload_bits, slots, **how))
             raise
         finally:
+            transfer.airtime_s = self._airtime_s(direction, first_slot, transfer)
             done(transfer)
 
-    def _slots(self, payload_bits: int, how: dict[str, Any]) -> int:
-        try:
-            return transfer_slots(payload_bits, **how)
-        except ValueError as error:  # a transfer that would practically never end
-            raise EdgeflError(str(error), ("radio",)) from error
+    def _fading(self, device: int, cell: int) -> LinkFading:
+        """The fading of the link between a device and a cell's site."""
+        # any change of its key gives Philox an independent stream
+        return LinkFading(self._fading_key ^ (device << 64 | cell), self._correlations[device])
+
+    def _static_shares(self, snr: np.ndarray, static: np.ndarray, payload_bits: int) -> np.ndarray:
+        with refused("radio"):
+            return self._scheduler.shares(
+                Flows(
+                    snr=snr,
+                    remaining_bits=np.full(len(snr), float(payload_bits)),
+                    static=static,
+                    power=self._settings.power_over_share,
+                    cap=self._settings.max_efficiency,
+                )
+            )
+
+    def _how(self, link: Link, direction: Direction, first_slot: int) -> dict[str, Any]:
+        settings, share = self._settings, link.share[direction]
+        return {
+            "fidelity": settings.fidelity,
+            "bandwidth_hz": share * settings.bandwidth_hz,
+            "snr": float(share_snr(share, link.snr[direction], settings.power_over_share)),
+            "slot_s": settings.slot_s,
+            "fading": link.fading,
+            "first_slot": first_slot,
+            "direction": direction,
+            "weights": self._weights[direction],
+            "cap": settings.max_efficiency,
+        }
+
+    def _static_slots(self, link: Link, direction: Direction, payload_bits: int, first_slot: int) -> int:
+        with refused("radio"):
+            return transfer_slots(payload_bits, **self._how(link, direction, first_slot))
+
+    def _band(self, cell: int, direction: Direction) -> BandInUse:
+        settings = self._settings
+        if (cell, direction) not in self._bands:
+            band = SharedBand(
+                self._scheduler,
+                bandwidth_hz=settings.bandwidth_hz,
+                slot_s=settings.slot_s,
+                weights=self._weights[direction],
+                power=settings.power_over_share,
+                cap=settings.max_efficiency,
+            )
+            self._bands[cell, direction] = BandInUse(self.env, band, settings.slot_s)
+        return self._bands[cell, direction]
+
+    def _airtime_s(self, direction: Direction, first_slot: int, transfer: Transfer) -> float:
+        weights = self._weights[direction]
+        elapsed_s, slot_s = transfer.end_s - transfer.start_s, self._settings.slot_s
+        if weights is None:
+            return elapsed_s
+        whole = int(elapsed_s / slot_s + SLOT_TOLERANCE)
+        of = frame(weights)
+        rest_s = max(0.0, elapsed_s - whole * slot_s)
+        return of.airtime(first_slot, whole) * slot_s + rest_s * float(of.of(first_slot + whole, 1)[0])

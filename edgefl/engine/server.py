@@ -3,12 +3,12 @@
 from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import simpy
 
+from channel.tdd import Direction
 from edgefl.contract import Evaluation, Learner, Phase
 from edgefl.engine.device import Device, Work
-from edgefl.engine.gains import RoundKey
+from edgefl.engine.gains import RoundKey, Survey
 from edgefl.engine.ledger import Ledger
 from edgefl.engine.network import Network
 from edgefl.engine.radio import Radio
@@ -28,8 +28,7 @@ class Selection:
 
     ids: list[int]
     wanted: int
-    gains_db: np.ndarray
-    distances_m: np.ndarray
+    survey: Survey
 
 
 class Server:
@@ -124,11 +123,12 @@ class Server:
         key = (self._session, phase, number)
         start_s = self.env.now
         chosen = self._select(key, share)
-        links = self._radio.open_round(chosen.ids, chosen.gains_db, chosen.distances_m, self.cell)
-        iterations = self._learner.local_update(chosen.ids, phase, number)
-        rows = [DeviceRound(*key_of(key), id_, links[id_].distance_m, cell=self.cell) for id_ in chosen.ids]
         learner = self._learner
         uplink_bits = learner.payload_bits + self._policy.report_bits
+        payloads: dict[Direction, int] = {"downlink": learner.payload_bits, "uplink": uplink_bits}
+        links = self._radio.open_round(chosen.survey, self.cell, payloads)
+        iterations = learner.local_update(chosen.ids, phase, number)
+        rows = [DeviceRound(*key_of(key), id_, links[id_].distance_m, cell=self.cell) for id_ in chosen.ids]
         parts = []
         for row in rows:
             work = Work(learner.flops_per_sample, iterations[row.device], learner.batch)
@@ -188,12 +188,10 @@ class Server:
     def _select(self, key: RoundKey, share: float) -> Selection:
         """Participants of a round; a probe takes a random share of those the selector chose."""
         present = self._present()
-        gains_db, distances_m = self._radio.survey(
-            self._network.positions_m(), present, self.cell, self._named(key)
-        )
+        survey = self._radio.survey(self._network.positions_m(), present, self.cell, self._named(key))
         wanted = self._selector.wanted(len(present))
         chosen = self._selector.select(
-            Candidates(present, gains_db, self._turn),
+            Candidates(present, survey.gains_db, self._turn),
             with_surplus(wanted, self._rules.over_selection, len(present)),
             self._streams("select", *key, *self._scope),
         )
@@ -203,8 +201,7 @@ class Server:
             chosen = sorted(chosen[i] for i in order[:wanted])
         else:
             self._turn += 1
-        rows = np.searchsorted(present, chosen)
-        return Selection(chosen, wanted, gains_db[rows], distances_m[rows])
+        return Selection(chosen, wanted, survey.of(chosen))
 
     def _wait_for_devices(self) -> Generator[simpy.Event, None, None]:
         """An empty cell holds the federation up until a device is there."""

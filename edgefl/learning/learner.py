@@ -20,7 +20,7 @@ from edgefl.learning.gradients import Precision
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import Model, OutputTerm
 from edgefl.learning.parameters import ModelLayout
-from edgefl.learning.partitions import Partition
+from edgefl.learning.partitions import Facts, Partition
 from edgefl.learning.track import Diverged, Track
 from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
 from edgefl.rng import Streams
@@ -40,6 +40,7 @@ class Material:
             data = dataset.load()
         self.classes = data.num_classes
         self.labels = data.train.y
+        self.groups = data.train.groups
         self.input_shape: tuple[int, ...] = data.train.x.shape[1:]
         self.device = device
         self.threads = threads
@@ -57,11 +58,26 @@ class Material:
 class TorchLearner:
     """Trains for real. Sessions, device ids and iterations go in and out; models stay inside.
 
+    Args:
+        devices: all devices of the run, present or not.
+        homes_m: [devices, 2] where they are at time 0, for partitions by place.
+        sites_m: [cells, 2] base stations, likewise.
+
     Attributes:
         rescue: file for the last finite model, written if training diverges; none: nowhere.
     """
 
-    def __init__(self, settings: Learning, material: Material, *, devices: int, streams: Streams) -> None:
+    def __init__(
+        self,
+        settings: Learning,
+        material: Material,
+        *,
+        devices: int,
+        streams: Streams,
+        homes_m: np.ndarray | None = None,
+        sites_m: np.ndarray | None = None,
+    ) -> None:
+        self._facts = Facts(material.groups, homes_m, sites_m)
         self._settings = settings
         self._streams = streams
         self._population = devices
@@ -283,7 +299,7 @@ class TorchLearner:
         key = self._partition.key(session)
         if self._assignment[0] != key:
             labels = self._material.labels
-            samples = self._partition.assign(labels, self._population, session, self._streams)
+            samples = self._partition.assign(labels, self._population, session, self._streams, self._facts)
             self._assignment = (key, samples)
 
     def _samples(self, id_: int) -> np.ndarray:

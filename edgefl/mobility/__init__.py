@@ -1,9 +1,10 @@
-"""Mobility models: positions as functions of time, link and seed. Pure NumPy, no clock."""
+"""Mobility models: positions as functions of time, device and seed. Pure NumPy, no clock."""
 
 from abc import abstractmethod
 from typing import Protocol
 
 import numpy as np
+from pydantic import ConfigDict
 
 from edgefl.component import Component
 from edgefl.rng import Streams
@@ -15,14 +16,23 @@ class Movement(Protocol):
     moves: bool  # False lets the engine skip watching the cell edge
 
     def positions_m(self, time_s: float) -> np.ndarray:
-        """[devices, 2] positions relative to the base station at any time >= 0, asked in any order."""
+        """[devices, 2] positions relative to the base station at any time >= 0, asked in any order.
+
+        nan where a device is nowhere at that time: not yet, or no longer, in the area.
+        """
 
     def doppler_speeds_m_s(self) -> np.ndarray:
-        """[devices] speed that sets each link's Doppler."""
+        """[devices] speed that sets each link's Doppler: the device's own, its mean where it varies."""
 
 
 class Mobility(Component):
-    """Base of all mobility models."""
+    """Base of all mobility models.
+
+    The path of a device depends on its number and the seed alone: more devices leave those before them
+    where they were.
+    """
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
     @abstractmethod
     def area_radius_m(self, cell_radius_m: float) -> float:
@@ -32,4 +42,15 @@ class Mobility(Component):
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
     ) -> Movement:
-        """Movement of devices that are at positions_m [devices, 2] at time 0."""
+        """Movement of devices that were dropped at positions_m.
+
+        Args:
+            positions_m: [devices, 2] where the drop put them. A model bound to streets, a road or a file
+                places its devices itself, and says so; then only the number counts.
+            cell_radius_m: radius of the cell, or of the whole layout if there are several.
+            min_distance_m: smallest distance of the drop. Devices may walk closer.
+            streams: of the run; mobility reads below "mobility".
+
+        Raises:
+            EdgeflError: the parameters do not fit the cell or the number of devices.
+        """

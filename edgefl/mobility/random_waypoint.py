@@ -1,93 +1,107 @@
 """Random waypoint on a disc around the base station."""
 
-from typing import Self
-
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from channel.geometry import sample_ring
-from edgefl.mobility import Mobility, Movement
+from edgefl.mobility import Movement
+from edgefl.mobility._draws import Draws, on_disc
+from edgefl.mobility._legs import Leg, Legs
+from edgefl.mobility._walkers import Walkers
 from edgefl.rng import Streams
 
+# Mean distance of two uniform points of a disc, over its radius: 128 / (45 pi)
+MEAN_LEG = 128 / (45 * np.pi)
+# A device's random numbers: two for each waypoint, in turn; from here on those of its opening
+_OPENING = 2**40
 
-class RandomWaypoint(Mobility):
+
+class RandomWaypoint(Walkers):
     """Each device walks to a uniform point of a disc, rests there, and walks to the next.
 
-    The disc may be larger than the cell: a device outside the cell is absent, crossing the edge is a
-    departure or an arrival. A device draws its speed once and keeps it, so that the mean speed does not
-    decay with time as it does when every leg draws anew (Yoon, Liu and Noble, INFOCOM 2003) and a link
-    has one Doppler. Left out: a start in the stationary law; devices begin uniform in area at a new leg.
+    Devices gather in the middle: in the long run a walking device at distance r R from the centre has the
+    density 45 (1 - r^2) E(r) / (32 pi R^2) per area, E the complete elliptic integral of the second kind of
+    modulus r; a resting one is uniform; and a device of speed v rests for a share p / (p + 128 R / (45 pi v))
+    of its time (Hyytia, Lassila and Virtamo, IEEE Trans. Mobile Computing 2006).
+
+    Without `steady_state`, devices begin uniform in area at a new leg, where they were dropped, and approach
+    this law over some legs. With it they begin in it and are somewhere else than where they were dropped:
+    a walking device amid a leg whose ends have a density proportional to its length, a resting one
+    with a uniform rest left (perfect simulation, Navidi and Camp, IEEE Trans. Mobile Computing 2004; Le
+    Boudec and Vojnovic, INFOCOM 2005). Left out: speeds and rests that differ from leg to leg.
     """
 
-    area_factor: float = Field(
-        1.3, ge=1, le=10, description="radius of the disc over the cell radius, 1 to 10"
-    )
-    speed_min_m_s: float = Field(1.0, gt=0, le=60, description="lowest speed of a device, m/s")
-    speed_max_m_s: float = Field(15.0, gt=0, le=60, description="highest speed of a device, m/s")
     pause_s: float = Field(0.0, ge=0, description="rest at each waypoint, s")
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.speed_min_m_s > self.speed_max_m_s:
-            raise ValueError("speed_min_m_s must not exceed speed_max_m_s")
-        return self
-
-    def area_radius_m(self, cell_radius_m: float) -> float:
-        return self.area_factor * cell_radius_m
+    steady_state: bool = Field(False, description="begin in the stationary law instead of uniform in area")
 
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
     ) -> Movement:
-        speeds = streams("mobility", "speed").uniform(
-            self.speed_min_m_s, self.speed_max_m_s, size=len(positions_m)
+        return _Walks(
+            positions_m,
+            radius_m=self.area_radius_m(cell_radius_m),
+            pause_s=self.pause_s,
+            speeds_m_s=self.speeds_m_s(len(positions_m), streams),
+            draws=Draws(streams, len(positions_m)),
+            steady_state=self.steady_state,
         )
-        radius = self.area_radius_m(cell_radius_m)
-        return _Walks(positions_m, speeds, radius, self.pause_s, streams)
 
 
-class _Walks:
-    """Legs of every device, drawn as far as they are needed and kept, so that any time can be asked."""
-
-    moves = True
-
+class _Walks(Legs):
     def __init__(
-        self, positions_m: np.ndarray, speeds: np.ndarray, radius_m: float, pause_s: float, streams: Streams
+        self,
+        positions_m: np.ndarray,
+        *,
+        radius_m: float,
+        pause_s: float,
+        speeds_m_s: np.ndarray,
+        draws: Draws,
+        steady_state: bool,
     ) -> None:
-        self._speeds = speeds
+        super().__init__(speeds_m_s)
         self._radius_m = radius_m
         self._pause_s = pause_s
-        self._generators = [streams("mobility", "path", device) for device in range(len(positions_m))]
-        # per device: time of departure from each waypoint, and the waypoints
-        self._leave_s: list[list[float]] = [[0.0] for _ in positions_m]
-        self._points_m: list[list[np.ndarray]] = [[point] for point in positions_m]
-        # the leg each device was on when last asked
-        self._from_m = positions_m.copy()
-        self._velocity = np.zeros_like(positions_m)
-        self._start_s = np.zeros(len(positions_m))
-        self._arrive_s = np.full(len(positions_m), -1.0)
-        self._until_s = np.full(len(positions_m), -1.0)
+        self._draws = draws
+        self._waypoint = np.zeros(len(positions_m), dtype=np.int64)
+        # the first waypoint is where the device was dropped, reached at time 0 and left at once
+        self._places_m = positions_m.T.copy()
+        self._opening = Leg(self._places_m, np.zeros(len(positions_m)), np.zeros(len(positions_m)))
+        if steady_state:
+            self._places_m, self._opening = self._amid_a_leg()
 
-    def positions_m(self, time_s: float) -> np.ndarray:
-        for device in np.flatnonzero((time_s >= self._until_s) | (time_s < self._start_s)):
-            self._enter_leg(int(device), time_s)
-        walked_s = np.minimum(time_s, self._arrive_s) - self._start_s
-        return self._from_m + self._velocity * walked_s[:, None]
+    def _begin(self, who: np.ndarray) -> np.ndarray:
+        self._waypoint[who] = 0
+        return self._places_m[:, who]
 
-    def doppler_speeds_m_s(self) -> np.ndarray:
-        return self._speeds
+    def _leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        waypoint = self._waypoint[who]
+        self._waypoint[who] += 1
+        to_m = on_disc(self._draws.uniform(who, 2 * waypoint, 2), self._radius_m)
+        walk_s = np.hypot(*(to_m - here_m)) / self._speeds_m_s[who]
+        rest_s = np.full(len(who), self._pause_s)
+        first = np.flatnonzero(waypoint == 0)
+        to_m[:, first] = self._opening.to_m[:, who[first]]
+        walk_s[first], rest_s[first] = self._opening.walk_s[who[first]], self._opening.rest_s[who[first]]
+        return Leg(to_m, walk_s, rest_s)
 
-    def _enter_leg(self, device: int, time_s: float) -> None:
-        leave_s, points = self._leave_s[device], self._points_m[device]
-        while leave_s[-1] <= time_s:
-            target = sample_ring(
-                self._generators[device], 1, inner_radius_m=0.0, outer_radius_m=self._radius_m
-            )[0]
-            walk_s = float(np.linalg.norm(target - points[-1]) / self._speeds[device])
-            leave_s.append(leave_s[-1] + walk_s + self._pause_s)
-            points.append(target)
-        leg = int(np.searchsorted(leave_s, time_s, side="right")) - 1
-        start, until = leave_s[leg], leave_s[leg + 1]
-        walk_s = until - self._pause_s - start
-        self._from_m[device] = points[leg]
-        self._velocity[device] = (points[leg + 1] - points[leg]) / walk_s if walk_s > 0 else 0.0
-        self._start_s[device], self._arrive_s[device], self._until_s[device] = start, start + walk_s, until
+    def _amid_a_leg(self) -> tuple[np.ndarray, Leg]:
+        """[2, devices] places in the stationary law, and what is left of the leg there."""
+        everyone = np.arange(len(self._speeds_m_s))
+        uniform = self._draws.uniform(everyone, _OPENING, 5)
+        to_m, place_m = self._long_leg(everyone, _OPENING + 5)
+        place_m += uniform[0] * (to_m - place_m)
+        # a renewal process seen at a random time: time in rest by its share, and uniform within the rest
+        walk_s = MEAN_LEG * self._radius_m / self._speeds_m_s
+        resting = uniform[1] * (self._pause_s + walk_s) < self._pause_s
+        place_m = np.where(resting, on_disc(uniform[2:4], self._radius_m), place_m)
+        to_m = np.where(resting, place_m, to_m)
+        left_s = np.hypot(*(to_m - place_m)) / self._speeds_m_s
+        return place_m, Leg(to_m, left_s, np.where(resting, uniform[4], 1.0) * self._pause_s)
+
+    def _long_leg(self, who: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Two [2, who] points with a joint density in proportion to their distance, by rejection."""
+        uniform = self._draws.uniform(who, number, 5)
+        ends_m = np.stack([on_disc(uniform[0:2], self._radius_m), on_disc(uniform[2:4], self._radius_m)])
+        kept = 2.0 * self._radius_m * uniform[4] < np.hypot(*(ends_m[1] - ends_m[0]))
+        if not kept.all():
+            ends_m[:, :, ~kept] = self._long_leg(who[~kept], number + 5)
+        return ends_m[0], ends_m[1]

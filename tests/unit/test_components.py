@@ -13,9 +13,9 @@ from edgefl.errors import EdgeflError
 from edgefl.scenario import Named
 
 # parameters that have no default, per component field name
-REQUIRED = {"count": 3, "rounds": 2, "sessions": [[0, 1], [2]]}
+REQUIRED = {"count": 3, "rounds": 2, "sessions": [[0, 1], [2]], "path": "trace.csv"}
 CLASSES = [(kind, name) for kind in registry.PACKAGES for name in registry.names(kind)]
-FUNCTIONS = [(kind, name) for kind in registry.FUNCTIONS for name in registry.names(kind)]
+CHANNEL = [(kind, name) for kind in ("schedulers", "path_loss") for name in registry.names(kind)]
 
 
 def build(kind: str, name: str) -> Component:
@@ -24,7 +24,7 @@ def build(kind: str, name: str) -> Component:
 
 
 def test_every_kind_has_components() -> None:
-    assert {kind for kind, _ in CLASSES + FUNCTIONS} == set(registry.KINDS)
+    assert {kind for kind, _ in CLASSES + CHANNEL} == set(registry.KINDS)
 
 
 @pytest.mark.parametrize(("kind", "name"), CLASSES)
@@ -41,7 +41,7 @@ def test_component(kind: str, name: str) -> None:
     assert field._parse(field._write(component)) == component
 
 
-@pytest.mark.parametrize(("kind", "name"), CLASSES + FUNCTIONS)
+@pytest.mark.parametrize(("kind", "name"), CLASSES + CHANNEL)
 def test_describe(kind: str, name: str) -> None:
     text = describe(f"{kind}/{name}")
     assert text.startswith(f"{kind}/{name}\n\n")
@@ -54,8 +54,8 @@ def test_unknown_names_suggest_the_nearest() -> None:
         registry.get("algorithms", "fedprx")
     with pytest.raises(EdgeflError, match="no kind 'algoritms': did you mean 'algorithms'"):
         registry.names("algoritms")
-    with pytest.raises(EdgeflError, match="no scheduler 'x'; known: equal_share"):
-        registry.function("schedulers", "x")
+    with pytest.raises(EdgeflError, match="no scheduler 'x'; known: equal_share, max_rate"):
+        registry.scheduler("x")
 
 
 def test_outside_component_by_path(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,9 @@
 from abc import abstractmethod
 from collections.abc import Set
 from dataclasses import dataclass
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from edgefl.component import Component
 
@@ -37,3 +38,29 @@ class SessionPolicy(Component):
     @abstractmethod
     def reason_to_end(self, state: SessionState) -> str | None:
         """Why the session ends now, or None: it goes on."""
+
+
+class BoundedPolicy(SessionPolicy):
+    """Base of policies that end a session on evidence, within bounds on its length."""
+
+    min_rounds: int = Field(5, ge=1, description="shortest session, rounds")
+    max_rounds: int = Field(200, ge=1, description="longest session, rounds")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min_rounds > self.max_rounds:
+            raise ValueError("min_rounds must not exceed max_rounds")
+        return self
+
+    @property
+    def longest(self) -> int:
+        return self.max_rounds
+
+    def reason_to_end(self, state: SessionState) -> str | None:
+        if state.rounds < self.min_rounds:
+            return None
+        return self.evidence_of(state) or ("max_rounds" if state.rounds >= self.max_rounds else None)
+
+    @abstractmethod
+    def evidence_of(self, state: SessionState) -> str | None:
+        """Why a session that is long enough should end, or None."""

@@ -1,13 +1,11 @@
 """A session ends when the data seem to have changed."""
 
-from typing import Self
+from pydantic import Field
 
-from pydantic import Field, model_validator
-
-from edgefl.engine.sessions import SessionPolicy, SessionState
+from edgefl.engine.sessions import BoundedPolicy, SessionState
 
 
-class Adaptive(SessionPolicy):
+class Adaptive(BoundedPolicy):
     """Ends when the participants' loss of the model they receive has risen: Page's CUSUM test.
 
     Each participant reports the loss of the global model on its first mini-batch, before training; the
@@ -20,30 +18,14 @@ class Adaptive(SessionPolicy):
 
     slack: float = Field(0.1, ge=0, description="rise of the loss that is no evidence, relative")
     threshold: float = Field(0.5, gt=0, description="sum of relative rises at which the session ends")
-    min_rounds: int = Field(5, ge=1, description="shortest session, rounds")
-    max_rounds: int = Field(200, ge=1, description="longest session, rounds")
     evidence_bits: int = Field(32, ge=1, description="size of one report, bits")
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.min_rounds > self.max_rounds:
-            raise ValueError("min_rounds must not exceed max_rounds")
-        return self
-
-    @property
-    def longest(self) -> int:
-        return self.max_rounds
 
     @property
     def report_bits(self) -> int:
         return self.evidence_bits
 
-    def reason_to_end(self, state: SessionState) -> str | None:
-        if state.rounds < self.min_rounds:
-            return None
-        if self.evidence(state.losses) >= self.threshold:
-            return "adaptive"
-        return "max_rounds" if state.rounds >= self.max_rounds else None
+    def evidence_of(self, state: SessionState) -> str | None:
+        return "adaptive" if self.evidence(state.losses) >= self.threshold else None
 
     def evidence(self, losses: tuple[float, ...]) -> float:
         """S_t after the reports of a session's rounds, oldest first."""

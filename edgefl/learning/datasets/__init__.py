@@ -15,12 +15,17 @@ from edgefl.component import Component
 class Split:
     """Samples and their labels.
 
-    x: [n, *shape] uint8, raw values as the data set ships them.
+    x: [n, *shape], raw values as the data set ships them. Images are uint8, [height, width] if grey and
+        [channels, height, width] in colour; texts are token numbers [length], uint8 or int16, padded with 0;
+        features are float32.
     y: [n] int64 labels, 0 to C-1.
+    groups: [n] int64, who each sample comes from (a writer, a role), numbered as in `Data.group_names`; None
+        where the data set does not say.
     """
 
     x: np.ndarray
     y: np.ndarray
+    groups: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -28,8 +33,10 @@ class Data:
     """A data set in memory. A model sees (x - mean) / std.
 
     mean, std: float32 in raw units, of the training samples; scalar [], or one value per channel in a
-        shape that broadcasts over a sample.
+        shape that broadcasts over a sample. 0 and 1 for tokens: as float32 they stay exact.
     label_names: C names, in the order of the labels.
+    group_names: names of the groups; empty where `Split.groups` is None. Not every group need occur in
+        both splits.
     """
 
     train: Split
@@ -38,6 +45,7 @@ class Data:
     mean: np.ndarray
     std: np.ndarray
     label_names: tuple[str, ...]
+    group_names: tuple[str, ...] = ()
 
 
 class Dataset(Component):

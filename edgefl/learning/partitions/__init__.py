@@ -1,11 +1,29 @@
 """Partitions: which device holds which training samples, session by session."""
 
 from abc import abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 
 from edgefl.component import Component
 from edgefl.rng import Streams
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What some partitions ask for besides the labels; None where it is not known.
+
+    groups: [n] int64, who each training sample comes from (`Split.groups`).
+    positions_m: [N, 2] places of the devices at time 0, m.
+    sites_m: [cells, 2] places of the base stations, m.
+    """
+
+    groups: np.ndarray | None = None
+    positions_m: np.ndarray | None = None
+    sites_m: np.ndarray | None = None
+
+
+NO_FACTS = Facts()
 
 
 class Partition(Component):
@@ -24,23 +42,39 @@ class Partition(Component):
         """
 
     @abstractmethod
-    def assign(self, labels: np.ndarray, devices: int, session: int, streams: Streams) -> list[np.ndarray]:
+    def assign(
+        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+    ) -> list[np.ndarray]:
         """Deal the samples of a session's labels out to all devices of the population, present or not.
 
         Args:
-            labels: [n] int64 labels of the training samples; every class occurs, so C = max + 1.
+            labels: [n] int64 labels of the training samples; C = max + 1.
             devices: N, at least 1.
+            facts: of samples and devices; most partitions need none.
 
         Returns:
             N sorted int64 arrays of indices into `labels`, none empty, no index twice.
 
         Raises:
-            EdgeflError: more devices than samples can serve.
+            EdgeflError: more devices than samples can serve, or a fact that is needed is not known.
         """
 
     @abstractmethod
     def key(self, session: int) -> int:
         """Names the draw that a session uses: with equal keys `assign` returns equal arrays."""
+
+
+class Staying(Partition):
+    """Base of partitions that deal all labels out once: samples follow their device through all sessions.
+
+    Which of the labels a session really has depends on the devices that are present.
+    """
+
+    def key(self, session: int) -> int:
+        return 0
+
+    def session_labels(self, session: int, num_classes: int, streams: Streams) -> np.ndarray:
+        return np.arange(num_classes)
 
 
 def by_device(samples: np.ndarray, owner: np.ndarray, devices: int) -> list[np.ndarray]:

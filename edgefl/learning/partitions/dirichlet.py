@@ -3,7 +3,7 @@
 import numpy as np
 from pydantic import Field
 
-from edgefl.learning.partitions import by_device
+from edgefl.learning.partitions import NO_FACTS, Facts, by_device
 from edgefl.learning.partitions._label_sets import RecurringLabels, require_samples
 from edgefl.rng import Streams
 
@@ -31,7 +31,9 @@ class Dirichlet(RecurringLabels):
     alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; the smaller, the more uneven")
     min_samples: int = Field(1, ge=1, description="every device holds at least so many samples")
 
-    def assign(self, labels: np.ndarray, devices: int, session: int, streams: Streams) -> list[np.ndarray]:
+    def assign(
+        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+    ) -> list[np.ndarray]:
         pool = self._pool(labels, session, streams)
         require_samples(len(pool), devices, self.min_samples)
         rng = streams("partition", self.key(session))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from edgefl.learning.partitions import by_device
+from edgefl.learning.partitions import NO_FACTS, Facts, by_device
 from edgefl.learning.partitions._label_sets import RecurringLabels, require_samples
 from edgefl.rng import Streams
 
@@ -14,7 +14,9 @@ class Iid(RecurringLabels):
     Source: McMahan et al., AISTATS 2017, section 3.
     """
 
-    def assign(self, labels: np.ndarray, devices: int, session: int, streams: Streams) -> list[np.ndarray]:
+    def assign(
+        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+    ) -> list[np.ndarray]:
         pool = self._pool(labels, session, streams)
         require_samples(len(pool), devices)
         owner = streams("partition", self.key(session)).permutation(len(pool)) % devices

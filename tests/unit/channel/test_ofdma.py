@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
 
-from channel.ofdma import equal_share, ergodic_rate, mean_snr, spectral_efficiency
+from channel.ofdma import (
+    equal_share,
+    ergodic_rate,
+    mean_share_rate,
+    mean_snr,
+    share_power_w,
+    share_rate,
+    share_snr,
+    spectral_efficiency,
+)
 from channel.units import db_to_linear, dbm_to_watt, linear_to_db
 
 
@@ -77,3 +86,77 @@ def test_fading_costs_rate(snr_db: float) -> None:
 def test_negative_snr_is_refused() -> None:
     with pytest.raises(ValueError, match="snr"):
         ergodic_rate([1.0, -1.0])
+
+
+def test_noise_figure_and_interference_margin_raise_the_noise() -> None:
+    # 17 dB as above, less 7 dB noise figure, less 3 dB and 5 dB margin
+    link = (dbm_to_watt(23.0), db_to_linear(-100.0), dbm_to_watt(-174.0), 100e6)
+    snr = mean_snr(*link, noise_figure_db=7.0, interference_margin_db=[3.0, 5.0])
+    np.testing.assert_allclose(linear_to_db(snr), [7.0, 5.0], atol=1e-12)
+    for wrong in ({"noise_figure_db": -1.0}, {"interference_margin_db": [0.0, -1.0]}):
+        with pytest.raises(ValueError, match="must be >= 0, they only raise the noise"):
+            mean_snr(*link, **wrong)  # type: ignore[arg-type]
+
+
+def test_power_over_a_share() -> None:
+    np.testing.assert_array_equal(share_power_w(0.2, [1.0, 0.25]), [0.2, 0.2])
+    np.testing.assert_array_equal(share_power_w(0.2, [1.0, 0.25], "per_resource_block"), [0.2, 0.05])
+    # the SNR on a quarter of the band: four times, or the same
+    for rule, factor in (("full", 4.0), ("per_resource_block", 1.0)):
+        on_share = mean_snr(share_power_w(0.2, 0.25, rule), 1e-10, 4e-21, 25e6)  # type: ignore[arg-type]
+        whole = mean_snr(0.2, 1e-10, 4e-21, 100e6)
+        assert on_share == pytest.approx(factor * whole, rel=1e-14)
+        assert share_snr(0.25, whole, rule) == pytest.approx(on_share, rel=1e-14)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="share must lie within 0 and 1"):
+        share_power_w(0.2, 1.5)
+    with pytest.raises(ValueError, match="power must be one of full, per_resource_block"):
+        share_power_w(0.2, 0.5, "half")  # type: ignore[arg-type]
+
+
+def test_rate_of_a_share() -> None:
+    # half the band at SNR 3: log2(1 + 6) / 2 with full power, log2(4) / 2 per resource block
+    assert share_rate(0.5, 3.0) == pytest.approx(math.log2(7) / 2, rel=1e-15)
+    assert share_rate(0.5, 3.0, power="per_resource_block") == pytest.approx(1.0, rel=1e-15)
+    assert share_rate(0.5, 3.0, cap=1.5) == 0.75
+    # nothing on no share, and one flow's share does not mind the others'
+    np.testing.assert_allclose(share_rate([0.0, 1.0], [5.0, 3.0]), [0.0, 2.0], rtol=1e-15)
+    assert mean_share_rate(0.25, 2.5) == pytest.approx(0.25 * 2.906514808, rel=1e-9)
+    assert mean_share_rate(0.25, 10.0, power="per_resource_block") == pytest.approx(
+        0.25 * 2.906514808, rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("snr", [1e-3, 0.3, 25.0, 1e4, 1e9])
+@pytest.mark.parametrize("cap", [0.5, 7.4])
+def test_capped_ergodic_rate_is_the_mean_over_fading(snr: float, cap: float) -> None:
+    # up to the g at which the cap sets in; there it holds for the rest
+    edge = (2**cap - 1) / snr
+    below, _ = integrate.quad(
+        lambda g: math.log2(1 + snr * g) * math.exp(-g), 0, min(edge, 60), epsabs=0, epsrel=1e-12, limit=200
+    )
+    mean = below + cap * math.exp(-edge)
+    assert ergodic_rate(snr, cap) == pytest.approx(mean, rel=1e-10)
+    assert spectral_efficiency(snr, cap) == min(math.log1p(snr) / math.log(2), cap)
+
+
+@given(snr_db=st.floats(-200, 200), cap=st.one_of(st.none(), st.floats(0.1, 60)))
+def test_one_rate_is_that_of_an_array(snr_db: float, cap: float | None) -> None:
+    snr = 10 ** (snr_db / 10)
+    assert ergodic_rate(snr, cap) == pytest.approx(ergodic_rate([snr, 1.0], cap)[0], rel=1e-13)
+
+
+def test_capped_ergodic_rate_limits() -> None:
+    for limit in (ergodic_rate(math.inf, 7.4), ergodic_rate([math.inf], 7.4)[0], ergodic_rate(1e300, 7.4)):
+        assert limit == pytest.approx(7.4, rel=1e-12)
+    assert ergodic_rate(0.0, 7.4) == 0
+    # a cap that is never reached, beyond what 2^cap can hold
+    assert ergodic_rate(10.0, 5000.0) == ergodic_rate(10.0)
+    assert ergodic_rate([10.0], 5000.0)[0] == pytest.approx(ergodic_rate(10.0), rel=1e-15)
+
+
+@pytest.mark.parametrize("cap", [0.0, -1.0, math.nan])
+def test_a_cap_is_positive(cap: float) -> None:
+    for rate in (spectral_efficiency, ergodic_rate):
+        for snr in (1.0, [1.0]):
+            with pytest.raises(ValueError, match="cap must be > 0"):
+                rate(snr, cap)  # type: ignore[operator]

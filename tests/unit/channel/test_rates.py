@@ -60,3 +60,92 @@ def test_bad_values_are_named() -> None:
         rate_moments(1.0, 1.0)
     with pytest.raises(ValueError, match="snr"):
         rate_moments([1.0, 0.0], 0.5)
+
+
+def coefficient(m: int, snr: float, cap: float) -> float:
+    """a_m = E[f L_m] by its definition."""
+    edge = (2**cap - 1) / snr
+    value, _ = integrate.quad(
+        lambda g: min(math.log2(1 + snr * g), cap) * special.eval_laguerre(m, g) * math.exp(-g),
+        0,
+        80,
+        limit=400,
+        points=[min(edge, 79.0)],
+    )
+    return value
+
+
+@pytest.mark.parametrize(("snr", "cap"), [(0.2, 7.4), (10.0, 3.0), (400.0, 7.4)])
+@pytest.mark.parametrize("weights", [None, (1.0, 1.0, 1.0, 5 / 7, 0.0), (0.0, 0.0, 0.0, 1 / 7, 1.0)])
+def test_rate_moments_with_cap_and_tdd(snr: float, cap: float, weights: tuple[float, ...] | None) -> None:
+    # rho^(2m) < 1e-9 from m = 12 on; lags beyond 60 add less than 1e-15
+    rho, orders, lags = 0.42, range(12), range(-60, 61)
+    a = [coefficient(m, snr, cap) for m in orders]
+    edge = (2**cap - 1) / snr
+    square, _ = integrate.quad(
+        lambda g: min(math.log2(1 + snr * g), cap) ** 2 * math.exp(-g),
+        0,
+        80,
+        limit=400,
+        points=[min(edge, 79)],
+    )
+    w = np.array(weights or (1.0,))
+
+    def covariance(k: int) -> float:
+        # between the rates of slots k apart
+        if k == 0:
+            return square - a[0] ** 2
+        return sum(a[m] ** 2 * rho ** (2 * m * abs(k)) for m in orders[1:])
+
+    expected = sum(covariance(k) * float(np.mean(w * np.roll(w, -k))) for k in lags)
+    mean, long_run_variance = rate_moments(snr, rho, weights=weights, cap=cap)
+    assert mean == pytest.approx(a[0] * w.mean(), rel=1e-8)
+    # the table's interpolation
+    assert long_run_variance == pytest.approx(expected, rel=3e-4)
+
+
+def test_rare_deep_fades_below_the_cap() -> None:
+    # 40 dB and a cap that 22 dB reach: fades matter until orders m of some 1 / g, g = 0.017 where the cap sets in
+    snr, cap, terms = 1e4, 7.4, 2500
+    top = cap * math.log(2)
+    nodes, weights = np.polynomial.legendre.leggauss(100)
+    u, du = top * (nodes + 1) / 2, top * weights / 2
+    g = np.expm1(u) / snr
+    orders = np.arange(1, terms + 1)
+    # a_m = -(1/m) integral of g e^-g L^(1)_(m-1) df, f = u / ln 2; the polynomials by scipy
+    polynomials = special.eval_genlaguerre(orders[:, None] - 1, 1.0, g)
+    a = -(polynomials @ (g * np.exp(-g) * du)) / (orders * math.log(2))
+    mean = float(integrate.quad(lambda t: math.exp(-(2**t - 1) / snr), 0, cap)[0])
+    shortfall, _ = integrate.quad(lambda t: 2 * (cap - t) * -math.expm1(-(2**t - 1) / snr), 0, cap)
+    variance = shortfall - (cap - mean) ** 2
+    for rho in (FAST, 0.99966):
+        ratio = rho ** (2.0 * orders)
+        late = 2 * a**2 * ratio / (1 - ratio)
+        expected = variance + np.sum(late)
+        assert rate_moments(snr, rho, cap=cap)[1] == pytest.approx(expected, rel=3e-4)
+        # where fading is slow, the 256 orders that are summed one by one would not do
+        assert (np.sum(late[256:]) > 3e-3 * expected) == (rho > 0.99)
+
+
+def test_a_cap_that_is_never_reached_changes_nothing() -> None:
+    snr = np.array([1e-3, 1.0, 100.0])
+    for rho in (0.0, FAST):
+        free, capped = rate_moments(snr, rho), rate_moments(snr, rho, cap=16.0)
+        np.testing.assert_allclose(capped[0], free[0], rtol=1e-12)
+        np.testing.assert_allclose(capped[1], free[1], rtol=1e-4)
+    # and a frame that always serves is none
+    np.testing.assert_array_equal(rate_moments(snr, FAST, weights=(1.0, 1.0)), rate_moments(snr, FAST))
+
+
+def test_one_link_is_one_of_many() -> None:
+    how: dict = {"weights": (1.0, 0.5, 0.0), "cap": 5.0}
+    snr, rho = np.array([1e-8, 0.1, 30.0, 1e15]), np.array([0.0, -0.3, FAST, 1 - 1e-12])
+    many = np.array(rate_moments(snr, rho, **how))
+    one = np.array([rate_moments(float(g), float(r), **how) for g, r in zip(snr, rho, strict=True)])
+    np.testing.assert_allclose(many.T, one, rtol=1e-12)
+    with pytest.raises(ValueError, match="static"):
+        rate_moments(1.0, 1.0, **how)
+    with pytest.raises(ValueError, match="snr"):
+        rate_moments(0.0, 0.5, **how)
+    with pytest.raises(ValueError, match="cap must be > 0"):
+        rate_moments(1.0, 0.5, cap=-1.0)

@@ -12,6 +12,8 @@ from channel import transfer
 from channel.fading import BLOCK, LinkFading
 from channel.ofdma import ergodic_rate
 from channel.rates import rate_moments
+from channel.renewal import slots_renewal_many
+from channel.tdd import Pattern, frame
 from channel.transfer import (
     AUTO_COHERENCE_TIMES,
     AUTO_SLOTS,
@@ -230,3 +232,161 @@ def test_bad_values_are_named() -> None:
         transfer_slots(1.0, fidelity=wrong, direction="uplink", **link, **BAND)
     with pytest.raises(ValueError, match="direction must be one of downlink, uplink"):
         transfer_slots(1.0, fidelity="auto", direction=wrong, **link, **BAND)
+
+
+UPLINK = Pattern("DDDSU", "10:2:2").weights("uplink")
+DOWNLINK = Pattern("DDDSU", "10:2:2").weights("downlink")
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    slots=st.floats(0.01, 2000),
+    cap=st.sampled_from([None, 2.0]),
+    weights=st.sampled_from([None, UPLINK, DOWNLINK]),
+    first_slot=st.integers(0, 3 * BLOCK),
+)
+def test_slots_exact_with_frame_and_cap(
+    slots: float, cap: float | None, weights: tuple[float, ...] | None, first_slot: int
+) -> None:
+    snr, rules = 10.0, {"weights": weights, "cap": cap}
+    bits = slots * BITS_PER_UNIT
+    count = slots_exact(bits, snr=snr, fading=LinkFading(KEY, FAST), first_slot=first_slot, **rules, **BAND)
+    efficiency = np.log2(1 + snr * LinkFading(KEY, FAST).power(first_slot, count))
+    at = np.arange(first_slot, first_slot + count)
+    rates = np.minimum(efficiency, cap or math.inf) * np.array(weights or [1.0])[at % len(weights or [1.0])]
+    assert rates.sum() * BITS_PER_UNIT >= bits * (1 - 1e-12)
+    assert rates[:-1].sum() * BITS_PER_UNIT < bits * (1 + 1e-12)
+    # it ends in a slot that serves it
+    assert rates[-1] > 0
+    moved = bits_in_slots(
+        count, snr=snr, fading=LinkFading(KEY, FAST), first_slot=first_slot, **rules, **BAND
+    )
+    assert moved == pytest.approx(rates.sum() * BITS_PER_UNIT, rel=1e-12)
+
+
+def test_a_static_link_in_a_frame_by_hand() -> None:
+    # capped at 1 bit/s/Hz: 500 bits per slot in full; U is slot 4, 9, ..., S of 2/14 slot 3, 8, ...
+    link: dict[str, Any] = {"snr": 1e9, "fading": LinkFading(KEY, 1.0), "cap": 1.0, "weights": UPLINK, **BAND}
+    assert slots_exact(60.0, first_slot=0, **link) == 4  # 500 x 2/14 = 71.4
+    assert slots_exact(500.0, first_slot=0, **link) == 5
+    assert slots_exact(500.0, first_slot=4, **link) == 1
+    assert slots_exact(500.5, first_slot=4, **link) == 5  # S of the next period
+    assert slots_exact(600.0, first_slot=4, **link) == 6
+    # 1,000 periods of 500 x 16/14
+    assert slots_exact(571_000.0, first_slot=0, **link) == 5000
+    assert bits_in_slots(5000, first_slot=0, **link) == pytest.approx(500 * 16 / 14 * 1000, rel=1e-12)
+    for fidelity in ("slot", "renewal", "auto"):
+        assert transfer_slots(500.5, fidelity=fidelity, first_slot=4, direction="uplink", **link) == 5
+
+
+def test_expected_slots_of_a_frame() -> None:
+    # a quarter of the time serves the uplink, less 2 %
+    bits = payload(1000, 10.0)
+    assert expected_slots(bits, snr=10.0, weights=UPLINK, **BAND) == pytest.approx(
+        1000 / (16 / 70), rel=1e-12
+    )
+    assert expected_slots(bits, snr=1e12, cap=2.0, **BAND) == pytest.approx(
+        bits / BITS_PER_UNIT / 2, rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("x", [-2.0, 0.0, 1.0])
+@pytest.mark.parametrize("first_slot", range(5))
+def test_renewal_ends_where_the_frame_s_mean_has_moved_the_payload(x: float, first_slot: int) -> None:
+    # the first n with mu airtime(n) - need >= X sqrt(s2 T), T the solution without phase
+    snr, bits, rng = 5.0, payload(5000, 5.0), _FixedNormal(x)
+    how: dict[str, Any] = {"snr": snr, "correlation": FAST, "weights": UPLINK, "cap": 4.0, **BAND}
+    count = slots_renewal(bits, rng=rng, first_slot=first_slot, **how)  # type: ignore[arg-type]
+    mean, variance = (float(moment) for moment in rate_moments(snr, FAST, weights=UPLINK, cap=4.0))
+    need = bits / BITS_PER_UNIT
+    # mu T - X sqrt(s2 T) - need = 0 is quadratic in sqrt(T)
+    root = (x * math.sqrt(variance) + math.sqrt(x * x * variance + 4 * mean * need)) / (2 * mean)
+    target = need + x * math.sqrt(variance) * root
+    rate = mean / (16 / 70)
+    moved = [rate * frame(UPLINK).airtime(first_slot, slots) for slots in (count - 1, count)]
+    assert moved[0] < target * (1 + 1e-9)
+    assert moved[1] > target * (1 - 1e-9)
+    assert UPLINK[(first_slot + count - 1) % 5] > 0
+
+
+@pytest.mark.parametrize("rules", [{}, {"weights": UPLINK, "cap": 4.0}])
+def test_many_renewals_are_one_after_another(rules: dict[str, Any]) -> None:
+    count = 200
+    rng = np.random.default_rng(5)
+    bits, snr, rho = (
+        rng.uniform(1e6, 1e8, count),
+        10 ** rng.uniform(-1, 5, count),
+        rng.uniform(0.5, 0.99, count),
+    )
+    first_slot = rng.integers(0, 1000, count)
+    how: dict[str, Any] = {"slot_s": BAND["slot_s"], **rules}
+    many = slots_renewal_many(
+        bits,
+        bandwidth_hz=BAND["bandwidth_hz"],
+        snr=snr,
+        correlation=rho,
+        first_slot=first_slot,
+        rng=np.random.default_rng(6),
+        **how,
+    )
+    same = np.random.default_rng(6)
+    one = [
+        slots_renewal(
+            bits[i],
+            bandwidth_hz=BAND["bandwidth_hz"],
+            snr=snr[i],
+            correlation=rho[i],
+            first_slot=int(first_slot[i]),
+            rng=same,
+            **how,
+        )
+        for i in range(count)
+    ]
+    np.testing.assert_array_equal(many, one)
+
+
+def test_many_renewals_name_bad_values() -> None:
+    rng = np.random.default_rng(0)
+    how: dict[str, Any] = {"bandwidth_hz": 1e6, "slot_s": 0.5e-3, "correlation": FAST, "rng": rng}
+    assert slots_renewal_many([0.0, 1e6], snr=1.0, **how)[0] == 0
+    assert slots_renewal_many([], snr=1.0, **how).shape == (0,)
+    with pytest.raises(ValueError, match="payload_bits"):
+        slots_renewal_many([1.0, -1.0], snr=1.0, **how)
+    with pytest.raises(ValueError, match="bandwidth_hz"):
+        slots_renewal_many([1.0, 2.0], snr=1.0, **{**how, "bandwidth_hz": [1.0, 0.0]})
+    with pytest.raises(ValueError, match="snr must be positive"):
+        slots_renewal_many([1.0, 2.0], snr=[1.0, 0.0], **how)
+    with pytest.raises(ValueError, match=r"at snr 1e-12 .*more bandwidth"):
+        slots_renewal_many([1e6, 1e6], snr=[1.0, 1e-12], **how)
+
+
+@pytest.mark.parametrize("fidelity", ["slot", "renewal"])
+def test_bits_of_a_cut_transfer_grow_with_airtime(fidelity: Any) -> None:
+    bits, first_slot = payload(500, 10.0), 3
+    at: dict[str, Any] = {
+        "snr": 10.0,
+        "fading": LinkFading(KEY, FAST),
+        "first_slot": first_slot,
+        "weights": UPLINK,
+        "cap": 6.0,
+        "fidelity": fidelity,
+        "direction": "uplink",
+        **BAND,
+    }
+    whole = transfer_slots(bits, **at)
+    moved = [transfer_bits(bits, slots, **at) for slots in range(whole + 1)]
+    grows = np.diff(moved) > 0
+    # in S and U only, from slot 3 of the first period on
+    np.testing.assert_array_equal(grows, np.array(UPLINK)[np.arange(first_slot, first_slot + whole) % 5] > 0)
+    assert moved[-1] == pytest.approx(bits, rel=1e-12)
+
+
+def test_a_frame_makes_a_transfer_endless_sooner() -> None:
+    # 1e8 slots at 1 bit/s/Hz: over the limit if the frame serves a sixteenth of the time
+    bits = 1e8 * BITS_PER_UNIT
+    link: dict[str, Any] = {"snr": 1e3, "cap": 1.0, "first_slot": 0, **BAND}
+    sparse = (1.0, *[0.0] * 15)
+    for fading in (LinkFading(KEY, FAST), LinkFading(KEY, 1.0)):
+        with pytest.raises(ValueError, match="does not end within"):
+            slots_exact(bits, fading=fading, weights=sparse, **link)
+    assert slots_exact(bits, fading=LinkFading(KEY, 1.0), **{**link, "snr": 1e12}) == 10**8

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import simpy
 
-from channel.ofdma import equal_share
 from channel.path_loss import umi_path_loss_db
 from edgefl.contract import Evaluation, Opening, Phase, Start
 from edgefl.engine.battery import Battery
@@ -125,6 +124,7 @@ class World:
         handover: str = "drop",
         battery: Battery | None = None,
         idle_power_w: float = 0.0,
+        radio: Mapping[str, Any] | None = None,
         **rules: Any,
     ) -> None:
         self.env = simpy.Environment()
@@ -135,14 +135,13 @@ class World:
         positions = np.column_stack([self.distances_m, np.zeros(count)])
         movement = Script(positions, crossings_s or {})
         streams = Streams(7)
-        settings = RadioSettings(bandwidth_hz=10e6, fidelity="slot")
+        settings = RadioSettings(bandwidth_hz=10e6, fidelity="slot", **(radio or {}))
         self.radio = Radio(
             self.env,
             settings=settings,
             device_power_w=TX_W,
             speeds_m_s=movement.doppler_speeds_m_s(),
             gains=PerRound(umi_path_loss_db, 0.0, settings, Cell(), streams),
-            share=equal_share,
             streams=streams,
         )
         network = Network(
@@ -161,7 +160,6 @@ class World:
         settings = Devices(count=count, idle_power_w=idle_power_w)
         devices = [Device(self.env, id_, self.radio, settings, network) for id_ in range(count)]
         network.cut_off = lambda id_, why: devices[id_].leave(why)
-        network.busy = lambda id_: devices[id_].busy
         self.ledger = Ledger(count)
         server = Server(
             self.env,
@@ -184,14 +182,18 @@ class World:
         self.env.run(until=self._server)
         return self
 
-    def slots(self, device: int, power_w: float, sharing: int) -> int:
-        """Slots of one transfer by the closed form, from the link's |h|^2."""
+    def bits_per_slot(self, device: int, power_w: float, sharing: int) -> float:
+        """What a slot carries on a share 1 / sharing of the band with full power, from the link's |h|^2."""
         loss_db = umi_path_loss_db(self.distances_m[device], carrier_hz=3.5e9)
         bandwidth = 10e6 / sharing
         noise_w = 10 ** ((-174 - 30) / 10) * bandwidth
         snr = power_w * 10 ** (-float(loss_db) / 10) / noise_w
         h2 = float(self.radio.fading(device, 0).power(0, 1)[0])
-        return math.ceil(PAYLOAD_BITS / (bandwidth * SLOT_S * math.log2(1 + snr * h2)))
+        return bandwidth * SLOT_S * math.log2(1 + snr * h2)
+
+    def slots(self, device: int, power_w: float, sharing: int) -> int:
+        """Slots of one transfer by the closed form."""
+        return math.ceil(PAYLOAD_BITS / self.bits_per_slot(device, power_w, sharing))
 
 
 def next_slot_s(time_s: float) -> float:
@@ -476,3 +478,79 @@ def test_an_adaptive_session_ends_on_evidence_and_its_reports_cost_bits() -> Non
     assert [s.reason for s in world.rows.of[Session]] == ["start", "adaptive"]
     assert [r.session for r in world.rows.of[Round]] == [1] * 5 + [2] * 5
     assert all(r.uplink_bits == PAYLOAD_BITS + 32 for r in world.rows.of[Round])
+
+
+SERVER_W = 10 ** (43 / 10) / 1000
+
+
+def test_a_dynamic_band_goes_to_who_is_left() -> None:
+    """Two downlinks on half the band each; when the first ends, the other goes on with all of it."""
+    world = World([50.0, 240.0], radio={"sharing": "dynamic"}).run()
+    half = [world.bits_per_slot(k, SERVER_W, 2) for k in (0, 1)]
+    first = int(np.argmax(half))
+    other = 1 - first
+    first_slots = math.ceil(PAYLOAD_BITS / half[first])
+    left = PAYLOAD_BITS - first_slots * half[other]
+    other_slots = first_slots + math.ceil(left / world.bits_per_slot(other, SERVER_W, 1))
+    ends = {r.device: r.downlink_end_s for r in world.rows.of[DeviceRound]}
+    assert ends[first] == pytest.approx(first_slots * SLOT_S, abs=EXACT)
+    assert ends[other] == pytest.approx(other_slots * SLOT_S, abs=EXACT)
+    assert all(r.uplink_bits == PAYLOAD_BITS for r in world.rows.of[DeviceRound])
+
+
+def test_a_dynamic_band_is_left_by_who_is_cut_off() -> None:
+    """Device 1 leaves amid its downlink: device 0 has the whole band from then on."""
+    leaves_s = 0.02
+    world = World([50.0, 60.0], crossings_s={1: [leaves_s]}, radio={"sharing": "dynamic"}).run()
+    slots = round(leaves_s / SLOT_S)
+    half = [world.bits_per_slot(k, SERVER_W, 2) for k in (0, 1)]
+    assert all(slots * bits < PAYLOAD_BITS for bits in half)
+    rows = {r.device: r for r in world.rows.of[DeviceRound]}
+    assert rows[1].outcome == "left_downlink"
+    assert rows[1].downlink_bits == pytest.approx(slots * half[1], abs=1)
+    left = PAYLOAD_BITS - slots * half[0]
+    ends = slots + math.ceil(left / world.bits_per_slot(0, SERVER_W, 1))
+    assert rows[0].downlink_end_s == pytest.approx(ends * SLOT_S, abs=EXACT)
+
+
+def test_a_tdd_frame_serves_each_direction_in_its_slots_and_only_these_cost_energy() -> None:
+    """DDDSU, special 10:2:2 of 14 symbols: a period carries 3 + 10/14 slots of downlink, 1 + 2/14 of uplink."""
+    world = World([50.0], radio={"tdd": {}}).run()
+    (row,) = world.rows.of[DeviceRound]
+    down = [1, 1, 1, 10 / 14, 0]
+    carried, slots = 0.0, 0
+    while carried < PAYLOAD_BITS:
+        carried += world.bits_per_slot(0, SERVER_W, 1) * down[slots % 5]
+        slots += 1
+    assert row.downlink_end_s == pytest.approx(slots * SLOT_S, abs=EXACT)
+    airtime_s = sum(down[n % 5] for n in range(slots)) * SLOT_S
+    assert row.energy_rx_j == pytest.approx(RX_W * airtime_s)
+    up = [0, 0, 0, 2 / 14, 1]
+    first, carried = round(row.uplink_start_s / SLOT_S), 0.0
+    slots = 0
+    while carried < PAYLOAD_BITS:
+        carried += world.bits_per_slot(0, TX_W, 1) * up[(first + slots) % 5]
+        slots += 1
+    assert row.uplink_end_s == pytest.approx((first + slots) * SLOT_S, abs=EXACT)
+    airtime_s = sum(up[(first + n) % 5] for n in range(slots)) * SLOT_S
+    assert row.energy_tx_j == pytest.approx(TX_W * airtime_s)
+
+
+def test_power_per_resource_block_divides_the_power() -> None:
+    full = World([240.0, 241.0]).run()
+    spread = World([240.0, 241.0], radio={"power_over_share": "per_resource_block"}).run()
+    for row, rival in zip(spread.rows.of[DeviceRound], full.rows.of[DeviceRound], strict=True):
+        # half the power on half the band: the SNR of the whole band, half its bits
+        slots = math.ceil(PAYLOAD_BITS / (full.bits_per_slot(row.device, TX_W, 1) / 2))
+        assert row.uplink_end_s - row.uplink_start_s == pytest.approx(slots * SLOT_S, abs=EXACT)
+        assert row.uplink_end_s - row.uplink_start_s > rival.uplink_end_s - rival.uplink_start_s
+
+
+def test_a_cap_and_a_noise_figure_slow_transfers_down() -> None:
+    capped = World([50.0], radio={"max_efficiency": 2.0}).run().rows.of[DeviceRound][0]
+    assert capped.downlink_end_s == pytest.approx(math.ceil(PAYLOAD_BITS / (10e6 * SLOT_S * 2)) * SLOT_S)
+    noisy = World([240.0], radio={"noise_figure_db": 10.0}).run()
+    row = noisy.rows.of[DeviceRound][0]
+    snr = 2 ** (noisy.bits_per_slot(0, TX_W, 1) / (10e6 * SLOT_S)) - 1
+    slots = math.ceil(PAYLOAD_BITS / (10e6 * SLOT_S * math.log2(1 + snr / 10)))
+    assert row.uplink_end_s - row.uplink_start_s == pytest.approx(slots * SLOT_S, abs=EXACT)

@@ -1,14 +1,40 @@
-"""Learning tests run as simulations do."""
+"""A world without data, small files that stand for a data set in it, and one thread."""
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
 
+Expect = Callable[[ModuleType, dict[str, bytes]], None]
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A world with an empty home and no data."""
+    for name in ("EDGEFL_DATA", "EDGEFL_OFFLINE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+@pytest.fixture
+def expect_data(monkeypatch: pytest.MonkeyPatch) -> Expect:
+    """A function after which these files are the data set of a module: their md5 sums are expected."""
+
+    def expect(module: ModuleType, content: dict[str, bytes]) -> None:
+        md5 = {name: hashlib.md5(data).hexdigest() for name, data in content.items()}
+        monkeypatch.setattr(module, "FILES", replace(module.FILES, md5=md5))
+
+    return expect
+
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """Small layers on a busy machine."""
+    """As in simulations: small layers on a busy machine."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

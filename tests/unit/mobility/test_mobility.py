@@ -1,68 +1,140 @@
-"""Movement is a function of time, device and seed."""
+"""What holds for every mobility model: a path is a function of time, device and seed."""
+
+import math
+from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from channel.geometry import sample_ring
+from edgefl import registry
 from edgefl.mobility import Mobility, Movement
+from edgefl.mobility.attraction import Attraction
+from edgefl.mobility.gauss_markov import GaussMarkov
+from edgefl.mobility.highway import Highway
+from edgefl.mobility.manhattan import Manhattan
+from edgefl.mobility.random_direction import RandomDirection
 from edgefl.mobility.random_waypoint import RandomWaypoint
 from edgefl.mobility.static import Static
+from edgefl.mobility.trace import Trace
 from edgefl.rng import Streams
 
-RADIUS_M = 200.0
+RADIUS_M = 100.0
+MIN_DISTANCE_M = 10.0
+GOLDEN = Path(__file__).parents[2] / "golden" / "sumo_fcd.xml"
+
+# Quick turns and short rests, so that much happens within the minutes of a test
+MODELS: dict[str, list[Mobility]] = {
+    "static": [Static()],
+    "random_waypoint": [
+        RandomWaypoint(pause_s=2.0),
+        RandomWaypoint(pause_s=5.0, steady_state=True, area_factor=1.0),
+    ],
+    "random_direction": [RandomDirection(travel_s=10.0, pause_s=3.0), RandomDirection(travel_s=500.0)],
+    "gauss_markov": [GaussMarkov(), GaussMarkov(alpha=0.0, step_s=3.7), GaussMarkov(alpha=1.0)],
+    "manhattan": [Manhattan(block_m=30.0), Manhattan(block_m=190.0, left_probability=1, right_probability=0)],
+    "highway": [Highway(), Highway(lanes=1, headway_s=0.5, away_s=3.0)],
+    "attraction": [
+        Attraction(day_s=240.0, stay_s=10.0),
+        Attraction(day_s=100.0, stay_s=3.0, begin_hour=12.0),
+    ],
+    "trace": [Trace(path=GOLDEN, surplus="ignore"), Trace(path=GOLDEN, surplus="ignore", max_gap_s=0.9)],
+}
+ALL = [pytest.param(model, id=f"{name}-{i}") for name in MODELS for i, model in enumerate(MODELS[name])]
+BORDERED = ["random_waypoint", "random_direction", "gauss_markov", "attraction"]
+DEVICES = 4  # as many as the trace has
+LATEST_S = 200.0
 
 
-def start(model: Mobility, devices: int = 20, seed: int = 1) -> Movement:
-    positions = np.random.default_rng(0).uniform(-100, 100, (devices, 2))
-    return model.start(positions, cell_radius_m=RADIUS_M, min_distance_m=10.0, streams=Streams(seed))
+def start(model: Mobility, devices: int = DEVICES, seed: int = 1) -> Movement:
+    positions = sample_ring(
+        np.random.default_rng(0),
+        devices,
+        inner_radius_m=MIN_DISTANCE_M,
+        outer_radius_m=model.area_radius_m(RADIUS_M),
+    )
+    return model.start(
+        positions, cell_radius_m=RADIUS_M, min_distance_m=MIN_DISTANCE_M, streams=Streams(seed)
+    )
 
 
-def test_static_devices_stay() -> None:
-    movement = start(Static(doppler_speed_m_s=3.0))
-    assert not movement.moves
-    assert np.array_equal(movement.positions_m(0.0), movement.positions_m(1e4))
-    assert np.array_equal(movement.doppler_speeds_m_s(), np.full(20, 3.0))
+def test_every_model_is_tested() -> None:
+    assert set(MODELS) == set(registry.names("mobility"))
 
 
-def test_random_waypoint_walks_at_its_speed_within_its_disc() -> None:
-    model = RandomWaypoint(area_factor=1.5, speed_min_m_s=2.0, speed_max_m_s=8.0)
+@pytest.mark.parametrize("model", ALL)
+@given(times=st.lists(st.floats(0, LATEST_S), min_size=1, max_size=8))
+@settings(max_examples=20, deadline=None)
+def test_positions_do_not_depend_on_what_was_asked_before(model: Mobility, times: list[float]) -> None:
+    asked = start(model)
+    for time_s in times:
+        assert np.array_equal(asked.positions_m(time_s), start(model).positions_m(time_s), equal_nan=True)
+
+
+@pytest.mark.parametrize("model", ALL)
+@given(few=st.integers(1, DEVICES), time_s=st.floats(0, LATEST_S))
+@settings(max_examples=20, deadline=None)
+def test_a_device_does_not_disturb_the_others(model: Mobility, few: int, time_s: float) -> None:
+    some, all_ = start(model, few), start(model)
+    assert np.array_equal(some.positions_m(time_s), all_.positions_m(time_s)[:few], equal_nan=True)
+    assert np.array_equal(some.doppler_speeds_m_s(), all_.doppler_speeds_m_s()[:few])
+
+
+@pytest.mark.parametrize("model", ALL)
+def test_shapes(model: Mobility) -> None:
     movement = start(model)
+    assert movement.moves == (not isinstance(model, Static))
+    assert movement.positions_m(3.0).shape == (DEVICES, 2)
     speeds = movement.doppler_speeds_m_s()
-    assert np.all((speeds >= 2.0) & (speeds <= 8.0))
-    assert len(set(speeds)) == 20
-    step_s = 0.1
-    path = np.array([movement.positions_m(t) for t in np.arange(0, 300, step_s)])
-    assert np.linalg.norm(path, axis=2).max() <= 1.5 * RADIUS_M
-    walked = np.linalg.norm(np.diff(path, axis=0), axis=2)
-    assert np.all(walked <= speeds * step_s * (1 + 1e-9)), "a turn only shortens the straight line"
-    # a step without a turn covers exactly speed x time, and turns are rare
-    straight = np.isclose(walked, speeds * step_s, rtol=1e-6)
-    assert straight.mean() > 0.95
+    assert speeds.shape == (DEVICES,)
+    assert np.all((speeds >= 0) & (speeds <= 60))
 
 
-def test_positions_do_not_depend_on_what_was_asked_before() -> None:
-    model = RandomWaypoint(pause_s=2.0)
-    times = np.random.default_rng(2).uniform(0, 400, 50)
-    forwards, random_order = start(model), start(model)
-    expected = {t: forwards.positions_m(t).copy() for t in sorted(times)}
-    for t in times:
-        assert np.allclose(random_order.positions_m(t), expected[t], atol=1e-9)
+@pytest.mark.parametrize("model", ALL)
+def test_the_seed_counts(model: Mobility) -> None:
+    same = np.array_equal(
+        start(model, seed=1).positions_m(50.0), start(model, seed=2).positions_m(50.0), equal_nan=True
+    )
+    assert same == isinstance(model, Static | Trace)
 
 
-def test_a_device_does_not_disturb_the_others() -> None:
-    few, many = start(RandomWaypoint(), 5), start(RandomWaypoint(), 20)
-    few_start, many_start = few.positions_m(0.0), many.positions_m(0.0)
-    assert np.array_equal(few_start, many_start[:5])
-    assert np.allclose(few.positions_m(500.0), many.positions_m(500.0)[:5])
+@pytest.mark.parametrize("model", ALL)
+@pytest.mark.parametrize("time_s", [-1e-9, math.nan, math.inf])
+def test_times_out_of_range(model: Mobility, time_s: float) -> None:
+    movement = start(model)
+    if movement.moves:
+        with pytest.raises(ValueError, match="time_s must be >= 0 and finite, got"):
+            movement.positions_m(time_s)
 
 
-def test_pauses_hold_a_device_at_its_waypoint() -> None:
-    movement = start(RandomWaypoint(speed_min_m_s=50, speed_max_m_s=50, pause_s=1000.0), 200)
-    early, late = movement.positions_m(20.0).copy(), movement.positions_m(900.0)
-    # the longest leg, the diameter of the disc, takes 2 x 260 m / 50 m/s = 10.4 s
-    assert np.array_equal(early, late)
+@pytest.mark.parametrize("name", ["random_waypoint", "random_direction", "manhattan", "attraction"])
+@given(time_s=st.floats(0, LATEST_S), step_s=st.floats(1e-3, 10.0))
+@settings(max_examples=20, deadline=None)
+def test_nobody_exceeds_its_speed(name: str, time_s: float, step_s: float) -> None:
+    for model in MODELS[name]:
+        movement = start(model)
+        before, after = movement.positions_m(time_s), movement.positions_m(time_s + step_s)
+        walked = np.linalg.norm(after - before, axis=1)
+        assert np.all(walked <= movement.doppler_speeds_m_s() * step_s * (1 + 1e-9) + 1e-9)
 
 
-def test_speeds_in_order() -> None:
-    with pytest.raises(ValidationError, match="must not exceed"):
-        RandomWaypoint(speed_min_m_s=5, speed_max_m_s=4)
+@pytest.mark.parametrize("name", BORDERED)
+def test_nobody_leaves_the_area(name: str) -> None:
+    for model in MODELS[name]:
+        movement = start(model, 50)
+        path = np.array([movement.positions_m(t) for t in np.arange(0, LATEST_S, 0.7)])
+        farthest_m = np.linalg.norm(path, axis=2).max()
+        assert farthest_m <= model.area_radius_m(RADIUS_M) * (1 + 1e-12)
+        # nor do they stay in the middle: each has its border
+        assert farthest_m > 0.9 * model.area_radius_m(RADIUS_M)
+
+
+@pytest.mark.parametrize("cls", [RandomWaypoint, RandomDirection, Manhattan, Highway, Attraction])
+def test_speeds_in_order(cls: type[Mobility]) -> None:
+    with pytest.raises(ValidationError, match=r"speed_min_m_s 5.0 must not exceed speed_max_m_s 4.0"):
+        cls(speed_min_m_s=5, speed_max_m_s=4)
+    with pytest.raises(ValidationError, match="finite number"):
+        cls(speed_min_m_s=1, speed_max_m_s=math.inf)

@@ -1,0 +1,62 @@
+"""Commands that read run directories.
+
+python -m analysis compare RUNS_DIR [--out DIR] [--reference NAME] [--target 0.95]
+python -m analysis network RUNS_DIR
+"""
+
+import argparse
+import sys
+import warnings
+from pathlib import Path
+
+from rich.console import Console
+
+from analysis.comparison import compare
+from analysis.load import load_runs
+from analysis.network import handover_figures
+from analysis.report import print_comparison, print_network
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command. Returns the exit code: 0, or 2 for bad input, which is named on stderr in one line."""
+    options = _parser().parse_args(arguments)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
+            options.run(options)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _compare(options: argparse.Namespace) -> None:
+    comparison = compare(options.runs, out=options.out, reference=options.reference, target=options.target)
+    print_comparison(comparison, Console())
+
+
+def _network(options: argparse.Namespace) -> None:
+    print_network(handover_figures(load_runs(options.runs)), Console())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m analysis", description="Read edgefl run directories.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    command = commands.add_parser("compare", help="compare the variants of a study: tables and a figure")
+    command.add_argument("runs", type=Path, metavar="RUNS_DIR", help="folder of a study or of a run")
+    command.add_argument("--out", type=Path, help="where to write the files (default: RUNS_DIR)")
+    command.add_argument("--reference", metavar="NAME", help="variant that sets the target accuracy")
+    command.add_argument(
+        "--target", type=float, default=0.95, help="share of the reference's best accuracy to reach (0.95)"
+    )
+    command.set_defaults(run=_compare)
+    command = commands.add_parser(
+        "network", help="handovers, ping-pong, time of stay, wasted bits and joules"
+    )
+    command.add_argument("runs", type=Path, metavar="RUNS_DIR", help="folder of a study or of a run")
+    command.set_defaults(run=_network)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

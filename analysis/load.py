@@ -1,0 +1,170 @@
+"""Run directories as tidy tables: one row per run, round, device, event or session."""
+
+import json
+import os
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+SCHEMA_VERSION = 1
+INFO_COLUMNS = ["path", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name"]
+# what the metrics and figures rely on; further columns are kept as they are
+REQUIRED_COLUMNS = {
+    "rounds": [
+        *("session", "round", "phase", "start_s", "end_s", "latency_s", "latency_mean_s"),
+        *("energy_j", "energy_rx_j", "energy_tx_j", "energy_compute_j", "accuracy"),
+    ],
+    "devices": [
+        *("session", "round", "phase", "device", "energy_j", "outcome"),
+        *("downlink_bits", "uplink_bits"),
+    ],
+    "events": ["time_s", "event", "device", "session", "detail"],
+    "sessions": ["session", "start_s", "labels", "accuracy_start"],
+}
+# columns of words or of lists: "3" in them is a list of one, not a number
+TEXT_COLUMNS = {"phase", "outcome", "event", "detail", "reason", "devices", "labels", "warm_start", "weights"}
+# empty throughout in runs without training: a number all the same
+FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start"}
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The completed runs below a folder. Every table but `info` leads with the columns variant, seed.
+
+    Attributes:
+        path: the folder that was searched.
+        info: one row per run: path, variant, seed, status, wall_s, simulated_s, reference, name.
+        rounds: rounds.csv of all runs. Accuracy (0..1) is NaN on probe rounds and in runs without training.
+        events: events.csv of all runs.
+        sessions: sessions.csv of all runs.
+        left_out: one sentence for each run directory that was not read, and why.
+    """
+
+    path: Path
+    info: pd.DataFrame
+    rounds: pd.DataFrame = field(repr=False)
+    events: pd.DataFrame = field(repr=False)
+    sessions: pd.DataFrame = field(repr=False)
+    left_out: tuple[str, ...] = ()
+
+    @cached_property
+    def devices(self) -> pd.DataFrame:
+        """devices.csv of all runs, one row per device and round. Large: read when first asked for."""
+        return _read_all(self.info, "devices")
+
+
+def load_runs(path: str | Path) -> Runs:
+    """Read every completed run directory below a folder, or the folder itself if it is one.
+
+    A run outside a study takes its own name as its variant. A run that is not completed is left out,
+    with a warning that names it.
+
+    Raises:
+        ValueError: no such folder, no completed run below it, two runs of one variant and seed, or a
+            run directory whose tables are missing or lack a column.
+    """
+    root = Path(path)
+    if not root.is_dir():
+        raise ValueError(f"no folder {root}: give the folder of a run or of a study")
+    found = _run_directories(root)
+    if not found:
+        raise ValueError(
+            f"no run directory (a folder with run.json) in or below {root}: run a scenario first"
+        )
+    rows, left_out = [], []
+    for directory in found:
+        try:
+            rows.append(_info(directory))
+        except _NotUsableError as reason:
+            left_out.append(f"left out {directory}: {reason}")
+    if not rows:
+        raise ValueError(
+            f"no completed run in or below {root}: {'; '.join(left_out)}; let one run to its end"
+        )
+    for sentence in left_out:
+        warnings.warn(sentence, stacklevel=2)
+    info = pd.DataFrame(rows, columns=INFO_COLUMNS).sort_values(["variant", "seed"], ignore_index=True)
+    _check_distinct(info)
+    tables = {name: _read_all(info, name) for name in ("rounds", "events", "sessions")}
+    return Runs(path=root, info=info, left_out=tuple(left_out), **tables)
+
+
+class _NotUsableError(Exception):
+    """Why one run directory is left out."""
+
+
+def _run_directories(root: Path) -> list[Path]:
+    found = []
+    for folder, subfolders, files in os.walk(root):
+        subfolders.sort()
+        if "run.json" in files:
+            found.append(Path(folder))
+            subfolders.clear()  # a run directory holds checkpoints, not further runs
+    return found
+
+
+def _info(directory: Path) -> dict[str, Any]:
+    try:
+        run = json.loads((directory / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise _NotUsableError(f"run.json cannot be read ({error})") from error
+    if not isinstance(run, dict):
+        raise _NotUsableError("run.json holds no description of a run")
+    if run.get("schema_version") != SCHEMA_VERSION:
+        raise _NotUsableError(
+            f"schema version {run.get('schema_version')}, this release reads {SCHEMA_VERSION}: run it again"
+        )
+    if run.get("status") != "completed":
+        raise _NotUsableError(f"its status is '{run.get('status')}', not 'completed'")
+    name = run.get("name") or directory.name
+    return {
+        **{column: run.get(column) for column in ("seed", "status", "wall_s", "simulated_s", "reference")},
+        "path": directory,
+        "variant": run.get("variant") or name,
+        "name": name,
+    }
+
+
+def _check_distinct(info: pd.DataFrame) -> None:
+    twice = info[info.duplicated(["variant", "seed"], keep=False)]
+    if len(twice):
+        first, second = twice.iloc[0], twice.iloc[1]
+        raise ValueError(
+            f"two runs of variant '{first.variant}' and seed {first.seed}: {first.path} and {second.path}; "
+            "give the folder of one study"
+        )
+
+
+def _read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
+    frames = []
+    for run in info.itertuples():
+        frame = _read(Path(str(run.path)), table)
+        frame.insert(0, "variant", run.variant)
+        frame.insert(1, "seed", run.seed)
+        frames.append(frame)
+    # an empty table has no dtypes of its own and would turn numbers into objects
+    return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+
+
+def _read(directory: Path, table: str) -> pd.DataFrame:
+    path = directory / f"{table}.csv"
+    try:
+        columns = list(pd.read_csv(path, nrows=0).columns)
+        types = {c: str for c in columns if c in TEXT_COLUMNS} | {
+            c: float for c in columns if c in FLOAT_COLUMNS
+        }
+        frame = pd.read_csv(path, dtype=types)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"cannot read {path} ({error}): remove the run directory or run it again") from error
+    missing = [column for column in REQUIRED_COLUMNS[table] if column not in columns]
+    if missing:
+        raise ValueError(f"{path} lacks the column {', '.join(missing)}: run it again with this release")
+    if "cell" not in columns:
+        frame["cell"] = 0
+    texts = [column for column in columns if column in TEXT_COLUMNS]
+    frame[texts] = frame[texts].fillna("")
+    return frame

@@ -1,0 +1,216 @@
+"""The papers' metrics of adaptation, as pure functions of the tidy tables of `load_runs`.
+
+J is the journal paper whose equations are numbered here. Accuracies are 0..1, times simulated seconds,
+energies joules of all devices together. Rows are keyed by variant, seed, cell and session: each cell with a
+server has sessions of its own. A training round is any round that is no probe round; rounds count from 1
+within a session.
+
+NaN means that there is nothing to measure (no training, no reference); inf means: not reached.
+"""
+
+import math
+
+import numpy as np
+import pandas as pd
+
+RUN = ["variant", "seed"]
+SESSION = [*RUN, "cell", "session"]
+SPELL = ["seed", "cell", "session"]  # what the variants of a study have in common
+# accuracies are shares of test samples written in decimal: equal up to this is a tie, and a tie reaches the target
+TIE = 1e-9
+
+
+def training_rounds(rounds: pd.DataFrame) -> pd.DataFrame:
+    """The rounds that train the session's model: pilot and train, not probe."""
+    return rounds[rounds["phase"] != "probe"]
+
+
+def over_seeds(frame: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
+    """Mean and sample standard deviation over seeds (NaN with one), cells being averaged within a seed first.
+
+    Returns:
+        mean, std, indexed by `by`.
+    """
+    by_seed = frame.groupby([*by, "seed"])[column].mean()
+    return by_seed.groupby(by).agg(["mean", "std"])
+
+
+def session_kinds(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
+    """Which sessions are pilots and which recur.
+
+    A session recurs when its set of labels was seen in an earlier session that was no pilot. Pilots are taken
+    together over the variants of a seed, so that a variant without pilot is measured on the same sessions.
+
+    Returns:
+        variant, seed, cell, session, labels (as written), pilot, recurring.
+    """
+    kinds = sessions[[*SESSION, "labels"]].sort_values(SESSION, ignore_index=True)
+    piloted = rounds.loc[rounds["phase"] == "pilot", SPELL].itertuples(index=False, name=None)
+    pilots = set(piloted)
+    kinds["pilot"] = [(row.seed, row.cell, row.session) in pilots for row in kinds.itertuples()]
+    kinds["recurring"] = False
+    for _, run in kinds.groupby([*RUN, "cell"], sort=False):
+        seen: set[frozenset[str]] = set()
+        for row in run.itertuples():
+            labels = frozenset(str(row.labels).split())
+            kinds.loc[row.Index, "recurring"] = labels in seen
+            if labels and not row.pilot:
+                seen.add(labels)
+    return kinds
+
+
+def accuracy_after_change(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy right after each session change, on the session's test labels.
+
+    Returns:
+        variant, seed, cell, session, accuracy_start (the opening model, before any training), accuracy_round_1 (after
+        the first training round).
+    """
+    training = training_rounds(rounds)
+    first = training.loc[training["round"] == 1, [*SESSION, "accuracy"]]
+    first = first.rename(columns={"accuracy": "accuracy_round_1"})
+    return sessions[[*SESSION, "accuracy_start"]].merge(first, on=SESSION, how="left")
+
+
+def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.DataFrame:
+    """Mean accuracy over the first training rounds of each session, all of them if it has fewer.
+
+    Returns:
+        variant, seed, cell, session, accuracy_first. Source: J, Tables II, III and X to XII (10 rounds).
+    """
+    if first_rounds < 1:
+        raise ValueError(f"first_rounds is {first_rounds}: must be at least 1")
+    training = training_rounds(rounds)
+    first = training[training["round"] <= first_rounds]
+    return first.groupby(SESSION)["accuracy"].mean().rename("accuracy_first").reset_index()
+
+
+def target_accuracy(rounds: pd.DataFrame, *, reference: str | None, target: float) -> pd.DataFrame:
+    """The accuracy to reach in a session: target x the reference's best accuracy over its training rounds.
+
+    Without a reference the best of all variants counts, so that all have the same goal (and a single variant is
+    its own reference).
+
+    Returns:
+        seed, cell, session, target_accuracy. Source: J (31), rho = target.
+    """
+    if not 0 < target <= 1:
+        raise ValueError(f"target is {target}: must be a share above 0 and at most 1, such as 0.95")
+    training = training_rounds(rounds)
+    if reference is not None:
+        training = training[training["variant"] == reference]
+    best = training.groupby(SPELL)["accuracy"].max()
+    return (target * best).rename("target_accuracy").reset_index()
+
+
+def time_to_target(
+    rounds: pd.DataFrame, sessions: pd.DataFrame, *, reference: str | None, target: float = 0.95
+) -> pd.DataFrame:
+    """T_rho: how long each session takes to reach `target_accuracy`, the peak being of the same seed and session.
+
+    rounds_to_target counts training rounds, as J does. Seconds and joules are counted from the start of the
+    session, so the probe rounds before the first training round are in them; probe_rounds says how many they are.
+
+    Returns:
+        variant, seed, cell, session, target_accuracy, rounds_to_target, seconds_to_target, joules_to_target (inf: not
+        reached; NaN: no accuracy to compare with), probe_rounds, session_s and session_j (the whole session,
+        which bounds a target that was not reached from below). One row per session with a training round.
+
+    Source: J (31) and Table VII. Unlike there, joules and seconds are those simulated, not a constant per round.
+    """
+    goals = target_accuracy(rounds, reference=reference, target=target).set_index(SPELL)
+    starts = sessions.set_index(SESSION)["start_s"]
+    rows = []
+    for key, spell in rounds.sort_values([*SESSION, "start_s"]).groupby(SESSION):
+        variant, seed, cell, session = key
+        training = training_rounds(spell)
+        if training.empty:
+            continue
+        if key not in starts.index:
+            raise ValueError(
+                f"session {session} of '{variant}', seed {seed}, has rounds but no row in sessions.csv"
+            )
+        goal = float(goals["target_accuracy"].get((seed, cell, session), math.nan))
+        start_s = float(starts.loc[key])
+        spent_j = spell["energy_j"].cumsum()
+        row = {
+            **dict(zip(SESSION, key, strict=True)),
+            "target_accuracy": goal,
+            "probe_rounds": len(spell) - len(training),
+            "session_s": spell["end_s"].max() - start_s,
+            "session_j": spell["energy_j"].sum(),
+        }
+        reached = training.index[training["accuracy"] >= goal - TIE]
+        missing = math.nan if math.isnan(goal) or training["accuracy"].isna().all() else math.inf
+        if len(reached):
+            row["rounds_to_target"] = float(training.loc[reached[0], "round"])
+            row["seconds_to_target"] = training.loc[reached[0], "end_s"] - start_s
+            row["joules_to_target"] = spent_j.loc[reached[0]]
+        else:
+            row |= dict.fromkeys(("rounds_to_target", "seconds_to_target", "joules_to_target"), missing)
+        rows.append(row)
+    columns = [*SESSION, "target_accuracy", "rounds_to_target", "seconds_to_target", "joules_to_target"]
+    return pd.DataFrame(rows, columns=[*columns, "probe_rounds", "session_s", "session_j"])
+
+
+def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
+    """How many times faster (and thriftier) the reference reaches the target than each variant does.
+
+    Args:
+        times: as `time_to_target` returns it.
+
+    Returns:
+        variant, seed, cell, session, speed_up_rounds, speed_up_seconds, speed_up_joules: the variant's T_rho over the
+        reference's (1 for the reference, inf where the variant did not reach the target). Source: J, Table VII.
+    """
+    kinds = ("rounds", "seconds", "joules")
+    wanted = [f"{kind}_to_target" for kind in kinds]
+    own = times.loc[times["variant"] == reference, [*SPELL, *wanted]]
+    both = times[[*SESSION, *wanted]].merge(own, on=SPELL, how="left", suffixes=("", "_reference"))
+    result = both[SESSION].copy()
+    for kind, column in zip(kinds, wanted, strict=True):
+        base = both[f"{column}_reference"]
+        result[f"speed_up_{kind}"] = both[column] / base.where(np.isfinite(base))
+    return result
+
+
+def accumulated_gain(rounds: pd.DataFrame, *, reference: str) -> pd.DataFrame:
+    """G_total: the sum over a session's training rounds of the reference's accuracy minus the variant's.
+
+    Rounds that only one of the two has are left out.
+
+    Returns:
+        variant, seed, cell, session, gain (in accuracy x rounds; J's tables print it times 100). Positive: the
+        reference is better; 0 for the reference itself. Source: J (32).
+    """
+    training = training_rounds(rounds)[[*SESSION, "round", "accuracy"]]
+    own = training[training["variant"] == reference].drop(columns="variant")
+    both = training.merge(own, on=[*SPELL, "round"], suffixes=("", "_reference"))
+    both["gain"] = both["accuracy_reference"] - both["accuracy"]
+    # min_count: a session without a single accuracy has no gain, rather than a gain of zero
+    return both.groupby(SESSION)["gain"].sum(min_count=1).reset_index()
+
+
+def totals(rounds: pd.DataFrame) -> pd.DataFrame:
+    """Cost of a whole run, probe rounds included, and of a training round on average.
+
+    Returns:
+        variant, seed, energy_j, simulated_s (end of the last round), rounds and probe_rounds; means over the
+        training rounds: latency_s (the slowest device, which a synchronous round waits for), latency_mean_s
+        (mean over the devices, J's Table VII), round_energy_j and its parts round_energy_rx_j, _tx_j, _compute_j.
+    """
+    runs = rounds.groupby(RUN)
+    training = training_rounds(rounds)
+    probes = rounds["phase"].eq("probe").groupby([rounds[column] for column in RUN]).sum()
+    energies = ["energy_j", "energy_rx_j", "energy_tx_j", "energy_compute_j"]
+    per_round = training.groupby(RUN)[["latency_s", "latency_mean_s", *energies]].mean()
+    return pd.concat(
+        [
+            runs["energy_j"].sum(),
+            runs["end_s"].max().rename("simulated_s"),
+            training.groupby(RUN).size().rename("rounds"),
+            probes.rename("probe_rounds"),
+            per_round.rename(columns={column: f"round_{column}" for column in energies}),
+        ],
+        axis=1,
+    ).reset_index()

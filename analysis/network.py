@@ -1,0 +1,59 @@
+"""Key figures of the moving network: handovers, ping-pong, time of stay, and what broken work has cost."""
+
+import pandas as pd
+
+from analysis.load import Runs
+from analysis.metrics import RUN
+
+
+def handover_figures(runs: Runs) -> pd.DataFrame:
+    """One row per run.
+
+    Returns:
+        variant, seed;
+        handovers; handovers_per_device_hour (over all devices and the whole simulated time);
+        ping_pongs and ping_pong_share (handovers back to the last cell within the scenario's
+        min_time_of_stay_s); time_of_stay_s (mean time connected to a cell before a handover; NaN: none);
+        broken (participations cut off by leaving the cell: handover, cell edge, switch or battery);
+        wasted_bits (moved in participations that did not complete) and wasted_j, their energy;
+        wasted_share of all joules.
+
+    Raises:
+        ValueError: the runs were made before handovers were recorded.
+    """
+    if "stay_s" not in runs.events:
+        raise ValueError(f"the runs in {runs.path} are older than the handover figures: run them again")
+    rows = []
+    for run in runs.info.itertuples():
+        own = [(frame["variant"] == run.variant) & (frame["seed"] == run.seed) for frame in _tables(runs)]
+        events, devices = runs.events[own[0]], runs.devices[own[1]]
+        handovers = events[events["event"] == "handover"]
+        count = _device_count(events, devices)
+        hours = run.simulated_s / 3600
+        failed = devices[devices["outcome"] != "completed"]
+        broken = failed["outcome"].str.startswith(("left_", "off_", "empty_"))
+        energy_j = devices["energy_j"].sum()
+        rows.append(
+            {
+                **dict(zip(RUN, (run.variant, run.seed), strict=True)),
+                "handovers": len(handovers),
+                "handovers_per_device_hour": len(handovers) / count / hours,
+                "ping_pongs": int((handovers["detail"] == "ping_pong").sum()),
+                "ping_pong_share": float((handovers["detail"] == "ping_pong").mean()),
+                "time_of_stay_s": float(handovers["stay_s"].mean()),
+                "broken": int(broken.sum()),
+                "wasted_bits": int(failed[["downlink_bits", "uplink_bits"]].to_numpy().sum()),
+                "wasted_j": float(failed["energy_j"].sum()),
+                "wasted_share": float(failed["energy_j"].sum() / energy_j) if energy_j else 0.0,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _tables(runs: Runs) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return runs.events, runs.devices
+
+
+def _device_count(events: pd.DataFrame, devices: pd.DataFrame) -> int:
+    """Devices that a run has seen: in a round, or in an event."""
+    return len({*devices["device"].dropna().astype(int), *events["device"].dropna().astype(int)})

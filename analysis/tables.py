@@ -1,0 +1,250 @@
+"""A comparison in words and rounded numbers: the text tables behind the terminal, Markdown and LaTeX."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+if TYPE_CHECKING:
+    from analysis.comparison import Comparison
+
+NOTHING = "—"
+RECURRING = "recurring sessions"  # a comparison's usual scope
+DIFFER = "differ"  # labels of a session that are not the same in every seed and cell
+ENERGY_UNITS = (("mJ", 1e-3), ("J", 1.0), ("kJ", 1e3), ("MJ", 1e6))
+TIME_UNITS = (("ms", 1e-3), ("s", 1.0), ("h", 3600.0))
+LATEX_SPECIALS = {
+    "\\": r"\textbackslash{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "∞": r"$\infty$",
+    "—": "---",
+    "–": "--",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    ">": "$>$",
+    "<": "$<$",
+}
+
+
+def headline(comparison: Comparison) -> pd.DataFrame:
+    """[variants x columns] of text. The reference has no speed-up and gain of its own."""
+    table = comparison.table.set_index("variant")
+    columns = _adaptation(comparison, table) if comparison.trained else _cost_per_round(table)
+    columns |= _totals(table)
+    return pd.DataFrame(columns, index=table.index)
+
+
+def per_session(comparison: Comparison) -> pd.DataFrame:
+    """[sessions x columns] of text: labels, kind, and the start accuracy of every variant in percent."""
+    table = comparison.per_session.set_index("session")
+    columns: dict[str, Iterable[str]] = {
+        "labels": [compact_labels(labels) for labels in table["labels"]],
+        "kind": table["kind"],
+    }
+    for variant in comparison.table["variant"]:
+        columns[variant] = _pair(table, f"{variant}_accuracy_start", 100, 2)
+    return pd.DataFrame(columns, index=table.index)
+
+
+def caption(comparison: Comparison) -> str:
+    """What the headline table shows, in one line."""
+    n = len(comparison.seeds)
+    seeds = f"{n} seeds, mean ± standard deviation" if n > 1 else f"seed {comparison.seeds[0]}"
+    if not comparison.trained:
+        return f"Latency and energy ({seeds})"
+    return f"Adaptation, {comparison.scope}: {numbers(comparison.sessions)} ({seeds})"
+
+
+def explanations(comparison: Comparison) -> list[str]:
+    """How to read the headline table, one sentence each, and the comparison's notes."""
+    lines = []
+    if comparison.trained:
+        whose = "the best variant's" if comparison.reference is None else f"{comparison.reference}'s"
+        if len(comparison.table) == 1:
+            whose = "its own"
+        share = percent_of(comparison.target)
+        lines.append(
+            f"{share} %: reached in the first training round with at least {share} % of {whose} best accuracy in the "
+            "same session and seed. Time and energy count from the start of the session, probe rounds included."
+        )
+        if comparison.table["not_reached"].any():
+            lines.append(
+                "Where a session missed the target, > counts it with its whole length: a lower bound."
+            )
+        if comparison.reference is not None and len(comparison.table) > 1:
+            lines.append(
+                f"Speed-up: time to {share} % over that of {comparison.reference}, median. Accumulated gain: its "
+                "accuracy minus the variant's, summed over the rounds of a session."
+            )
+    return lines + [f"Note: {note}." for note in comparison.notes]
+
+
+def markdown(comparison: Comparison) -> str:
+    """The whole comparison as a Markdown page."""
+    parts = [f"# {caption(comparison)}", _markdown_table(headline(comparison), "variant")]
+    parts.append("\n".join(f"- {line}" for line in explanations(comparison)))
+    if comparison.trained:
+        parts += ["## Accuracy (%) of the model that opens each session, before training"]
+        parts += [_markdown_table(per_session(comparison), "session")]
+    parts.append(f"![comparison]({comparison.figure.name})")
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def latex(comparison: Comparison) -> str:
+    """The headline table as a LaTeX tabular, for the package booktabs."""
+    table = headline(comparison)
+    rows = [
+        " & ".join(_escape(cell) for cell in (name, *row)) + r" \\"
+        for name, row in zip(table.index, table.to_numpy().tolist(), strict=True)
+    ]
+    lines = [
+        f"% {caption(comparison)}; needs \\usepackage{{booktabs}}",
+        rf"\begin{{tabular}}{{l{'r' * table.shape[1]}}}",
+        r"\toprule",
+        " & ".join(_escape(cell) for cell in ("Variant", *table.columns)) + r" \\",
+        r"\midrule",
+        *rows,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def compact_labels(labels: str) -> str:
+    """`0 1 2 3 7` as `0–3, 7`; labels that are no numbers are listed as they are."""
+    words = labels.split()
+    if not all(word.isdigit() for word in words):
+        return ", ".join(words)
+    return numbers(int(word) for word in words)
+
+
+def numbers(values: Iterable[int]) -> str:
+    """Whole numbers with runs of three or more shortened: `4, 5, 6, 9` as `4–6, 9`."""
+    runs: list[list[int]] = []
+    for value in sorted(set(values)):
+        if runs and value == runs[-1][-1] + 1:
+            runs[-1].append(value)
+        else:
+            runs.append([value])
+    texts = [f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return ", ".join(texts)
+
+
+def percent_of(share: float) -> str:
+    """0.95 as `95`, 0.975 as `97.5`."""
+    return f"{100 * share:.4g}"
+
+
+def amount(value: float, decimals: int | None = None) -> str:
+    """About three significant digits or the given decimals, thousands separated, never an exponent."""
+    if not math.isfinite(value):
+        return "∞" if value > 0 else NOTHING
+    return f"{value:,.{decimals_of(value) if decimals is None else decimals}f}"
+
+
+def decimals_of(value: float) -> int:
+    """Decimals that leave three significant digits; none above 100."""
+    size = abs(value)
+    return 0 if size == 0 or size >= 100 else 2 - math.floor(math.log10(size))
+
+
+def unit_for(values: Iterable[float], units: tuple[tuple[str, float], ...]) -> tuple[str, float]:
+    """The largest unit in which the largest finite value is at least 1."""
+    largest = max((value for value in values if math.isfinite(value)), default=0.0)
+    fitting = [unit for unit in units if largest >= unit[1]]
+    return (fitting or [units[0]])[-1]
+
+
+def _adaptation(comparison: Comparison, table: pd.DataFrame) -> dict[str, list[str]]:
+    share = percent_of(comparison.target)
+    energy, joules = unit_for(table["joules_to_target_at_least"], ENERGY_UNITS)
+    time, seconds = unit_for(table["seconds_to_target_at_least"], TIME_UNITS)
+    columns = {
+        "Accuracy at start (%)": _pair(table, "accuracy_start", 100, 2),
+        "First 10 rounds (%)": _pair(table, "accuracy_first", 100, 2),
+        f"Rounds to {share} % (median)": [_rounds(row) for _, row in table.iterrows()],
+        f"Time to {share} % ({time})": [_to_target(row, "seconds", seconds) for _, row in table.iterrows()],
+        f"Energy to {share} % ({energy})": [_to_target(row, "joules", joules) for _, row in table.iterrows()],
+        "Not reached": [f"{row.not_reached} of {row.targets}" for row in table.itertuples()],
+    }
+    if comparison.reference is None or len(table) == 1:
+        return columns
+    others = [name != comparison.reference for name in table.index]
+    ratios = [
+        NOTHING if math.isnan(ratio) else f"{amount(ratio)}×".replace("∞×", "∞")
+        for ratio in table["speed_up_seconds_median"]
+    ]
+    gains = _pair(table, "gain", 100, 1)
+    columns["Speed-up (time)"] = [
+        cell if other else NOTHING for cell, other in zip(ratios, others, strict=True)
+    ]
+    columns["Accumulated gain (%)"] = [
+        cell if other else NOTHING for cell, other in zip(gains, others, strict=True)
+    ]
+    return columns
+
+
+def _cost_per_round(table: pd.DataFrame) -> dict[str, list[str]]:
+    energy, joules = unit_for(table["round_energy_j_mean"], ENERGY_UNITS)
+    time, seconds = unit_for(table["latency_s_mean"], TIME_UNITS)
+    return {
+        f"Round latency, slowest device ({time})": _pair(table, "latency_s", 1 / seconds),
+        f"Round latency, mean device ({time})": _pair(table, "latency_mean_s", 1 / seconds),
+        f"Round energy ({energy})": _pair(table, "round_energy_j", 1 / joules),
+    }
+
+
+def _totals(table: pd.DataFrame) -> dict[str, list[str]]:
+    energy, joules = unit_for(table["energy_j_mean"], ENERGY_UNITS)
+    time, seconds = unit_for(table["simulated_s_mean"], TIME_UNITS)
+    return {
+        f"Total energy ({energy})": _pair(table, "energy_j", 1 / joules),
+        f"Total time ({time})": _pair(table, "simulated_s", 1 / seconds),
+    }
+
+
+def _rounds(row: pd.Series) -> str:
+    median, probes = row["rounds_to_target_median"], row["probe_rounds_mean"]
+    if math.isnan(median):
+        return NOTHING
+    text = "not reached" if math.isinf(median) else f"{median:g}"
+    return f"{text} (+{probes:.2g} probe)" if probes > 0 else text
+
+
+def _to_target(row: pd.Series, kind: str, unit: float) -> str:
+    if row["not_reached"]:
+        return f"> {amount(row[f'{kind}_to_target_at_least'] / unit)}"
+    return _with_spread(row[f"{kind}_to_target_mean"] / unit, row[f"{kind}_to_target_std"] / unit)
+
+
+def _pair(table: pd.DataFrame, name: str, scale: float, decimals: int | None = None) -> list[str]:
+    """Cells from the columns name_mean and name_std."""
+    return [
+        _with_spread(mean * scale, std * scale, decimals)
+        for mean, std in zip(table[f"{name}_mean"], table[f"{name}_std"], strict=True)
+    ]
+
+
+def _with_spread(mean: float, std: float, decimals: int | None = None) -> str:
+    if math.isnan(mean):
+        return NOTHING
+    decimals = decimals_of(mean) if decimals is None else decimals
+    text = amount(mean, decimals)
+    return text if math.isnan(std) else f"{text} ± {amount(std, decimals)}"
+
+
+def _markdown_table(table: pd.DataFrame, corner: str) -> str:
+    lines = [[corner, *table.columns], ["---"] * (1 + table.shape[1])]
+    lines += [[str(name), *row] for name, row in zip(table.index, table.to_numpy().tolist(), strict=True)]
+    return "\n".join(
+        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines
+    )
+
+
+def _escape(text: str) -> str:
+    return "".join(LATEX_SPECIALS.get(sign, sign) for sign in text)

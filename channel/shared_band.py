@@ -1,0 +1,236 @@
+"""The band of one direction of one cell, shared slot by slot among the flows that are there."""
+
+from bisect import bisect_right
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from channel.band import Band, Flow, State
+from channel.fading import BLOCK, LinkFading
+from channel.limits import MAX_SLOTS, endless, needed_rate, refuse_endless
+from channel.ofdma import PowerRule, check_cap, check_power_rule
+from channel.schedulers import Scheduler
+from channel.tdd import frame
+from channel.units import FloatArray
+
+# Slots between two states that are kept while planning with a scheduler that decides in every slot
+_STRIDE = 64
+# Flows times slots of a run with shares held, above which it is cut into strides to save memory
+_LARGEST_RUN = 2**21
+
+
+@dataclass
+class _Plan:
+    """The flows' future as long as nobody joins or leaves."""
+
+    shares: FloatArray | None  # held; None: decided in every slot
+    states: list[State]  # in order of time, the last is as far as the plan goes
+    ended: list[int] = field(default_factory=list)  # flows complete in the last state
+
+
+class SharedBand:
+    """Transfers that share a band, exact slot by slot: the first slot boundary at which one is complete.
+
+    In slot n a flow with share b gathers w_n b min(log2(1 + snr |h_n|^2 / b), cap) W tau bits (power `full`;
+    `per_resource_block` without / b), w_n the weight of a TDD frame. A flow ends in the first slot in which
+    its bits reach its payload; what the slot could have carried beyond is padding. A scheduler that holds its
+    shares decides anew when a flow joins, leaves or ends; the others decide in every slot that w_n serves.
+
+    Fading is a function of link and slot, so looking ahead costs no randomness. Results are bit for bit the
+    same, however often and wherever `settle`, `next_end` and `moved_bits` are called.
+
+    Left out: control channels, resource blocks, retransmission, interference between flows.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        *,
+        bandwidth_hz: float,
+        slot_s: float,
+        weights: npt.ArrayLike | None = None,
+        power: PowerRule = "full",
+        cap: float | None = None,
+    ) -> None:
+        """
+        Args:
+            scheduler: one of `channel.schedulers`.
+            bandwidth_hz: W, the whole band.
+            weights: [period] of a TDD frame in this direction; None: every slot in full.
+            power: how power is spread over a share, see `channel.ofdma.share_power_w`.
+            cap: highest spectral efficiency in bits/s/Hz; None: no limit.
+
+        Raises:
+            ValueError: an argument is out of range.
+        """
+        needed_rate(0.0, bandwidth_hz, 1.0, slot_s)
+        check_power_rule(power)
+        if cap is not None:
+            check_cap(cap)
+        self._band = Band(scheduler, bandwidth_hz, slot_s, frame(weights), power, cap)
+        self._flows: list[Flow] = []
+        self._done: list[Flow] = []
+        self._state = State(0, *np.empty((3, 0)))
+        self._plan: _Plan | None = None
+
+    def __len__(self) -> int:
+        """Flows in the band, with those complete and not yet handed out."""
+        return len(self._flows) + len(self._done)
+
+    @property
+    def slot(self) -> int:
+        """The boundary up to which the band is settled: slots before it are past."""
+        return self._state.slot
+
+    def add(
+        self, id_: Hashable, payload_bits: float, *, snr_whole_band: float, fading: LinkFading, slot: int
+    ) -> None:
+        """A flow joins, from `slot` on.
+
+        Args:
+            id_: its name, unlike those in the band.
+            snr_whole_band: mean SNR with full power over the whole band.
+            fading: its link.
+
+        Raises:
+            ValueError: an argument is out of range, the slot is past, a flow that ends before it has not
+                been handed out by `settle`, or the transfer would not end even if alone.
+        """
+        if any(flow.id == id_ for flow in (*self._flows, *self._done)):
+            raise ValueError(f"flow {id_!r} is in the band already: remove it first")
+        band = self._band
+        need = needed_rate(payload_bits, band.bandwidth_hz, snr_whole_band, band.slot_s)
+        refuse_endless(need, snr_whole_band, band.frame, band.cap)
+        self._advance(slot)
+        static_power = float(fading.power(0, 1)[0]) if fading.static else None
+        flow = Flow(id_, payload_bits, need, snr_whole_band, fading, static_power)
+        if need == 0:
+            self._done.append(flow)
+            return
+        self._flows.append(flow)
+        self._state = self._state.with_new()
+        self._plan = None
+
+    def next_end(self, horizon: int | None = None) -> tuple[int, list[Any]] | None:
+        """The first slot boundary at which flows are complete if nobody joins or leaves, and which.
+
+        Args:
+            horizon: look no further than this slot. When flows come often, a horizon some hundred slots
+                ahead spares planning that the next flow would void.
+
+        Returns:
+            Slot and ids in the order in which they joined; the horizon and no id, if none ends until then;
+            None if the band is empty.
+
+        Raises:
+            ValueError: the horizon is past, or no flow would end within MAX_SLOTS.
+        """
+        if horizon is not None and horizon < self.slot:
+            raise ValueError(f"horizon {horizon} is past: the band is settled up to slot {self.slot}")
+        if self._done:
+            return self.slot, [flow.id for flow in self._done]
+        if not self._flows:
+            return None
+        plan = self._look_ahead(horizon)
+        end = plan.states[-1].slot
+        if not plan.ended or (horizon is not None and end > horizon):
+            assert horizon is not None  # without one, the plan goes on until a flow ends
+            return horizon, []
+        return end, [self._flows[i].id for i in plan.ended]
+
+    def settle(self, slot: int) -> list[Any]:
+        """Go on to a slot boundary, and hand out the flows that are complete: each moved its payload.
+
+        Raises:
+            ValueError: the slot is past, or flows end before it.
+        """
+        self._advance(slot)
+        done, self._done = self._done, []
+        return [flow.id for flow in done]
+
+    def moved_bits(self, id_: Hashable) -> float:
+        """Bits of a flow up to the settled slot.
+
+        Raises:
+            ValueError: no such flow.
+        """
+        for flow in self._done:
+            if flow.id == id_:
+                return flow.payload_bits
+        i = self._row(id_)
+        bits = float(self._state.got[i]) * self._band.unit_bits
+        # rounding must not complete what is not complete
+        return min(bits, self._flows[i].payload_bits)
+
+    def remove(self, id_: Hashable, slot: int) -> float:
+        """A flow leaves at a slot boundary; bits moved until then, its payload if it was complete.
+
+        Raises:
+            ValueError: no such flow, the slot is past, or flows end before it.
+        """
+        self._advance(slot)
+        bits = self.moved_bits(id_)
+        if any(flow.id == id_ for flow in self._done):
+            self._done = [flow for flow in self._done if flow.id != id_]
+        else:
+            self._drop([self._row(id_)])
+        return bits
+
+    def _row(self, id_: Hashable) -> int:
+        for i, flow in enumerate(self._flows):
+            if flow.id == id_:
+                return i
+        raise ValueError(f"no flow {id_!r} in the band; there are {[flow.id for flow in self._flows]}")
+
+    def _drop(self, rows: list[int]) -> None:
+        self._flows = [flow for i, flow in enumerate(self._flows) if i not in rows]
+        self._state = self._state.without(rows)
+        self._plan = None
+
+    def _advance(self, slot: int) -> None:
+        """Make `slot` the settled boundary; what changes nothing keeps the plan."""
+        if slot < self.slot:
+            raise ValueError(f"slot {slot} is past: the band is settled up to slot {self.slot}")
+        if slot == self.slot:
+            return
+        if self._done:
+            raise ValueError(
+                f"{[flow.id for flow in self._done]} ended at slot {self.slot}: settle there first"
+            )
+        if not self._flows:
+            self._state = replace(self._state, slot=slot)
+            return
+        plan = self._look_ahead(slot)
+        end = plan.states[-1].slot
+        if plan.ended and end < slot:
+            ids = [self._flows[i].id for i in plan.ended]
+            raise ValueError(f"{ids} end at slot {end}, before slot {slot}: settle there first")
+        later = bisect_right(plan.states, slot, key=lambda state: state.slot)
+        self._state = plan.states[later - 1]
+        if self._state.slot < slot:
+            self._state, _ = self._band.run(self._flows, self._state, slot, plan.shares, self._state.slot)
+        plan.states[:later] = [self._state]
+        if plan.ended and end == slot:
+            self._done = [self._flows[i] for i in plan.ended]
+            self._drop(plan.ended)
+
+    def _look_ahead(self, horizon: int | None) -> _Plan:
+        """The plan, as far as the horizon or the first end."""
+        if self._plan is None:
+            state, shares = self._band.begin(self._flows, self._state)
+            self._plan = _Plan(shares, [state])
+        plan = self._plan
+        whole_blocks = plan.shares is not None and len(self._flows) * BLOCK <= _LARGEST_RUN
+        stride = BLOCK if whole_blocks else _STRIDE
+        while not plan.ended and (horizon is None or plan.states[-1].slot < horizon):
+            state = plan.states[-1]
+            if state.slot - self.slot >= MAX_SLOTS:
+                raise ValueError(endless(f"{len(self._flows)} flows share the band", MAX_SLOTS))
+            # to the end of a block or stride, so that no block is read twice
+            stop = state.slot + stride - state.slot % stride
+            state, plan.ended = self._band.run(self._flows, state, stop, plan.shares, self.slot)
+            plan.states.append(state)
+        return plan

@@ -1,0 +1,31 @@
+"""`edgefl bench`: measured speed, as ratios against named rivals in the same run."""
+
+import resource
+import time
+from collections.abc import Callable, Mapping
+from statistics import median
+
+
+def interleaved(jobs: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, float]:
+    """Median rate of each job over interleaved repeats (A B C A B C ...), after one warm-up of each.
+
+    Args:
+        jobs: name -> function that does the work and returns how much it did.
+        repeats: counted runs of each.
+
+    Returns:
+        name -> work per second.
+    """
+    rates: dict[str, list[float]] = {name: [] for name in jobs}
+    for number in range(repeats + 1):
+        for name, job in jobs.items():
+            began = time.perf_counter()
+            work = job()
+            if number:
+                rates[name].append(work / (time.perf_counter() - began))
+    return {name: median(found) for name, found in rates.items()}
+
+
+def peak_memory_mb() -> float:
+    """Largest resident memory of this process so far, MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,0 +1,127 @@
+"""Speed of the network: moving devices, measurements, handovers and transfers, by number of devices."""
+
+import time
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+import simpy
+
+from edgefl.bench import peak_memory_mb
+from edgefl.engine.gains import PerPlace, Survey
+from edgefl.engine.network import Network
+from edgefl.engine.radio import DIRECTIONS, Link, Radio, Transfer
+from edgefl.engine.records import Event
+from edgefl.rng import Streams
+from edgefl.scenario import Scenario
+from edgefl.world import World
+
+SIZES = (100, 1_000, 10_000)
+PERIOD_S = 60.0  # each device uploads once in this time
+PAYLOAD_BITS = 10_000_000
+SHARE = 0.05  # of the 100 MHz, for each transfer
+
+
+def run(simulated_s: float = 3600.0, sizes: tuple[int, ...] = SIZES) -> dict[str, Any]:
+    """19 cells with wrap-around and spatial shadowing; measurements every 0.2 s; renewal transfers.
+
+    Returns:
+        A row per number of devices: wall seconds, per device and simulated hour, peak memory (of the
+        process, so of the largest run so far), handovers, transfers completed and broken.
+    """
+    rows = [_one(devices, simulated_s) for devices in sizes]
+    return {"simulated_s": simulated_s, "cells": 19, "rows": rows}
+
+
+def _one(devices: int, simulated_s: float) -> dict[str, Any]:
+    scenario = Scenario.model_validate(
+        {
+            "name": "bench",
+            "seed": 1,
+            "layout": {"rings": 2, "isd_m": 200},
+            "devices": {"count": devices, "mobility": {"name": "random_waypoint", "area_factor": 1.0}},
+            "radio": {"shadowing": "spatial", "fidelity": "renewal"},
+            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+            "workload": {"payload_bits": PAYLOAD_BITS, "flops_per_sample": 1},
+        }
+    )
+    began = time.perf_counter()
+    traffic = _Traffic(scenario)
+    traffic.env.run(until=simulated_s)
+    wall_s = time.perf_counter() - began
+    return {
+        "devices": devices,
+        "wall_s": wall_s,
+        "wall_ms_per_device_hour": 1e3 * wall_s / devices / (simulated_s / 3600),
+        "peak_memory_mb": peak_memory_mb(),
+        "handovers": traffic.handovers,
+        "handovers_per_device_hour": traffic.handovers / devices / (simulated_s / 3600),
+        "transfers": traffic.transfers,
+        "transfers_broken": traffic.broken,
+    }
+
+
+class _Traffic:
+    """Every device uploads once per period, at its own phase; a handover breaks an upload."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.env = simpy.Environment()
+        self.handovers = self.transfers = self.broken = 0
+        world = World(scenario, Streams(scenario.seed))
+        assert isinstance(world.gains, PerPlace)
+        self._large_scale = world.gains.large_scale
+        self._radio: Radio = world.radio(self.env)
+        self._network: Network = world.network(self.env, self)
+        self._uploads: dict[int, simpy.Process] = {}
+        self._network.cut_off = self._cut_off
+        for process in self._network.processes():
+            self.env.process(process)
+        tick_s = scenario.handover.measurement_interval_s
+        self.env.process(self._start_uploads(world.count, tick_s))
+
+    def write(self, *rows: Event) -> None:
+        self.handovers += sum(row.event == "handover" for row in rows)
+
+    def flush(self) -> None:
+        pass
+
+    def _start_uploads(self, devices: int, tick_s: float) -> Generator[simpy.Event, None, None]:
+        ticks = round(PERIOD_S / tick_s)
+        due = np.array_split(np.random.default_rng(0).permutation(devices), ticks)
+        while True:
+            for ids in due:
+                cells = self._network.serving(ids)
+                connected = np.flatnonzero(cells >= 0)
+                if len(connected):
+                    self._upload(ids[connected], cells[connected])
+                yield self.env.timeout(tick_s)
+
+    def _upload(self, ids: np.ndarray, cells: np.ndarray) -> None:
+        positions_m = self._network.positions_m()[ids]
+        survey = Survey(
+            ids.tolist(),
+            self._large_scale.gain_db_to(positions_m, cells),
+            self._large_scale.distance_m(positions_m, cells),
+            np.zeros(len(ids)),
+        )
+        shares = dict.fromkeys(DIRECTIONS, np.full(len(ids), SHARE))
+        links = self._radio.links(survey, cells.tolist(), self._radio.snr(survey), shares)
+        for device, link in links.items():
+            self._network.part_begins(device)
+            self._uploads[device] = self.env.process(self._send(device, link))
+
+    def _send(self, device: int, link: Link) -> Generator[simpy.Event, None, None]:
+        try:
+            yield from self._radio.transfer(link, "uplink", PAYLOAD_BITS, self._done)
+        except simpy.Interrupt:
+            self.broken += 1
+        del self._uploads[device]
+        self._network.part_ended(device)
+
+    def _done(self, transfer: Transfer) -> None:
+        self.transfers += transfer.bits == PAYLOAD_BITS
+
+    def _cut_off(self, device: int, why: str) -> None:
+        upload = self._uploads.get(device)
+        if upload is not None and upload.is_alive:
+            upload.interrupt(why)

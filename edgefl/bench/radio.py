@@ -1,0 +1,134 @@
+"""Speed of the radio: fading slots per second, and renewal against slot by slot."""
+
+import math
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+import simpy
+
+from channel.fading import LinkFading, slot_correlation
+from channel.renewal import slots_renewal_many
+from channel.transfer import bits_in_slots
+from edgefl.bench import interleaved
+
+DEVICES, SLOTS = 100, 20_000
+SPEED_M_S, CARRIER_HZ, SLOT_S, BANDWIDTH_HZ, SNR = 10.0, 3.5e9, 0.5e-3, 1.0e6, 100.0
+RENEWAL_SLOTS, RENEWAL_TRANSFERS = 20_000, 20_000
+REPEATS = 5
+
+
+def run() -> dict[str, Any]:
+    """Measure, on one thread.
+
+    Returns:
+        `slots`: device-slots per second by name; `slot_ratio`: ours over each rival; `renewal_ratio`: time
+        of a 20,000-slot transfer drawn slot by slot over its time by renewal, transfers of many devices
+        drawn together.
+    """
+    rho = slot_correlation(SPEED_M_S, carrier_hz=CARRIER_HZ, slot_s=SLOT_S)
+    slots = interleaved(
+        {
+            "edgefl slot by slot": lambda: _ours(rho),
+            "SimPy, an event per device-slot": lambda: _simpy(rho),
+            "NumPy, a vector of devices per slot": lambda: _vector(rho),
+            "Python loop": lambda: _loop(rho),
+        },
+        REPEATS,
+    )
+    ours = slots["edgefl slot by slot"]
+    transfers = interleaved({"slot": _one_by_slot(rho), "renewal": _many_by_renewal(rho)}, REPEATS)
+    return {
+        "slots": slots,
+        "slot_ratio": {name: ours / rate for name, rate in slots.items() if rate is not ours},
+        "transfers": transfers,
+        "renewal_ratio": transfers["renewal"] / transfers["slot"],
+    }
+
+
+def _ours(rho: float) -> float:
+    for device in range(DEVICES):
+        # a new link each time, so that nothing is cached
+        bits_in_slots(
+            SLOTS,
+            bandwidth_hz=BANDWIDTH_HZ,
+            snr=SNR,
+            slot_s=SLOT_S,
+            fading=LinkFading(device, rho),
+            first_slot=0,
+        )
+    return DEVICES * SLOTS
+
+
+def _simpy(rho: float) -> float:
+    """One process per device, one timeout per slot; a hundredth of the slots, for time's sake."""
+    env, rng, slots = simpy.Environment(), np.random.default_rng(0), SLOTS // 100
+    noise = math.sqrt((1 - rho**2) / 2)
+
+    def device() -> Generator[simpy.Event, None, None]:
+        re = im = bits = 0.0
+        draws = rng.standard_normal((slots, 2)).tolist()
+        for x, y in draws:
+            re, im = rho * re + noise * x, rho * im + noise * y
+            bits += BANDWIDTH_HZ * SLOT_S * math.log2(1 + SNR * (re * re + im * im))
+            yield env.timeout(SLOT_S)
+
+    for _ in range(DEVICES):
+        env.process(device())
+    env.run()
+    return DEVICES * slots
+
+
+def _vector(rho: float) -> float:
+    rng = np.random.default_rng(0)
+    noise = math.sqrt((1 - rho**2) / 2)
+    h, bits = np.zeros((2, DEVICES)), np.zeros(DEVICES)
+    for _ in range(SLOTS):
+        h = rho * h + noise * rng.standard_normal((2, DEVICES))
+        bits += BANDWIDTH_HZ * SLOT_S * np.log2(1 + SNR * (h[0] ** 2 + h[1] ** 2))
+    return DEVICES * SLOTS
+
+
+def _loop(rho: float) -> float:
+    """Device by device and slot by slot; a tenth of the devices, for time's sake."""
+    rng = np.random.default_rng(0)
+    noise = math.sqrt((1 - rho**2) / 2)
+    devices = DEVICES // 10
+    for _ in range(devices):
+        re = im = bits = 0.0
+        for x, y in rng.standard_normal((SLOTS, 2)).tolist():
+            re, im = rho * re + noise * x, rho * im + noise * y
+            bits += BANDWIDTH_HZ * SLOT_S * math.log2(1 + SNR * (re * re + im * im))
+    return devices * SLOTS
+
+
+def _one_by_slot(rho: float) -> Callable[[], float]:
+    def job() -> float:
+        transfers = 20
+        for key in range(transfers):
+            bits_in_slots(
+                RENEWAL_SLOTS,
+                bandwidth_hz=BANDWIDTH_HZ,
+                snr=SNR,
+                slot_s=SLOT_S,
+                fading=LinkFading(key, rho),
+                first_slot=0,
+            )
+        return transfers
+
+    return job
+
+
+def _many_by_renewal(rho: float) -> Callable[[], float]:
+    rng = np.random.default_rng(0)
+    mean_rate = 5.884  # bits/s/Hz at SNR 100, the closed form of the ergodic rate
+    payload_bits = np.full(RENEWAL_TRANSFERS, RENEWAL_SLOTS * mean_rate * BANDWIDTH_HZ * SLOT_S)
+    snr = np.full(RENEWAL_TRANSFERS, SNR)
+
+    def job() -> float:
+        slots_renewal_many(
+            payload_bits, bandwidth_hz=BANDWIDTH_HZ, snr=snr, slot_s=SLOT_S, correlation=rho, rng=rng
+        )
+        return RENEWAL_TRANSFERS
+
+    return job

@@ -1,0 +1,55 @@
+"""Bench figures as tables for the terminal, or as JSON."""
+
+import json
+from typing import Any
+
+from rich.table import Table
+
+
+def as_json(found: dict[str, Any]) -> str:
+    """The figures as JSON."""
+    return json.dumps(found, indent=2)
+
+
+def radio(found: dict[str, Any]) -> Table:
+    """Device-slots per second, and the ratio of ours to each."""
+    table = _table(
+        "One core, 100 devices, Rayleigh fading at 10 m/s", "device-slots/s", "edgefl is faster by"
+    )
+    for name, rate in found["slots"].items():
+        ratio = found["slot_ratio"].get(name)
+        table.add_row(name, f"{rate:.3g}", f"{ratio:.1f}x" if ratio else "")
+    table.add_row("20,000-slot transfers by renewal", "", f"{found['renewal_ratio']:,.0f}x over slot by slot")
+    return table
+
+
+def network(found: dict[str, Any]) -> Table:
+    """A row per number of devices."""
+    table = _table(
+        f"{found['cells']} cells, {found['simulated_s']:g} s simulated, measured every 0.2 s",
+        "wall s",
+        "ms per device-hour",
+        "peak MB",
+        "handovers",
+        "transfers",
+        "broken",
+    )
+    for row in found["rows"]:
+        table.add_row(
+            f"{row['devices']:,} devices",
+            f"{row['wall_s']:.1f}",
+            f"{row['wall_ms_per_device_hour']:.1f}",
+            f"{row['peak_memory_mb']:.0f}",
+            f"{row['handovers']:,}",
+            f"{row['transfers']:,}",
+            f"{row['transfers_broken']:,}",
+        )
+    return table
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title)
+    table.add_column("")
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table

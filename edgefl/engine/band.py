@@ -1,0 +1,76 @@
+"""A band that is shared dynamically: transfers of one cell and direction, an event per end."""
+
+from collections.abc import Generator
+from typing import Any, cast
+
+import simpy
+
+from channel.fading import LinkFading
+from channel.shared_band import SharedBand
+from edgefl.errors import refused
+
+# How far ahead the next end is looked for, slots: a flow that comes before would void the rest of the plan.
+HORIZON_SLOTS = 512
+
+
+class BandInUse:
+    """A SharedBand on the clock: flows join at slot boundaries, are told when they end, or are cut off."""
+
+    def __init__(self, env: simpy.Environment, band: SharedBand, slot_s: float) -> None:
+        self.env = env
+        self._band = band
+        self._slot_s = slot_s
+        self._ends: dict[int, simpy.Event] = {}
+        self._plans = 0
+
+    def move(
+        self, id_: int, payload_bits: int, *, snr_whole_band: float, fading: LinkFading, slot: int
+    ) -> Generator[simpy.Event, Any, int]:
+        """Move a payload, from the boundary `slot` on, which is now; returns the boundary at which it ends."""
+        self._catch_up(slot)
+        end = self._ends[id_] = self.env.event()
+        self._band.add(id_, payload_bits, snr_whole_band=snr_whole_band, fading=fading, slot=slot)
+        self._plan()
+        ended = yield end
+        return cast(int, ended)
+
+    def cut_off(self, id_: int, payload_bits: int, slot: int) -> float:
+        """A flow is gone at the boundary `slot`; returns the bits it had moved."""
+        self._catch_up(slot)
+        if id_ not in self._ends:
+            return payload_bits  # its last bit had just arrived
+        del self._ends[id_]
+        moved = self._band.remove(id_, slot)
+        self._plan()
+        return moved
+
+    def _catch_up(self, slot: int) -> None:
+        """Hand out every flow that ends up to a boundary that is not in the future."""
+        while True:
+            found = self._band.next_end(max(slot, self._band.slot))
+            if found is None or found[0] > slot or not found[1]:
+                break
+            self._hand_out(found[0])
+        self._hand_out(max(slot, self._band.slot))
+
+    def _hand_out(self, slot: int) -> None:
+        for id_ in self._band.settle(slot):
+            assert isinstance(id_, int)
+            self._ends.pop(id_).succeed(slot)
+
+    def _plan(self) -> None:
+        """Wake up at the next end, or at the horizon to look further; earlier plans are void."""
+        self._plans += 1
+        plan = self._plans
+        found = self._band.next_end(self._band.slot + HORIZON_SLOTS)
+        if found is None:
+            return
+
+        def wake(_: simpy.Event) -> None:
+            if plan == self._plans:
+                with refused("radio"):
+                    self._catch_up(found[0])
+                    self._plan()
+
+        delay_s = max(0.0, found[0] * self._slot_s - self.env.now)
+        self.env.timeout(delay_s).callbacks.append(wake)

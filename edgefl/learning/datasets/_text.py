@@ -1,0 +1,42 @@
+"""Words to token numbers."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+PADDING, UNKNOWN = 0, 1
+RESERVED = 2  # tokens before the first word
+WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
+
+
+def words(text: str) -> list[str]:
+    """Runs of letters and digits in lower case; an apostrophe within a word belongs to it."""
+    return WORD.findall(text.lower())
+
+
+def vocabulary(texts: Iterable[str], size: int) -> dict[str, int]:
+    """Word -> token of the most frequent words.
+
+    Args:
+        texts: the training texts.
+        size: number of tokens, padding (0) and unknown (1) included.
+
+    Returns:
+        size - 2 words or fewer, numbered from 2 by falling frequency, ties in alphabetical order.
+    """
+    counts: Counter[str] = Counter()
+    for text in texts:
+        counts.update(words(text))
+    ranked = sorted(counts, key=lambda word: (-counts[word], word))
+    return {word: token for token, word in enumerate(ranked[: size - RESERVED], start=RESERVED)}
+
+
+def encode(texts: Sequence[str], tokens: dict[str, int], length: int) -> np.ndarray:
+    """[texts, length] int16 tokens of the first `length` words of each text, padded with 0."""
+    encoded = np.full((len(texts), length), PADDING, np.int16)
+    for row, text in zip(encoded, texts, strict=True):
+        found = [tokens.get(word, UNKNOWN) for word in words(text)[:length]]
+        row[: len(found)] = found
+    return encoded

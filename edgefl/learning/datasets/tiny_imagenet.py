@@ -1,0 +1,143 @@
+"""Tiny-ImageNet: photographs of two hundred kinds of things."""
+
+import io
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.datasets import Data, Dataset, Split
+from edgefl.learning.datasets._archives import UNREADABLE, archive_of
+from edgefl.learning.datasets._files import Archive, FileSet, locate, obtain
+from edgefl.learning.datasets._images import moments
+
+CLASSES, WORDS, ANNOTATIONS = "wnids.txt", "words.txt", "val/val_annotations.txt"
+FOLDER = "tiny-imagenet-200"
+FILES = FileSet(
+    name="Tiny-ImageNet",
+    md5={CLASSES: None, WORDS: None, ANNOTATIONS: None},
+    folders=(FOLDER,),
+    remedy="curl --create-dirs -O --output-dir {cache} http://cs231n.stanford.edu/tiny-imagenet-200.zip",
+    archive=Archive(
+        "tiny-imagenet-200.zip",
+        FOLDER,
+        url="http://cs231n.stanford.edu/tiny-imagenet-200.zip",
+        md5="90528d7ca1a48142e341f4ef8d21d0de",
+    ),
+)
+TRAIN_IMAGE = re.compile(r"train/([^/]+)/images/[^/]+\.JPEG")
+SIDE = 64
+SIZE = (200, 100_000, 10_000)  # classes, training samples, test samples
+
+
+class TinyImagenet(Dataset):
+    """100,000 training and 10,000 test images, 3x64x64 uint8 (0 to 255), 200 balanced classes.
+
+    Samples are [3, 64, 64], RGB (grey images are repeated in all channels); mean and standard deviation are per
+    channel. The labels are the sorted WordNet numbers, as folders are numbered by torchvision. The test images
+    are the validation images, because those called test have no labels. Source: Le and Yang, Stanford CS231N,
+    2015, in its folders or straight from the .zip; decoding all JPEGs takes about half a minute at each start.
+    Needs Pillow, which comes with matplotlib. Left out: bounding boxes, augmentation.
+    """
+
+    root: Path | None = Field(
+        None, description="folder that holds train/ and val/, or the .zip; empty: search the usual places"
+    )
+
+    def load(self) -> Data:
+        paths = obtain(FILES, self.root)
+        place = paths[CLASSES].parent
+        with _opened(place) as (names, read):
+            wnids = sorted(read(CLASSES).decode().split())
+            label = {wnid: number for number, wnid in enumerate(wnids)}
+            train = _train(names, read, label, place)
+            test = _test(read, label, place)
+            said = dict(line.split("\t", 1) for line in read(WORDS).decode().splitlines() if "\t" in line)
+        found = (len(wnids), len(train.y), len(test.y))
+        if found != SIZE:
+            raise EdgeflError(f"{place}: (classes, training, test samples) are {found}, expected {SIZE}")
+        mean, std = moments(train.x)
+        return Data(
+            train=train,
+            test=test,
+            num_classes=len(wnids),
+            mean=mean,
+            std=std,
+            label_names=tuple(said.get(wnid, wnid).split(",")[0] for wnid in wnids),
+        )
+
+    def check(self) -> None:
+        _decoder()
+        locate(FILES, self.root)
+
+
+@contextmanager
+def _opened(place: Path) -> Iterator[tuple[list[str], Callable[[str], bytes]]]:
+    """The names below a folder, or below a folder inside a .zip, and a function that reads one.
+
+    Raises:
+        EdgeflError: something cannot be read; names the place.
+    """
+    archive = archive_of(place)
+    try:
+        if archive is None:
+            names = [path.relative_to(place).as_posix() for path in place.glob("train/*/images/*.JPEG")]
+            yield names, lambda name: (place / name).read_bytes()
+        else:
+            inside = place.relative_to(archive).as_posix() + "/"
+            with zipfile.ZipFile(archive) as packed:
+                names = [name.removeprefix(inside) for name in packed.namelist()]
+                yield names, lambda name: packed.read(inside + name)
+    except UNREADABLE as error:
+        if isinstance(error, EdgeflError):
+            raise
+        raise EdgeflError(f"{place}: {error}; delete or move it and install it anew") from error
+
+
+def _train(names: list[str], read: Callable[[str], bytes], label: dict[str, int], place: Path) -> Split:
+    matches = [match for match in map(TRAIN_IMAGE.fullmatch, sorted(names)) if match]
+    if strange := {match[1] for match in matches} - label.keys():
+        raise EdgeflError(f"{place}: the folder train/{min(strange)} is not listed in {CLASSES}")
+    return Split(
+        _decode([match[0] for match in matches], read, place),
+        np.array([label[match[1]] for match in matches], np.int64),
+    )
+
+
+def _test(read: Callable[[str], bytes], label: dict[str, int], place: Path) -> Split:
+    rows = [line.split("\t") for line in read(ANNOTATIONS).decode().splitlines()]
+    try:
+        y = np.array([label[row[1]] for row in rows], np.int64)
+    except (IndexError, KeyError) as error:
+        raise EdgeflError(f"{place / ANNOTATIONS}: not image names and listed classes: {error!r}") from error
+    return Split(_decode([f"val/images/{row[0]}" for row in rows], read, place), y)
+
+
+def _decode(names: list[str], read: Callable[[str], bytes], place: Path) -> np.ndarray:
+    """[names, 3, 64, 64] uint8."""
+    decode = _decoder()
+    x = np.empty((len(names), 3, SIDE, SIDE), np.uint8)
+    for image, name in zip(x, names, strict=True):
+        pixels = decode(read(name))
+        if pixels.shape != (SIDE, SIDE, 3):
+            raise EdgeflError(f"{place / name}: {pixels.shape} in place of {SIDE}x{SIDE} RGB pixels")
+        image[...] = pixels.transpose(2, 0, 1)
+    return x
+
+
+def _decoder() -> Callable[[bytes], np.ndarray]:
+    """JPEG file to [height, width, 3] uint8.
+
+    Raises:
+        EdgeflError: Pillow is not installed.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise EdgeflError("Tiny-ImageNet's JPEG files need Pillow: pip install pillow") from error
+    return lambda content: np.asarray(Image.open(io.BytesIO(content)).convert("RGB"))

@@ -1,0 +1,58 @@
+"""What modules have in common: where samples come in, and where the representation ends."""
+
+from collections import OrderedDict
+
+from torch import nn
+
+from edgefl.errors import EdgeflError
+
+
+def image_shape(input_shape: tuple[int, ...], least: int) -> tuple[int, int, int]:
+    """(channels, height, width) of samples [height, width] or [channels, height, width].
+
+    Args:
+        input_shape: of one sample.
+        least: the smallest height and width that the model can take, pixels.
+
+    Raises:
+        EdgeflError: the samples are no images, or too small.
+    """
+    if len(input_shape) not in (2, 3):
+        raise _misfit("images, [height, width] or [channels, height, width]", input_shape)
+    channels, height, width = (1, *input_shape) if len(input_shape) == 2 else input_shape
+    if min(height, width) < least:
+        raise _misfit(f"images of at least {least}x{least} pixels", input_shape)
+    return channels, height, width
+
+
+def grey_to_channel(input_shape: tuple[int, ...]) -> list[nn.Module]:
+    """The layer that makes [batch, height, width] a [batch, 1, height, width]; none for other images."""
+    return [nn.Unflatten(1, (1, input_shape[0]))] if len(input_shape) == 2 else []
+
+
+def require_tokens(input_shape: tuple[int, ...]) -> None:
+    """Refuse samples that are no token sequences.
+
+    Raises:
+        EdgeflError: a sample has not exactly one dimension.
+    """
+    if len(input_shape) != 1:
+        raise _misfit("texts, [tokens]", input_shape)
+
+
+def with_head(features: nn.Module, head: nn.Linear, dropout: float = 0.0) -> nn.Sequential:
+    """The form of all modules with a representation.
+
+    `module.features(x)` [batch, width] is the representation, `module.head` the layer that makes logits of
+    it; a dropout in between takes part in training only.
+    """
+    parts = [("features", features), *([("dropout", nn.Dropout(dropout))] if dropout else []), ("head", head)]
+    return nn.Sequential(OrderedDict(parts))
+
+
+def _misfit(wanted: str, input_shape: tuple[int, ...]) -> EdgeflError:
+    return EdgeflError(
+        f"this model takes {wanted}; a sample of the data set is {list(input_shape)}: choose another model or"
+        " data set",
+        ("learning", "model"),
+    )

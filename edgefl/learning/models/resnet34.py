@@ -1,0 +1,23 @@
+"""ResNet-34 for Tiny-ImageNet."""
+
+from typing import ClassVar
+
+from torch import nn
+
+from edgefl.learning.models import Model
+from edgefl.learning.models._resnet import resnet
+
+
+class Resnet34(Model):
+    """ResNet-34 with ImageNet's 7x7 stem and an MLP head 512-512-256-C.
+
+    For RGB images of any size 21,730,056 parameters with 200 classes: the journal paper, Table I
+    (Tiny-ImageNet). He et al., CVPR 2016; the head after Li, He and Song, CVPR 2021. Representation: the 256
+    inputs of the last layer.
+    """
+
+    typical_input: ClassVar = (3, 64, 64)
+    typical_classes: ClassVar = 200
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        return resnet(input_shape, classes, blocks=(3, 4, 6, 3))

@@ -1,0 +1,72 @@
+"""By zone: a device's labels are those of the place it comes from."""
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.partitions import NO_FACTS, Facts, Staying
+from edgefl.learning.partitions._label_sets import deal_evenly, held_by
+from edgefl.rng import Streams
+
+
+class ByZone(Staying):
+    """Labels belong to zones; a device has those of its home, where it was at time 0, wherever it moves.
+
+    Zones are `sectors` of equal angle around the origin (the first base station; zone 0 begins east and goes
+    north), `rings` around it with equally many devices, or the `cells` of the layout (the nearest base station
+    at time 0). The labels, in random order, form a circle that the zones divide: zone z of Z begins at label
+    z C / Z and has `labels_per_zone` labels from there, so neighbouring zones share labels if that is more than
+    C / Z. Each label's samples are shared evenly by the devices of the zones that have it: counts differ by at
+    most one. Labels of zones without devices are not used.
+    """
+
+    zones: Literal["sectors", "rings", "cells"] = Field("sectors", description="sectors, rings or cells")
+    count: int = Field(4, ge=1, description="number of sectors or rings; cells count themselves")
+    labels_per_zone: int | None = Field(
+        None, ge=1, description="labels of each zone; empty: the zones divide the labels, none has two zones"
+    )
+
+    def assign(
+        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+    ) -> list[np.ndarray]:
+        zone_of, zones = self._homes(facts)
+        if len(zone_of) != devices:
+            raise EdgeflError(f"{len(zone_of)} positions are known of {devices} devices")
+        known = self._labels(int(labels.max()) + 1, zones, streams)
+        rng = streams("partition", 0)
+        owner = np.full(len(labels), -1)
+        for label in range(known.shape[1]):
+            holders = np.flatnonzero(known[zone_of, label])
+            if len(holders):
+                deal_evenly(owner, np.flatnonzero(labels == label), holders, rng)
+        return held_by(owner, devices)
+
+    def _homes(self, facts: Facts) -> tuple[np.ndarray, int]:
+        """[N] zone of each device's home, and the number of zones."""
+        if facts.positions_m is None or (self.zones == "cells" and facts.sites_m is None):
+            raise EdgeflError("labels by zone need devices with positions and, for cells, base stations")
+        x, y = facts.positions_m.T
+        if self.zones == "cells":
+            assert facts.sites_m is not None
+            apart = facts.positions_m[:, None] - facts.sites_m
+            return np.hypot(apart[..., 0], apart[..., 1]).argmin(1), len(facts.sites_m)
+        if self.zones == "sectors":
+            turn = np.arctan2(y, x) / (2 * np.pi) % 1.0
+            return np.minimum((turn * self.count).astype(np.int64), self.count - 1), self.count
+        rank = np.hypot(x, y).argsort(kind="stable").argsort()
+        return rank * self.count // len(rank), self.count
+
+    def _labels(self, classes: int, zones: int, streams: Streams) -> np.ndarray:
+        """[zones, C] bool: which labels each zone has."""
+        if self.labels_per_zone is None and zones > classes:
+            raise EdgeflError(f"{zones} zones cannot divide {classes} labels: give labels_per_zone")
+        if self.labels_per_zone is not None and self.labels_per_zone > classes:
+            raise EdgeflError(
+                f"labels_per_zone {self.labels_per_zone} exceeds the {classes} labels there are"
+            )
+        begin = np.arange(zones + 1) * classes // zones
+        width = np.diff(begin) if self.labels_per_zone is None else np.full(zones, self.labels_per_zone)
+        place = streams("label_sets").permutation(classes)  # of each label on the circle
+        return (place - begin[:-1, None]) % classes < width[:, None]

@@ -1,0 +1,29 @@
+"""Distinct: no two devices have a label in common."""
+
+import numpy as np
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.partitions import NO_FACTS, Facts, Staying
+from edgefl.learning.partitions._label_sets import held_by
+from edgefl.rng import Streams
+
+
+class Distinct(Staying):
+    """Each device has a random set of labels of its own, and all samples of these.
+
+    The sets together are all labels and differ in size by at most one: 10 devices have one label each of 10,
+    ten each of 100. Source: the journal paper, appendix E; the early version, section 6.
+    """
+
+    def assign(
+        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+    ) -> list[np.ndarray]:
+        classes = int(labels.max()) + 1
+        if devices > classes:
+            raise EdgeflError(
+                f"{classes} labels do not give {devices} devices one of their own each: take at most {classes}"
+                " devices or a data set of more labels"
+            )
+        owner_of_label = np.empty(classes, np.int64)
+        owner_of_label[streams("label_sets").permutation(classes)] = np.arange(classes) % devices
+        return held_by(owner_of_label[labels], devices)

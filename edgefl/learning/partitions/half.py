@@ -1,0 +1,45 @@
+"""Half: two populations with different labels."""
+
+import numpy as np
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.partitions import NO_FACTS, Facts, Staying
+from edgefl.learning.partitions._label_sets import deal_evenly, held_by
+from edgefl.rng import Streams
+
+
+class Half(Staying):
+    """The first half of the devices has a random half of the labels, the second half has the others.
+
+    Each label's samples are shared evenly by the devices that have it: counts differ by at most one. Of an odd
+    number of devices the first half is the larger one, of an odd number of labels theirs is the smaller. Every
+    sample goes to exactly one device. With devices 0 to 4 and 5 to 9 in turn, the early version's pattern,
+    sessions have one half of the labels or the other.
+
+    Source: the journal paper, appendix E; the early version, section 6.
+    """
+
+    def assign(
+        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+    ) -> list[np.ndarray]:
+        if devices < 2:
+            raise EdgeflError("two halves need at least 2 devices")
+        classes = int(labels.max()) + 1
+        shuffled = streams("label_sets").permutation(classes)
+        common = self._common(classes)
+        size = (classes + common) // 2
+        first, second = shuffled[:size], shuffled[size - common :]
+        halves = np.array_split(np.arange(devices), 2)
+        rng = streams("partition", 0)
+        owner = np.full(len(labels), -1)
+        for label in range(classes):
+            samples = rng.permutation(np.flatnonzero(labels == label))
+            have = [half for half, known in zip(halves, (first, second), strict=True) if label in known]
+            # a label of both sets is cut in two halves first, whatever the sizes of the populations
+            for half, own in zip(have, np.array_split(samples, len(have)), strict=True):
+                deal_evenly(owner, own, half, rng)
+        return held_by(owner, devices)
+
+    def _common(self, classes: int) -> int:
+        """How many labels both halves have."""
+        return 0

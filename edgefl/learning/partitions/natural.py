@@ -1,0 +1,48 @@
+"""Natural: each device is one writer, speaker or other origin of the data."""
+
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.partitions import NO_FACTS, Facts, Staying
+from edgefl.learning.partitions._label_sets import held_by
+from edgefl.rng import Streams
+
+
+class Natural(Staying):
+    """Each device holds all training samples of one group of the data set.
+
+    With fewer devices than groups, random groups or the largest ones take part, and the samples of the others
+    are not used. For data sets that know who a sample comes from: Shakespeare (roles), FEMNIST (writers),
+    synthetic (devices). Source: McMahan et al., AISTATS 2017; FLASH, section 5.1.
+    """
+
+    choice: Literal["random", "largest"] = Field(
+        "random", description="which groups become devices: random, or largest (device 0 is the largest)"
+    )
+    min_samples: int = Field(1, ge=1, description="groups with fewer training samples are left out")
+
+    def assign(
+        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+    ) -> list[np.ndarray]:
+        if facts.groups is None:
+            raise EdgeflError(
+                "the natural partition needs a data set that says who each sample comes from: shakespeare,"
+                " femnist or synthetic; others can be divided by dirichlet or iid"
+            )
+        counts = np.bincount(facts.groups)
+        groups = np.flatnonzero(counts >= self.min_samples)
+        if len(groups) < devices:
+            raise EdgeflError(
+                f"{len(groups)} groups of at least {self.min_samples} training samples do not make {devices}"
+                f" devices: take at most {len(groups)}"
+            )
+        if self.choice == "largest":
+            chosen = groups[np.argsort(-counts[groups], kind="stable")][:devices]
+        else:
+            chosen = streams("partition", 0).permutation(groups)[:devices]
+        device_of = np.full(len(counts), -1)
+        device_of[chosen] = np.arange(devices)
+        return held_by(device_of[facts.groups], devices)

@@ -1,0 +1,23 @@
+"""Partial overlap: two populations that have some labels in common."""
+
+from pydantic import Field
+
+from edgefl.learning.partitions._label_sets import shared_labels
+from edgefl.learning.partitions.half import Half
+
+
+class PartialOverlap(Half):
+    """Like `half`, but the two random label sets have an overlap: with 0.2 each has 60 % of the labels.
+
+    Samples of a common label are cut in two, one half for each half of the devices. overlap = 0 is `half`.
+    Source: the journal paper, appendix E; the early version, section 6.
+    """
+
+    overlap: float = Field(0.2, ge=0, lt=1, description="share of all labels that both sets have")
+    round_overlap: bool = Field(
+        False, description="take the nearest overlap that the number of labels allows, in place of an error"
+    )
+
+    def _common(self, classes: int) -> int:
+        what = f"{classes} labels into two sets"
+        return shared_labels(self.overlap, classes, range(classes), what, self.round_overlap)

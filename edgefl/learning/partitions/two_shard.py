@@ -1,0 +1,63 @@
+"""Two shards: each device has two pieces of different labels."""
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.partitions import NO_FACTS, Facts, Staying
+from edgefl.learning.partitions._label_sets import deal_evenly, held_by
+from edgefl.rng import Streams
+
+
+class TwoShard(Staying):
+    """Labels are bundled, bundles are cut into equal shards, and each device gets two of different bundles.
+
+    The 2N shards of N devices are spread over the bundles as evenly as possible; a shard holds as many samples
+    of each of its bundle's labels as the bundle's other shards, up to one. With 10 devices and 10 labels a
+    bundle is one label in two shards, and a device has two labels; with 100 labels a bundle is ten random
+    labels, and a device has twenty. Which shards a device gets is random. Every sample goes to exactly one
+    device. Bundles differ in size by at most one label.
+
+    Source: the journal paper, appendix E, and the early version, section 6, for 10 devices; McMahan et al.,
+    AISTATS 2017, for more. There, shards are cut from the samples sorted by label, and a device may get two of
+    the same label.
+    """
+
+    bundles: int = Field(10, ge=2, description="number of bundles; no more than there are labels")
+
+    def assign(
+        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+    ) -> list[np.ndarray]:
+        classes = int(labels.max()) + 1
+        bundles = min(self.bundles, classes)
+        if bundles < 2 or 2 * devices < bundles:
+            raise EdgeflError(
+                f"{devices} devices with two shards each cannot hold {bundles} bundles of {classes} labels: take"
+                f" {-(-bundles // 2)} devices or more, and 2 bundles or more"
+            )
+        rng = streams("partition", 0)
+        of_label = np.empty(classes, np.int64)
+        of_label[streams("label_sets").permutation(classes)] = np.arange(classes) % bundles
+        # shard = (bundle, device): device d has the shards of the bundles pairs[d]
+        pairs = _pairs(np.arange(2 * devices) % bundles, rng)
+        owner = np.full(len(labels), -1)
+        for label, bundle in enumerate(of_label):
+            holders = np.flatnonzero((pairs == bundle).any(axis=1))
+            deal_evenly(owner, np.flatnonzero(labels == label), holders, rng)
+        return held_by(owner, devices)
+
+
+def _pairs(shards: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """[N, 2] the bundles of 2N shards, dealt at random, never two of one bundle to a device.
+
+    A device with twice the same bundle a exchanges a shard with a random device that has none of a. There is
+    one, as long as no bundle has more than N shards: with two of a here, the other N - 1 devices have at most
+    N - 2. Each exchange leaves one such device fewer, so this ends.
+    """
+    pairs = rng.permutation(shards).reshape(-1, 2)
+    while len(doubles := np.flatnonzero(pairs[:, 0] == pairs[:, 1])):
+        device = doubles[0]
+        partners = np.flatnonzero((pairs != pairs[device, 0]).all(axis=1))
+        partner = rng.choice(partners)
+        pairs[device, 1], pairs[partner, 0] = pairs[partner, 0], pairs[device, 1]
+    return pairs

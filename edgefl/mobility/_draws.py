@@ -1,0 +1,63 @@
+"""Random numbers that are read at any place, for many devices at once."""
+
+import math
+
+import numpy as np
+
+from edgefl.rng import Streams
+
+# SplitMix64: step of the sequence, and the multipliers of its mixing function
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+_SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
+_LOW_64 = 2**64 - 1
+
+
+class Draws:
+    """Uniform numbers, each a function of the seed, a device and the number's place in the device's sequence.
+
+    A NumPy generator per device would be asked one device at a time, in Python; here one call serves all
+    devices that need numbers. The sequence of a device is SplitMix64 begun at the device's own key. All
+    sequences are windows of one cycle of 2^64 numbers; 10,000 devices with a million numbers each overlap
+    somewhere with a probability of about 1e-5.
+
+    Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
+    """
+
+    def __init__(self, streams: Streams, devices: int) -> None:
+        keys = [streams.key("mobility", "path", device) & _LOW_64 for device in range(devices)]
+        self._keys = np.array(keys, dtype=np.uint64)
+
+    def uniform(self, who: np.ndarray, first: int | np.ndarray, count: int) -> np.ndarray:
+        """[count, who] numbers in (0, 1), ends excluded.
+
+        Args:
+            who: devices.
+            first: [who] place of the first number in the device's sequence, >= 0, or one for all.
+            count: how many numbers from there on.
+        """
+        places = np.broadcast_to(np.asarray(first, dtype=np.uint64), who.shape)
+        with np.errstate(over="ignore"):  # arithmetic modulo 2^64 is what is meant
+            state = np.arange(1, count + 1, dtype=np.uint64)[:, None] + places
+            state *= _STEP
+            state += self._keys[who]
+            for shift, factor in zip(_SHIFTS, _MIX, strict=False):
+                state ^= state >> shift
+                state *= factor
+            state ^= state >> _SHIFTS[-1]
+        # 52 bits and a half: neither 0 nor 1 can come out
+        return ((state >> np.uint64(12)) + 0.5) * 2.0**-52
+
+
+def on_disc(uniform: np.ndarray, radius_m: float | np.ndarray) -> np.ndarray:
+    """[2, n] points uniform in area on a disc, from [2, n] uniform numbers."""
+    distance_m = radius_m * np.sqrt(uniform[0])
+    angle = 2.0 * math.pi * uniform[1]
+    return np.stack([distance_m * np.cos(angle), distance_m * np.sin(angle)])
+
+
+def normal(uniform: np.ndarray) -> np.ndarray:
+    """[2, n] independent standard normal numbers, from [2, n] uniform ones (Box and Muller, 1958)."""
+    size = np.sqrt(-2.0 * np.log(uniform[0]))
+    angle = 2.0 * math.pi * uniform[1]
+    return np.stack([size * np.cos(angle), size * np.sin(angle)])

@@ -1,0 +1,107 @@
+"""Straight legs, one after another: what most models are made of."""
+
+import math
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Leg(NamedTuple):
+    """One leg of n devices: a straight walk at constant speed, then a rest."""
+
+    to_m: np.ndarray  # [2, n] where the walk ends
+    walk_s: np.ndarray  # [n] >= 0; where it is 0 the device stays put
+    rest_s: np.ndarray  # [n] >= 0
+
+
+class Legs(ABC):
+    """Movement of devices that walk leg after leg; a model says how the next leg follows from the last.
+
+    Legs are made when time reaches them, for all devices at once that need one, and are not kept. A leg is
+    a function of the device, of its random numbers and of the state in which the leg before it ended, never
+    of the times that were asked. A time before a device's current leg is reached by walking again
+    from time 0: right, but as slow as the way is long. Simulations ask forwards.
+
+    Coordinates come first, [2, devices], inside the models: twice as fast as [devices, 2].
+
+    Args:
+        speeds_m_s: [devices] speed that sets the Doppler.
+    """
+
+    moves = True
+
+    def __init__(self, speeds_m_s: np.ndarray) -> None:
+        devices = len(speeds_m_s)
+        self._speeds_m_s = speeds_m_s
+        self._from_m = np.zeros((2, devices))
+        self._to_m = np.zeros((2, devices))
+        self._velocity_m_s = np.zeros((2, devices))
+        self._start_s = np.full(devices, math.inf)  # later than any time: the first question begins
+        self._arrive_s = np.zeros(devices)
+        self._until_s = np.zeros(devices)
+
+    @abstractmethod
+    def _begin(self, who: np.ndarray) -> np.ndarray:
+        """[2, who] places at time 0; puts the model's own state of these devices back to time 0."""
+
+    @abstractmethod
+    def _leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        """The next leg of these devices, which are [2, who] here at [who] now."""
+
+    def positions_m(self, time_s: float) -> np.ndarray:
+        if not 0 <= time_s < math.inf:
+            raise ValueError(f"time_s must be >= 0 and finite, got {time_s}")
+        again = np.flatnonzero(time_s < self._start_s)
+        if len(again):
+            self._to_m[:, again] = self._begin(again)
+            self._until_s[again] = 0.0
+        due = np.flatnonzero(time_s >= self._until_s)
+        while len(due):
+            self._set_out(due)
+            due = due[time_s >= self._until_s[due]]
+        walked_s = np.minimum(time_s, self._arrive_s) - self._start_s
+        positions_m = np.empty((len(walked_s), 2))
+        for axis in range(2):
+            np.multiply(self._velocity_m_s[axis], walked_s, out=positions_m[:, axis])
+            positions_m[:, axis] += self._from_m[axis]
+        return positions_m
+
+    def doppler_speeds_m_s(self) -> np.ndarray:
+        return self._speeds_m_s
+
+    def _set_out(self, who: np.ndarray) -> None:
+        here_m, now_s = self._to_m[:, who], self._until_s[who]
+        to_m, walk_s, rest_s = self._leg(who, here_m, now_s)
+        way_m = to_m - here_m
+        self._velocity_m_s[:, who] = np.divide(way_m, walk_s, out=np.zeros_like(way_m), where=walk_s > 0)
+        self._from_m[:, who], self._to_m[:, who] = here_m, to_m
+        self._start_s[who] = now_s
+        self._arrive_s[who] = now_s + walk_s
+        self._until_s[who] = now_s + walk_s + rest_s
+
+
+def border_s(here_m: np.ndarray, velocity_m_s: np.ndarray, radius_m: float) -> np.ndarray:
+    """[n] time until devices, [2, n] inside a disc around the origin, reach its border; inf if they stand.
+
+    The larger root s of |here + s velocity|^2 = radius^2.
+    """
+    square = (velocity_m_s**2).sum(axis=0)
+    outwards = (here_m * velocity_m_s).sum(axis=0)
+    # a device on the border may be a rounding error outside
+    inside = np.maximum(radius_m**2 - (here_m**2).sum(axis=0), 0.0)
+    root = np.sqrt(outwards**2 + square * inside)
+    # of the two forms of the root, the one without a difference of near equals
+    with np.errstate(divide="ignore", invalid="ignore"):
+        time_s = np.where(outwards > 0, inside / (outwards + root), (root - outwards) / square)
+    return np.where(square > 0, time_s, math.inf)
+
+
+def mirrored(heading: np.ndarray, here_m: np.ndarray) -> np.ndarray:
+    """[n] headings after mirror reflection at the border of a disc around the origin, at [2, n] here."""
+    return 2.0 * np.arctan2(here_m[1], here_m[0]) + math.pi - heading
+
+
+def onto_border(here_m: np.ndarray, radius_m: float) -> np.ndarray:
+    """[2, n] places moved along their radius onto the border, against the drift of rounding errors."""
+    return here_m * (radius_m / np.hypot(here_m[0], here_m[1]))

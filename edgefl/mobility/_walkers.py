@@ -1,0 +1,44 @@
+"""Parameters that several models share."""
+
+from typing import Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from edgefl.mobility import Mobility
+from edgefl.rng import Streams
+
+
+class Wider(Mobility):
+    """Devices whose area may be larger than the cell.
+
+    A device outside the cell is absent; crossing the edge is a departure or an arrival.
+    """
+
+    area_factor: float = Field(1.3, ge=1, le=10, description="size of the area over the cell's, 1 to 10")
+
+    def area_radius_m(self, cell_radius_m: float) -> float:
+        return self.area_factor * cell_radius_m
+
+
+class Walkers(Wider):
+    """Devices that draw a speed once, uniformly, and keep it.
+
+    The mean speed then does not decay with time as it does when every leg draws anew (Yoon, Liu and Noble,
+    INFOCOM 2003), and a link has one Doppler.
+    """
+
+    speed_min_m_s: float = Field(1.0, gt=0, le=60, description="lowest speed of a device, m/s")
+    speed_max_m_s: float = Field(15.0, gt=0, le=60, description="highest speed of a device, m/s")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.speed_min_m_s > self.speed_max_m_s:
+            raise ValueError(
+                f"speed_min_m_s {self.speed_min_m_s} must not exceed speed_max_m_s {self.speed_max_m_s}"
+            )
+        return self
+
+    def speeds_m_s(self, devices: int, streams: Streams) -> np.ndarray:
+        """[devices] speeds."""
+        return streams("mobility", "speed").uniform(self.speed_min_m_s, self.speed_max_m_s, size=devices)

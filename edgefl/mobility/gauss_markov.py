@@ -1,0 +1,115 @@
+"""Gauss-Markov mobility on a disc with a mirror as its border."""
+
+import math
+from typing import Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from edgefl.mobility import Movement
+from edgefl.mobility._draws import Draws, normal
+from edgefl.mobility._legs import Leg, Legs, border_s, mirrored, onto_border
+from edgefl.mobility._walkers import Wider
+from edgefl.rng import Streams
+
+# The standard deviation stays below the mean by this factor: steps backwards are then rarer than 1 in 700
+_MEAN_OVER_STD = 3.0
+
+
+class GaussMarkov(Wider):
+    """Speed and heading remember their last values.
+
+    Every step_s, with w a standard normal number of its own each time and each quantity,
+
+        speed   = mean + x,  x' = alpha x + sqrt(1 - alpha^2) std w
+        heading = mean + y,  y' = alpha y + sqrt(1 - alpha^2) std w
+
+    and the device goes straight on for a step. Both begin in their stationary laws, normal around the mean
+    with the given deviation, correlated alpha^n over n steps. Each device has a mean heading of its own, uniform.
+    A negative speed (less than 1 step in 700) is a step backwards.
+
+    At the border, also amid a step, path, heading and mean heading are reflected as by a mirror; speed and
+    the size of y do not change. This keeps the laws above, and position uniform in area at every time, as the
+    drop is. (Camp, Boleng and Davies instead turn the mean heading away when a border is near.)
+
+    Source: Liang and Haas, INFOCOM 1999; Camp, Boleng and Davies, WCMC 2002, section 2.5. alpha 0 is a
+    random walk, alpha 1 straight motion at constant speed. The Doppler is that of the mean speed.
+    """
+
+    speed_mean_m_s: float = Field(8.0, gt=0, le=60, description="mean speed, m/s")
+    speed_std_m_s: float = Field(
+        1.5, ge=0, le=20, description="standard deviation of the speed, m/s; at most a third of the mean"
+    )
+    heading_std_deg: float = Field(
+        45.0, ge=0, le=360, description="standard deviation of the heading around its mean, degrees"
+    )
+    alpha: float = Field(0.85, ge=0, le=1, description="memory from step to step, 0 to 1")
+    step_s: float = Field(1.0, ge=0.05, le=60, description="time between changes of speed and heading, s")
+
+    @model_validator(mode="after")
+    def _forwards(self) -> Self:
+        if self.speed_std_m_s * _MEAN_OVER_STD > self.speed_mean_m_s:
+            raise ValueError(
+                f"speed_std_m_s {self.speed_std_m_s} would often make speeds negative: at most a third of "
+                f"speed_mean_m_s {self.speed_mean_m_s}"
+            )
+        return self
+
+    def start(
+        self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
+    ) -> Movement:
+        return _Steps(positions_m, self, self.area_radius_m(cell_radius_m), streams)
+
+
+class _Steps(Legs):
+    def __init__(
+        self, positions_m: np.ndarray, model: GaussMarkov, radius_m: float, streams: Streams
+    ) -> None:
+        devices = len(positions_m)
+        super().__init__(np.full(devices, model.speed_mean_m_s))
+        self._places_m = positions_m.T.copy()
+        self._model = model
+        self._std = np.array([[model.speed_std_m_s], [math.radians(model.heading_std_deg)]])
+        self._radius_m = radius_m
+        self._draws = Draws(streams, devices)
+        self._step = np.zeros(devices, dtype=np.int64)
+        self._at_border = np.zeros(devices, dtype=bool)
+        self._mean_heading = np.zeros(devices)
+        self._off = np.zeros((2, devices))  # deviations of speed and heading from their means
+
+    def _begin(self, who: np.ndarray) -> np.ndarray:
+        self._step[who] = 0
+        self._at_border[who] = False
+        (turn,) = self._draws.uniform(who, 0, 1)
+        self._mean_heading[who] = 2.0 * math.pi * turn
+        self._off[:, who] = self._std * normal(self._draws.uniform(who, 1, 2))
+        return self._places_m[:, who]
+
+    def _leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        model, at_border = self._model, self._at_border[who]
+        reflected = who[at_border]
+        self._mean_heading[reflected] = mirrored(self._mean_heading[reflected], here_m[:, at_border])
+        self._off[1, reflected] *= -1.0
+        self._change(who[~at_border])
+
+        speed_m_s = model.speed_mean_m_s + self._off[0, who]
+        heading = self._mean_heading[who] + self._off[1, who]
+        velocity_m_s = speed_m_s * np.stack([np.cos(heading), np.sin(heading)])
+        # the end of the step on an absolute grid: reflections do not shift it
+        left_s = np.maximum(self._step[who] * model.step_s - now_s, 0.0)
+        to_border_s = border_s(here_m, velocity_m_s, self._radius_m)
+        walk_s = np.minimum(to_border_s, left_s)
+        self._at_border[who] = at_border = to_border_s < left_s
+        to_m = here_m + velocity_m_s * walk_s
+        to_m[:, at_border] = onto_border(to_m[:, at_border], self._radius_m)
+        return Leg(to_m, walk_s, np.zeros(len(who)))
+
+    def _change(self, who: np.ndarray) -> None:
+        """The next step begins."""
+        step = self._step[who]
+        self._step[who] += 1
+        later = step > 0  # the first step has the deviations drawn at the beginning
+        who, step = who[later], step[later]
+        alpha = self._model.alpha
+        fresh = self._std * normal(self._draws.uniform(who, 2 * step + 1, 2))
+        self._off[:, who] = alpha * self._off[:, who] + math.sqrt(1.0 - alpha**2) * fresh

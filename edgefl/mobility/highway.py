@@ -1,0 +1,130 @@
+"""A straight road past the base station."""
+
+from typing import Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from edgefl.errors import EdgeflError
+from edgefl.mobility import Movement
+from edgefl.mobility._draws import Draws
+from edgefl.mobility._walkers import Wider
+from edgefl.rng import Streams
+
+
+class Highway(Wider):
+    """Vehicles in parallel lanes, both directions, each at the constant speed of its lane.
+
+    The road is straight, area_factor times as long as the cell is wide, and passes the base station at
+    offset_m. A vehicle that reaches its end is away for away_s, absent, and then re-enters its lane at the other
+    end: the same vehicles come again and again, each lane with a period of its own. Device i drives in lane
+    i modulo the number of lanes; the outer lanes, slowest, are numbered first in each direction.
+
+    Vehicles of a lane are either placed independently and uniformly (headway_s none: on the road a Poisson
+    process given its number), or follow one another at a constant time headway. Either way the first one
+    begins uniformly on the loop of road and absence; so each vehicle's place along the road is uniform at
+    every time, and it is present with probability road / (road + speed x away_s). Where devices were dropped
+    does not matter.
+
+    Defaults are in the manner of the freeway case of 3GPP TR 36.885, annex A: three lanes of 4 m each way,
+    base stations 35 m beside the road, one speed for a lane. Left out: overtaking, acceleration, curves.
+    """
+
+    area_factor: float = Field(
+        1.3, ge=1, le=10, description="length of the road over the cell's diameter, 1 to 10"
+    )
+    lanes: int = Field(3, ge=1, le=10, description="lanes in each direction")
+    lane_width_m: float = Field(4.0, gt=0, le=20, description="distance between neighbouring lanes, m")
+    offset_m: float = Field(
+        35.0, ge=0, le=5000, description="distance from the base station to the nearest lane, m"
+    )
+    speed_min_m_s: float = Field(22.0, gt=0, le=60, description="speed of the outermost lanes, m/s")
+    speed_max_m_s: float = Field(
+        36.0, gt=0, le=60, description="speed of the innermost lanes, m/s; those between evenly spaced"
+    )
+    headway_s: float | None = Field(
+        None, gt=0, description="time between vehicles of a lane, s; none: independent, Poisson"
+    )
+    away_s: float = Field(10.0, ge=1, description="absence between leaving and re-entering, s, at least 1")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.speed_min_m_s > self.speed_max_m_s:
+            raise ValueError(
+                f"speed_min_m_s {self.speed_min_m_s} must not exceed speed_max_m_s {self.speed_max_m_s}"
+            )
+        return self
+
+    def start(
+        self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
+    ) -> Movement:
+        if self.offset_m >= cell_radius_m:
+            raise EdgeflError(
+                f"{self.offset_m:g} m puts the whole road outside the cell of {cell_radius_m:g} m; less than that",
+                ("devices", "mobility", "offset_m"),
+            )
+        devices = np.arange(len(positions_m))
+        lane = devices % (2 * self.lanes)
+        eastbound = lane < self.lanes
+        # ranks from the outside, 0 the slowest; eastbound lanes are the nearer ones
+        rank = lane % self.lanes
+        steps = np.where(eastbound, rank, 2 * self.lanes - 1 - rank)
+        inner = rank / max(self.lanes - 1, 1)
+        speeds_m_s = self.speed_min_m_s + inner * (self.speed_max_m_s - self.speed_min_m_s)
+        road_m = 2.0 * self.area_radius_m(cell_radius_m)
+        loop_s = road_m / speeds_m_s + self.away_s
+        return _Vehicles(
+            offset_s=self._offsets_s(lane, loop_s, streams),
+            loop_s=loop_s,
+            velocities_m_s=np.where(eastbound, speeds_m_s, -speeds_m_s),
+            across_m=self.offset_m + steps * self.lane_width_m,
+            road_m=road_m,
+        )
+
+    def _offsets_s(self, lane: np.ndarray, loop_s: np.ndarray, streams: Streams) -> np.ndarray:
+        """[devices] time since each vehicle last entered the road, at time 0."""
+        devices = np.arange(len(lane))
+        draws = Draws(streams, len(lane))
+        if self.headway_s is None:
+            return draws.uniform(devices, 0, 1)[0] * loop_s
+        first, place = lane, devices // (2 * self.lanes)
+        needed_s = (place + 1) * self.headway_s
+        if (needed_s > loop_s).any():
+            lane_of, most = int(lane[(needed_s > loop_s).argmax()]), int(loop_s.min() / self.headway_s)
+            raise EdgeflError(
+                f"lane {lane_of} has no room for {int(place.max()) + 1} vehicles {self.headway_s:g} s apart; "
+                f"at most {2 * self.lanes * most} devices, or a smaller headway_s, a longer away_s",
+                ("devices", "mobility", "headway_s"),
+            )
+        # the first vehicle of each lane has the lane's number
+        return (draws.uniform(first, 0, 1)[0] * loop_s - place * self.headway_s) % loop_s
+
+
+class _Vehicles:
+    moves = True
+
+    def __init__(
+        self,
+        *,
+        offset_s: np.ndarray,
+        loop_s: np.ndarray,
+        velocities_m_s: np.ndarray,
+        across_m: np.ndarray,
+        road_m: float,
+    ) -> None:
+        self._offset_s = offset_s
+        self._loop_s = loop_s
+        self._velocities_m_s = velocities_m_s
+        self._across_m = across_m
+        self._half_m = road_m / 2
+
+    def positions_m(self, time_s: float) -> np.ndarray:
+        if not 0 <= time_s < np.inf:
+            raise ValueError(f"time_s must be >= 0 and finite, got {time_s}")
+        entered_s = (self._offset_s + time_s) % self._loop_s
+        along_m = entered_s * self._velocities_m_s - np.copysign(self._half_m, self._velocities_m_s)
+        on_road = np.abs(along_m) <= self._half_m
+        return np.where(on_road, np.stack([along_m, self._across_m]), np.nan).T
+
+    def doppler_speeds_m_s(self) -> np.ndarray:
+        return np.abs(self._velocities_m_s)

@@ -1,0 +1,119 @@
+"""Streets in a square grid."""
+
+import math
+from typing import Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from edgefl.errors import EdgeflError
+from edgefl.mobility import Movement
+from edgefl.mobility._draws import Draws
+from edgefl.mobility._legs import Leg, Legs
+from edgefl.mobility._walkers import Walkers
+from edgefl.rng import Streams
+
+# headings: east, north, west, south; +1 is a turn to the left
+_AHEAD = np.array([[1, 0, -1, 0], [0, 1, 0, -1]])
+# A device's random numbers: one for each junction, in turn; from here on those of its start
+_START = 2**40
+
+
+class Manhattan(Walkers):
+    """Devices drive along the streets of a square grid and turn at junctions.
+
+    The area is a square around the base station, its half side area_factor times the cell's radius; the base
+    station stands in the middle of a block. At each junction a device turns left, turns right or goes
+    straight on; at the area's edge, where streets end, it turns round. Each device keeps its speed.
+
+    Devices begin uniform on all metres of street and in both directions, wherever they were dropped. This
+    is the stationary law: a street piece is entered from straight on, from its left and from its right
+    with probabilities that sum to one, and is left at its other end in the same way.
+
+    Source: Bai, Sadagopan and Helmy, INFOCOM 2003 (Manhattan model, turns 0.25 and 0.25). Left out: their
+    lanes and following distances, width of streets, traffic lights.
+    """
+
+    area_factor: float = Field(
+        1.0, ge=1, le=10, description="half side of the square over the cell's radius, 1 to 10"
+    )
+    block_m: float = Field(100.0, ge=10, le=2000, description="distance between neighbouring streets, m")
+    left_probability: float = Field(0.25, ge=0, le=1, description="probability of a left turn at a junction")
+    right_probability: float = Field(
+        0.25, ge=0, le=1, description="probability of a right turn at a junction"
+    )
+
+    @model_validator(mode="after")
+    def _probabilities(self) -> Self:
+        total = self.left_probability + self.right_probability
+        if total > 1:
+            raise ValueError(
+                f"left_probability and right_probability sum to {total}: at most 1, the rest is straight on"
+            )
+        return self
+
+    def start(
+        self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
+    ) -> Movement:
+        half_m = self.area_radius_m(cell_radius_m)
+        # streets at odd multiples of half a block; one that would be the edge itself is left out
+        pairs = math.ceil(half_m / self.block_m - 0.5)
+        if pairs < 1:
+            raise EdgeflError(
+                f"{self.block_m:g} m leaves no street within {half_m:g} m of the base station; make it "
+                f"less than {2 * half_m:g} m",
+                ("devices", "mobility", "block_m"),
+            )
+        streets_m = (np.arange(-pairs, pairs) + 0.5) * self.block_m
+        stops_m = np.concatenate([[-half_m], streets_m, [half_m]])
+        return _Drives(stops_m, self, self.speeds_m_s(len(positions_m), streams), streams)
+
+
+class _Drives(Legs):
+    """Devices on their way from stop to stop. A stop has a column and a row in stops_m, which holds the
+    coordinates of the streets, and before and after them those of the area's edges."""
+
+    def __init__(
+        self, stops_m: np.ndarray, model: Manhattan, speeds_m_s: np.ndarray, streams: Streams
+    ) -> None:
+        devices = len(speeds_m_s)
+        super().__init__(speeds_m_s)
+        self._stops_m = stops_m
+        self._left = model.left_probability
+        self._right_or_left = model.left_probability + model.right_probability
+        self._draws = Draws(streams, devices)
+        self._junction = np.zeros(devices, dtype=np.int64)  # how many came before
+        self._stop = np.zeros((2, devices), dtype=np.int64)  # where the device is going
+        self._heading = np.zeros(devices, dtype=np.int64)
+
+    def _begin(self, who: np.ndarray) -> np.ndarray:
+        along, street, heading = self._draws.uniform(who, _START, 3)
+        edge_m = self._stops_m[-1]
+        along_m = edge_m * (2.0 * along - 1.0)
+        street = 1 + (street * (len(self._stops_m) - 2)).astype(np.int64)
+        self._heading[who] = heading = (4 * heading).astype(np.int64)
+        north_south = heading % 2
+        # the stop behind; the first leg goes one further, without a turn
+        ahead = np.searchsorted(self._stops_m, along_m)
+        behind = np.where(heading < 2, ahead - 1, ahead)
+        self._stop[north_south, who] = behind
+        self._stop[1 - north_south, who] = street
+        self._junction[who] = 0
+        place_m = np.empty((2, len(who)))
+        place_m[north_south, np.arange(len(who))] = along_m
+        place_m[1 - north_south, np.arange(len(who))] = self._stops_m[street]
+        return place_m
+
+    def _leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        junction, stop, heading = self._junction[who], self._stop[:, who], self._heading[who]
+        (choice,) = self._draws.uniform(who, junction, 1)
+        turn = np.where(choice < self._left, 1, np.where(choice < self._right_or_left, -1, 0))
+        turn[junction == 0] = 0
+        at_edge = ((stop == 0) | (stop == len(self._stops_m) - 1)).any(axis=0) & (junction > 0)
+        heading = (heading + np.where(at_edge, 2, turn)) % 4
+        stop += _AHEAD[:, heading]
+        self._junction[who] += 1
+        self._stop[:, who], self._heading[who] = stop, heading
+        to_m = self._stops_m[stop]
+        walk_s = np.abs(to_m - here_m).sum(axis=0) / self._speeds_m_s[who]
+        return Leg(to_m, walk_s, np.zeros(len(who)))

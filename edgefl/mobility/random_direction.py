@@ -1,0 +1,87 @@
+"""Random direction on a disc with a mirror as its border."""
+
+import math
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.mobility import Movement
+from edgefl.mobility._draws import Draws
+from edgefl.mobility._legs import Leg, Legs, border_s, mirrored, onto_border
+from edgefl.mobility._walkers import Walkers
+from edgefl.rng import Streams
+
+# random numbers of a device per trip: heading, time of walking, rest, and for the first one: at rest or not
+_PER_TRIP = 4
+
+
+class RandomDirection(Walkers):
+    """Each device walks in a random direction for a random time, rests, and takes a new direction.
+
+    At the border it is reflected as by a mirror and goes on. Times of walking and of resting are exponential.
+    Position is uniform in area and direction uniform, at every time: the drop is already the stationary law,
+    whatever the speeds (Nain, Towsley, Liu and Liu, INFOCOM 2005, on a square; a disc reflects alike: straight
+    motion and mirrors keep volume in position and direction). Devices that are dropped begin with the share
+    pause / (pause + travel) at rest. Left out: the older variant that walks to the border each time
+    (Royer, Melliar-Smith and Moser, ICC 2001), which is not uniform.
+    """
+
+    travel_s: float = Field(60.0, gt=0, description="mean time between two changes of direction, s")
+    pause_s: float = Field(0.0, ge=0, description="mean rest before a new direction, s")
+
+    def start(
+        self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
+    ) -> Movement:
+        speeds_m_s = self.speeds_m_s(len(positions_m), streams)
+        return _Trips(positions_m, self, self.area_radius_m(cell_radius_m), speeds_m_s, streams)
+
+
+class _Trips(Legs):
+    def __init__(
+        self,
+        positions_m: np.ndarray,
+        model: RandomDirection,
+        radius_m: float,
+        speeds_m_s: np.ndarray,
+        streams: Streams,
+    ) -> None:
+        super().__init__(speeds_m_s)
+        self._places_m = positions_m.T.copy()
+        self._model = model
+        self._radius_m = radius_m
+        self._draws = Draws(streams, len(positions_m))
+        self._trip = np.zeros(len(positions_m), dtype=np.int64)
+        self._heading = np.zeros(len(positions_m))
+        self._left_s = np.zeros(len(positions_m))  # of the trip; positive at a leg's end: at the border
+        self._rest_s = np.zeros(len(positions_m))  # at the end of the trip
+
+    def _begin(self, who: np.ndarray) -> np.ndarray:
+        self._trip[who] = 0
+        self._left_s[who] = 0.0
+        return self._places_m[:, who]
+
+    def _leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        reflected = self._left_s[who] > 0
+        self._heading[who] = mirrored(self._heading[who], here_m)
+        self._set_off(who[~reflected])
+        heading, left_s = self._heading[who], self._left_s[who]
+        velocity_m_s = self._speeds_m_s[who] * np.stack([np.cos(heading), np.sin(heading)])
+        walk_s = np.minimum(border_s(here_m, velocity_m_s, self._radius_m), left_s)
+        self._left_s[who] -= walk_s
+        at_border = self._left_s[who] > 0
+        to_m = here_m + velocity_m_s * walk_s
+        to_m[:, at_border] = onto_border(to_m[:, at_border], self._radius_m)
+        return Leg(to_m, walk_s, np.where(at_border, 0.0, self._rest_s[who]))
+
+    def _set_off(self, who: np.ndarray) -> None:
+        """A new trip: heading, time to walk, rest after it."""
+        trip = self._trip[who]
+        self._trip[who] += 1
+        turn, travel, pause, phase = self._draws.uniform(who, _PER_TRIP * trip, _PER_TRIP)
+        self._heading[who] = 2.0 * math.pi * turn
+        self._left_s[who] = -self._model.travel_s * np.log(travel)
+        self._rest_s[who] = -self._model.pause_s * np.log(pause)
+        # exponential times have no memory: a rest under way is as long as a whole one
+        cycle_s = self._model.pause_s + self._model.travel_s
+        at_rest = who[(trip == 0) & (phase * cycle_s < self._model.pause_s)]
+        self._left_s[at_rest] = 0.0

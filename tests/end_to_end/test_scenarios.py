@@ -1,0 +1,47 @@
+"""Every shipped scenario runs (shortened), and its ledger sums to its rounds: each joule is booked once."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import edgefl
+
+SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
+SUM_TOLERANCE = 1e-12  # relative; sums of a few thousand float64
+
+
+def shortened(path: Path) -> edgefl.Scenario:
+    """At most two sessions of four rounds, on the small data set."""
+    scenario = edgefl.load_scenario(path)
+    overrides = [f"sessions.count={min(2, scenario.sessions.count)}"]
+    if "rounds" in type(scenario.sessions).model_fields:
+        overrides.append("sessions.rounds=2")
+    else:
+        overrides += ["sessions.min_rounds=1", "sessions.max_rounds=4"]
+    if scenario.learning is not None:
+        overrides.append("learning.dataset=digits")
+    return edgefl.load_scenario(path, overrides)
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_scenario(path: Path, tmp_path: Path) -> None:
+    out = edgefl.simulate(shortened(path), out=tmp_path / "run", device="cpu")
+    rounds, devices, ledger = (pd.read_csv(out / f"{name}.csv") for name in ("rounds", "devices", "ledger"))
+    assert len(rounds) >= 1
+    for column, in_tables in [
+        ("receive_j", "energy_rx_j"),
+        ("transmit_j", "energy_tx_j"),
+        ("compute_j", "energy_compute_j"),
+    ]:
+        for table in (rounds, devices):
+            assert np.isclose(ledger[column].sum(), table[in_tables].sum(), rtol=SUM_TOLERANCE)
+    assert np.isclose(ledger.wasted_j.sum(), rounds.energy_wasted_j.sum(), rtol=SUM_TOLERANCE)
+    parts = ledger[["receive_j", "transmit_j", "compute_j", "idle_j"]].sum(axis=1)
+    assert np.allclose(parts, ledger.total_j, rtol=SUM_TOLERANCE)
+    assert np.isclose(ledger.total_j.sum(), rounds.energy_j.sum() + ledger.idle_j.sum(), rtol=SUM_TOLERANCE)
+    # every part that completed moved the whole payload
+    completed = devices[devices.outcome == "completed"]
+    assert completed.downlink_bits.nunique() <= 1
+    assert completed.uplink_bits.nunique() <= 1

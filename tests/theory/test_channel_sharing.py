@@ -1,0 +1,213 @@
+"""Frames, caps and schedulers against theory.
+
+Slots that are independent (rho = 0) make schedulers' long-run shares and rates expectations over iid
+exponential powers.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from scipy import special
+
+from channel.fading import LinkFading
+from channel.ofdma import ergodic_rate
+from channel.rates import rate_moments
+from channel.renewal import slots_renewal_many
+from channel.schedulers import (
+    EqualShare,
+    Flows,
+    MaxRate,
+    MinMaxLatency,
+    ProportionalFair,
+    RoundRobin,
+    Scheduler,
+)
+from channel.shared_band import SharedBand
+from channel.tdd import Pattern, Weights
+from channel.transfer import slots_exact
+
+KEY = 0xBA2D << 64
+BAND: dict[str, Any] = {"bandwidth_hz": 1e6, "slot_s": 0.5e-3}
+UNIT_BITS = 500.0
+UPLINK = Pattern("DDDSU", "10:2:2").weights("uplink")
+DOWNLINK = Pattern("DDDSU", "10:2:2").weights("downlink")
+MEAN_TOLERANCE = 0.002
+STD_TOLERANCE = 0.03
+STANDARD_ERRORS = 4
+
+
+@pytest.mark.parametrize(
+    ("snr_db", "rho", "weights", "cap", "slots"),
+    [
+        (10.0, 0.95, UPLINK, None, 2000),
+        (20.0, 0.9667, DOWNLINK, 7.4, 1500),
+        (25.0, 0.95, None, 7.4, 1000),
+    ],
+)
+def test_renewal_with_frame_and_cap_has_the_mean_and_spread_of_slot_exact(
+    snr_db: float, rho: float, weights: Weights | None, cap: float | None, slots: int
+) -> None:
+    snr, count = 10 ** (snr_db / 10), 10_000
+    rules: dict[str, Any] = {"weights": weights, "cap": cap}
+    mean, long_run_variance = (float(moment) for moment in rate_moments(snr, rho, **rules))
+    shape = math.sqrt(long_run_variance / (slots * mean**2))
+    assert STANDARD_ERRORS * shape / math.sqrt(count) < MEAN_TOLERANCE
+    assert STANDARD_ERRORS / math.sqrt(2 * count) < STD_TOLERANCE
+
+    # one transfer after the other on a long link, a dozen coherence times apart
+    link, gap = LinkFading(KEY, rho), math.ceil(-12 / math.log(rho))
+    exact, first_slot = np.empty(count), 0
+    for i in range(count):
+        exact[i] = slots_exact(
+            slots * mean * UNIT_BITS, snr=snr, fading=link, first_slot=first_slot, **rules, **BAND
+        )
+        # every phase of the frame in turn
+        first_slot += int(exact[i]) + gap
+        first_slot += (i - first_slot) % 5
+    # Birnbaum and Saunders; half a slot or so of rounding up is within the tolerance
+    renewal_mean = slots * (1 + shape**2 / 2)
+    renewal_std = slots * shape * math.sqrt(1 + 1.25 * shape**2)
+    assert exact.mean() == pytest.approx(renewal_mean, rel=MEAN_TOLERANCE)
+    assert exact.std() == pytest.approx(renewal_std, rel=STD_TOLERANCE)
+
+
+@dataclass(frozen=True)
+class Counted(Scheduler):
+    """Notes whom another scheduler serves in each slot."""
+
+    scheduler: Scheduler
+    winners: dict
+    name: ClassVar[str] = "counted"
+    per_slot: ClassVar[bool] = True
+
+    @property
+    def beta(self) -> float | None:  # type: ignore[override]
+        return self.scheduler.beta
+
+    def shares(self, flows: Flows) -> np.ndarray:
+        shares = self.scheduler.shares(flows)
+        self.winners[flows.slot] = int(shares.argmax())
+        return shares
+
+
+def serve(
+    scheduler: Scheduler, snrs: list[float], slots: int, rho: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Share of the slots and mean rate in bits/s/Hz of each flow."""
+    winners: dict[int, int] = {}
+    band = SharedBand(Counted(scheduler, winners), **BAND)
+    for i, snr in enumerate(snrs):
+        # more than it can move
+        bits = 10 * slots * math.log2(1 + snr) * UNIT_BITS
+        band.add(i, bits, snr_whole_band=snr, fading=LinkFading(KEY + i, rho), slot=0)
+    band.settle(slots)
+    counts = np.bincount([winners[slot] for slot in range(slots)], minlength=len(snrs))
+    moved = np.array([band.moved_bits(i) for i in range(len(snrs))])
+    return counts / slots, moved / (UNIT_BITS * slots)
+
+
+def test_proportional_fair_gives_unequal_flows_equal_time() -> None:
+    # At low SNR the rate is snr g / ln 2 with iid g: whoever has the larger g / (its share of it) wins. By
+    # symmetry each has half of the slots, and in them the larger of two g: E[max] = 3/2.
+    slots, snrs = 40_000, [1e-4, 1e-5, 1e-6]
+    time, rate = serve(ProportionalFair(beta=0.999), snrs[:2], slots)
+    # choices alternate rather than repeat: the binomial error is more than enough
+    assert time == pytest.approx([0.5, 0.5], abs=STANDARD_ERRORS * 0.5 / math.sqrt(slots))
+    # a win moves g^2 on average (E[max^2] = 7/2) / 2: variance of g x win = 7/4 - 9/16
+    error = STANDARD_ERRORS * math.sqrt(7 / 4 - 9 / 16) / 0.75 / math.sqrt(slots)
+    assert rate / (np.array(snrs[:2]) / math.log(2)) == pytest.approx([0.75, 0.75], rel=error)
+    # three: H_3 = 1 + 1/2 + 1/3 times a third each
+    time, rate = serve(ProportionalFair(beta=0.999), snrs, slots)
+    assert time == pytest.approx([1 / 3] * 3, abs=STANDARD_ERRORS * math.sqrt(2 / 9 / slots))
+    assert rate / (np.array(snrs) / math.log(2)) == pytest.approx([11 / 18] * 3, rel=error * 1.5)
+
+
+def test_proportional_fair_settles_where_its_averages_say() -> None:
+    # At any SNR, T_k = E[f_k; f_k / T_k is the largest]: a fixed point over iid g, on a grid of quantiles.
+    snrs, slots = [1.0, 100.0], 40_000
+    g = -np.log1p(-(np.arange(800) + 0.5) / 800)
+    f = [np.log2(1 + snr * g) for snr in snrs]
+    average = np.array([rate.mean() / 2 for rate in f])
+    for _ in range(80):
+        first = f[0][:, None] / average[0] > f[1] / average[1]
+        wins = np.array([(f[0][:, None] * first).mean(), (f[1] * ~first).mean()])
+        average = 0.5 * (average + wins)
+    time, rate = serve(ProportionalFair(beta=0.999), snrs, slots)
+    # a served slot's rate deviates by about itself at most
+    error = STANDARD_ERRORS / math.sqrt(slots / 2)
+    assert rate == pytest.approx(average, rel=error)
+    assert time[0] == pytest.approx(first.mean(), rel=error)
+    # unlike at low SNR, the weaker flow's rate swings more, and it profits more from being picked
+    assert rate[0] / float(ergodic_rate(snrs[0])) > rate[1] / float(ergodic_rate(snrs[1])) > 0.5
+
+
+def test_max_rate_moves_the_most() -> None:
+    # the best of n iid g at low SNR: H_n times the mean rate, shared equally
+    slots, count, snr = 20_000, 4, 1e-5
+    time, rate = serve(MaxRate(), [snr] * count, slots)
+    harmonic = 25 / 12
+    # the maximum has variance 1 + 1/4 + 1/9 + 1/16
+    error = STANDARD_ERRORS * math.sqrt(205 / 144 / slots)
+    assert rate.sum() / (snr / math.log(2)) == pytest.approx(harmonic, abs=error)
+    assert time == pytest.approx([0.25] * count, abs=STANDARD_ERRORS * math.sqrt(3 / 16 / slots))
+    # and a far flow starves: g of the near one below a thousandth of its own, 1 / 1001
+    time, _ = serve(MaxRate(), [1e-3, 1e-6], slots)
+    assert time[1] == pytest.approx(1 / 1001, abs=STANDARD_ERRORS * math.sqrt(1e-3 / slots))
+
+
+def test_round_robin_shares_time_and_ignores_the_channel() -> None:
+    slots, snrs = 30_000, [0.1, 1.0, 10.0]
+    time, rate = serve(RoundRobin(), snrs, slots)
+    assert time == pytest.approx([1 / 3] * 3, abs=1 / slots)
+    spread = np.sqrt([float(rate_moments(snr, 0.0)[1]) for snr in snrs]) / ergodic_rate(snrs)
+    error = STANDARD_ERRORS * spread / np.sqrt(slots / 3)
+    assert np.all(np.abs(rate / (ergodic_rate(snrs) / 3) - 1) < error)
+
+
+def test_min_max_latency_ends_fading_flows_closer_together_than_equal_shares() -> None:
+    # Payloads of some thousand slots average the fading out: ends differ by the spread of the transfers only.
+    rho, snrs, bits = 0.9, [0.3, 3.0, 300.0], [3e5, 2e6, 1e6]
+
+    def ends(scheduler: Scheduler) -> list[int]:
+        band = SharedBand(scheduler, **BAND)
+        for i, (snr, payload) in enumerate(zip(snrs, bits, strict=True)):
+            band.add(i, payload, snr_whole_band=snr, fading=LinkFading(KEY + i, rho), slot=0)
+        found = []
+        while (following := band.next_end()) is not None:
+            found += [following[0]] * len(band.settle(following[0]))
+        return found
+
+    together, equal = ends(MinMaxLatency()), ends(EqualShare())
+    # the widest of three transfers: relative spread sqrt(s2 / (mu^2 n)) at its own share
+    view = Flows(snr=np.array(snrs), remaining_bits=np.array(bits))
+    shares = MinMaxLatency().shares(view)
+    mean, variance = rate_moments(np.array(snrs) / shares, rho)
+    spread = np.sqrt(variance / mean**2 / together[-1]).max()
+    assert together[-1] - together[0] < 2 * STANDARD_ERRORS * spread * together[-1]
+    assert together[-1] - together[0] < 0.1 * (equal[-1] - equal[0])
+    assert together[-1] < equal[-1]
+    # expected end, within the spread
+    expected = float((view.remaining_bits / view.mean_rate(shares)).max()) / UNIT_BITS
+    assert together[-1] == pytest.approx(expected, rel=STANDARD_ERRORS * spread)
+
+
+def test_renewal_and_slot_exact_agree_in_law_with_frame_and_cap() -> None:
+    # two-sample Kolmogorov-Smirnov over transfers of some thousand slots, all from the same phase
+    snr, rho, count = 10.0, 0.9667, 3000
+    rules: dict[str, Any] = {"weights": UPLINK, "cap": 6.0, **BAND}
+    bits = 4000 * float(rate_moments(snr, rho, weights=UPLINK, cap=6.0)[0]) * UNIT_BITS
+    exact = [
+        slots_exact(bits, snr=snr, fading=LinkFading(KEY + i, rho), first_slot=0, **rules)
+        for i in range(count)
+    ]
+    drawn = slots_renewal_many(
+        np.full(count, bits), snr=snr, correlation=rho, rng=np.random.default_rng(3), first_slot=0, **rules
+    )
+    # both end in S or U only
+    assert set(np.array(exact) % 5) == set(drawn % 5) == {4, 0}
+    at = np.sort(np.concatenate([exact, drawn]))
+    below = [np.searchsorted(np.sort(sample), at, side="right") / count for sample in (exact, drawn)]
+    assert np.abs(below[0] - below[1]).max() < special.kolmogi(1e-3) * math.sqrt(2 / count)

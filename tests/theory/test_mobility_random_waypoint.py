@@ -1,0 +1,128 @@
+"""Random waypoint on a disc against its stationary law. Fixed seeds; a correct program fails one in 1,000.
+
+The law of a walking device, on the disc of radius 1. Legs have uniform ends; seen at a random time, a leg
+counts by its duration, so (speed being constant) a place counts by the length of path through it. Through
+a place x in direction u, with a1 ahead and a2 behind it to the border, the legs that pass are those with
+one end behind and the other ahead; with ends in polar coordinates around x their number is
+
+    integral over u in a circle of  integral_0^a1 integral_0^a2 (s + t) ds dt = a1 a2 (a1 + a2) / 2.
+
+On the disc a1 a2 = 1 - r^2, and a1 + a2 = 2 sqrt(1 - r^2 cos^2 phi) is the chord, so that the density is in
+proportion to (1 - r^2) E(r), E the complete elliptic integral of the second kind.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, special, stats
+
+from channel.geometry import sample_ring
+from edgefl.mobility import Movement
+from edgefl.mobility.random_waypoint import MEAN_LEG, RandomWaypoint
+from edgefl.rng import Streams
+
+DEVICES = 20_000
+RADIUS_M = 100.0
+SEED = 3
+SIGNIFICANCE = 1e-3
+STANDARD_ERRORS = 4
+SHORT_S = 1e-3
+
+
+def density(r: float) -> float:
+    """Per area on the unit disc; scipy's elliptic integral takes the square of the modulus."""
+    return (1 - r**2) * float(special.ellipe(r**2))
+
+
+def radial_law(r: np.ndarray) -> np.ndarray:
+    """Probability that a walking device is within r of the centre, by quadrature."""
+    grid = np.linspace(0.0, 1.0, 2001)
+    mass = integrate.cumulative_simpson([2 * math.pi * s * density(s) for s in grid], x=grid, initial=0)
+    return np.interp(r, grid, mass / mass[-1])
+
+
+def start(model: RandomWaypoint, seed: int = SEED) -> Movement:
+    streams = Streams(seed)
+    dropped = sample_ring(streams("drop"), DEVICES, inner_radius_m=0.0, outer_radius_m=RADIUS_M)
+    return model.start(dropped, cell_radius_m=RADIUS_M, min_distance_m=0.0, streams=streams)
+
+
+def distances(movement: Movement, time_s: float) -> np.ndarray:
+    return np.linalg.norm(movement.positions_m(time_s), axis=1) / RADIUS_M
+
+
+def test_the_law_is_the_published_one() -> None:
+    """Hyytia et al. 2006: 45 / 64 per area in the centre; here with the mean leg of 128 / (45 pi)."""
+    total, _ = integrate.quad(lambda s: 2 * math.pi * s * density(s), 0, 1)
+    assert density(0.0) / total == pytest.approx(45 / 64, rel=1e-9)
+    # the integral over the circle is 4 density, and all places together hold area^2 x mean leg
+    assert 4 * total == pytest.approx(math.pi**2 * MEAN_LEG, rel=1e-9)
+
+
+@pytest.mark.parametrize("time_s", [0.0, 3.0, 500.0])
+def test_steady_state_is_there_from_the_beginning(time_s: float) -> None:
+    """For devices of very different speeds, too: each has its own law, and it is the same for all."""
+    movement = start(RandomWaypoint(area_factor=1.0, steady_state=True))
+    r = distances(movement, time_s)
+    assert stats.kstest(r, radial_law).pvalue > SIGNIFICANCE
+    slow = movement.doppler_speeds_m_s() < 3.0
+    assert stats.kstest(r[slow], radial_law).pvalue > SIGNIFICANCE
+    angle = np.arctan2(*movement.positions_m(time_s).T)
+    assert stats.kstest(angle, stats.uniform(-math.pi, 2 * math.pi).cdf).pvalue > SIGNIFICANCE
+
+
+def test_a_uniform_drop_approaches_the_law() -> None:
+    movement = start(RandomWaypoint(area_factor=1.0, speed_min_m_s=15, speed_max_m_s=15))
+    assert stats.kstest(distances(movement, 0.0) ** 2, "uniform").pvalue > SIGNIFICANCE
+    assert stats.kstest(distances(movement, 0.0), radial_law).pvalue < SIGNIFICANCE**2
+    # a leg takes 6 s: after a hundred of them nobody remembers the drop
+    assert stats.kstest(distances(movement, 600.0), radial_law).pvalue > SIGNIFICANCE
+
+
+def leg_density(length: np.ndarray) -> np.ndarray:
+    """Of the distance of two uniform points on the unit disc (disc line picking)."""
+    return 4 * length / math.pi * np.arccos(length / 2) - 2 * length**2 / math.pi * np.sqrt(1 - length**2 / 4)
+
+
+@pytest.mark.parametrize("time_s", [0.0, 90.0])
+def test_legs_under_way_in_steady_state(time_s: float) -> None:
+    """A leg of length L is seen with a density in proportion to L and has a uniform part of L left: the next
+    waypoint is farther than d with probability E max(L - d, 0) / E L."""
+    speed = 10.0
+    movement = start(
+        RandomWaypoint(area_factor=1.0, speed_min_m_s=speed, speed_max_m_s=speed, steady_state=True)
+    )
+    length = np.linspace(0, 2, 4001)
+    mean = integrate.simpson(length * leg_density(length), x=length)
+    assert mean == pytest.approx(MEAN_LEG, rel=1e-6)
+    for far in (0.1, 0.5, 1.0, 1.4):
+        beyond = integrate.simpson(np.maximum(length - far, 0) * leg_density(length), x=length) / mean
+        later_s = time_s + far * RADIUS_M / speed
+        velocities = [
+            (movement.positions_m(t + SHORT_S) - movement.positions_m(t)) / SHORT_S for t in (time_s, later_s)
+        ]
+        straight_on = np.isclose(*velocities, atol=1e-6).all(axis=1)
+        # a turn within SHORT_S, 1 in 9,000, hides a device that goes straight on
+        error = math.sqrt(beyond * (1 - beyond) / DEVICES)
+        assert abs(straight_on.mean() - beyond) < STANDARD_ERRORS * error + 2 * SHORT_S * speed / RADIUS_M
+
+
+@pytest.mark.parametrize("time_s", [0.0, 7.0, 400.0])
+def test_rests_in_steady_state(time_s: float) -> None:
+    """At rest for pause / (pause + mean leg / speed), uniformly in area, with a uniform rest left."""
+    pause_s, speed = 20.0, 6.0
+    model = RandomWaypoint(
+        area_factor=1.0, speed_min_m_s=speed, speed_max_m_s=speed, pause_s=pause_s, steady_state=True
+    )
+    movement = start(model)
+    now = movement.positions_m(time_s)
+    resting = np.linalg.norm(movement.positions_m(time_s + SHORT_S) - now, axis=1) < speed * SHORT_S / 2
+    share = pause_s / (pause_s + 128 * RADIUS_M / (45 * math.pi * speed))
+    assert abs(resting.mean() - share) < STANDARD_ERRORS * math.sqrt(share * (1 - share) / DEVICES)
+    r = np.linalg.norm(now, axis=1) / RADIUS_M
+    assert stats.kstest(r[~resting], radial_law).pvalue > SIGNIFICANCE
+    assert stats.kstest(r[resting] ** 2, "uniform").pvalue > SIGNIFICANCE
+    # of those at rest, half are still there after half a pause
+    stayed = (movement.positions_m(time_s + pause_s / 2) == now).all(axis=1)[resting]
+    assert abs(stayed.mean() - 0.5) < STANDARD_ERRORS * 0.5 / math.sqrt(resting.sum())

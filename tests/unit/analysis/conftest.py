@@ -1,0 +1,169 @@
+"""Run directories for the tests of analysis, written by hand: edgefl itself is not needed to read them."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ROUND = {
+    "version": 1,
+    "phase": "train",
+    "participants": 3,
+    "completed": 3,
+    "downlink_bits": 96,
+    "uplink_bits": 96,
+    "latency_s": 10.0,
+    "latency_mean_s": 8.0,
+    "energy_j": 5.0,
+    "energy_rx_j": 1.0,
+    "energy_tx_j": 3.0,
+    "energy_compute_j": 1.0,
+    "accuracy": "",
+    "loss": "",
+}
+SESSION = {
+    "reason": "schedule",
+    "devices": "1 2 3",
+    "labels": "0 1",
+    "warm_start": "previous",
+    "weights": "",
+    "accuracy_start": "",
+    "loss_start": "",
+}
+DEVICE = {
+    "phase": "train",
+    "device": 1,
+    "distance_m": 50.0,
+    "downlink_bits": 32,
+    "uplink_bits": 32,
+    "energy_j": 5.0,
+    "outcome": "completed",
+}
+ROUND_COLUMNS = ["session", "round", *list(ROUND)[:2], "start_s", "end_s", *list(ROUND)[2:], "cell"]
+SESSION_COLUMNS = ["session", "start_s", *SESSION, "cell"]
+
+
+def write_run(directory: Path, rounds: list[dict], sessions: list[dict], **run: object) -> Path:
+    """A run directory. Rounds and sessions name what matters to the test, the rest has defaults.
+
+    A round without times follows the one before it and lasts its latency_s; a session without a start begins
+    with its first round.
+    """
+    directory.mkdir(parents=True)
+    clock_s, rows, starts = 0.0, [], {}
+    for given in rounds:
+        row = {**ROUND, "cell": 0, "start_s": clock_s, **given}
+        row.setdefault("end_s", row["start_s"] + row["latency_s"])
+        clock_s = row["end_s"]
+        starts.setdefault(row["session"], row["start_s"])
+        rows.append(row)
+    spells = [
+        {**SESSION, "cell": 0, "start_s": starts.get(given["session"], clock_s), **given}
+        for given in sessions
+    ]
+    devices = [{"session": row["session"], "round": row["round"], **DEVICE} for row in rows]
+    events = [
+        {
+            "time_s": s["start_s"],
+            "event": "session_start",
+            "device": "",
+            "session": s["session"],
+            "stay_s": "",
+            "detail": "",
+        }
+        for s in spells
+    ]
+    information = {
+        "schema_version": 1,
+        "status": "completed",
+        "name": directory.name,
+        "study": None,
+        "variant": None,
+        "reference": None,
+        "seed": 1,
+        "wall_s": 1.0,
+        "simulated_s": clock_s,
+    }
+    (directory / "run.json").write_text(json.dumps(information | run))
+    pd.DataFrame(rows, columns=ROUND_COLUMNS).to_csv(directory / "rounds.csv", index=False)
+    pd.DataFrame(spells, columns=SESSION_COLUMNS).to_csv(directory / "sessions.csv", index=False)
+    pd.DataFrame(devices, columns=["session", "round", *DEVICE]).to_csv(
+        directory / "devices.csv", index=False
+    )
+    pd.DataFrame(events).to_csv(directory / "events.csv", index=False)
+    return directory
+
+
+def write_study(
+    root: Path,
+    *,
+    variants: tuple[str, ...] = ("similarity", "previous", "average"),
+    seeds: tuple[int, ...] = (100,),
+    sessions: int = 7,
+    rounds: int = 50,
+    trained: bool = True,
+    reference: str | None = "similarity",
+) -> Path:
+    """A study that looks like J's: one pilot, then two label sets in turn.
+
+    Accuracy approaches a ceiling exponentially from where a session opens: `similarity` opens a recurring session
+    near the ceiling (and has one probe round per session after the pilot), `average` half way, others low.
+    """
+    opening = {"similarity": 0.86, "average": 0.45}
+    pace = {"similarity": 9.0, "previous": 8.0, "average": 7.0}
+    for variant in variants:
+        for seed in seeds:
+            rng = np.random.default_rng([seed, len(variant)])
+            rows, spells = [], []
+            for session in range(1, sessions + 1):
+                recurring = session > 3
+                start = opening.get(variant, 0.08) if recurring else 0.1 if session == 1 else 0.2
+                start += rng.normal(0, 0.015)
+                ceiling = 0.9 + 0.006 * session + rng.normal(0, 0.004)
+                if variant == "similarity" and session > 1:
+                    rows.append(_round(session, 1, "probe", rng, 0.3))
+                for t in range(1, rounds + 1):
+                    accuracy = ceiling - (ceiling - start) * np.exp(-t / pace.get(variant, 12.0))
+                    row = _round(session, t, "pilot" if session == 1 else "train", rng, 1.0)
+                    rows.append(row | ({"accuracy": accuracy + rng.normal(0, 0.006)} if trained else {}))
+                labels = "0 1 2 3 4 5" if session % 2 else "4 5 6 7 8 9"
+                spells.append(
+                    {"session": session, "labels": labels}
+                    | ({"accuracy_start": max(start, 0)} if trained else {})
+                )
+            run = {"study": "demo", "variant": variant, "seed": seed, "reference": reference}
+            write_run(root / variant / f"seed-{seed}", rows, spells, **run)
+    return root
+
+
+def _round(session: int, t: int, phase: str, rng: np.random.Generator, load: float) -> dict:
+    latency_s, energy_j = 6.9 * np.exp(rng.normal(0, 0.1)), 77.7 * load * np.exp(rng.normal(0, 0.05))
+    shares = {"energy_rx_j": 0.1, "energy_tx_j": 0.6, "energy_compute_j": 0.3}
+    return {
+        "session": session,
+        "round": t,
+        "phase": phase,
+        "latency_s": latency_s,
+        "latency_mean_s": 0.7 * latency_s,
+        "energy_j": energy_j,
+        **{name: share * energy_j for name, share in shares.items()},
+    }
+
+
+@pytest.fixture(name="write_run")
+def write_run_fixture(tmp_path: Path) -> Callable[..., Path]:
+    """`write_run`, below the test's own folder `tmp_path / "runs"`."""
+
+    def write(name: str, rounds: list[dict], sessions: list[dict], **run: object) -> Path:
+        return write_run(tmp_path / "runs" / name, rounds, sessions, **run)
+
+    return write
+
+
+@pytest.fixture(name="write_study")
+def write_study_fixture(tmp_path: Path) -> Callable[..., Path]:
+    """`write_study` into `tmp_path / "study"`."""
+    return lambda **choices: write_study(tmp_path / "study", **choices)

@@ -1,0 +1,103 @@
+"""Means over seeds, the sessions compared, and what a reader is told."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from analysis import compare
+
+Write = Callable[..., Path]
+AGAIN = [{"session": s, "labels": "0 1", "accuracy_start": 0.1} for s in (1, 2)]
+
+
+def two_sessions(accuracies: list[float]) -> list[dict]:
+    """Session 2 has the labels of session 1 and these accuracies; rounds last 10 s and cost 5 J."""
+    second = [{"session": 2, "round": t, "accuracy": a} for t, a in enumerate(accuracies, start=1)]
+    return [{"session": 1, "round": 1, "accuracy": 0.5}, *second]
+
+
+def test_means_and_deviations_over_seeds(write_run: Write) -> None:
+    """The peak is that of the same seed: 0.8 for seed 1, which b misses with 0.5, and 0.4 for seed 2."""
+    for seed, peak in ((1, 0.8), (2, 0.4)):
+        about = {"seed": seed, "reference": "a"}
+        write_run(f"a{seed}", two_sessions([peak, peak]), AGAIN, variant="a", **about)
+        root = write_run(f"b{seed}", two_sessions([0.5, 0.5]), AGAIN, variant="b", **about).parent
+    comparison = compare(root)
+    a, b = (comparison.table.set_index("variant").loc[name] for name in "ab")
+    assert comparison.sessions == (2,)
+    assert a.accuracy_first_mean == pytest.approx(0.6)
+    assert a.accuracy_first_std == pytest.approx(0.4 / math.sqrt(2))
+    assert (b.not_reached, b.targets, b.seeds) == (1, 2, 2)
+    # an infinity is not averaged away: the mean is infinite, its lower bound counts the missed 20 s session whole
+    assert math.isinf(b.seconds_to_target_mean)
+    assert math.isnan(b.seconds_to_target_std)
+    assert b.seconds_to_target_at_least == (20 + 10) / 2
+    assert b.joules_to_target_at_least == (10 + 5) / 2
+    # (0.8 - 0.5) x 2 in one seed, (0.4 - 0.5) x 2 in the other
+    assert b.gain_mean == pytest.approx((0.6 - 0.2) / 2)
+    assert b.energy_j_mean == 3 * 5
+    text = (root / "comparison.md").read_text()
+    assert "1 of 2" in text
+    assert "> 15.0" in text
+
+
+def test_one_seed_has_no_deviation(write_run: Write) -> None:
+    comparison = compare(write_run("a", two_sessions([0.5]), AGAIN))
+    assert math.isnan(comparison.table.loc[0, "accuracy_first_std"])
+    assert "±" not in (comparison.out / "comparison.md").read_text()
+
+
+def test_sessions_that_do_not_recur_are_compared_and_it_is_said(write_run: Write) -> None:
+    sessions = [{"session": 1, "labels": "0 1"}, {"session": 2, "labels": "2 3"}]
+    pilot = {"session": 1, "round": 1, "phase": "pilot", "accuracy": 0.5}
+    comparison = compare(write_run("a", [pilot, *two_sessions([0.5])[1:]], sessions))
+    assert comparison.sessions == (2,)
+    assert comparison.scope == "sessions after the pilot"
+    assert any("no session repeats the labels" in note for note in comparison.notes)
+
+
+def test_different_labels_of_two_variants_are_noted(write_run: Write) -> None:
+    write_run("a", two_sessions([0.5]), AGAIN)
+    root = write_run("b", two_sessions([0.5]), [AGAIN[0], {"session": 2, "labels": "0 2"}]).parent
+    comparison = compare(root)
+    assert any("different labels in session 2" in note for note in comparison.notes)
+    assert comparison.per_session.set_index("session").loc[2, "labels"] == "differ"
+
+
+def test_seeds_without_overlap_are_an_error(write_run: Write) -> None:
+    write_run("a", two_sessions([0.5]), AGAIN, variant="a", seed=1)
+    root = write_run("b", two_sessions([0.5]), AGAIN, variant="b", seed=2).parent
+    with pytest.raises(ValueError, match=r"no seed that all variants have \(a 1; b 2\)"):
+        compare(root)
+
+
+def test_the_reference_is_the_argument_then_the_one_that_the_runs_name(write_run: Write) -> None:
+    write_run("a", two_sessions([0.5]), AGAIN, reference="b")
+    root = write_run("b", two_sessions([0.8]), AGAIN, reference="b").parent
+    assert compare(root).reference == "b"
+    assert list(compare(root, reference="a").table.variant) == ["a", "b"]
+    write_run("c", two_sessions([0.5]), AGAIN, reference="c")
+    with pytest.raises(ValueError, match=r"different references \(b, c\): choose one with --reference"):
+        compare(root)
+
+
+def test_a_reference_that_did_not_complete_is_noted(write_run: Write) -> None:
+    write_run("best", two_sessions([0.9]), AGAIN, status="failed")
+    root = write_run("a", two_sessions([0.5]), AGAIN, reference="best").parent
+    with pytest.warns(UserWarning, match="best"):
+        comparison = compare(root)
+    assert comparison.reference is None
+    text = (root / "comparison.md").read_text()
+    assert "its status is 'failed'" in text
+    assert "the reference 'best' has no completed run" in text
+
+
+def test_files_go_where_they_are_asked_to(write_run: Write, tmp_path: Path) -> None:
+    root = write_run("a", two_sessions([0.5]), AGAIN)
+    comparison = compare(root, out=tmp_path / "new" / "folder")
+    assert {file.name for file in comparison.out.iterdir()} == {
+        *("comparison.csv", "comparison.md", "comparison.tex", "comparison.png", "comparison_sessions.csv")
+    }
+    assert not (root / "comparison.csv").exists()

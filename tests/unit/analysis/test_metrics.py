@@ -1,0 +1,253 @@
+"""The papers' metrics on runs small enough to follow by hand."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from analysis import compare, handover_figures, load_runs, metrics
+
+Write = Callable[..., Path]
+
+
+def rounds_of(session: int, accuracies: list[float], phase: str = "train", **more: float) -> list[dict]:
+    return [
+        {"session": session, "round": t, "phase": phase, "accuracy": accuracy, **more}
+        for t, accuracy in enumerate(accuracies, start=1)
+    ]
+
+
+def study(write_run: Write, *, probe: bool = True) -> Path:
+    """Sessions 1 (pilot), 2, 3, 4 with labels A, B, A, B; session 4 recurs. Rounds last 10 s and cost 5 J.
+
+    The reference opens session 4 with one probe round (4 s, 2 J) and peaks at 0.80 there.
+    """
+    labels = [
+        {"session": s, "labels": "0 1" if s % 2 else "2 3", "accuracy_start": 0.1} for s in (1, 2, 3, 4)
+    ]
+    early = rounds_of(1, [0.5], "pilot") + rounds_of(2, [0.5]) + rounds_of(3, [0.5])
+    probes = (
+        [{"session": 4, "round": 1, "phase": "probe", "latency_s": 4.0, "energy_j": 2.0}] if probe else []
+    )
+    about = {"reference": "best", "study": "s"}
+    write_run("best", early + probes + rounds_of(4, [0.76, 0.80, 0.78]), labels, variant="best", **about)
+    write_run("slow", early + rounds_of(4, [0.40, 0.759, 0.77]), labels, variant="slow", **about)
+    return write_run("never", early + rounds_of(4, [0.1, 0.2, 0.3]), labels, variant="never", **about).parent
+
+
+def of(frame: pd.DataFrame, variant: str, session: int = 4) -> pd.Series:
+    (row,) = [row for _, row in frame[(frame.variant == variant) & (frame.session == session)].iterrows()]
+    return row
+
+
+def test_time_to_target_counts_from_the_start_of_the_session(write_run: Write) -> None:
+    """95 % of 0.80 is 0.76: the reference has it in round 1, at exactly the target, after its probe."""
+    runs = load_runs(study(write_run))
+    times = metrics.time_to_target(runs.rounds, runs.sessions, reference="best")
+    best, slow, never = (of(times, name) for name in ("best", "slow", "never"))
+    assert best.target_accuracy == pytest.approx(0.76)
+    assert (best.rounds_to_target, best.seconds_to_target, best.joules_to_target) == (1, 14.0, 7.0)
+    assert best.probe_rounds == 1
+    # 0.759 is just short of it
+    assert (slow.rounds_to_target, slow.seconds_to_target, slow.joules_to_target) == (3, 30.0, 15.0)
+    assert math.isinf(never.rounds_to_target)
+    assert math.isinf(never.joules_to_target)
+    faster = of(metrics.speed_up(times, reference="best"), "slow")
+    assert faster.speed_up_rounds == 3
+    assert faster.speed_up_seconds == pytest.approx(30 / 14)
+    assert of(metrics.speed_up(times, reference="best"), "best").speed_up_joules == 1
+
+
+def test_accumulated_gain_sums_the_differences(write_run: Write) -> None:
+    runs = load_runs(study(write_run))
+    gain = metrics.accumulated_gain(runs.rounds, reference="best")
+    # (0.76 - 0.40) + (0.80 - 0.759) + (0.78 - 0.77)
+    assert of(gain, "slow").gain == pytest.approx(0.411)
+    assert of(gain, "best").gain == 0
+
+
+def test_mean_over_the_first_rounds(write_run: Write) -> None:
+    runs = load_runs(study(write_run))
+    first = metrics.accuracy_first_rounds(runs.rounds, first_rounds=2)
+    assert of(first, "slow").accuracy_first == pytest.approx((0.40 + 0.759) / 2)
+    with pytest.raises(ValueError, match="at least 1"):
+        metrics.accuracy_first_rounds(runs.rounds, first_rounds=0)
+
+
+def test_a_session_recurs_when_its_labels_were_seen_after_the_pilot(write_run: Write) -> None:
+    runs = load_runs(study(write_run))
+    kinds = metrics.session_kinds(runs.rounds, runs.sessions)
+    own = kinds[kinds.variant == "best"]
+    assert list(own.pilot) == [True, False, False, False]
+    # session 3 has the pilot's labels, which no saved model knows
+    assert list(own.recurring) == [False, False, False, True]
+
+
+def test_totals(write_run: Write) -> None:
+    totals = metrics.totals(load_runs(study(write_run)).rounds).set_index("variant")
+    assert totals.loc["best", "energy_j"] == 6 * 5 + 2
+    assert totals.loc["best", "simulated_s"] == 6 * 10 + 4
+    assert totals.loc["slow", "simulated_s"] == 60
+    assert totals.loc["best", "round_energy_j"] == 5
+
+
+def test_cells_have_sessions_of_their_own(write_run: Write) -> None:
+    """Two federations in one run: each reaches the target in its own time."""
+    rounds = [
+        {**row, "cell": cell, "start_s": 10.0 * t, "end_s": 10.0 * (t + 1)}
+        for cell, accuracies in ((0, [0.8, 0.8]), (1, [0.1, 0.8]))
+        for t, row in enumerate(rounds_of(1, accuracies))
+    ]
+    sessions = [{"session": 1, "cell": cell, "start_s": 0.0, "accuracy_start": 0.1} for cell in (0, 1)]
+    runs = load_runs(write_run("two", rounds, sessions))
+    times = metrics.time_to_target(runs.rounds, runs.sessions, reference="two")
+    assert list(times.sort_values("cell").rounds_to_target) == [1, 2]
+
+
+def test_comparison_writes_its_files_and_says_what_was_not_reached(write_run: Write) -> None:
+    root = study(write_run)
+    comparison = compare(root)
+    table = comparison.table.set_index("variant")
+    assert comparison.reference == "best"
+    assert comparison.sessions == (4,)
+    assert table.index[0] == "best"
+    assert table.loc["never", "not_reached"] == 1
+    assert table.loc["never", "targets"] == 1
+    # at least its whole session: 3 rounds of 10 s
+    assert table.loc["never", "seconds_to_target_at_least"] == 30
+    assert table.loc["best", "accuracy_start_mean"] == pytest.approx(0.1)
+    for name in ("comparison.csv", "comparison.md", "comparison.tex", "comparison_sessions.csv"):
+        assert (root / name).stat().st_size > 0
+    assert comparison.figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_only_seeds_that_all_variants_have_are_compared(write_run: Write) -> None:
+    sessions = [{"session": 1, "accuracy_start": 0.1}]
+    for name, seed in (("a", 1), ("a", 2), ("b", 2)):
+        write_run(f"{name}{seed}", rounds_of(1, [0.5]), sessions, variant=name, seed=seed)
+    root = write_run("b3", rounds_of(1, [0.5]), sessions, variant="b", seed=3).parent
+    comparison = compare(root)
+    assert comparison.seeds == (2,)
+    assert any("different seeds" in note for note in comparison.notes)
+
+
+def test_runs_without_training_compare_latency_and_energy(write_run: Write) -> None:
+    rounds = [{"session": 1, "round": t, "latency_s": 10.0 * t} for t in (1, 2, 3)]
+    root = write_run("w", rounds, [{"session": 1}])
+    comparison = compare(root)
+    assert not comparison.trained
+    assert comparison.table.loc[0, "latency_s_mean"] == 20
+    assert comparison.figure.exists()
+
+
+def test_network_figures_by_hand(write_run: Write, tmp_path: Path) -> None:
+    """Two devices, half an hour: three handovers, one a ping-pong; one participation of four cut off."""
+    path = write_run("n", [{"session": 1, "round": t} for t in (1, 2)], [{"session": 1}], simulated_s=1800.0)
+    pd.DataFrame(
+        {
+            "time_s": [1.0, 2.0, 3.0, 4.0],
+            "event": ["handover", "handover", "handover", "session_end"],
+            "device": [0, 0, 1, None],
+            "session": [None, None, None, 1],
+            "stay_s": [1.0, 0.5, 3.0, None],
+            "detail": ["", "ping_pong", "", "schedule"],
+        }
+    ).to_csv(path / "events.csv", index=False)
+    pd.DataFrame(
+        {
+            "session": 1,
+            "round": [1, 1, 2, 2],
+            "phase": "train",
+            "device": [0, 1, 0, 1],
+            "energy_j": [5.0, 5.0, 5.0, 1.0],
+            "downlink_bits": [10, 10, 10, 10],
+            "uplink_bits": [10, 10, 10, 4],
+            "outcome": ["completed", "completed", "completed", "left_uplink"],
+        }
+    ).to_csv(path / "devices.csv", index=False)
+    row = handover_figures(load_runs(path)).iloc[0]
+    assert row.handovers == 3
+    assert row.handovers_per_device_hour == pytest.approx(3 / 2 / 0.5)
+    assert row.ping_pong_share == pytest.approx(1 / 3)
+    assert row.time_of_stay_s == pytest.approx(1.5)
+    assert (row.broken, row.wasted_bits, row.wasted_j) == (1, 14, 1.0)
+    assert row.wasted_share == pytest.approx(1 / 16)
+
+
+@pytest.mark.parametrize("peak", [0.6, 0.7, 0.8, 0.83, 0.9, 1.0])
+def test_a_tie_reaches_the_target_whatever_its_last_binary_digit(write_run: Write, peak: float) -> None:
+    rounds = rounds_of(1, [0.1, round(0.95 * peak, 6), peak])
+    runs = load_runs(write_run("a", rounds, [{"session": 1}]))
+    times = metrics.time_to_target(runs.rounds, runs.sessions, reference="a", target=0.95)
+    assert list(times.rounds_to_target) == [2]
+
+
+def test_the_first_round_that_reaches_the_target_counts_even_if_later_ones_fall_back(
+    write_run: Write,
+) -> None:
+    runs = load_runs(write_run("a", rounds_of(1, [0.5, 0.96, 0.2, 1.0]), [{"session": 1}]))
+    times = metrics.time_to_target(runs.rounds, runs.sessions, reference="a")
+    assert times.rounds_to_target[0] == 2
+    assert times.session_s[0] == 4 * 10
+    # all of it: only the peak itself will do
+    strict = metrics.time_to_target(runs.rounds, runs.sessions, reference="a", target=1.0)
+    assert strict.rounds_to_target[0] == 4
+
+
+def test_waiting_before_the_first_round_is_part_of_the_time(write_run: Write) -> None:
+    """The session starts at 100 s, its first round at 130 s and ends at 140 s."""
+    rounds = rounds_of(1, [0.5], start_s=130.0)
+    runs = load_runs(write_run("a", rounds, [{"session": 1, "start_s": 100.0}]))
+    times = metrics.time_to_target(runs.rounds, runs.sessions, reference="a")
+    assert times.seconds_to_target[0] == 40.0
+
+
+def test_without_a_reference_the_best_variant_sets_the_target(write_run: Write) -> None:
+    write_run("low", rounds_of(1, [0.5]), [{"session": 1}])
+    root = write_run("high", rounds_of(1, [0.8]), [{"session": 1}]).parent
+    runs = load_runs(root)
+    times = metrics.time_to_target(runs.rounds, runs.sessions, reference=None)
+    assert of(times, "low", 1).target_accuracy == pytest.approx(0.95 * 0.8)
+    assert math.isinf(of(times, "low", 1).rounds_to_target)
+    assert of(times, "high", 1).rounds_to_target == 1
+
+
+def test_where_the_reference_has_no_accuracy_there_is_nothing_to_reach(write_run: Write) -> None:
+    """NaN, not inf: `b` has a session that the reference does not have."""
+    write_run("a", rounds_of(1, [0.5]), [{"session": 1}])
+    both = rounds_of(1, [0.5]) + rounds_of(2, [0.5])
+    root = write_run("b", both, [{"session": 1}, {"session": 2}]).parent
+    runs = load_runs(root)
+    times = metrics.time_to_target(runs.rounds, runs.sessions, reference="a")
+    assert math.isnan(of(times, "b", 2).rounds_to_target)
+    assert math.isnan(of(times, "b", 2).seconds_to_target)
+    gain = metrics.accumulated_gain(runs.rounds, reference="a")
+    assert list(gain[gain.variant == "b"].session) == [1]
+
+
+def test_accuracy_after_change_leaves_probe_rounds_out(write_run: Write) -> None:
+    runs = load_runs(study(write_run))
+    change = of(metrics.accuracy_after_change(runs.rounds, runs.sessions), "best")
+    assert (change.accuracy_start, change.accuracy_round_1) == (0.1, 0.76)
+
+
+def test_a_pilot_of_one_variant_is_a_pilot_for_all(write_run: Write) -> None:
+    """Otherwise session 2, with the labels of the first, would recur for one variant only."""
+    sessions = [{"session": 1, "labels": "0 1"}, {"session": 2, "labels": "1 0"}]
+    write_run("piloted", rounds_of(1, [0.5], "pilot") + rounds_of(2, [0.5]), sessions)
+    root = write_run("plain", rounds_of(1, [0.5]) + rounds_of(2, [0.5]), sessions).parent
+    runs = load_runs(root)
+    assert not metrics.session_kinds(runs.rounds, runs.sessions).recurring.any()
+    alone = load_runs(root / "plain")
+    # the order in which the labels are written does not matter
+    assert list(metrics.session_kinds(alone.rounds, alone.sessions).recurring) == [False, True]
+
+
+def test_over_seeds_averages_cells_first() -> None:
+    """Seed 1 has cells 0.2 and 0.4, seed 2 has one cell 0.7: means 0.3 and 0.7, deviation 0.4 / sqrt 2."""
+    frame = pd.DataFrame({"session": 1, "seed": [1, 1, 2], "cell": [0, 1, 0], "accuracy": [0.2, 0.4, 0.7]})
+    row = metrics.over_seeds(frame, ["session"], "accuracy").loc[1]
+    assert row["mean"] == pytest.approx(0.5)
+    assert row["std"] == pytest.approx(0.4 / math.sqrt(2))

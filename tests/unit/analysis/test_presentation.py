@@ -1,0 +1,103 @@
+"""Numbers as text, the terminal, LaTeX, and the pixels of the figures."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.image import imread
+from rich.console import Console
+
+from analysis import compare, figures, tables
+from analysis.report import print_comparison
+
+Write = Callable[..., Path]
+SIX = ("similarity", "previous", "average", "continuous", "a_variant_with_a_long_name", "ema")
+# a drawn line or bar is thousands of pixels; this many of exactly its colour cannot be chance
+PIXELS_OF_A_LINE = 300
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (0.01234, "0.0123"), (1.5, "1.50"), (17.926, "17.9"), (142.4, "142"), (17037.7, "17,038")],
+)
+def test_amounts_have_three_significant_digits(value: float, text: str) -> None:
+    assert tables.amount(value) == text
+
+
+def test_infinite_and_unknown_amounts() -> None:
+    assert tables.amount(float("inf")) == "∞"
+    assert tables.amount(float("nan")) == "—"
+
+
+def test_lists_of_labels_are_shortened() -> None:
+    assert tables.compact_labels("0 1 2 3 7 8") == "0–3, 7, 8"
+    assert tables.compact_labels("sports world") == "sports, world"
+    assert tables.compact_labels("") == ""
+
+
+def test_units_follow_the_largest_finite_value() -> None:
+    assert tables.unit_for([0.5, 1430.0, float("inf")], tables.ENERGY_UNITS) == ("kJ", 1e3)
+    assert tables.unit_for([0.02], tables.TIME_UNITS) == ("ms", 1e-3)
+    assert tables.unit_for([], tables.TIME_UNITS) == ("ms", 1e-3)
+
+
+def test_latex_is_a_booktabs_table_with_escaped_text(write_study: Write) -> None:
+    root = write_study(variants=SIX, sessions=4, rounds=3)
+    compare(root)
+    lines = (root / "comparison.tex").read_text().splitlines()
+    body = lines[lines.index(r"\midrule") + 1 : lines.index(r"\bottomrule")]
+    assert len(body) == len(SIX)
+    columns = lines[1].removeprefix(r"\begin{tabular}{").removesuffix("}")
+    assert {line.count(" & ") for line in [lines[3], *body]} == {len(columns) - 1}
+    assert all(line.endswith(r" \\") for line in body)
+    assert r"a\_variant\_with\_a\_long\_name" in "".join(body)
+    assert r"95 \%" in lines[3]
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_the_terminal_never_cuts_a_name_or_a_number(write_study: Write, width: int) -> None:
+    comparison = compare(write_study(variants=SIX, sessions=4, rounds=3, seeds=(1, 2)))
+    output = io.StringIO()
+    print_comparison(comparison, Console(file=output, width=width))
+    printed = output.getvalue()
+    assert "…" not in printed
+    headline = tables.headline(comparison)
+    for text in (*headline.index, *headline.columns, *headline.to_numpy().ravel()):
+        assert text in printed
+    table_lines = [line for line in printed.splitlines() if not line.startswith("Figure")]
+    assert max(map(len, table_lines)) <= width
+
+
+def pixels_of(image: np.ndarray, colour: str) -> int:
+    """Pixels within one step of 255 of a colour."""
+    return int((np.abs(image[..., :3] - to_rgb(colour)) < 1.5 / 255).all(axis=-1).sum())
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"sessions": 7, "rounds": 6},
+        {"sessions": 4, "rounds": 12, "seeds": (1, 2, 3)},
+        {"variants": ("previous",), "reference": None, "sessions": 4, "rounds": 6},
+        {"variants": SIX, "sessions": 14, "rounds": 3},
+        {"trained": False, "sessions": 2, "rounds": 4, "seeds": (1, 2)},
+    ],
+    ids=["seven sessions", "three seeds", "one variant", "many", "without training"],
+)
+def test_the_figure_shows_every_variant_in_its_colour(write_study: Write, choices: dict) -> None:
+    comparison = compare(write_study(**choices))
+    image = imread(comparison.figure)
+    assert image.shape == (1000, 1600, 4)
+    for style in figures._styles(comparison).values():
+        assert pixels_of(image, style["color"]) > PIXELS_OF_A_LINE
+
+
+def test_colours_differ_and_the_reference_is_emphasised(write_study: Write) -> None:
+    comparison = compare(write_study(variants=SIX, sessions=4, rounds=2))
+    styles = figures._styles(comparison)
+    assert len({(style["color"], str(style["linestyle"])) for style in styles.values()}) == len(SIX)
+    heaviest = max(styles, key=lambda name: (styles[name]["linewidth"], styles[name]["zorder"]))
+    assert heaviest == "similarity"

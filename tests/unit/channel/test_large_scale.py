@@ -1,0 +1,392 @@
+"""Large-scale gain: a function of the place, made of path loss, state and shadowing and nothing else."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import fft, special
+
+from channel.gaussian_fields import NODES, GaussianFields
+from channel.large_scale import LargeScale
+from channel.layout import Wraparound, hexagonal_sites
+from channel.path_loss import los_probability_inh
+from channel.path_loss_models import FREE_SPACE, INH, UMA, UMI, PathLossModel
+
+SEED = 3
+ISD_M = 100.0
+AREA_M = 170.0
+KEYS = [2**127 + 97 * site for site in range(7)]
+# double precision: sums of a few terms around 100 dB
+DOUBLE_DB = 1e-9
+# single precision, as LargeScale states
+SINGLE_DB = 1e-3
+
+
+def large_scale(**changes: Any) -> LargeScale:
+    """Seven UMi sites 100 m apart."""
+    arguments: dict[str, Any] = {
+        "sites_m": hexagonal_sites(1, ISD_M),
+        "model": UMI,
+        "carrier_hz": 3.5e9,
+        "bs_height_m": 10.0,
+        "ut_height_m": 1.5,
+        "min_distance_m": 10.0,
+        "area_radius_m": AREA_M,
+        "keys": KEYS,
+    }
+    return LargeScale(**arguments | changes)
+
+
+def places(count: int, radius_m: float = AREA_M, seed: int = SEED) -> np.ndarray:
+    """[count, 2] uniform over the area."""
+    rng = np.random.default_rng(seed)
+    radius, angle = radius_m * np.sqrt(rng.random(count)), 2 * math.pi * rng.random(count)
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+
+
+SPATIAL = {"line_of_sight": "probabilistic", "shadowing": "spatial"}
+
+
+def test_a_place_keeps_its_values_whatever_is_asked_with_it() -> None:
+    positions = places(5000)
+    whole = large_scale(**SPATIAL)
+    gain_db, in_sight = whole.gain_db(positions), whole.line_of_sight(positions)
+    # another object, other order, other company, one by one
+    again = large_scale(**SPATIAL)
+    order = np.random.default_rng(SEED).permutation(5000)[:700]
+    np.testing.assert_array_equal(again.gain_db(positions[order]), gain_db[order])
+    np.testing.assert_array_equal(again.line_of_sight(positions[order]), in_sight[order])
+    for i in order[:20]:
+        np.testing.assert_array_equal(again.gain_db(positions[i : i + 1])[0], gain_db[i])
+        for site in range(7):
+            alone = again.gain_db_to(positions[i : i + 1], [site])
+            together = again.gain_db_to(positions, np.full(5000, site))
+            assert alone[0] == together[i]
+            assert alone[0] == pytest.approx(gain_db[i, site], abs=SINGLE_DB)
+
+
+@pytest.mark.parametrize("wraparound", [None, Wraparound(1, ISD_M)])
+def test_links_and_measurements_agree(wraparound: Wraparound | None) -> None:
+    both = large_scale(**SPATIAL, wraparound=wraparound)
+    positions = places(5000)
+    gain_db = both.gain_db(positions)
+    for site in range(7):
+        np.testing.assert_allclose(
+            both.gain_db_to(positions, np.full(5000, site)), gain_db[:, site], rtol=0, atol=SINGLE_DB
+        )
+
+
+@pytest.mark.parametrize(
+    ("model", "heights", "area_m"),
+    [
+        (UMI, (10.0, 1.5), AREA_M),
+        (UMA, (25.0, 1.5), AREA_M),
+        (INH, (3.0, 1.0), 40.0),
+        (FREE_SPACE, (10.0, 1.5), AREA_M),
+    ],
+)
+@pytest.mark.parametrize("state", ["always", "never"])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_without_shadowing_gain_is_minus_path_loss(
+    model: PathLossModel, heights: tuple[float, float], area_m: float, state: str, wrapped: bool
+) -> None:
+    radio = {"carrier_hz": 3.5e9, "bs_height_m": heights[0], "ut_height_m": heights[1]}
+    # 60 m apart, as InH ends at 150 m
+    sites_m, wraparound = hexagonal_sites(1, 60.0), Wraparound(1, 60.0) if wrapped else None
+    subject = large_scale(
+        sites_m=sites_m,
+        model=model,
+        area_radius_m=area_m,
+        line_of_sight=state,
+        wraparound=wraparound,
+        **radio,
+    )
+    positions, sites = places(2000, area_m), np.random.default_rng(SEED).integers(7, size=2000)
+    displacement = positions - sites_m[sites]
+    if wraparound:
+        displacement = wraparound.displacement_m(positions, sites_m)[np.arange(2000), sites]
+    distance = np.linalg.norm(displacement, axis=1)
+    np.testing.assert_allclose(subject.distance_m(positions, sites), distance, rtol=0, atol=1e-9)
+    expected = -model.path_loss_db(np.maximum(distance, 10.0), line_of_sight=state == "always", **radio)
+    np.testing.assert_allclose(subject.gain_db_to(positions, sites), expected, rtol=0, atol=DOUBLE_DB)
+    measured = subject.gain_db(positions)
+    assert measured.shape == (2000, 7)
+    assert measured.dtype == np.float32
+    np.testing.assert_allclose(measured[np.arange(2000), sites], expected, rtol=0, atol=SINGLE_DB)
+
+
+@pytest.mark.parametrize(("state", "correlation_m", "std_db"), [("always", 10.0, 4.0), ("never", 13.0, 7.82)])
+def test_shadowing_adds_to_the_path_loss(state: str, correlation_m: float, std_db: float) -> None:
+    positions, sites = places(2000), np.random.default_rng(SEED).integers(7, size=2000)
+    bare, shadowed, other_std = (
+        large_scale(line_of_sight=state, **options).gain_db_to(positions, sites)
+        for options in (
+            {"shadowing": "none"},
+            {"shadowing": "spatial"},
+            {"shadowing": "spatial", "shadowing_std_db": 1.0},
+        )
+    )
+    # the field itself: the site's key, one stream per state
+    field = GaussianFields(
+        keys=KEYS, correlation_m=correlation_m, area_radius_m=AREA_M, stream=0 if state == "always" else 1
+    )
+    normal = field.read(field.places(positions))[np.arange(2000), sites]
+    # the field is in single precision: 4 standard deviations of 8 dB round by 2e-6 dB
+    np.testing.assert_allclose(shadowed, bare - std_db * normal, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(other_std, bare - normal, rtol=0, atol=1e-5)
+
+
+def test_no_deviation_is_no_shadowing() -> None:
+    positions = places(100)
+    flat = large_scale(shadowing="spatial", shadowing_std_db=0.0)
+    np.testing.assert_array_equal(flat.gain_db(positions), large_scale().gain_db(positions))
+    assert flat.memory_bytes == 0
+
+
+@pytest.mark.parametrize("shadowing", ["none", "spatial"])
+def test_each_place_has_the_gain_of_its_state(shadowing: str) -> None:
+    positions = places(3000)
+    always, never, mixed = (
+        large_scale(line_of_sight=state, shadowing=shadowing)
+        for state in ("always", "never", "probabilistic")
+    )
+    in_sight = mixed.line_of_sight(positions)
+    assert 0.1 < in_sight.mean() < 0.9
+    expected = np.where(in_sight, always.gain_db(positions), never.gain_db(positions))
+    np.testing.assert_array_equal(mixed.gain_db(positions), expected)
+    assert always.line_of_sight(positions).all()
+    assert not never.line_of_sight(positions).any()
+
+
+def test_places_within_18_m_are_in_sight() -> None:
+    subject = large_scale(line_of_sight="probabilistic", sites_m=np.zeros((7, 2)))
+    assert subject.line_of_sight(places(3000, 18.0)).all()
+    assert not subject.line_of_sight(places(3000, 60.0)).all()
+
+
+@pytest.mark.parametrize(
+    ("model", "heights", "kinks_m"),
+    [
+        (UMI, (10.0, 1.5), [18.0]),
+        (UMA, (25.0, 1.5), [18.0]),
+        (INH, (3.0, 1.0), [1.2, 6.5]),
+        (
+            dataclasses.replace(INH, los_probability=lambda d: los_probability_inh(d, open_office=True)),
+            (3.0, 1.0),
+            [5.0, 49.0],
+        ),
+    ],
+)
+def test_the_threshold_gives_exactly_the_models_probability(
+    model: PathLossModel, heights: tuple[float, float], kinks_m: list[float]
+) -> None:
+    nearest_m, farthest_m = (10.0, 149.0) if model.name != "inh" else (0.5, 149.0)
+    subject = large_scale(
+        model=model,
+        bs_height_m=heights[0],
+        ut_height_m=heights[1],
+        min_distance_m=nearest_m,
+        area_radius_m=farthest_m,
+        line_of_sight="probabilistic",
+        sites_m=[[0.0, 0.0]],
+        keys=[1],
+    )
+    distance = np.linspace(nearest_m, farthest_m, 200_001)
+    log_square = np.log(distance**2 + (heights[0] - heights[1]) ** 2).astype(np.float32)
+    probability = special.ndtr(subject._thresholds.at(log_square).astype(float))
+    error = np.abs(probability - model.los_probability(distance))
+    # a cell of the table is 5e-4 in ln d3D^2, at d3D = 30 m less than 1 cm; its own height aside
+    near_a_kink = np.min(np.abs(distance[:, None] - kinks_m), axis=1) < 0.05
+    assert error[~near_a_kink].max() < 1e-5
+    # the open office jumps by 0.0028, the mixed one by 0.0038; elsewhere it is the slope that changes
+    assert error[near_a_kink].max() < (4e-3 if model.name == "inh" else 2e-4)
+
+
+def test_too_close_is_held_at_the_minimum_and_counted() -> None:
+    subject = large_scale(sites_m=[[0.0, 0.0], [50.0, 0.0]], keys=[1, 2])
+    near, at = [[3.0, 0.0], [0.0, -9.99]], [[10.0, 0.0], [0.0, -10.0]]
+    np.testing.assert_allclose(
+        subject.gain_db_to(near, [0, 0]), subject.gain_db_to(at, [0, 0]), rtol=0, atol=1e-12
+    )
+    # 10 m exactly is not too close, and neither is its rounding
+    assert subject.clamped_links == 2
+    subject.gain_db_to(10.0 * np.stack([np.cos(np.arange(99)), np.sin(np.arange(99))], axis=1), [0] * 99)
+    assert subject.clamped_links == 2
+    assert subject.clamped_measurements == 0
+    # of four pairs of place and site, the first place and the first site are too close
+    subject.gain_db([[3.0, 0.0], [30.0, 0.0]])
+    assert (subject.clamped_links, subject.clamped_measurements) == (2, 1)
+    assert subject.distance_m(near, [0, 0]).tolist() == [3.0, 9.99]
+
+
+def test_beyond_the_area_is_an_error_with_its_remedy() -> None:
+    subject = large_scale()
+    subject.gain_db([[AREA_M, 0.0], [AREA_M * math.cos(1), AREA_M * math.sin(1)]])
+    with pytest.raises(ValueError, match=r"position \(-120, 121\) m is beyond area_radius_m 170: raise"):
+        subject.gain_db([[0.0, 0.0], [-120.0, 121.0]])
+    with pytest.raises(ValueError, match="beyond area_radius_m"):
+        subject.gain_db_to([[math.nan, 0.0]], [0])
+    with pytest.raises(ValueError, match=r"positions_m must be \[n, 2\]"):
+        subject.gain_db([1.0, 2.0])
+
+
+@pytest.mark.parametrize("sites", [[7], [-1], [0, 1]])
+def test_there_must_be_such_a_site(sites: list[int]) -> None:
+    with pytest.raises(ValueError, match="sites must"):
+        large_scale().gain_db_to([[0.0, 0.0]], sites)
+
+
+def test_nobody_is_somewhere() -> None:
+    assert large_scale(**SPATIAL).gain_db(np.empty((0, 2))).shape == (0, 7)
+    assert large_scale(**SPATIAL).gain_db_to(np.empty((0, 2)), np.empty(0, int)).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sites_m": [0.0, 1.0]}, r"sites_m must be \[S, 2\]"),
+        ({"keys": [1, 2]}, "keys must be one per site, got 2 for 7"),
+        ({"keys": [-1] * 7, "shadowing": "spatial"}, "128-bit"),
+        ({"area_radius_m": 0.0}, "area_radius_m must be > 0"),
+        (
+            {"line_of_sight": "maybe"},
+            "line_of_sight must be one of always, never, probabilistic, got 'maybe'",
+        ),
+        ({"shadowing": "round"}, "shadowing must be one of none, spatial, got 'round'"),
+        ({"shadowing_std_db": -4.0}, "shadowing_std_db must be >= 0"),
+        ({"carrier_hz": 3.5}, "carrier_hz"),
+        ({"min_distance_m": 5.0}, r"min_distance_m 5 to 270 m away from a site: UMi path loss holds"),
+        ({"min_distance_m": 300.0}, "min_distance_m 300 must be less than 270 m"),
+        ({"area_radius_m": 4950.0}, r"to 5050 m away from a site: .*use free_space"),
+        (
+            {"model": FREE_SPACE, "shadowing": "spatial", "shadowing_std_db": 4.0},
+            "free_space has no shadowing",
+        ),
+        # 2 x 8 x 3000 / 10 + 3 nodes wide
+        (
+            {"area_radius_m": 3000.0, "shadowing": "spatial"},
+            r"need 616 MiB, more than 512 MiB: take a smaller",
+        ),
+    ],
+)
+def test_bad_arguments_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        large_scale(**changes)
+
+
+def test_wraparound_bounds_the_distances_that_can_occur() -> None:
+    # without it, 4950 m are too far; with it no place is farther than 100 sqrt(7) / sqrt(3) m
+    subject = large_scale(area_radius_m=4950.0, wraparound=Wraparound(1, ISD_M))
+    positions = places(100, 4950.0)
+    farthest = max(subject.distance_m(positions, np.full(100, site)).max() for site in range(7))
+    assert farthest <= 100 * math.sqrt(7 / 3) * (1 + 1e-12)
+
+
+def test_free_space_by_probability_is_free_space() -> None:
+    positions = places(50)
+    subject = large_scale(model=FREE_SPACE, line_of_sight="probabilistic", shadowing="spatial")
+    assert subject.line_of_sight(positions).all()
+    np.testing.assert_array_equal(
+        subject.gain_db(positions), large_scale(model=FREE_SPACE).gain_db(positions)
+    )
+
+
+def test_memory_of_19_sites_over_1200_m() -> None:
+    subject = large_scale(sites_m=hexagonal_sites(2, 200.0), keys=range(19), area_radius_m=600.0, **SPATIAL)
+    # widths 2 ceil(600 x 8 / d_corr) + 3 nodes for d_corr 10, 13 and 50 m
+    assert subject.memory_bytes == 4 * 19 * (963**2 + 743**2 + 195**2)
+    assert subject.memory_bytes < 200e6
+    # nothing of it is made before it is read
+    assert all("_table" not in vars(fields) for fields in subject._fields())
+
+
+def node_correlation(fields: GaussianFields) -> np.ndarray:
+    """[size, size] correlation of two nodes over their distance around the torus."""
+    amplitude = fields._law.amplitude.astype(float)
+    return fft.irfft2(amplitude**2, s=(len(amplitude), len(amplitude)))
+
+
+def correlation_of(fields: GaussianFields, here: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """[n] exact covariance of the fields at two places, sum of w_i w_j C(node_i - node_j)."""
+    nodes = node_correlation(fields)
+    total = np.zeros(len(here))
+    first, second = fields.places(here), fields.places(there)
+    for i, weight in zip(fields._offsets, first.weights.astype(float), strict=True):
+        for j, other in zip(fields._offsets, second.weights.astype(float), strict=True):
+            rows, columns = (
+                (first.nodes + i) // fields._width - (second.nodes + j) // fields._width,
+                (first.nodes + i) % fields._width - (second.nodes + j) % fields._width,
+            )
+            total += weight * other * nodes[rows, columns]
+    return total
+
+
+def directions(count: int) -> np.ndarray:
+    angle = 2 * math.pi * np.random.default_rng(SEED + 1).random(count)
+    return np.stack([np.cos(angle), np.sin(angle)], axis=1)
+
+
+@pytest.mark.parametrize(
+    ("correlation_m", "radius_m"), [(10.0, 1.0), (10.0, 200.0), (50.0, 200.0), (6.0, 61.0)]
+)
+def test_fields_are_standard_normal_everywhere(correlation_m: float, radius_m: float) -> None:
+    fields = GaussianFields(keys=[1], correlation_m=correlation_m, area_radius_m=radius_m, stream=0)
+    # the square roots of a spectrum that came out negative would be nan
+    assert np.isfinite(fields._law.amplitude).all()
+    here = places(4000, radius_m)
+    # weights in single precision, squared
+    np.testing.assert_allclose(correlation_of(fields, here, here), 1.0, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("correlation_m", [10.0, 13.0])
+@pytest.mark.parametrize(
+    ("lag", "too_high"),
+    [(0.05, 0.025), (0.1, 0.025), (0.15, 0.012), (0.5, 0.012), (1.0, 0.012), (2.0, 0.012)],
+)
+def test_correlation_falls_exponentially(correlation_m: float, lag: float, too_high: float) -> None:
+    """The exact law of what is built, no sampling: as close to exp(-d / d_corr) as GaussianFields states."""
+    fields = GaussianFields(keys=[1], correlation_m=correlation_m, area_radius_m=200.0, stream=0)
+    here = places(20_000, 100.0)
+    deviation = correlation_of(fields, here, here + lag * correlation_m * directions(20_000)) - math.exp(-lag)
+    # the mean over 20,000 pairs of deviations of 0.03 is known to 2e-4
+    assert 0 < deviation.mean() < too_high
+    assert math.sqrt(np.mean(deviation**2)) < 0.035
+
+
+def test_fields_are_continuous_across_cells() -> None:
+    fields = GaussianFields(keys=[1, 2], correlation_m=10.0, area_radius_m=50.0, stream=0)
+    spacing_m = 10.0 / NODES
+    edge = np.stack([np.full(200, 3 * spacing_m), np.linspace(-30, 30, 200)], axis=1)
+    step_m = 1e-7
+    left, right = (fields.read(fields.places(edge + np.array([move_m, 0.0]))) for move_m in (-step_m, step_m))
+    # nodes lie within 6 of 0, slopes below 2 x 6 per spacing; rounding in single precision
+    np.testing.assert_allclose(left, right, rtol=0, atol=2 * step_m * 12 / spacing_m + 1e-5)
+
+
+def test_streams_and_keys_name_different_fields() -> None:
+    positions = places(10, 50.0)
+
+    def read(key: int, stream: int) -> np.ndarray:
+        fields = GaussianFields(keys=[key], correlation_m=10.0, area_radius_m=50.0, stream=stream)
+        return fields.read(fields.places(positions))[:, 0]
+
+    values = [read(1, 0), read(1, 1), read(2, 0), read(2**127, 0)]
+    assert len({tuple(value) for value in values}) == 4
+    np.testing.assert_array_equal(read(1, 0), values[0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"keys": [2**128]}, "128-bit"),
+        ({"correlation_m": 0.0}, "must be > 0 and finite"),
+        ({"area_radius_m": math.inf}, "must be > 0 and finite"),
+        ({"stream": -1}, "stream"),
+    ],
+)
+def test_bad_fields_are_refused(changes: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"keys": [1], "correlation_m": 10.0, "area_radius_m": 50.0, "stream": 0}
+    with pytest.raises(ValueError, match=message):
+        GaussianFields(**arguments | changes)

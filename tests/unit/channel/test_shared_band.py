@@ -1,0 +1,524 @@
+"""Flows that share a band: 1 MHz and 0.5 ms slots, so that a bit/s/Hz on the whole band is 500 bits per slot.
+
+By hand: static links far above a cap of 1 bit/s/Hz, so that a share b moves 500 b bits per slot, exactly.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from channel import shared_band
+from channel.fading import BLOCK, LinkFading
+from channel.ofdma import share_rate
+from channel.schedulers import (
+    SCHEDULERS,
+    EqualShare,
+    Flows,
+    MaxRate,
+    MinMaxLatency,
+    ProportionalFair,
+    RoundRobin,
+    Scheduler,
+)
+from channel.shared_band import SharedBand
+from channel.tdd import Pattern, Weights
+from channel.transfer import bits_in_slots, slots_exact
+
+BAND: dict[str, Any] = {"bandwidth_hz": 1e6, "slot_s": 0.5e-3}
+UNIT_BITS = 500.0
+FAST = 0.9667
+UPLINK = Pattern("DDDSU", "10:2:2").weights("uplink")
+STATIC: dict[str, Any] = {"snr_whole_band": 1e9, "fading": LinkFading(1, 1.0)}
+# static links of this key and the next seven are within 2 dB or better than their mean
+KEY = 7
+ALL = [cls() for cls in SCHEDULERS.values()]
+NAMES = list(SCHEDULERS)
+
+
+def by_hand(scheduler: Scheduler, **rules: Any) -> SharedBand:
+    return SharedBand(scheduler, cap=1.0, **rules, **BAND)
+
+
+def ends_of(band: SharedBand) -> dict[Any, int]:
+    """Run the band dry: slot at which each flow ends."""
+    ends: dict[Any, int] = {}
+    while (following := band.next_end()) is not None:
+        slot, ids = following
+        assert band.settle(slot) == ids
+        ends |= dict.fromkeys(ids, slot)
+    return ends
+
+
+def test_a_flow_that_ends_leaves_its_share_to_the_other() -> None:
+    band = by_hand(EqualShare())
+    band.add("a", 5_000, slot=0, **STATIC)
+    band.add("b", 10_000, slot=0, **STATIC)
+    # 250 bits per slot each: a ends after 20 slots; then b has 5,000 left at 500 per slot
+    assert band.next_end() == (20, ["a"])
+    assert band.settle(20) == ["a"]
+    assert band.moved_bits("b") == 5_000
+    assert band.next_end() == (30, ["b"])
+    assert len(band) == 1
+    assert band.settle(30) == ["b"]
+    assert len(band) == 0
+    assert band.next_end() is None
+
+
+def test_a_flow_that_joins_takes_its_share() -> None:
+    band = by_hand(EqualShare())
+    band.add("a", 10_000, slot=5, **STATIC)
+    assert band.next_end() == (25, ["a"])
+    band.add("b", 1_000, slot=9, **STATIC)
+    # a: 2,000 bits in slots 5 to 8, then 250 per slot while b is there: 4 slots; then 7,000 left
+    assert band.moved_bits("a") == 2_000
+    assert ends_of(band) == {"b": 13, "a": 27}
+
+
+def test_a_flow_that_is_cut_off_keeps_what_it_moved() -> None:
+    band = by_hand(EqualShare())
+    band.add("a", 5_000, slot=0, **STATIC)
+    band.add("b", 5_000, slot=0, **STATIC)
+    assert band.remove("a", 8) == 2_000
+    # b: 2,000 in 8 slots, 3,000 more in 6
+    assert band.next_end() == (14, ["b"])
+    # a flow that leaves in the slot boundary in which it ends is complete
+    assert band.remove("b", 14) == 5_000
+    assert band.next_end() is None
+    assert band.settle(14) == []
+
+
+def test_flows_that_end_together_are_handed_out_together() -> None:
+    band = by_hand(EqualShare())
+    for name in ("c", "a", "b"):
+        band.add(name, 990, slot=0, **STATIC)
+    # 166.7 bits per slot; in the order in which they joined
+    assert band.next_end() == (6, ["c", "a", "b"])
+    assert band.settle(6) == ["c", "a", "b"]
+
+
+def test_a_frame_serves_in_its_slots_only() -> None:
+    # uplink of DDDSU: 500 bits x 2/14 = 71.4 in slots 3, 8, ..., 500 in slots 4, 9, ...
+    for scheduler in ALL:
+        band = by_hand(scheduler, weights=UPLINK)
+        band.add("a", 571.5, slot=0, **STATIC)
+        # 71.4 + 500 in the first period are too few by a hair
+        assert band.next_end() == (9, ["a"])
+        assert band.settle(3) == []
+        assert band.moved_bits("a") == 0
+        assert band.settle(5) == []
+        assert band.moved_bits("a") == pytest.approx(500 * 16 / 14, rel=1e-12)
+
+
+def test_power_over_a_share() -> None:
+    # static SNR 3: half the band carries log2(1 + 6) / 2 with full power, log2(1 + 3) / 2 = 1 otherwise
+    link = LinkFading(1, 1.0)
+    snr = 3.0 / float(link.power(0, 1)[0])
+    for power, rate in (("full", math.log2(7) / 2), ("per_resource_block", 1.0)):
+        band = SharedBand(EqualShare(), power=power, **BAND)  # type: ignore[arg-type]
+        for name in "ab":
+            band.add(name, 1e6, snr_whole_band=snr, fading=link, slot=0)
+        band.settle(100)
+        assert band.moved_bits("a") == pytest.approx(100 * rate * UNIT_BITS, rel=1e-12)
+
+
+@pytest.mark.parametrize("scheduler", ALL, ids=NAMES)
+@pytest.mark.parametrize("weights", [None, UPLINK])
+@pytest.mark.parametrize("cap", [None, 3.0])
+def test_alone_a_flow_is_a_transfer(scheduler: Scheduler, weights: Weights | None, cap: float | None) -> None:
+    for slots, first_slot in ((3, 7), (700, 1000), (3000, 5)):
+        link: dict[str, Any] = {"fading": LinkFading(9, FAST), "first_slot": first_slot, "snr": 10.0}
+        rules: dict[str, Any] = {"weights": weights, "cap": cap, **BAND}
+        bits = slots * UNIT_BITS
+        band = SharedBand(scheduler, **rules)
+        band.add(0, bits, snr_whole_band=10.0, fading=LinkFading(9, FAST), slot=first_slot)
+        count = slots_exact(bits, **link, **rules)
+        assert band.next_end() == (first_slot + count, [0])
+        band.settle(first_slot + count // 2)
+        assert band.moved_bits(0) == bits_in_slots(count // 2, **link, **rules)
+
+
+@dataclass(frozen=True)
+class Join:
+    slot: int
+    bits: int
+    snr: float
+    rho: float
+    stays: int | None  # cut off so many slots later
+
+
+@st.composite
+def joins(draw: st.DrawFn) -> list[Join]:
+    """Up to eight flows that come and go, in order of time."""
+    found = draw(
+        st.lists(
+            st.builds(
+                Join,
+                slot=st.integers(0, 400),
+                bits=st.integers(0, 300_000),
+                snr=st.sampled_from([0.05, 1.0, 10.0, 1e4]),
+                rho=st.sampled_from([1.0, FAST, 0.3]),
+                stays=st.one_of(st.none(), st.integers(1, 600)),
+            ),
+            min_size=1,
+            max_size=8,
+        )
+    )
+    return sorted(found, key=lambda join: join.slot)
+
+
+def play(band: SharedBand, story: list[Join], look: Iterable[tuple[int, bool]] = ()) -> dict[int, tuple]:
+    """Slot and bits with which each flow ends or is cut off; `look` settles or asks in between."""
+    changes = [(join.slot, 1, i) for i, join in enumerate(story)]
+    changes += [(join.slot + join.stays, 0, i) for i, join in enumerate(story) if join.stays is not None]
+    # at one slot: look, then leave, then join
+    changes += [(slot, -1 - settles, 0) for slot, settles in look]
+    result: dict[int, tuple] = {}
+
+    def hand_out(until: float) -> None:
+        while (following := band.next_end()) is not None and following[0] <= until:
+            for i in band.settle(following[0]):
+                result[i] = (following[0], story[i].bits)
+
+    for slot, what, i in sorted(changes):
+        hand_out(slot)
+        if what == 1:
+            join = story[i]
+            band.add(i, join.bits, snr_whole_band=join.snr, fading=LinkFading(i + KEY, join.rho), slot=slot)
+        elif what == 0 and i not in result:
+            result[i] = (slot, band.remove(i, slot))
+        elif what == -1:
+            band.next_end(horizon=slot + 97)
+        elif what == -2:
+            band.settle(max(slot, band.slot))
+    hand_out(math.inf)
+    return result
+
+
+@pytest.mark.parametrize("scheduler", ALL, ids=NAMES)
+@settings(deadline=None, max_examples=25)
+@given(
+    story=joins(),
+    look=st.lists(st.tuples(st.integers(0, 1500), st.booleans()), max_size=25),
+    weights=st.sampled_from([None, UPLINK]),
+    power=st.sampled_from(["full", "per_resource_block"]),
+)
+def test_looking_changes_nothing(
+    scheduler: Scheduler, story: list[Join], look: list, weights: Weights | None, power: Any
+) -> None:
+    rules: dict[str, Any] = {"weights": weights, "power": power, "cap": 6.0, **BAND}
+    untouched = play(SharedBand(scheduler, **rules), story)
+    # bit for bit
+    assert play(SharedBand(scheduler, **rules), story, look) == untouched
+    assert untouched.keys() == set(range(len(story)))
+
+
+def slot_by_slot(scheduler: Scheduler, story: list[Join], weights: Weights, power: Any) -> dict[int, tuple]:
+    """The same, the long way: one slot after the other, shares decided in each."""
+    links = [LinkFading(i + KEY, join.rho) for i, join in enumerate(story)]
+    moved: dict[int, float] = {}
+    airtime: dict[int, float] = {}
+    result: dict[int, tuple] = {}
+    slot = 0
+    while len(result) < len(story):
+        for i in [i for i in moved if story[i].slot + (story[i].stays or math.inf) == slot]:
+            result[i] = (slot, moved.pop(i))
+        for i in [i for i, join in enumerate(story) if join.slot == slot]:
+            if story[i].bits == 0:
+                result[i] = (slot, 0.0)
+            else:
+                airtime[i] = min((airtime[j] for j in moved), default=0.0)
+                moved[i] = 0.0
+        if moved:
+            ids = list(moved)
+            snr = np.array([story[i].snr * links[i].power(slot, 1)[0] for i in ids])
+            view = Flows(
+                snr=snr,
+                remaining_bits=np.array([story[i].bits - moved[i] for i in ids]),
+                efficiency=np.log2(1 + snr),
+                airtime=np.array([airtime[i] for i in ids]),
+            )
+            weight = weights[slot % len(weights)]
+            shares = scheduler.shares(view)
+            rates = share_rate(shares, snr, power=power)
+            for i, share, rate in zip(ids, shares, rates, strict=True):
+                moved[i] += weight * float(rate) * UNIT_BITS
+                airtime[i] += weight * float(share)
+                if weight > 0 and moved[i] >= story[i].bits:
+                    result[i] = (slot + 1, story[i].bits)
+                    del moved[i]
+        slot += 1
+    return result
+
+
+@pytest.mark.parametrize("scheduler", [EqualShare(), RoundRobin(), MaxRate()])
+@settings(deadline=None, max_examples=15)
+@given(
+    story=joins(),
+    weights=st.sampled_from([(1.0,), (1.0, 0.0, 0.5)]),
+    power=st.sampled_from(["full", "per_resource_block"]),
+)
+def test_as_slot_by_slot_the_long_way(
+    scheduler: Scheduler, story: list[Join], weights: Weights, power: Any
+) -> None:
+    # weights are binary fractions: airtime is exact, and ties are ties
+    story = [join for join in story if join.snr > 0.1] or [Join(0, 100_000, 1.0, FAST, None)]
+    expected = slot_by_slot(scheduler, story, weights, power)
+    found = play(SharedBand(scheduler, weights=weights, power=power, **BAND), story)
+    for i, (slot, bits) in expected.items():
+        assert found[i][0] == slot
+        # bits instead of bits/s/Hz, summed
+        assert found[i][1] == pytest.approx(bits, rel=1e-9, abs=1e-9)
+
+
+@dataclass(frozen=True)
+class EveryoneAlways(Scheduler):
+    """Equal shares, decided in every slot."""
+
+    name: ClassVar[str] = "everyone_always"
+    per_slot: ClassVar[bool] = True
+
+    def shares(self, flows: Flows) -> np.ndarray:
+        return np.full(len(flows), 1.0 / len(flows))
+
+
+@pytest.mark.parametrize("power", ["full", "per_resource_block"])
+def test_a_scheduler_may_split_every_slot(power: Any) -> None:
+    story = [Join(40 * i, 100_000, 10.0**i, FAST, 300 if i == 2 else None) for i in range(4)]
+    held = play(SharedBand(EqualShare(), power=power, **BAND), story)
+    split = play(SharedBand(EveryoneAlways(), power=power, **BAND), story)
+    for i in range(4):
+        assert split[i] == pytest.approx(held[i], rel=1e-12)
+
+
+@dataclass(frozen=True)
+class Watched(Scheduler):
+    """Notes whom another scheduler serves, and what it saw."""
+
+    scheduler: Scheduler
+    log: dict
+    name: ClassVar[str] = "watched"
+    per_slot: ClassVar[bool] = True
+
+    @property
+    def beta(self) -> float | None:  # type: ignore[override]
+        return self.scheduler.beta
+
+    def shares(self, flows: Flows) -> np.ndarray:
+        shares = self.scheduler.shares(flows)
+        self.log[flows.slot] = (int(shares.argmax()), flows.efficiency.copy(), flows.average.copy())
+        return shares
+
+
+def watch(scheduler: Scheduler, slots: int, **rules: Any) -> dict:
+    log: dict = {}
+    band = SharedBand(Watched(scheduler, log), **rules, **BAND)
+    for i, snr in enumerate((0.5, 5.0, 50.0)):
+        band.add(i, 1e9, snr_whole_band=snr, fading=LinkFading(i + 1, FAST), slot=0)
+    band.settle(slots)
+    # it has planned further ahead
+    return {slot: log[slot] for slot in sorted(log) if slot < slots}
+
+
+def test_round_robin_takes_turns() -> None:
+    log = watch(RoundRobin(), 300)
+    assert [log[slot][0] for slot in range(300)] == [0, 1, 2] * 100
+
+
+def test_round_robin_shares_a_frame_s_special_slots() -> None:
+    # with two flows and S, U in turn, counting turns would give all of U to one
+    log = watch(RoundRobin(), 5000, weights=UPLINK)
+    served = np.zeros(3)
+    for slot in log:
+        served[log[slot][0]] += UPLINK[slot % 5]
+        assert served.max() - served.min() <= 1 + 1e-9
+    assert served.sum() == pytest.approx(5000 * 16 / 70)
+
+
+def test_max_rate_picks_the_maximum_of_every_slot() -> None:
+    log = watch(MaxRate(), 300)
+    for slot, (winner, efficiency, _) in log.items():
+        expected = [
+            math.log2(1 + snr * LinkFading(i + 1, FAST).power(slot, 1)[0])
+            for i, snr in enumerate((0.5, 5.0, 50.0))
+        ]
+        np.testing.assert_allclose(efficiency, expected, rtol=1e-12)
+        assert winner == np.argmax(expected)
+
+
+def test_proportional_fair_forgets_by_beta() -> None:
+    beta = 0.9
+    log = watch(ProportionalFair(beta=beta), 200, weights=(1.0, 0.5, 0.0))
+    slots = list(log)
+    assert slots == [slot for slot in range(200) if slot % 3 < 2]
+    for now, then in pairwise(slots):
+        winner, efficiency, average = log[now]
+        assert winner == np.argmax(efficiency / average)
+        decay = beta ** (1.0, 0.5)[now % 3]
+        served = np.where(np.arange(3) == winner, efficiency, 0.0)
+        np.testing.assert_allclose(log[then][2], decay * average + (1 - decay) * served, rtol=1e-12)
+
+
+def test_a_newcomer_starts_with_a_fair_share_and_no_claim_on_the_past() -> None:
+    log: dict = {}
+    band = SharedBand(Watched(ProportionalFair(), log), **BAND)
+    band.add("old", 1e9, snr_whole_band=10.0, fading=LinkFading(1, FAST), slot=0)
+    band.settle(1000)
+    band.add("new", 1e9, snr_whole_band=10.0, fading=LinkFading(2, FAST), slot=1000)
+    band.settle(1001)
+    # golden ergodic rate at SNR 10, halved
+    assert log[1000][2][1] == pytest.approx(2.906514808 / 2, rel=1e-9)
+    # round robin: from now on in turns
+    band = SharedBand(Watched(RoundRobin(), log), **BAND)
+    band.add("old", 1e9, snr_whole_band=10.0, fading=LinkFading(1, FAST), slot=0)
+    band.settle(1000)
+    band.add("new", 1e9, snr_whole_band=10.0, fading=LinkFading(2, FAST), slot=1000)
+    band.settle(1100)
+    assert [log[slot][0] for slot in range(1000, 1100)] == [0, 1] * 50
+
+
+@pytest.mark.parametrize("power", ["full", "per_resource_block"])
+def test_min_max_latency_ends_static_flows_together(power: Any) -> None:
+    band = SharedBand(MinMaxLatency(), power=power, **BAND)
+    for i, (bits, snr) in enumerate([(1e5, 0.1), (3e5, 10.0), (2e6, 1e3)]):
+        band.add(i, bits, snr_whole_band=snr, fading=LinkFading(i + 1, 1.0), slot=0)
+    slot, ids = band.next_end()  # type: ignore[misc]
+    assert ids == [0, 1, 2]
+    # no later than with equal shares, which are redistributed
+    equal = SharedBand(EqualShare(), power=power, **BAND)
+    for i, (bits, snr) in enumerate([(1e5, 0.1), (3e5, 10.0), (2e6, 1e3)]):
+        equal.add(i, bits, snr_whole_band=snr, fading=LinkFading(i + 1, 1.0), slot=0)
+    assert slot <= max(ends_of(equal).values())
+
+
+def test_a_horizon_ends_the_look_ahead() -> None:
+    band = by_hand(EqualShare())
+    band.add("a", 50_000, slot=0, **STATIC)
+    assert band.next_end(horizon=99) == (99, [])
+    assert band.next_end(horizon=100) == (100, ["a"])
+    assert band.next_end(horizon=99) == (99, [])
+    assert band.next_end() == (100, ["a"])
+    band.settle(50)
+    with pytest.raises(ValueError, match="horizon 49 is past"):
+        band.next_end(horizon=49)
+
+
+def test_an_empty_payload_ends_where_it_joins() -> None:
+    band = by_hand(EqualShare())
+    band.add("a", 0, slot=7, **STATIC)
+    assert band.next_end() == (7, ["a"])
+    assert band.settle(7) == ["a"]
+
+
+def test_long_plans_are_cut_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    def results() -> tuple:
+        band = SharedBand(EqualShare(), **BAND)
+        for i in range(5):
+            band.add(
+                i,
+                3 * BLOCK * UNIT_BITS * (i + 1),
+                snr_whole_band=10.0,
+                fading=LinkFading(i + 1, FAST),
+                slot=i,
+            )
+        band.settle(3 * BLOCK + 5)
+        return [band.moved_bits(i) for i in range(5)], ends_of(band)
+
+    before = results()
+    monkeypatch.setattr(shared_band, "_LARGEST_RUN", 1)
+    assert results() == before
+
+
+def test_misuse_is_named() -> None:
+    band = by_hand(EqualShare())
+    band.add("a", 5_000, slot=3, **STATIC)
+    with pytest.raises(ValueError, match="flow 'a' is in the band already"):
+        band.add("a", 5_000, slot=3, **STATIC)
+    with pytest.raises(ValueError, match="slot 2 is past: the band is settled up to slot 3"):
+        band.settle(2)
+    with pytest.raises(ValueError, match=r"\['a'\] end at slot 13, before slot 14: settle there first"):
+        band.settle(14)
+    with pytest.raises(ValueError, match="no flow 'b' in the band"):
+        band.remove("b", 4)
+    band.add("b", 1.0, slot=13, **STATIC)
+    with pytest.raises(ValueError, match=r"\['a'\] ended at slot 13: settle there first"):
+        band.add("c", 1.0, slot=14, **STATIC)
+    with pytest.raises(ValueError, match="flow 'a' is in the band already"):
+        band.add("a", 1.0, slot=13, **STATIC)
+    assert band.moved_bits("a") == 5_000
+
+
+def test_bad_values_are_named() -> None:
+    with pytest.raises(ValueError, match="bandwidth_hz"):
+        SharedBand(EqualShare(), bandwidth_hz=0.0, slot_s=1.0)
+    with pytest.raises(ValueError, match="power must be one of"):
+        SharedBand(EqualShare(), power="half", **BAND)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="cap must be > 0"):
+        SharedBand(EqualShare(), cap=0.0, **BAND)
+    with pytest.raises(ValueError, match="weights must be shares"):
+        SharedBand(EqualShare(), weights=(2.0,), **BAND)
+    band = by_hand(EqualShare())
+    with pytest.raises(ValueError, match="payload_bits"):
+        band.add("a", -1.0, slot=0, **STATIC)
+    with pytest.raises(ValueError, match="snr must be positive"):
+        band.add("a", 1.0, snr_whole_band=0.0, fading=LinkFading(1, FAST), slot=0)
+
+
+def test_transfers_that_cannot_end_are_refused() -> None:
+    band = SharedBand(EqualShare(), power="per_resource_block", cap=1.0, **BAND)
+    # alone 3e8 slots at 1 bit/s/Hz
+    with pytest.raises(ValueError, match="does not end within 200000000 slots"):
+        band.add("a", 3e8 * UNIT_BITS, slot=0, **STATIC)
+    # alone 1.5e8 each, together 3e8
+    for name in "ab":
+        band.add(name, 1.5e8 * UNIT_BITS, slot=0, **STATIC)
+    with pytest.raises(ValueError, match=r"does not end within 200000000 slots .2 flows share the band"):
+        band.next_end()
+
+
+@dataclass(frozen=True)
+class Fixed(Scheduler):
+    values: tuple[float, ...]
+    per_slot: bool = False  # type: ignore[misc]
+    name: ClassVar[str] = "fixed"
+
+    def shares(self, flows: Flows) -> np.ndarray:
+        return np.array(self.values)
+
+
+@pytest.mark.parametrize("per_slot", [False, True])
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ((0.7, 0.7), "gives away 1.4 of the band"),
+        ((-0.5, 1.0), "a share >= 0"),
+        ((math.nan, 0.5), "a share >= 0"),
+        ((0.5, 0.2, 0.3), "each of 2 flows a share"),
+    ],
+)
+def test_a_scheduler_that_gives_wrong_shares_is_refused(
+    per_slot: bool, values: tuple[float, ...], message: str
+) -> None:
+    band = by_hand(Fixed(values, per_slot))
+    for name in "ab":
+        band.add(name, 1e6, slot=0, **STATIC)
+    with pytest.raises(ValueError, match=message):
+        band.next_end()
+
+
+def test_a_scheduler_that_serves_nobody_is_refused() -> None:
+    band = by_hand(Fixed((0.0,)))
+    band.add("a", 1.0, slot=0, **STATIC)
+    with pytest.raises(ValueError, match="does not end"):
+        band.next_end()
+    # a flow without a share waits
+    band = by_hand(Fixed((0.0, 1.0)))
+    band.add("a", 500.0, slot=0, **STATIC)
+    band.add("b", 1000.0, slot=0, **STATIC)
+    assert band.next_end() == (2, ["b"])

@@ -1,0 +1,100 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channel.tdd import Frame, Pattern, frame
+
+WEIGHTS = st.lists(st.sampled_from([0.0, 1 / 7, 5 / 7, 1.0]), min_size=1, max_size=10).filter(any).map(tuple)
+
+
+def test_dddsu_with_special_slot_10_2_2() -> None:
+    # of 5 x 14 symbols: 3 x 14 + 10 down, 14 + 2 up, 2 guard
+    pattern = Pattern("DDDSU", "10:2:2")
+    assert pattern.weights("downlink") == (1, 1, 1, 10 / 14, 0)
+    assert pattern.weights("uplink") == (0, 0, 0, 2 / 14, 1)
+    assert pattern.share("downlink") == pytest.approx(52 / 70, rel=1e-15)
+    assert pattern.share("uplink") == pytest.approx(16 / 70, rel=1e-15)
+    assert Pattern() == pattern
+
+
+def test_a_direction_may_live_on_special_slots() -> None:
+    assert Pattern("DS", "12:1:1").weights("uplink") == (0, 1 / 14)
+
+
+@pytest.mark.parametrize("pattern", ["", "DDXU", "dddsu", "DL|UL"])
+def test_other_letters_are_refused(pattern: str) -> None:
+    with pytest.raises(ValueError, match=r"pattern must be made of D .downlink., S .special. and U"):
+        Pattern(pattern)
+
+
+@pytest.mark.parametrize("special", ["10:2", "10:2:3", "10:2:2:0", "a:b:c", "-1:13:2", "10,2,2", ""])
+def test_special_symbols_sum_to_a_slot(special: str) -> None:
+    with pytest.raises(ValueError, match=r"special must be the symbols.*sum to 14"):
+        Pattern("DDDSU", special)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "special", "direction"),
+    [("DDDD", "10:2:2", "uplink"), ("U", "10:2:2", "downlink"), ("DS", "12:2:0", "uplink")],
+)
+def test_both_directions_need_a_symbol(pattern: str, special: str, direction: str) -> None:
+    with pytest.raises(ValueError, match=f"gives the {direction} no symbol: add a"):
+        Pattern(pattern, special)
+
+
+def test_an_unknown_direction_is_named() -> None:
+    wrong: object = "sidelink"
+    with pytest.raises(ValueError, match="direction must be one of downlink, uplink"):
+        Pattern().weights(wrong)  # type: ignore[arg-type]
+
+
+def test_no_weights_are_every_slot_in_full() -> None:
+    assert frame(None).plain
+    # a frame of full slots is none
+    assert frame((1.0, 1.0)) is frame(None)
+    assert frame(np.array([1.0, 0.5])) is frame((1.0, 0.5))
+    assert frame(None).slots(7, 2.5) == 3
+
+
+@pytest.mark.parametrize("weights", [(), (0.0, 0.0), (1.0, -0.1), (1.5,), (math.nan, 1.0)])
+def test_bad_weights_are_named(weights: tuple[float, ...]) -> None:
+    with pytest.raises(ValueError, match="weights must be shares of a slot"):
+        frame(weights)
+
+
+@given(weights=WEIGHTS, first_slot=st.integers(0, 40), slots=st.integers(0, 60))
+def test_airtime_is_the_sum_of_the_weights(weights: tuple[float, ...], first_slot: int, slots: int) -> None:
+    of = Frame(weights)
+    expected = [weights[n % len(weights)] for n in range(first_slot, first_slot + slots)]
+    assert of.of(first_slot, slots).tolist() == expected
+    assert of.airtime(first_slot, slots) == pytest.approx(sum(expected), rel=1e-12, abs=1e-12)
+    assert of.mean == pytest.approx(sum(weights) / len(weights))
+
+
+@given(weights=WEIGHTS, first_slot=st.integers(0, 40), airtime=st.floats(0.01, 50))
+def test_slots_is_the_first_count_with_enough_airtime(
+    weights: tuple[float, ...], first_slot: int, airtime: float
+) -> None:
+    of = Frame(weights)
+    count = of.slots(first_slot, airtime)
+    assert of.airtime(first_slot, count) > airtime - 1e-9
+    assert of.airtime(first_slot, count - 1) < airtime + 1e-9
+    assert of.slots_many([first_slot, 0], np.array([airtime, airtime])).tolist() == [
+        count,
+        of.slots(0, airtime),
+    ]
+    # the last slot serves the direction
+    assert of.of(first_slot + count - 1, 1)[0] > 0
+    assert of.slots(first_slot, 0.0) == 0
+
+
+@given(weights=WEIGHTS)
+def test_autocorrelation_by_its_definition(weights: tuple[float, ...]) -> None:
+    period = len(weights)
+    expected = [
+        sum(weights[n] * weights[(n + j) % period] for n in range(period)) / period for j in range(period + 1)
+    ]
+    np.testing.assert_allclose(Frame(weights).autocorrelation(), expected, rtol=1e-12, atol=1e-15)

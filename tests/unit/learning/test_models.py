@@ -1,0 +1,315 @@
+"""Models: the papers' parameter counts, FLOPs from the layers' shapes, and what a module promises."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, grad, vmap
+from torch.nn import functional
+
+from edgefl import registry
+from edgefl.describe import describe
+from edgefl.errors import EdgeflError
+from edgefl.learning.cost import flops_per_sample
+from edgefl.learning.models import Model
+from edgefl.learning.models.lstm import Lstm, _LstmLayer
+from edgefl.learning.models.svhn_cnn import SvhnCnn
+from edgefl.learning.models.text_bag import TextBag
+from edgefl.learning.parameters import Layout
+
+SEED = 3
+ROUNDING = 2e-5  # relative; float32 sums of some thousand terms in another order
+# what the papers say: model, parameters, input, classes, trainable parameters
+COUNTS = [
+    ("logistic", {}, (28, 28), 10, 7_850),  # J Table I
+    ("svhn_cnn", {}, (3, 32, 32), 10, 667_178),
+    ("resnet18", {}, (3, 32, 32), 10, 11_573_066),
+    ("resnet18", {}, (3, 32, 32), 100, 11_596_196),
+    ("resnet34", {}, (3, 64, 64), 200, 21_730_056),
+    ("text_bag", {}, (128,), 4, 9_157_804),
+    # I listing 2: (3 32 + 32 64 + 64 128) 9 + 224 of the convolutions, 2,048 256 + 256, 256 10 + 10
+    ("svhn_cnn", {"variant": "early"}, (3, 32, 32), 10, 620_362),
+    # Reddi et al. 2021, Tables 4 and 5, in Keras's counts
+    ("cnn2", {}, (28, 28), 62, 320 + 18_496 + 1_179_776 + 7_998),
+    ("lstm", {}, (80,), 90, 720 + 271_360 + 525_312 + 23_130),
+    ("mlp2", {}, (60,), 10, 60 * 128 + 128 + 128 * 10 + 10),
+]
+# smaller ones of the same form, for tests that do not count
+SMALL: dict[str, dict[str, int]] = {
+    "lstm": {"hidden": 12},
+    "text_bag": {"vocabulary": 80, "width": 6},
+}
+WITH_HEAD = [name for name in registry.names("models") if name != "logistic"]
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """As in simulations: small layers on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def build(name: str, **parameters: object) -> tuple[type[Model], nn.Module]:
+    """A model's class and its module for the papers' samples and classes."""
+    model = registry.get("models", name)
+    torch.manual_seed(SEED)
+    return model, model(**parameters).build(model.typical_input, model.typical_classes)
+
+
+def samples(model: type[Model], count: int) -> Tensor:
+    """Random inputs of the typical shape: floats, or tokens that every text model knows, as floats."""
+    torch.manual_seed(SEED)
+    if len(model.typical_input) == 1 and "vocabulary" in model.model_fields:
+        return torch.randint(0, 80, (count, *model.typical_input)).float()
+    return torch.randn(count, *model.typical_input)
+
+
+@pytest.mark.parametrize(("name", "parameters", "shape", "classes", "count"), COUNTS)
+def test_trainable_parameters_are_those_of_the_papers(
+    name: str, parameters: dict[str, object], shape: tuple[int, ...], classes: int, count: int
+) -> None:
+    module = registry.get("models", name)(**parameters).build(shape, classes)
+    assert Layout.of(module).size == count
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [(name, count) for name, parameters, _, classes, count in COUNTS if not parameters and classes != 100],
+)
+def test_describe_prints_the_count_of_the_papers(name: str, count: int) -> None:
+    assert f"parameters: {count:,}\n" in describe(f"models/{name}")
+
+
+def test_image_models_take_grey_images() -> None:
+    """A channel less in the first convolution is all that differs: 2 x 9 x 32 and 2 x 49 x 64 weights."""
+    for name, fewer in (("svhn_cnn", 2 * 9 * 32), ("resnet18", 2 * 49 * 64)):
+        grey, colour = (registry.get("models", name)().build(shape, 10) for shape in ((32, 32), (3, 32, 32)))
+        assert Layout.of(colour).size - Layout.of(grey).size == fewer
+        assert grey.eval()(torch.zeros(2, 32, 32)).shape == (2, 10)
+
+
+# ---- the representation
+
+
+@pytest.mark.parametrize("name", WITH_HEAD)
+def test_logits_are_the_head_of_the_features(name: str) -> None:
+    model, module = build(name, **SMALL.get(name, {}))
+    module.eval()
+    with torch.no_grad():
+        x = samples(model, 2)
+        representation = module.features(x)
+        assert isinstance(module.head, nn.Linear)
+        assert representation.shape == (2, module.head.in_features)
+        torch.testing.assert_close(module(x), module.head(representation), rtol=0, atol=0)
+        assert module.head.out_features == model.typical_classes
+
+
+def test_logistic_regression_has_no_representation() -> None:
+    assert not hasattr(build("logistic")[1], "head")
+
+
+@pytest.mark.parametrize("name", ["svhn_cnn", "cnn2"])
+def test_dropout_is_of_training_only_and_can_be_left_out(name: str) -> None:
+    model, module = build(name)
+    x = samples(model, 4)
+    with torch.no_grad():
+        assert not torch.equal(module(x), module(x))
+        module.eval()
+        torch.testing.assert_close(module(x), module(x), rtol=0, atol=0)
+    off = dict.fromkeys([field for field in model.model_fields if "dropout" in field], 0.0)
+    _, plain = build(name, **off)
+    assert not any(isinstance(layer, nn.Dropout) for layer in plain.modules())
+    assert Layout.of(plain).shapes == Layout.of(module).shapes
+
+
+# ---- FLOPs
+
+
+def conv_flops(inputs: int, filters: int, kernel: int, pixels: int) -> int:
+    """Of one forward pass; pixels of the output."""
+    return 2 * inputs * filters * kernel**2 * pixels
+
+
+def three_passes(layers: list[int]) -> int:
+    """Forward, gradient of the weights, gradient of the inputs; the first layer needs no last one."""
+    return 3 * sum(layers) - layers[0]
+
+
+FLOPS = {
+    "logistic": [2 * 784 * 10],
+    "mlp2": [2 * 60 * 128, 2 * 128 * 10],
+    "cnn2": [
+        conv_flops(1, 32, 3, 26**2),
+        conv_flops(32, 64, 3, 24**2),
+        2 * 64 * 12**2 * 128,
+        2 * 128 * 62,
+    ],
+    "svhn_cnn": [
+        conv_flops(3, 32, 3, 32**2),
+        conv_flops(32, 32, 3, 32**2),
+        conv_flops(32, 64, 3, 16**2),
+        conv_flops(64, 64, 3, 16**2),
+        conv_flops(64, 128, 3, 8**2),
+        2 * 2048 * 256,
+        2 * 256 * 10,
+    ],
+}
+
+
+@pytest.mark.parametrize("name", FLOPS)
+def test_flops_follow_from_the_shapes(name: str) -> None:
+    model, module = build(name)
+    assert flops_per_sample(module, model.typical_input) == three_passes(FLOPS[name])
+    assert module.training, "counting leaves the module as it was"
+
+
+def test_flops_of_the_text_bag_are_those_of_its_head() -> None:
+    model, module = build("text_bag")
+    assert flops_per_sample(module, model.typical_input) == 3 * 2 * 300 * 4
+
+
+def test_flops_of_the_lstm_are_those_of_its_gates() -> None:
+    """Per character and layer: inputs x 4 hidden and hidden x 4 hidden. The zero state needs no gradient."""
+    model, module = build("lstm")
+    characters, hidden = 80, 256
+    inputs = 2 * 4 * hidden * (8 + hidden)
+    recurrent = 2 * 4 * hidden * hidden
+    passes = 3 * characters * inputs + 2 * (3 * characters - 1) * recurrent
+    assert flops_per_sample(module, model.typical_input) == passes + 3 * 2 * hidden * 90
+
+
+def test_svhn_cnn_has_the_flops_of_the_journal_paper() -> None:
+    """Table I says 91.04 FLOPs per parameter; its constants are forward passes (2.00 for a linear layer).
+
+    The products are 2 % below it; the element-wise work of 106,496 outputs of convolutions, at some 12 FLOPs
+    each for bias, batch norm and rectifier, fills the rest.
+    """
+    table = 91.04 * 667_178
+    products = sum(FLOPS["svhn_cnn"])
+    outputs = 2 * 32 * 32**2 + 2 * 64 * 16**2 + 128 * 8**2
+    assert 0 < table - products < 13 * outputs
+
+
+# ---- each model's own mathematics
+
+
+def test_the_lstm_is_pytorchs() -> None:
+    torch.manual_seed(SEED)
+    ours, theirs = _LstmLayer(5, 7), nn.LSTM(5, 7, batch_first=True)
+    with torch.no_grad():
+        theirs.weight_ih_l0.copy_(ours.from_input)
+        theirs.weight_hh_l0.copy_(ours.from_output)
+        theirs.bias_ih_l0.copy_(ours.bias)
+        theirs.bias_hh_l0.zero_()
+        x = torch.randn(3, 11, 5)
+        torch.testing.assert_close(ours(x), theirs(x)[0], rtol=ROUNDING, atol=1e-6)
+
+
+def test_the_lstm_reads_in_order() -> None:
+    module = Lstm(hidden=16).build((6,), 4).eval()
+    x = torch.tensor([[1, 2, 3, 4, 5, 6], [2, 1, 3, 4, 5, 6]])
+    logits = module(x)
+    assert not torch.allclose(logits[0], logits[1])
+
+
+def test_the_text_bag_is_a_mean_without_padding() -> None:
+    module = TextBag(vocabulary=9, width=4).build((5,), 3)
+    table, head = module.features.weight, module.head
+    texts = torch.tensor([[3, 7, 0, 0, 0], [0, 3, 0, 7, 0], [5, 5, 8, 0, 0], [0, 0, 0, 0, 0]])
+    bags = torch.stack(
+        [(table[3] + table[7]) / 2, (table[3] + table[7]) / 2, (2 * table[5] + table[8]) / 3, torch.zeros(4)]
+    )
+    torch.testing.assert_close(module(texts), head(bags), rtol=ROUNDING, atol=1e-6)
+    torch.testing.assert_close(module(texts.float()), module(texts), rtol=0, atol=0)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap has no batched embedding bag
+def test_the_text_bags_own_gradients_are_those_of_autograd() -> None:
+    devices, batch, vocabulary = 3, 4, 11
+    model = TextBag(vocabulary=vocabulary, width=6)
+    torch.manual_seed(SEED)
+    module = model.build((5,), 3)
+    layout = Layout.of(module)
+    rows = torch.randn(devices, layout.size)
+    x = torch.randint(0, vocabulary, (devices, batch, 5)).float()
+    x[0, 0] = 0  # a text without words
+    y = torch.randint(0, 3, (devices, batch))
+    weight = torch.rand(devices, batch)
+    weight[1, 2] = 0  # padding of the batch
+    own = model.gradients(module, layout, rows, x, y, weight)
+    reference = Model.gradients(model, module, layout, rows, x, y, weight)
+    torch.testing.assert_close(own, reference, rtol=ROUNDING, atol=1e-6)
+    # padding is no word: its embedding gets no gradient
+    assert not layout.views(own)["features.weight"][:, 0].any()
+
+
+def test_the_early_svhn_cnn_is_the_listing() -> None:
+    """Written out from I's listing 2: pooling before the rectifier, which commutes with it."""
+    torch.manual_seed(SEED)
+    module = SvhnCnn(variant="early").build((3, 32, 32), 10).eval()
+    conv1, conv2, conv3, fc1 = (
+        layer for layer in module.features if isinstance(layer, nn.Conv2d | nn.Linear)
+    )
+    x = torch.randn(2, 3, 32, 32)
+    with torch.no_grad():
+        out = functional.relu(functional.max_pool2d(conv1(x), 2))
+        out = functional.relu(functional.max_pool2d(conv2(out), 2))
+        out = functional.relu(functional.max_pool2d(conv3(out), 2))
+        expected = module.head(functional.relu(fc1(out.view(2, -1))))
+        torch.testing.assert_close(module(x), expected, rtol=ROUNDING, atol=1e-6)
+
+
+def test_batch_norm_keeps_running_statistics() -> None:
+    for name in ("svhn_cnn", "resnet18"):
+        _, module = build(name)
+        norms = [layer for layer in module.modules() if isinstance(layer, nn.BatchNorm2d)]
+        assert norms
+        assert all(norm.affine and norm.track_running_stats for norm in norms)
+
+
+# ---- stacked over devices
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.parametrize("name", [name for name in registry.names("models") if name != "resnet34"])
+def test_modules_can_be_stacked_over_devices(name: str) -> None:
+    """No module looks at its data's values: gradients under vmap are those of one device after another."""
+    model, module = build(name, **SMALL.get(name, {}))
+    module.eval()
+    layout = Layout.of(module)
+    devices = 2
+    start = layout.flatten(module)
+    rows = torch.stack([start, 0.9 * start])
+    x = samples(model, devices * 2).unflatten(0, (devices, 2))
+    y = torch.tensor([[0, 1], [2, 3]])
+
+    def loss(row: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        return functional.cross_entropy(functional_call(module, layout.views(row), (x,)), y)
+
+    stacked = vmap(grad(loss))(rows, x, y)
+    for row, x_k, y_k, expected in zip(rows, x, y, stacked, strict=True):
+        alone = grad(loss)(row, x_k, y_k)
+        # other kernels sum in another order; errors scale with the largest gradient
+        assert (alone - expected).abs().max() < 1e-4 * expected.abs().max()
+
+
+# ---- data that do not fit
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "reason"),
+    [
+        ("resnet18", (80,), r"takes images, .* a sample of the data set is \[80\]"),
+        ("svhn_cnn", (7, 28), "at least 8x8 pixels"),
+        ("cnn2", (3, 5, 9), "at least 6x6 pixels"),
+        ("text_bag", (28, 28), r"takes texts, \[tokens\]; .* \[28, 28\]"),
+        ("lstm", (3, 32, 32), "takes texts"),
+    ],
+)
+def test_data_of_another_kind_are_refused(name: str, shape: tuple[int, ...], reason: str) -> None:
+    with pytest.raises(EdgeflError, match=reason) as error:
+        registry.get("models", name)().build(shape, 10)
+    assert error.value.place == ("learning", "model")

@@ -1,0 +1,260 @@
+"""What is particular to one mobility model: where its devices are, and how they turn."""
+
+import math
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from edgefl.errors import EdgeflError
+from edgefl.mobility import Mobility, Movement
+from edgefl.mobility.attraction import Attraction
+from edgefl.mobility.gauss_markov import GaussMarkov
+from edgefl.mobility.highway import Highway
+from edgefl.mobility.manhattan import Manhattan
+from edgefl.mobility.random_direction import RandomDirection
+from edgefl.mobility.random_waypoint import RandomWaypoint
+from edgefl.mobility.static import Static
+from edgefl.rng import Streams
+
+RADIUS_M = 200.0
+SHORT_S = 1e-4  # short enough that nearly nobody turns within it
+
+
+def start(model: Mobility, devices: int = 20, seed: int = 1) -> Movement:
+    positions = np.random.default_rng(0).uniform(-100, 100, (devices, 2))
+    return model.start(positions, cell_radius_m=RADIUS_M, min_distance_m=10.0, streams=Streams(seed))
+
+
+def velocities_m_s(movement: Movement, time_s: float) -> np.ndarray:
+    return (movement.positions_m(time_s + SHORT_S) - movement.positions_m(time_s)) / SHORT_S
+
+
+def test_static_devices_stay() -> None:
+    movement = start(Static(doppler_speed_m_s=3.0))
+    assert not movement.moves
+    assert np.array_equal(movement.positions_m(0.0), movement.positions_m(1e4))
+    assert np.array_equal(movement.doppler_speeds_m_s(), np.full(20, 3.0))
+
+
+# -- random waypoint ----------------------------------------------------------------------------------
+
+
+def test_random_waypoint_walks_at_its_speed() -> None:
+    movement = start(RandomWaypoint(area_factor=1.5, speed_min_m_s=2.0, speed_max_m_s=8.0))
+    speeds = movement.doppler_speeds_m_s()
+    assert np.all((speeds >= 2.0) & (speeds <= 8.0))
+    assert len(set(speeds)) == 20
+    step_s = 0.1
+    path = np.array([movement.positions_m(t) for t in np.arange(0, 300, step_s)])
+    walked = np.linalg.norm(np.diff(path, axis=0), axis=2)
+    # a step without a turn covers exactly speed x time, and turns are rare
+    assert np.isclose(walked, speeds * step_s, rtol=1e-6).mean() > 0.95
+
+
+def test_random_waypoint_begins_where_it_was_dropped_unless_it_begins_in_the_stationary_law() -> None:
+    dropped = np.random.default_rng(0).uniform(-100, 100, (20, 2))
+    assert np.array_equal(start(RandomWaypoint()).positions_m(0.0), dropped)
+    assert np.array_equal(start(RandomWaypoint(pause_s=9.0)).positions_m(0.0), dropped)
+    assert not np.isclose(start(RandomWaypoint(steady_state=True)).positions_m(0.0), dropped).any()
+
+
+def test_pauses_hold_a_device_at_its_waypoint() -> None:
+    movement = start(RandomWaypoint(speed_min_m_s=50, speed_max_m_s=50, pause_s=1000.0), 200)
+    # the longest leg, the diameter of the disc, takes 2 x 260 m / 50 m/s = 10.4 s
+    early, late = movement.positions_m(20.0), movement.positions_m(990.0)
+    assert np.array_equal(early, late)
+    assert not np.isclose(movement.positions_m(1015.0), late).any()
+
+
+# -- mirrors ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RandomDirection(travel_s=1e9, speed_min_m_s=10, speed_max_m_s=10),
+        GaussMarkov(alpha=1.0, step_s=3.0, speed_mean_m_s=10, speed_std_m_s=0, heading_std_deg=45),
+    ],
+)
+def test_reflection_in_a_round_mirror(model: Mobility) -> None:
+    """Reflection keeps the speed and the distance of the line of motion from the centre."""
+    movement = start(model)
+    for time_s in np.arange(0.05, 400.0, 13.0):
+        at, velocity = movement.positions_m(time_s), velocities_m_s(movement, time_s)
+        distance = np.abs(at[:, 0] * velocity[:, 1] - at[:, 1] * velocity[:, 0]) / 10.0
+        if time_s < 1:
+            assert np.allclose(np.linalg.norm(velocity, axis=1), 10.0, rtol=1e-6)
+            expected, first = distance, velocity
+        straight = np.isclose(np.linalg.norm(velocity, axis=1), 10.0, rtol=1e-6)
+        # one in 1e5 or so of these intervals holds a reflection
+        assert straight.mean() >= 0.9
+        assert np.allclose(distance[straight], expected[straight], rtol=1e-5)
+    assert not np.isclose(velocity, first).all(axis=1).any(), "in 390 s each device has been reflected"
+
+
+# -- Gauss-Markov -------------------------------------------------------------------------------------
+
+
+def test_gauss_markov_changes_at_its_steps_only() -> None:
+    movement = start(GaussMarkov(step_s=2.0, area_factor=10))  # 2,000 m away: no border in sight
+    during = [velocities_m_s(movement, t) for t in (4.001, 5.0, 5.999)]
+    assert np.allclose(during[0], during[1], atol=1e-6)
+    assert np.allclose(during[1], during[2], atol=1e-6)
+    assert not np.isclose(velocities_m_s(movement, 6.001), during[2], atol=1e-3).any()
+    assert np.array_equal(movement.doppler_speeds_m_s(), np.full(20, 8.0))
+
+
+def test_gauss_markov_seldom_walks_backwards() -> None:
+    with pytest.raises(ValidationError, match=r"at most a third of speed_mean_m_s 3.0"):
+        GaussMarkov(speed_mean_m_s=3.0, speed_std_m_s=1.01)
+
+
+# -- Manhattan ----------------------------------------------------------------------------------------
+
+
+def test_manhattan_devices_are_always_on_a_street_of_the_area() -> None:
+    block_m = 70.0
+    movement = start(Manhattan(block_m=block_m), 300)
+    # odd multiples of half a block within 200 m: 35, 105, 175 m on either side
+    streets = np.array([-175.0, -105.0, -35.0, 35.0, 105.0, 175.0])
+    seen = set()
+    for time_s in np.arange(0.0, 300.0, 1.7):
+        at = movement.positions_m(time_s)
+        assert np.abs(at).max() <= RADIUS_M
+        off_m = np.abs(at[:, :, None] - streets)
+        assert np.all(off_m.min(axis=2).min(axis=1) < 1e-9)
+        seen |= set(np.flatnonzero((off_m < 1e-9).any(axis=0)))
+    assert len(seen) == 12, "every street of both directions is used"
+
+
+def test_manhattan_devices_turn_round_where_a_street_ends() -> None:
+    # nobody turns at junctions: each device goes up and down its street of 400 m
+    model = Manhattan(left_probability=0, right_probability=0, speed_min_m_s=10, speed_max_m_s=10)
+    movement = start(model, 100)
+    first = movement.positions_m(0.0)
+    along = np.abs(velocities_m_s(movement, 0.0)).argmax(axis=1)
+    across = 1 - along
+    for time_s in (7.0, 33.0, 200.0):
+        now = movement.positions_m(time_s)
+        assert np.allclose(now[np.arange(100), across], first[np.arange(100), across])
+        assert not np.isclose(now[np.arange(100), along], first[np.arange(100), along]).all()
+    # there and back: 800 m at 10 m/s
+    assert np.allclose(movement.positions_m(80.0), first, atol=1e-9)
+
+
+def test_manhattan_needs_a_street() -> None:
+    with pytest.raises(
+        EdgeflError, match=r"400 m leaves no street within 200 m of .* less than 400 m"
+    ) as caught:
+        start(Manhattan(block_m=400.0))
+    assert caught.value.place == ("devices", "mobility", "block_m")
+    assert start(Manhattan(block_m=399.0)).moves
+    with pytest.raises(ValidationError, match=r"sum to 1.2: at most 1"):
+        Manhattan(left_probability=0.6, right_probability=0.6)
+
+
+# -- highway ------------------------------------------------------------------------------------------
+
+
+def test_highway_lanes_and_loop() -> None:
+    model = Highway(
+        lanes=2, lane_width_m=4, offset_m=30, speed_min_m_s=20, speed_max_m_s=30, area_factor=1.5, away_s=10
+    )
+    movement = start(model, 400)
+    lane = np.arange(400) % 4
+    # eastbound from the outside: 30 and 34 m; westbound from the outside: 42 and 38 m
+    across, velocity = np.array([30, 34, 42, 38])[lane], np.array([20, 30, -20, -30])[lane]
+    assert np.array_equal(movement.doppler_speeds_m_s(), np.abs(velocity))
+    absent_s = np.zeros(400)
+    for time_s in range(40):
+        at = movement.positions_m(time_s)
+        present = np.isfinite(at).all(axis=1)
+        assert np.array_equal(present, np.isfinite(at).any(axis=1)), "nan in both coordinates or none"
+        assert np.abs(at[present, 0]).max() <= 300.0
+        assert np.array_equal(at[present, 1], across[present])
+        later = movement.positions_m(time_s + 0.5)
+        both = present & np.isfinite(later[:, 0])
+        assert np.allclose(later[both, 0] - at[both, 0], 0.5 * velocity[both])
+        absent_s += ~present
+    # a road of 600 m and 10 s away: a loop of 40 s at 20 m/s and 30 s at 30 m/s
+    assert np.all((absent_s[np.abs(velocity) == 20] >= 9) & (absent_s[np.abs(velocity) == 20] <= 11))
+    loop_s = np.where(np.abs(velocity) == 20, 40.0, 30.0)
+    for period in (40.0, 30.0):
+        again = loop_s == period
+        before, after = movement.positions_m(3.0), movement.positions_m(3.0 + period)
+        assert np.allclose(before[again], after[again], equal_nan=True, atol=1e-9)
+
+
+def test_highway_headways_are_constant() -> None:
+    headway_s, speed = 2.5, 25.0
+    model = Highway(lanes=1, headway_s=headway_s, speed_min_m_s=speed, speed_max_m_s=speed, offset_m=0)
+    # 520 m of road take 20.8 s, and 10 s away: 12 vehicles in each direction at most
+    at = start(model, 24).positions_m(100.0)
+    for lane in (0, 1):
+        along = np.sort(at[lane::2, 0])
+        gaps = np.diff(along[np.isfinite(along)])
+        # vehicles beyond the first return leave a larger gap somewhere
+        assert np.isclose(gaps, headway_s * speed).sum() >= len(gaps) - 1
+        assert gaps.min() >= headway_s * speed - 1e-9
+    with pytest.raises(EdgeflError, match=r"no room for 13 vehicles 2.5 s apart; at most 24 devices"):
+        start(model, 25)
+
+
+def test_highway_must_pass_the_cell() -> None:
+    with pytest.raises(EdgeflError, match=r"200 m puts the whole road outside the cell of 200 m"):
+        start(Highway(offset_m=200.0))
+
+
+# -- attraction ---------------------------------------------------------------------------------------
+
+SPELLS = ({"from_hour": 0, "home": 1}, {"from_hour": 8, "work": 1}, {"from_hour": 16, "centre": 1})
+# decisions every 20 s in a day of 2,400 s; ways of up to 400 m take 7 s
+QUICK = {"day_s": 2400.0, "stay_s": 20.0, "speed_min_m_s": 60.0, "speed_max_m_s": 60.0, "area_factor": 1.0}
+
+
+def test_attraction_follows_the_hours() -> None:
+    model = Attraction(rhythm=SPELLS, spread_m=15.0, work_places=2, centre_m=(120.0, -50.0), **QUICK)
+    movement = start(model, 100, seed=2)  # whose two work places are far apart
+    homes = np.random.default_rng(0).uniform(-100, 100, (100, 2))
+    # hours 7, 15 and 23: seven hours after the rhythm changed, 35 mean times between decisions
+    home, work, centre = (movement.positions_m(100.0 * hour) for hour in (7, 15, 23))
+    assert np.array_equal(home, homes)
+    assert np.linalg.norm(centre - (120.0, -50.0), axis=1).max() <= 15.0
+    # two places of 15 m radius: devices are within 30 m of the first one, or of another one
+    first = np.linalg.norm(work - work[0], axis=1) <= 30.0
+    assert 0 < first.sum() < 100
+    (other,) = np.flatnonzero(~first)[:1]
+    assert np.all(np.linalg.norm(work[~first] - work[other], axis=1) <= 30.0)
+    assert len({tuple(spot) for spot in work}) == 100, "each device has a spot of its own"
+    # the same devices are at the same places, every day
+    for hour, place in ((7, home), (15, work), (23, centre)):
+        assert np.allclose(movement.positions_m(100.0 * hour + 3 * 2400.0), place)
+
+
+def test_attraction_begins_at_its_hour() -> None:
+    movement = start(Attraction(rhythm=SPELLS, begin_hour=15.0, spread_m=0.0, work_places=1, **QUICK), 50)
+    at = movement.positions_m(0.0)
+    assert np.array_equal(at, np.broadcast_to(at[0], at.shape)), "all at the one work place"
+    assert np.array_equal(movement.positions_m(800.0), np.zeros((50, 2))), (
+        "and eight hours later in the centre"
+    )
+
+
+def test_attraction_errors() -> None:
+    with pytest.raises(ValidationError, match=r"home, work and centre sum to 0.9: make it 1"):
+        Attraction(rhythm=[{"from_hour": 0, "home": 0.9}])
+    with pytest.raises(ValidationError, match=r"from_hour must begin with 0 and rise, got \[0.0, 9.0, 9.0\]"):
+        Attraction(rhythm=[{"from_hour": h, "home": 1} for h in (0, 9, 9)])
+    with pytest.raises(ValidationError, match=r"must begin with 0"):
+        Attraction(rhythm=[{"from_hour": 1, "home": 1}])
+    with pytest.raises(ValidationError, match=r"must begin with 0 and rise, got \[\]"):
+        Attraction(rhythm=[])
+    with pytest.raises(ValidationError, match="the rhythm would drown"):
+        Attraction(day_s=100.0)
+    reach = math.hypot(200, 90)
+    assert reach + 30 < 1.3 * RADIUS_M
+    assert start(Attraction(centre_m=(200.0, 90.0))).moves
+    with pytest.raises(EdgeflError, match="reaches out of the area of 260 m") as caught:
+        start(Attraction(centre_m=(200.0, 120.0)))
+    assert caught.value.place == ("devices", "mobility", "centre_m")

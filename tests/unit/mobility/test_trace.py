@@ -1,0 +1,279 @@
+"""Recorded paths: what is read is what is walked, and every fault has its place and remedy."""
+
+import gzip
+import re
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from edgefl.errors import EdgeflError
+from edgefl.mobility import Movement
+from edgefl.mobility.trace import Trace
+from edgefl.rng import Streams
+
+# written by SUMO 1.28.0: a bus, a car, somebody who walks, and a person with the bus's id who rides on it
+GOLDEN = Path(__file__).parents[2] / "golden" / "sumo_fcd.xml"
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write(text: str, name: str = "trace.csv") -> Path:
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return write
+
+
+def start(model: Trace, devices: int) -> Movement:
+    return model.start(np.zeros((devices, 2)), cell_radius_m=250.0, min_distance_m=10.0, streams=Streams(0))
+
+
+def walk(path: Path, devices: int, times: list[float], **parameters: object) -> list[list[list[float]]]:
+    movement = start(Trace(path=path, **parameters), devices)
+    return [movement.positions_m(t).tolist() for t in times]
+
+
+NOWHERE = [pytest.approx(float("nan"), nan_ok=True)] * 2
+
+
+# -- positions ----------------------------------------------------------------------------------------
+
+
+def test_straight_lines_between_samples_and_absence_around_them(write: Write) -> None:
+    path = write("t,id,x,y\n0,a,0,0\n0,b,5,5\n10,a,20,-10\n4,b,5,5\n12,a,20,0\n")
+    assert walk(path, 2, [0, 2.5, 4, 4.001, 10, 11, 12, 12.001, 1e6]) == [
+        [[0, 0], [5, 5]],
+        [[5, -2.5], [5, 5]],
+        [[8, -4], [5, 5]],
+        [[pytest.approx(8.002), pytest.approx(-4.001)], NOWHERE],
+        [[20, -10], NOWHERE],
+        [[20, -5], NOWHERE],
+        [[20, 0], NOWHERE],
+        [NOWHERE, NOWHERE],
+        [NOWHERE, NOWHERE],
+    ]
+
+
+def test_simulation_begins_at_the_first_sample_or_when_told(write: Write) -> None:
+    path = write("id,y,x,t,speed\nlate,0,8,105,\nearly,1,2,100,x\nearly,1,4,102,\n")
+    assert walk(path, 2, [0, 1, 5]) == [[NOWHERE, [2, 1]], [NOWHERE, [3, 1]], [[8, 0], NOWHERE]]
+    # begun amid a segment
+    assert walk(path, 2, [0, 4], begin_s=101) == [[NOWHERE, [3, 1]], [[8, 0], NOWHERE]]
+    with pytest.raises(EdgeflError, match=r"106 s is after the last sample of .*trace.csv") as caught:
+        walk(path, 2, [0], begin_s=106)
+    assert caught.value.place == ("devices", "mobility", "begin_s")
+
+
+def test_scales_and_origin(write: Write) -> None:
+    path = write("t,id,x,y\n0,a,1,2\n1,a,2,2\n")
+    # minutes and kilometres
+    movement = start(Trace(path=path, scale=1000, time_scale=60, origin_m=(1.0, 1.0)), 1)
+    assert movement.positions_m(30.0)[0] == pytest.approx([500.0, 1000.0])
+    assert movement.positions_m(60.0).tolist() == [[1000.0, 1000.0]]
+    assert movement.doppler_speeds_m_s() == pytest.approx([1000 / 60])
+
+
+def test_a_long_gap_is_an_absence(write: Write) -> None:
+    path = write("t,id,x,y\n0,a,0,0\n1,a,2,0\n5,a,50,0\n6,a,50,4\n")
+    assert walk(path, 1, [0.5, 1, 3, 5, 6], max_gap_s=3.9) == [
+        [[1, 0]],
+        [[2, 0]],
+        [NOWHERE],
+        [[50, 0]],
+        [[50, 4]],
+    ]
+    assert walk(path, 1, [3], max_gap_s=4) == [[[26, 0]]]
+    # the way and the time of the gap do not count: 2 m and 4 m in a second each
+    assert start(Trace(path=path, max_gap_s=3.9), 1).doppler_speeds_m_s() == pytest.approx([3.0])
+    assert start(Trace(path=path), 1).doppler_speeds_m_s() == pytest.approx([54 / 6])
+
+
+def test_a_single_sample_is_a_moment(write: Write) -> None:
+    path = write("t,id,x,y\n0,a,0,0\n7,b,1,2\n8,c,0,0\n9,c,0,0\n")
+    assert walk(path, 3, [6.999, 7, 7.001]) == [[NOWHERE] * 3, [NOWHERE, [1, 2], NOWHERE], [NOWHERE] * 3]
+    assert start(Trace(path=path), 3).doppler_speeds_m_s().tolist() == [0, 0, 0]
+
+
+@given(
+    data=st.dictionaries(
+        st.sampled_from("abc"),
+        st.dictionaries(st.integers(0, 50), st.tuples(st.integers(-9, 9), st.integers(-9, 9)), min_size=1),
+        min_size=1,
+    ),
+    times=st.lists(st.floats(0, 60), max_size=10),
+)
+@settings(max_examples=60, deadline=None)
+def test_any_trace_is_interpolated(
+    tmp_path_factory: pytest.TempPathFactory,
+    data: dict[str, dict[int, tuple[int, int]]],
+    times: list[float],
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "trace.csv"
+    rows = [(t, id_, *data[id_][t]) for id_ in data for t in sorted(data[id_])]
+    path.write_text("t,id,x,y\n" + "".join(f"{t},{id_},{x},{y}\n" for t, id_, x, y in rows))
+    movement = start(Trace(path=path, begin_s=0.0), len(data))
+    for time_s in times:
+        for device, samples in enumerate(data.values()):
+            at = sorted(samples)
+            inside = at[0] <= time_s <= at[-1]
+            expected = [
+                np.interp(time_s, at, [samples[t][axis] for t in at]) if inside else np.nan for axis in (0, 1)
+            ]
+            assert np.allclose(movement.positions_m(time_s)[device], expected, equal_nan=True, atol=1e-9)
+
+
+# -- SUMO ---------------------------------------------------------------------------------------------
+
+
+def sumo_samples(path: Path) -> dict[tuple[str, str], dict[float, list[float]]]:
+    """(element, id) -> time -> place, read in the plain way."""
+    samples: dict[tuple[str, str], dict[float, list[float]]] = {}
+    for timestep in ElementTree.parse(path).getroot():
+        for element in timestep:
+            place = [float(element.attrib[axis]) for axis in "xy"]
+            device = samples.setdefault((element.tag, element.attrib["id"]), {})
+            device[float(timestep.attrib["time"])] = place
+    return samples
+
+
+def test_sumo_floating_car_data(tmp_path: Path) -> None:
+    samples = sumo_samples(GOLDEN)
+    assert list(samples) == [("vehicle", "bus"), ("person", "walker"), ("person", "bus"), ("vehicle", "car")]
+    # also compressed, as SUMO writes a file named so
+    packed = tmp_path / "fcd.xml.gz"
+    packed.write_bytes(gzip.compress(GOLDEN.read_bytes()))
+    for path in (GOLDEN, packed):
+        movement = start(Trace(path=path), 4)
+        for time_s in range(40):
+            expected = [device.get(float(time_s), [np.nan, np.nan]) for device in samples.values()]
+            assert np.array_equal(movement.positions_m(time_s), expected, equal_nan=True)
+    # the rider: waits, then is where the bus is, from its stop on until it alights
+    riding = [
+        samples["person", "bus"][t] == samples["vehicle", "bus"].get(t) for t in samples["person", "bus"]
+    ]
+    assert riding == sorted(riding)
+    assert sum(riding) > 10
+
+
+def test_sumo_kinds(write: Write) -> None:
+    text = GOLDEN.read_text().replace('<person id="walker"', '<container id="walker"')
+    path = write(text, "fcd.xml")
+    for kinds, devices in ((["vehicle"], 2), (["person"], 1), (["container", "vehicle"], 3)):
+        assert start(Trace(path=path, kinds=kinds), devices).positions_m(0.0).shape == (devices, 2)
+    with pytest.raises(EdgeflError, match=r"sumo_fcd.xml: no container in it"):
+        start(Trace(path=GOLDEN, kinds=["container"]), 1)
+
+
+# -- numbers of devices -------------------------------------------------------------------------------
+
+
+def test_number_of_devices(write: Write) -> None:
+    path = write("t,id,x,y\n0,a,1,0\n0,b,2,0\n1,a,1,0\n")
+    with pytest.raises(
+        EdgeflError, match=r"3 devices, but .*trace.csv has 2; set devices.count: 2$"
+    ) as caught:
+        start(Trace(path=path, surplus="ignore"), 3)
+    assert caught.value.place == ("devices", "count")
+    with pytest.raises(EdgeflError, match=r"set devices.count: 2, or surplus: ignore to use the first 1$"):
+        start(Trace(path=path), 1)
+    assert start(Trace(path=path, surplus="ignore"), 1).positions_m(0.0).tolist() == [[1, 0]]
+
+
+# -- faults -------------------------------------------------------------------------------------------
+
+CSV_FAULTS = {
+    "t,id,x\n0,a,1\n": ":1: column 'y' is there 0 times; the first line names the columns t,id,x,y",
+    "t;id;x;y\n0;a;1;1\n": ":1: column 't' is there 0 times; .* separated by commas",
+    "t,id,x,y,x\n0,a,1,1,1\n": ":1: column 'x' is there 2 times",
+    "": ":1: column 't' is there 0 times",
+    "t,id,x,y\n": ": no sample in it; a trace needs at least one",
+    "t,id,x,y\n0,a,1,1\n0,b,1\n": ":3: 3 cells in a table of 4 columns; complete the line",
+    "t,id,x,y\n0,,1,1\n": ":2: id is empty; name the device",
+    "t,id,x,y\n0,a,1,here\n": ":2: y holds 'here', not a number; write a number",
+    "t,id,x,y\n\n0,a,nan,1\n": ":3: x holds 'nan', not a number",
+    "t,id,x,y\ninf,a,0,1\n": ":2: t holds 'inf', not a number",
+    "t,id,x,y\n0,a,,1\n": ":2: x holds '', not a number",
+    "t,id,x,y\n5,a,0,0\n5,b,0,0\n4,a,0,0\n": ":4: 'a' is at 4 s after 5 s; sort its samples by time",
+    "t,id,x,y\n5,a,0,0\n5,a,1,0\n": ":3: 'a' is at 5 s twice; .* keep one for each time",
+}
+
+
+@pytest.mark.parametrize("text", CSV_FAULTS)
+def test_csv_faults(write: Write, text: str) -> None:
+    path = write(text)
+    with pytest.raises(EdgeflError, match=f"^{re.escape(str(path))}{CSV_FAULTS[text]}") as caught:
+        start(Trace(path=path), 1)
+    assert caught.value.place == ("devices", "mobility", "path")
+
+
+def fcd(*steps: str) -> str:
+    return "<fcd-export>\n" + "\n".join(steps) + "\n</fcd-export>\n"
+
+
+CAR = '<vehicle id="0" x="1.00" y="2.00" angle="90.00" type="t" speed="0.00"/>'
+XML_FAULTS = {
+    "<routes/>": ":1: <routes> is not SUMO's floating-car data; write it with `sumo --fcd-output FILE`",
+    fcd(): ": no vehicle or person in it",
+    fcd(CAR): ":2: <vehicle> outside of a <timestep>",
+    fcd(f"<timestep>{CAR}</timestep>"): ":2: <timestep> time is missing",
+    fcd(
+        '<timestep time="00:00:01"/>'
+    ): ":2: <timestep> time holds '00:00:01', .* without --human-readable-time",
+    fcd('<timestep time="2"/>', '<timestep time="1"/>'): ":3: <timestep> 1 s after 2 s; sort timesteps",
+    fcd('<timestep time="2"/>', '<timestep time="2"/>'): ":3: <timestep> 2 s after 2 s",
+    fcd(f'<timestep time="0">\n{CAR}\n{CAR}</timestep>'): ":4: '0' is at 0 s twice",
+    fcd('<timestep time="0"><person x="0" y="0"/></timestep>'): ":2: <person> has no id; name the device",
+    fcd('<timestep time="0"><vehicle id="7" x="0"/></timestep>'): (
+        r":2: <vehicle id='7'> y is missing; keep x and y in --fcd-output.attributes"
+    ),
+    fcd('<timestep time="0"><vehicle id="7" x="0" y="?"/></timestep>'): r":2: <vehicle id='7'> y holds '\?'",
+    fcd(
+        f'<timestep time="0">{CAR}'
+    ): r":3: not well-formed XML \(mismatched tag\); perhaps the file is cut off",
+    "<fcd-export>\n<timestep": r":2: not well-formed XML \(unclosed token\)",
+    '<!-- \n<fcd-output.geo value="true"/>\n--><fcd-export/>': ":1: x and y are degrees; run SUMO without",
+}
+
+
+@pytest.mark.parametrize("text", XML_FAULTS)
+def test_sumo_faults(write: Write, text: str) -> None:
+    path = write(text, "fcd.xml")
+    with pytest.raises(EdgeflError, match=f"^{re.escape(str(path))}{XML_FAULTS[text]}") as caught:
+        start(Trace(path=path), 1)
+    assert caught.value.place == ("devices", "mobility", "path")
+
+
+def test_files_that_cannot_be_read(tmp_path: Path, write: Write) -> None:
+    with pytest.raises(EdgeflError, match=r"nowhere.csv: no such file in .*; a relative path begins in"):
+        start(Trace(path=tmp_path / "nowhere.csv"), 1)
+    for broken in (write("no gzip", "a.csv.gz"), write("no gzip", "a.xml.gz"), tmp_path / "folder.xml"):
+        if broken.suffix == ".xml":
+            broken.mkdir()
+        with pytest.raises(EdgeflError, match=f"{re.escape(str(broken))}: cannot be read .*; check the file"):
+            start(Trace(path=broken), 1)
+    cut = tmp_path / "cut.csv.gz"
+    cut.write_bytes(gzip.compress(b"t,id,x,y\n0,a,1,1\n1,a,1,1\n2,a,1,1\n")[:-9])
+    with pytest.raises(EdgeflError, match="cannot be read"):
+        start(Trace(path=cut), 1)
+    binary = tmp_path / "binary.csv"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(EdgeflError, match="cannot be read"):
+        start(Trace(path=binary), 1)
+    with pytest.raises(ValidationError, match=r"must end in .csv, .csv.gz, .xml, .xml.gz"):
+        Trace(path="trace.parquet")
+    with pytest.raises(ValidationError, match="is empty: name vehicle, person or container"):
+        Trace(path="trace.xml", kinds=[])
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    path = tmp_path / "excel.csv"
+    path.write_text("t,id,x,y\r\n0,a,1,1\r\n", encoding="utf-8-sig")
+    assert start(Trace(path=path), 1).positions_m(0.0).tolist() == [[1, 1]]
