@@ -58,6 +58,11 @@ class Material:
 class TorchLearner:
     """Trains for real. Sessions, device ids and iterations go in and out; models stay inside.
 
+    Args:
+        devices: all devices of the run, present or not.
+        homes_m: [devices, 2] where they are at time 0, for partitions by place.
+        sites_m: [cells, 2] base stations, likewise.
+
     Attributes:
         rescue: file for the last finite model, written if training diverges; none: nowhere.
     """
@@ -72,12 +77,6 @@ class TorchLearner:
         homes_m: np.ndarray | None = None,
         sites_m: np.ndarray | None = None,
     ) -> None:
-        """
-        Args:
-            devices: all devices of the run, present or not.
-            homes_m: [devices, 2] where they are at time 0, for partitions by place.
-            sites_m: [cells, 2] base stations, likewise.
-        """
         self._facts = Facts(material.groups, homes_m, sites_m)
         self._settings = settings
         self._streams = streams
@@ -299,9 +298,8 @@ class TorchLearner:
     def _assign(self, session: int) -> None:
         key = self._partition.key(session)
         if self._assignment[0] != key:
-            samples = self._partition.assign(
-                self._material.labels, self._population, session, self._streams, self._facts
-            )
+            labels = self._material.labels
+            samples = self._partition.assign(labels, self._population, session, self._streams, self._facts)
             self._assignment = (key, samples)
 
     def _samples(self, id_: int) -> np.ndarray:

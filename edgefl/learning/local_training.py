@@ -104,6 +104,35 @@ class _Worker:
         return self._rows[:count], self._velocity[:count]
 
 
+@dataclass(frozen=True)
+class _Chunk:
+    """Devices in training together, by falling number of steps.
+
+    rows: [k, M + Q] their models, of which local [k, M] are the parameters; velocity: [k, M].
+    start: [M] or [k, M] the parameters that they received.
+    """
+
+    rows: Tensor
+    local: Tensor
+    velocity: Tensor
+    start: Tensor
+    own: Mapping[str, Tensor]
+    terms: Sequence[OutputTerm]
+    generators: Sequence[torch.Generator]
+
+    def first(self, count: int) -> "_Chunk":
+        """Those that go on: views of the first devices."""
+        return _Chunk(
+            self.rows[:count],
+            self.local[:count],
+            self.velocity[:count],
+            self.start if self.start.dim() == 1 else self.start[:count],
+            {name: vector[:count] for name, vector in self.own.items()},
+            [term.part(slice(count)) for term in self.terms],
+            self.generators[:count],
+        )
+
+
 class LocalTraining:
     """Trains the participants of a round: SGD with momentum, restarted for every device and round.
 
@@ -199,43 +228,44 @@ class LocalTraining:
     @torch.no_grad()
     def _train_chunk(self, worker: _Worker, work: Work, devices: list[int], result: Tensor) -> None:
         """Train some devices, those with the most steps first, into their rows of the result."""
+        batches, train = work.batches, self._train
         rows, velocity = worker.room(len(devices), result)
         received = work.received(devices)
         rows.copy_(received)
-        local, _ = self.layout.split(rows)
-        start, _ = self.layout.split(received)
-        velocity.zero_()
-        own = work.own(devices)
-        terms = work.terms_of(devices)
-        batches = work.batches
-        masked = devices if worker.kernel.dropout else []
-        generators = [torch.Generator().manual_seed(int(batches.seeds[k])) for k in masked]
-        samples = torch.from_numpy(batches.rows[devices]).to(self._device)
-        weights = torch.from_numpy(batches.weights[devices]).to(self._device)
+        chunk = _Chunk(
+            rows,
+            self.layout.split(rows)[0],
+            velocity.zero_(),
+            self.layout.split(received)[0],
+            work.own(devices),
+            work.terms_of(devices),
+            [
+                torch.Generator().manual_seed(int(batches.seeds[k]))
+                for k in (devices if worker.kernel.dropout else ())
+            ],
+        )
+        # a step's batches lie together: [steps, k, B]
+        samples = torch.from_numpy(batches.rows[devices].swapaxes(0, 1)).to(self._device).contiguous()
+        weights = torch.from_numpy(batches.weights[devices].swapaxes(0, 1)).to(self._device).contiguous()
+        y = train.y.take(samples)
+        sizes = batches.sizes[devices].T.tolist()
         steps = batches.steps[devices]
         for step in range(int(steps[0])):
-            active = slice(0, int((steps > step).sum()))
+            active = int((steps > step).sum())
+            if active < len(chunk.rows):
+                chunk = chunk.first(active)
             batch = Batch(
                 worker.reader,
-                samples[active, step],
-                self._train.y[samples[active, step]],
-                weights[active, step],
-                batches.sizes[devices[active], step].tolist(),
-                generators[active],
+                samples[step, :active],
+                y[step, :active],
+                weights[step, :active],
+                sizes[step][:active],
+                chunk.generators,
             )
-            whole = active.stop == len(devices)
-            grads = worker.kernel(
-                rows[active], batch, terms if whole else [term.part(active) for term in terms]
-            )
-            grads = work.algorithm.correct(
-                grads,
-                local[active],
-                start if start.dim() == 1 else start[active],
-                work.state,
-                own if whole else {name: vector[active] for name, vector in own.items()},
-            )
-            moving = velocity[active].mul_(self._momentum).add_(grads)
-            local[active].sub_(moving, alpha=work.lr)
+            grads = worker.kernel(chunk.rows, batch, chunk.terms)
+            grads = work.algorithm.correct(grads, chunk.local, chunk.start, work.state, chunk.own)
+            chunk.velocity.mul_(self._momentum).add_(grads)
+            chunk.local.sub_(chunk.velocity, alpha=work.lr)
         first, last = devices[0], devices[-1]
         result[slice(first, last + 1) if devices == list(range(first, last + 1)) else devices] = rows
 

@@ -68,7 +68,7 @@ class WarmStart(Component):
         Args:
             current: [M + Q] the global model as the last session left it.
             saved: what `retain` kept of sessions P+1 .. s-1, oldest first; may be empty.
-            gradient: [M] G_s, if this warm start probes.
+            gradient: [M] G_s, if this warm start probes and a probe's update has arrived.
         """
 
     def retain(self, saved: Sequence[Saved]) -> list[Saved]:

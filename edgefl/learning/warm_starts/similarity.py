@@ -89,18 +89,17 @@ class Similarity(WarmStart):
         return self.check and len(saved) > 1
 
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
-        if not saved:
+        comparable = [z for z in saved if z.gradient is not None]
+        if gradient is None or not comparable:
             return OpeningModel(current, {})
-        assert gradient is not None  # the learner probes before it asks
-        gradients = _gradients(saved)
+        gradients = _gradients(comparable)
         distances = torch.stack([self.between(z, gradient) for z in gradients])
         mu = torch.softmax(-self.scale_for([*gradients, gradient]) * distances, dim=0).tolist()
         model = torch.zeros_like(current, dtype=torch.float64)
-        for z, weight in zip(saved, mu, strict=True):
+        for z, weight in zip(comparable, mu, strict=True):
             model.add_(z.model, alpha=weight)
-        return OpeningModel(
-            model.to(current.dtype), {z.session: weight for z, weight in zip(saved, mu, strict=True)}
-        )
+        weights = {z.session: weight for z, weight in zip(comparable, mu, strict=True)}
+        return OpeningModel(model.to(current.dtype), weights)
 
     def between(self, one: Tensor, other: Tensor) -> Tensor:
         """[] float64 distance of two gradients [M]."""
@@ -126,7 +125,10 @@ class Similarity(WarmStart):
         return kept
 
     def _least_needed(self, kept: Sequence[Saved]) -> int:
-        """The oldest; or of the two most alike, the older one."""
+        """The oldest; or of the two most alike, the older one. One without a gradient is no use at all."""
+        for index, z in enumerate(kept):
+            if z.gradient is None:
+                return index
         if self.retention == "last" or len(kept) < 2:
             return 0
         gradients = _gradients(kept)
@@ -135,5 +137,5 @@ class Similarity(WarmStart):
 
 
 def _gradients(saved: Sequence[Saved]) -> list[Tensor]:
-    """G_z of each; a warm start that probes has them all."""
+    """G_z of those that have one: a session none of whose probes arrived has none."""
     return [z.gradient for z in saved if z.gradient is not None]

@@ -1,12 +1,13 @@
-"""A world without data, and small files that stand for a data set in it."""
+"""A world without data, small files that stand for a data set in it, and one thread."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 
 Expect = Callable[[ModuleType, dict[str, bytes]], None]
 
@@ -29,3 +30,12 @@ def expect_data(monkeypatch: pytest.MonkeyPatch) -> Expect:
         monkeypatch.setattr(module, "FILES", replace(module.FILES, md5=md5))
 
     return expect
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """As in simulations: small layers on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

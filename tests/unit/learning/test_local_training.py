@@ -1,6 +1,6 @@
 """Local training: the ways to it agree, and what must not matter does not matter."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,15 +36,6 @@ X = rng.integers(0, 256, (SAMPLES, 2, SIDE, SIDE), dtype=np.uint8)
 Y = rng.integers(0, CLASSES, SAMPLES)
 OWN = [np.arange(k, SAMPLES, DEVICES)[: 4 + 3 * k] for k in range(DEVICES)]
 HELD = {k: len(own) for k, own in enumerate(OWN)}
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """As in simulations: small layers on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 class Plain(Model):
@@ -360,3 +351,57 @@ def test_bf16_goes_through_autograd_also_for_logistic_regression() -> None:
     train = training(Logistic(), precision=Precision(bf16=True), batching="stacked")
     train.run(Work(start_of(train), batches(train), LR, FedAvg()))
     assert list(train._workers) == [Stacked]
+
+
+# ---- every model there is
+
+SMALL: dict[str, dict[str, int]] = {"lstm": {"hidden": 12}, "text_bag": {"vocabulary": 80, "width": 6}}
+INPUT = {
+    "resnet18": (3, 64, 64),
+    "svhn_cnn": (3, 16, 16),
+    "cnn2": (12, 12),
+    "lstm": (9,),
+    "text_bag": (9,),
+    "mlp2": (7,),
+}
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap has no batched embedding bag
+@pytest.mark.parametrize("name", [name for name in registry.names("models") if name != "resnet34"])
+def test_every_model_trains_alike_stacked_and_one_by_one(name: str) -> None:
+    """Two devices with unequal batches, two steps of MOON; statistics and dropout of the model included."""
+    model = registry.get("models", name)(**SMALL.get(name, {}))
+    shape = INPUT.get(name, model.typical_input)
+    draws = np.random.default_rng(4)
+    data = Split(draws.integers(0, 80, (12, *shape), dtype=np.uint8), draws.integers(0, CLASSES, 12))
+    torch.manual_seed(3)
+    module = model.build(shape, CLASSES)
+    tokens = name in ("lstm", "text_bag")
+    scaling = (np.float32(0), np.float32(1)) if tokens else (np.float32(40), np.float32(23))
+    split = DeviceSplit(data, *scaling, torch.device("cpu"))
+    plan = draw_batches(
+        [np.arange(7), np.arange(7, 12)], [2, 2], 4, [np.random.default_rng(k) for k in (0, 1)], 2
+    )
+    found = []
+    for kind in (ByHand, Stacked, OneByOne):
+        if kind is ByHand and not model.takes_raw_inputs:
+            continue
+        train = LocalTraining(model, module, split, RHO, memory_bytes=10**9)
+        train._kind = lambda work, kind=kind: kind  # type: ignore[method-assign]
+        start = train.layout.flatten(module)
+        work = Work(
+            start,
+            plan,
+            0.01,
+            Moon(),
+            previous=lambda devices, start=start: 1.01 * start.expand(2, -1)[: len(devices)],
+        )
+        if kind is Stacked and name == "lstm":  # its fused kernel has no batched form
+            with pytest.raises(EdgeflError, match="choose sequential"):
+                train.run(work)
+            continue
+        found.append(train.run(work) - start)
+    scale = float(found[-1].abs().max())
+    assert scale > 0
+    for other in found[:-1]:
+        assert float((other - found[-1]).abs().max()) < 1e-3 * scale

@@ -1,0 +1,111 @@
+"""Where algorithms settle on heterogeneous devices, with full batches and a constant learning rate.
+
+Theory: the optimum w* of sum_k p_k F_k is a fixed point of SCAFFOLD and FedDyn, whose corrections make each
+device stand still there, and not of FedAvg, whose devices drift to their own optima with more than one local
+step (Karimireddy et al. 2020; Acar et al. 2021). p_k are the shares of the data, so w* is the optimum of the
+pooled data, and what is left of its gradient is the measure.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from edgefl.learning.algorithms import Algorithm
+from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.algorithms.feddyn import FedDyn
+from edgefl.learning.algorithms.fednova import FedNova
+from edgefl.learning.algorithms.scaffold import Scaffold
+from edgefl.learning.batches import draw_batches
+from edgefl.learning.datasets import Split
+from edgefl.learning.device_data import DeviceSplit
+from edgefl.learning.device_states import DeviceStates
+from edgefl.learning.local_training import LocalTraining
+from edgefl.learning.models.logistic import Logistic
+from edgefl.learning.track import Track
+
+INPUTS, CLASSES = 4, 3
+SIZES = [20, 40, 60, 80]
+FLOAT32 = 2e-5  # a gradient of this size is rounding: sums of 200 terms of order 1 in float32
+
+rng = np.random.default_rng(3)
+X = rng.integers(0, 256, (sum(SIZES), INPUTS), dtype=np.uint8)
+OWN = np.split(np.arange(sum(SIZES)), np.cumsum(SIZES)[:-1])
+# labels at random, from another distribution on each device: no device's data are separable
+Y = np.concatenate(
+    [rng.choice(CLASSES, n, p=p) for n, p in zip(SIZES, rng.dirichlet([0.7] * CLASSES, 4), strict=True)]
+)
+MEAN, STD = 127.5, 74.0
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def pooled_gradient(w: np.ndarray) -> np.ndarray:
+    """Gradient over all data, each sample weighing alike, in float64."""
+    x = (X - MEAN) / STD
+    logits = x @ w[: CLASSES * INPUTS].reshape(CLASSES, INPUTS).T + w[CLASSES * INPUTS :]
+    p = np.exp(logits - logits.max(1, keepdims=True))
+    delta = (p / p.sum(1, keepdims=True) - np.eye(CLASSES)[Y]) / len(Y)
+    return np.concatenate([(delta.T @ x).ravel(), delta.sum(0)])
+
+
+def train(algorithm: Algorithm, rounds: int, lr: float, momentum: float, steps: list[int]) -> np.ndarray:
+    """The model after some rounds from w = 0."""
+    module = Logistic().build((INPUTS,), CLASSES)
+    data = DeviceSplit(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
+    local = LocalTraining(Logistic(), module, data, momentum)
+    held = dict(enumerate(SIZES))
+    one = Track(local, algorithm, DeviceStates(4, torch.device("cpu")), torch.zeros(local.layout.size))
+    one.open(one.model, held)
+    batches = draw_batches(OWN, steps, max(SIZES), [np.random.default_rng(0)] * 4)
+    for _ in range(rounds):
+        one.train(range(4), batches, lr, [])
+        one.aggregate(range(4), held)
+    return one.model.double().numpy()
+
+
+def left(*args: Any) -> float:
+    return float(np.linalg.norm(pooled_gradient(train(*args))))
+
+
+# rounds until rounding is all that is left: with momentum each goes some three times as far, but swings
+@pytest.mark.parametrize(("rounds", "lr", "momentum"), [(200, 0.5, 0.0), (250, 0.1, 0.9)])
+def test_scaffold_settles_at_the_optimum_and_fedavg_does_not(rounds: int, lr: float, momentum: float) -> None:
+    """With momentum too: divided by the number of steps, c_k would be off by the factor 1 - a/e each round.
+
+    At e = 8 steps of momentum 0.9, a / e = 3.6: the factor -2.6 would blow up within rounds.
+    """
+    assert left(Scaffold(), rounds, lr, momentum, [8] * 4) < FLOAT32
+    assert left(FedAvg(), rounds, lr, momentum, [8] * 4) > 50 * FLOAT32
+
+
+def test_feddyn_settles_at_the_optimum() -> None:
+    assert left(FedDyn(alpha=0.3), 200, 0.5, 0.0, [8] * 4) < FLOAT32
+
+
+def test_scaffold_settles_there_with_unequal_steps() -> None:
+    assert left(Scaffold(), 200, 0.5, 0.0, [2, 4, 8, 16]) < FLOAT32
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_fednova_follows_the_gradient_whatever_the_steps(momentum: float) -> None:
+    """As lr goes to 0 no device drifts: what is left of FedNova is a step along the pooled gradient.
+
+    Its cosine to it is 1 - O(lr^2); FedAvg's weighs device k by its steps, a constant angle.
+    """
+    gradient = pooled_gradient(np.zeros(CLASSES * (INPUTS + 1)))
+
+    def cosine(algorithm: Algorithm) -> float:
+        change = train(algorithm, 1, 1e-3, momentum, [1, 4, 8, 16])
+        return float(-change @ gradient / np.linalg.norm(change) / np.linalg.norm(gradient))
+
+    assert 1 - cosine(FedNova()) < 1e-3
+    assert 1 - cosine(FedAvg()) > 1e-2
