@@ -1,11 +1,13 @@
 """The command line. Bad input ends with one clear message and exit code 2."""
 
 import sys
+from collections.abc import Callable
+from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 import edgefl
 from edgefl.errors import EdgeflError
@@ -163,6 +165,13 @@ app.add_typer(bench_app, name="bench")
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 
 
+def _show(found: dict[str, Any], json: bool, as_table: Callable[[dict[str, Any]], RenderableType]) -> None:
+    if json:
+        print(dumps(found, indent=2))  # not through rich, which would wrap long lines
+    else:
+        console.print(as_table(found))
+
+
 @bench_app.command("radio")
 def bench_radio(json: Json = False) -> None:
     """Fading slots per second on one core, and renewal against slot by slot.
@@ -174,7 +183,7 @@ def bench_radio(json: Json = False) -> None:
     from edgefl.bench import radio, report
 
     found = radio.run()
-    console.print(report.as_json(found) if json else report.radio(found))
+    _show(found, json, report.radio)
 
 
 @bench_app.command("network")
@@ -192,4 +201,22 @@ def bench_network(
     from edgefl.bench import network, report
 
     found = network.run(simulated_s, tuple(devices or network.SIZES))
-    console.print(report.as_json(found) if json else report.network(found))
+    _show(found, json, report.network)
+
+
+@bench_app.command("training")
+def bench_training(
+    repeats: Annotated[int, typer.Option(min=1, help="Interleaved repeats; figures are medians.")] = 5,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of the parallel variants.")] = 2,
+    json: Json = False,
+) -> None:
+    """A round of local training against a sequential PyTorch loop on one thread.
+
+    Examples:
+
+        edgefl bench training --repeats 3
+    """
+    from edgefl.bench import report, training
+
+    found = training.run(repeats, threads)
+    _show(found, json, report.training)

@@ -1,14 +1,9 @@
-"""Bench figures as tables for the terminal, or as JSON."""
+"""Bench figures as tables for the terminal."""
 
-import json
 from typing import Any
 
+from rich.console import Group
 from rich.table import Table
-
-
-def as_json(found: dict[str, Any]) -> str:
-    """The figures as JSON."""
-    return json.dumps(found, indent=2)
 
 
 def radio(found: dict[str, Any]) -> Table:
@@ -45,6 +40,18 @@ def network(found: dict[str, Any]) -> Table:
             f"{row['transfers_broken']:,}",
         )
     return table
+
+
+def training(found: dict[str, Any]) -> Group:
+    """A table per task: rounds per second, and how much faster ours are than the loop."""
+    tables = []
+    for task in found["tasks"]:
+        table = _table(task["title"], "rounds/s", "over the loop")
+        for name, rate in task["rounds_per_s"].items():
+            ratio = task["ratio"].get(name)
+            table.add_row(name, f"{rate:.3g}", f"{ratio:.1f}x" if ratio else "")
+        tables.append(table)
+    return Group(*tables)
 
 
 def _table(title: str, *columns: str) -> Table:

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,35 @@ from torch.nn import functional
 from edgefl.learning.device_data import Reader
 from edgefl.learning.models import Model, Outputs, OutputTerm, hand_in_dropout
 from edgefl.learning.parameters import ModelLayout
+
+# (step, active) -> gradients [active, M] of the first devices of a chunk
+Steps = Callable[[int, int], Tensor]
+
+
+@dataclass(frozen=True)
+class ChunkBatches:
+    """All mini-batches of a chunk of devices, on the torch device.
+
+    samples, y, weight: [steps, k, B] as in `Batch`; sizes: of each step.
+    """
+
+    reader: Reader
+    samples: Tensor
+    y: Tensor
+    weight: Tensor
+    sizes: Sequence[Sequence[int]]
+    generators: Sequence[torch.Generator]
+
+    def at(self, step: int, active: int) -> "Batch":
+        """A step of the first devices."""
+        return Batch(
+            self.reader,
+            self.samples[step, :active],
+            self.y[step, :active],
+            self.weight[step, :active],
+            self.sizes[step][:active],
+            self.generators[:active],
+        )
 
 
 @dataclass(frozen=True)
@@ -62,9 +91,21 @@ class Kernel(ABC):
             self.module.eval()(example)  # now each dropout knows its shape
         self.module.train()
 
+    def start(self, rows: Tensor, batches: ChunkBatches, terms: Sequence[OutputTerm]) -> Steps:
+        """Gradients of each device's loss at the models rows [k, M + Q], step by step.
+
+        The caller moves the models between the steps; fewer and fewer devices may go on.
+        """
+
+        def gradients(step: int, active: int) -> Tensor:
+            among = terms if active == len(rows) else [term.part(slice(active)) for term in terms]
+            return self._gradients(rows[:active], batches.at(step, active), among)
+
+        return gradients
+
     @abstractmethod
-    def __call__(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
-        """[k, M] gradients of each device's loss at the models rows [k, M + Q]."""
+    def _gradients(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
+        """[k, M] gradients of one step."""
 
     def _autocast(self, device: torch.device) -> torch.autocast:
         # no cache: it would keep casts of parameters that change under it
@@ -103,54 +144,32 @@ class Kernel(ABC):
 class ByHand(Kernel):
     """The model's own gradients."""
 
-    def __call__(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
-        known = (self.module, self.layout.parameters, rows)
-        labels = (batch.y, batch.weight)
-        if not self.model.takes_raw_inputs:
+    def start(self, rows: Tensor, batches: ChunkBatches, terms: Sequence[OutputTerm]) -> Steps:
+        if self.model.writes_out() != "stepper":
             assert not terms  # such a model goes another way when there are any
-            return self.model.gradients(*known, batch.reader.normalised(batch.samples), *labels)
-        model: Any = self.model
-        scaling = batch.reader.scaling
-        inputs = batch.reader.normalised if scaling is None else batch.reader.raw
-        scaling = scaling or (0.0, 1.0)
-        x = inputs(batch.samples)
-        push = None
-        if terms:
-            push = _push(terms, [self._linear_outputs(t, x, scaling) for t in terms], batch.weight)
-        gradients: Tensor = model.gradients(*known, x, *labels, push=push, scaling=scaling)
-        return gradients
-
-    def _linear_outputs(self, term: OutputTerm, x: Tensor, scaling: tuple[float, float]) -> list[Outputs]:
-        model: Any = self.model
-        found = []
-        for rows in term.references:
-            rows = rows.expand(len(x), -1) if rows.dim() == 1 else rows
-            logits = model.logits(self.layout.parameters, rows, x, scaling).transpose(1, 2)
-            found.append(Outputs(logits, logits))
-        return found
-
-
-def _push(
-    terms: Sequence[OutputTerm], references: Sequence[Sequence[Outputs]], weight: Tensor
-) -> Callable[[Outputs], Outputs]:
-    """Gradients of the terms with respect to the outputs, by autograd over the outputs alone."""
-
-    def push(own: Outputs) -> Outputs:
-        with torch.enable_grad():
-            leaves = Outputs(*(part.detach().requires_grad_() for part in own))
-            total = weighted(terms, references, leaves, weight)
-            found = torch.autograd.grad(total, leaves, allow_unused=True)
-        return Outputs(
-            *(g if g is not None else torch.zeros_like(p) for g, p in zip(found, own, strict=True))
+            return super().start(rows, batches, terms)
+        reader, samples = batches.reader, batches.samples
+        inputs = reader.raw if reader.scaling else reader.normalised
+        steps = self.model.stepper(
+            self.layout.parameters,
+            rows,
+            batches.y,
+            batches.weight,
+            reader.scaling or (0.0, 1.0),
+            [term.references for term in terms],
+            partial(pushed, terms) if terms else None,
         )
+        return lambda step, active: steps(step, active, inputs(samples[step, :active]))
 
-    return push
+    def _gradients(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
+        x = batch.reader.normalised(batch.samples)
+        return self.model.gradients(self.module, self.layout.parameters, rows, x, batch.y, batch.weight)
 
 
 class Stacked(Kernel):
     """Automatic differentiation under vmap, all devices of a chunk in one call."""
 
-    def __call__(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
+    def _gradients(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
         references = self._references(terms, batch)
         x = batch.reader.normalised(batch.samples)
         masks = self._masks(batch)
@@ -212,7 +231,7 @@ class OneByOne(Kernel):
         self._bound: tuple[int, int] = (0, 0)
         self._gradient = torch.empty(0)
 
-    def __call__(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
+    def _gradients(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
         size = batch.sizes[0]
         references = self._references(terms, batch)
         self._bind(rows[0])
@@ -270,6 +289,16 @@ def weighted(
     for term, outputs in zip(terms, references, strict=True):
         total = total + (term.loss(own, outputs) * weight).sum()
     return total
+
+
+def pushed(
+    terms: Sequence[OutputTerm], own: Outputs, references: Sequence[Sequence[Outputs]], weight: Tensor
+) -> Outputs:
+    """Gradients of the terms by the outputs, by autograd over the outputs alone."""
+    with torch.enable_grad():
+        leaves = Outputs(*(part.detach().requires_grad_() for part in own))
+        found = torch.autograd.grad(weighted(terms, references, leaves, weight), leaves, allow_unused=True)
+    return Outputs(*(g if g is not None else torch.zeros_like(p) for g, p in zip(found, own, strict=True)))
 
 
 def _by_size(sizes: Sequence[int]) -> list[list[int]]:

@@ -16,7 +16,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Algorithm, State
 from edgefl.learning.batches import Batches
 from edgefl.learning.device_data import DeviceSplit, Reader
-from edgefl.learning.gradients import Batch, ByHand, Kernel, OneByOne, Precision, Stacked
+from edgefl.learning.gradients import ByHand, ChunkBatches, Kernel, OneByOne, Precision, Stacked
 from edgefl.learning.models import Model, OutputTerm
 from edgefl.learning.parameters import ModelLayout
 
@@ -102,35 +102,6 @@ class _Worker:
             self._rows = like.new_empty(count, self.kernel.layout.size)
             self._velocity = like.new_empty(count, self.kernel.layout.parameters.size)
         return self._rows[:count], self._velocity[:count]
-
-
-@dataclass(frozen=True)
-class _Chunk:
-    """Devices in training together, by falling number of steps.
-
-    rows: [k, M + Q] their models, of which local [k, M] are the parameters; velocity: [k, M].
-    start: [M] or [k, M] the parameters that they received.
-    """
-
-    rows: Tensor
-    local: Tensor
-    velocity: Tensor
-    start: Tensor
-    own: Mapping[str, Tensor]
-    terms: Sequence[OutputTerm]
-    generators: Sequence[torch.Generator]
-
-    def first(self, count: int) -> "_Chunk":
-        """Those that go on: views of the first devices."""
-        return _Chunk(
-            self.rows[:count],
-            self.local[:count],
-            self.velocity[:count],
-            self.start if self.start.dim() == 1 else self.start[:count],
-            {name: vector[:count] for name, vector in self.own.items()},
-            [term.part(slice(count)) for term in self.terms],
-            self.generators[:count],
-        )
 
 
 class LocalTraining:
@@ -228,44 +199,39 @@ class LocalTraining:
     @torch.no_grad()
     def _train_chunk(self, worker: _Worker, work: Work, devices: list[int], result: Tensor) -> None:
         """Train some devices, those with the most steps first, into their rows of the result."""
-        batches, train = work.batches, self._train
+        batches, train, algorithm = work.batches, self._train, work.algorithm
         rows, velocity = worker.room(len(devices), result)
         received = work.received(devices)
         rows.copy_(received)
-        chunk = _Chunk(
-            rows,
-            self.layout.split(rows)[0],
-            velocity.zero_(),
-            self.layout.split(received)[0],
-            work.own(devices),
-            work.terms_of(devices),
-            [
-                torch.Generator().manual_seed(int(batches.seeds[k]))
-                for k in (devices if worker.kernel.dropout else ())
-            ],
-        )
+        velocity.zero_()
+        (local, _), (start, _) = self.layout.split(rows), self.layout.split(received)
+        own = work.own(devices)
         # a step's batches lie together: [steps, k, B]
         samples = torch.from_numpy(batches.rows[devices].swapaxes(0, 1)).to(self._device).contiguous()
-        weights = torch.from_numpy(batches.weights[devices].swapaxes(0, 1)).to(self._device).contiguous()
-        y = train.y.take(samples)
-        sizes = batches.sizes[devices].T.tolist()
+        weight = torch.from_numpy(batches.weights[devices].swapaxes(0, 1)).to(self._device).contiguous()
+        masked = devices if worker.kernel.dropout else ()
+        gradients = worker.kernel.start(
+            rows,
+            ChunkBatches(
+                worker.reader,
+                samples,
+                train.y.take(samples),
+                weight,
+                batches.sizes[devices].T.tolist(),
+                [torch.Generator().manual_seed(int(batches.seeds[k])) for k in masked],
+            ),
+            work.terms_of(devices),
+        )
         steps = batches.steps[devices]
         for step in range(int(steps[0])):
             active = int((steps > step).sum())
-            if active < len(chunk.rows):
-                chunk = chunk.first(active)
-            batch = Batch(
-                worker.reader,
-                samples[step, :active],
-                y[step, :active],
-                weights[step, :active],
-                sizes[step][:active],
-                chunk.generators,
-            )
-            grads = worker.kernel(chunk.rows, batch, chunk.terms)
-            grads = work.algorithm.correct(grads, chunk.local, chunk.start, work.state, chunk.own)
-            chunk.velocity.mul_(self._momentum).add_(grads)
-            chunk.local.sub_(chunk.velocity, alpha=work.lr)
+            if active < len(local):  # views: the others have done their last step
+                local, velocity = local[:active], velocity[:active]
+                start = start if start.dim() == 1 else start[:active]
+                own = {name: vector[:active] for name, vector in own.items()}
+            grads = algorithm.correct(gradients(step, active), local, start, work.state, own)
+            velocity.mul_(self._momentum).add_(grads)
+            local.sub_(velocity, alpha=work.lr)
         first, last = devices[0], devices[-1]
         result[slice(first, last + 1) if devices == list(range(first, last + 1)) else devices] = rows
 
@@ -277,8 +243,8 @@ class LocalTraining:
         return np.concatenate([[0.0], np.cumsum(weights)])[steps]
 
     def _kind(self, work: Work) -> type[Kernel]:
-        by_hand = self._model.by_hand() and not self._precision.bf16
-        if by_hand and (self._model.takes_raw_inputs or not work.has_terms()):
+        written = self._model.writes_out()
+        if written and not self._precision.bf16 and (written == "stepper" or not work.has_terms()):
             return ByHand
         if self._batching != "auto":
             return Stacked if self._batching == "stacked" else OneByOne
@@ -333,7 +299,7 @@ class LocalTraining:
     def _numbers_per_sample(self) -> int:
         """Inputs, and what autograd keeps of a sample: each layer's output and its gradient."""
         inputs = int(np.prod(self._train.x.shape[1:]))
-        if self._model.by_hand():
+        if self._model.writes_out():
             return inputs
         if not hasattr(self, "_kept"):
             counted: list[int] = []

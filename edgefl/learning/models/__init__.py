@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
@@ -42,8 +42,9 @@ class OutputTerm(ABC):
         return copy
 
 
-# gradients of all further terms of the loss with respect to a batch's outputs
-Push = Callable[[Outputs], Outputs]
+# gradients of all further terms of the loss by a batch's outputs, from these outputs, those of each term's
+# references, and the samples' weights [k, B]
+Push = Callable[[Outputs, Sequence[Sequence[Outputs]], Tensor], Outputs]
 
 
 class Model(Component):
@@ -56,8 +57,6 @@ class Model(Component):
     # the sizes at which the papers use the model; `edgefl describe` counts its parameters there
     typical_input: ClassVar[tuple[int, ...]]
     typical_classes: ClassVar[int]
-    # `gradients` and `logits` are written out for the scaling of raw inputs and for further terms of the loss
-    takes_raw_inputs: ClassVar[bool] = False
 
     @abstractmethod
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
@@ -72,7 +71,7 @@ class Model(Component):
         """Gradients of each device's weighted cross-entropy, by automatic differentiation.
 
         A model without statistics and dropout may write its gradients out by hand: local training then
-        takes these, for a whole chunk of devices at once.
+        takes these, for a whole chunk of devices at once, wherever the loss has no further terms.
 
         Args:
             rows: [k, M] local models.
@@ -90,10 +89,41 @@ class Model(Component):
         result: Tensor = vmap(grad(loss))(rows, x, y, weight)
         return result
 
+    def stepper(
+        self,
+        layout: Layout,
+        rows: Tensor,
+        y: Tensor,
+        weight: Tensor,
+        scaling: tuple[float, float],
+        references: Sequence[Sequence[Tensor]],
+        push: Push | None,
+    ) -> Callable[[int, int, Tensor], Tensor]:
+        """Gradients written out for all steps of a chunk of devices, with further terms of the loss.
+
+        For models so small that the work around the products counts; others write out `gradients`, or
+        nothing.
+
+        Args:
+            rows: [k, M] local models, which the caller moves between the steps.
+            y: [steps, k, B] labels; weight: [steps, k, B] weights, 0 marks padding.
+            scaling: (mean, s): inputs come raw and stand for (x - mean) s.
+            references: of each further term, its models, [M] or [k, M].
+            push: their gradients by the outputs; none: there are no such terms.
+
+        Returns:
+            (step, active, x) -> [active, M] gradients of the first `active` devices, of which there are
+            never more than in the step before, at raw inputs x [active, B, *input_shape] as floats; the
+            next call overwrites them.
+        """
+        raise NotImplementedError
+
     @classmethod
-    def by_hand(cls) -> bool:
-        """Whether this model writes its gradients out."""
-        return cls.gradients is not Model.gradients
+    def writes_out(cls) -> Literal["stepper", "gradients"] | None:
+        """What this model writes out."""
+        if cls.stepper is not Model.stepper:
+            return "stepper"
+        return "gradients" if cls.gradients is not Model.gradients else None
 
 
 class HandedDropout(nn.Module):
