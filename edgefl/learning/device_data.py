@@ -56,17 +56,24 @@ class Reader:
         self.scaling = split.scaling
         self._gathered = split.x.new_empty((0, *split.x.shape[1:]))
         self._floats = torch.empty_like(self._gathered, dtype=torch.float32)
+        self._make_room(torch.empty(0))
 
     def raw(self, rows: Tensor) -> Tensor:
-        """The samples rows [...] as they are, in float32 [..., *shape]."""
-        count = rows.numel()
-        if len(self._gathered) < count:
-            self._gathered = self._split.x.new_empty((count, *self._gathered.shape[1:]))
-            self._floats = torch.empty_like(self._gathered, dtype=torch.float32)
-        gathered, floats = self._gathered[:count], self._floats[:count]
-        torch.index_select(self._split.x, 0, rows.reshape(-1), out=gathered)
-        return floats.copy_(gathered).view(*rows.shape, *gathered.shape[1:])
+        """The samples rows [...] as they are, in float32 [..., *shape]; for equal shapes the same tensor."""
+        if self._found.shape[: rows.dim()] != rows.shape:
+            self._make_room(rows)
+        torch.index_select(self._split.x, 0, rows.reshape(-1), out=self._part)
+        self._float_part.copy_(self._part)
+        return self._found
 
     def normalised(self, rows: Tensor) -> Tensor:
         """(x - mean) / std of the samples rows [...], as float32 [..., *shape]."""
         return self.raw(rows).sub_(self._split.mean).mul_(self._split.scale)
+
+    def _make_room(self, rows: Tensor) -> None:
+        count, shape = rows.numel(), self._gathered.shape[1:]
+        if len(self._gathered) < count:
+            self._gathered = self._gathered.new_empty((count, *shape))
+            self._floats = torch.empty_like(self._gathered, dtype=torch.float32)
+        self._part, self._float_part = self._gathered[:count], self._floats[:count]
+        self._found = self._float_part.view(*rows.shape, *shape)

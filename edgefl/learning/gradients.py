@@ -148,7 +148,7 @@ class ByHand(Kernel):
         if self.model.writes_out() != "stepper":
             assert not terms  # such a model goes another way when there are any
             return super().start(rows, batches, terms)
-        reader, samples = batches.reader, batches.samples
+        reader, samples = batches.reader, batches.samples.unbind()
         inputs = reader.raw if reader.scaling else reader.normalised
         steps = self.model.stepper(
             self.layout.parameters,
@@ -159,7 +159,12 @@ class ByHand(Kernel):
             [term.references for term in terms],
             partial(pushed, terms) if terms else None,
         )
-        return lambda step, active: steps(step, active, inputs(samples[step, :active]))
+
+        def gradients(step: int, active: int) -> Tensor:
+            chosen = samples[step] if active == len(rows) else samples[step][:active]
+            return steps(step, active, inputs(chosen))
+
+        return gradients
 
     def _gradients(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
         x = batch.reader.normalised(batch.samples)

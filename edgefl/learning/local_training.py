@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from queue import SimpleQueue
 from typing import Literal
 
 import numpy as np
@@ -141,7 +140,7 @@ class LocalTraining:
         self._precision = precision or Precision()
         self._device = train.x.device
         self._threads = 1 if self._device.type == "cuda" else threads
-        self._pool = ThreadPoolExecutor(threads, initializer=_one_thread_each) if self._threads > 1 else None
+        self._pool = ThreadPoolExecutor(threads - 1, initializer=_one_thread_each) if self._threads > 1 else None
         self._memory_bytes = memory_bytes or _chunk_bytes(self._device)
         self._workers: dict[type[Kernel], list[_Worker]] = {}
         self._result = torch.empty(0, 0)
@@ -175,24 +174,16 @@ class LocalTraining:
             ) from error
 
     def _run(self, kind: type[Kernel], work: Work, result: Tensor) -> Tensor:
-        workers = self._workers_of(kind, self._threads)
-        chunks = list(self._chunks(work.batches, kind))
-        if self._pool is None or len(chunks) == 1:
-            for chunk in chunks:
-                self._train_chunk(workers[0], work, chunk, result)
-            return result
-        free: SimpleQueue[_Worker] = SimpleQueue()
-        for worker in workers:
-            free.put(worker)
+        chunks = iter(list(self._chunks(work.batches, kind)))
 
-        def train(chunk: list[int]) -> None:
-            worker = free.get()
-            try:
+        def train(worker: _Worker) -> None:
+            for chunk in chunks:  # whoever is free takes the next
                 self._train_chunk(worker, work, chunk, result)
-            finally:
-                free.put(worker)
 
-        for done in [self._pool.submit(train, chunk) for chunk in chunks]:
+        own, *others = self._workers_of(kind, self._threads)
+        waiting = [self._pool.submit(train, worker) for worker in others] if self._pool else []
+        train(own)
+        for done in waiting:
             done.result()
         return result
 
@@ -230,7 +221,7 @@ class LocalTraining:
                 start = start if start.dim() == 1 else start[:active]
                 own = {name: vector[:active] for name, vector in own.items()}
             grads = algorithm.correct(gradients(step, active), local, start, work.state, own)
-            velocity.mul_(self._momentum).add_(grads)
+            torch.add(grads, velocity, alpha=self._momentum, out=velocity)
             local.sub_(velocity, alpha=work.lr)
         first, last = devices[0], devices[-1]
         result[slice(first, last + 1) if devices == list(range(first, last + 1)) else devices] = rows

@@ -66,39 +66,50 @@ class _Steps:
         self._weights, self._bias = layout.views(rows).values()
         self._by_weights, self._by_bias = layout.views(self._gradient).values()
         classes = self._bias.shape[1]
-        self._delta = rows.new_empty(count, classes, batch)
+        self._logits = rows.new_empty(count, classes, batch)
+        self._delta = torch.empty_like(self._logits)
         self._offset = torch.empty_like(self._bias)
-        # weight and weight x onehot of all steps, to be multiplied with and subtracted
-        self._weight = weight.unsqueeze(2)
-        self._hot = rows.new_zeros(steps, count, classes, batch).scatter_(2, y.unsqueeze(2), self._weight)
+        self._x = self._flat = self._turned = rows.new_empty(0)
+        # weight and weight x onehot of each step, to be multiplied with and subtracted
+        each = weight.unsqueeze(2)
+        hot = rows.new_zeros(steps, count, classes, batch).scatter_(2, y.unsqueeze(2), each)
+        self._weight, self._hot = each.unbind(), hot.unbind()
 
     def __call__(self, step: int, active: int, x: Tensor) -> Tensor:
         if active < len(self._rows):
             self._keep(active)
-        x = x.flatten(2)
-        logits = self._logits(self._weights, self._bias, x)
+        if x is not self._x:  # mostly the same buffer with new content
+            self._x, self._flat = x, x.flatten(2)
+            self._turned = self._flat.transpose(1, 2)
+        weight, hot = self._weight[step], self._hot[step]
+        if active < len(weight):
+            weight, hot = weight[:active], hot[:active]
+        logits = self._outputs(self._weights, self._bias, self._logits)
         torch.softmax(logits, 1, out=self._delta)
-        self._delta.mul_(self._weight[step, :active]).sub_(self._hot[step, :active])
+        self._delta.mul_(weight).sub_(hot)
         if self._push is not None:
-            own = _outputs(logits)
             others = [
-                [_outputs(self._logits(*self._parts(rows, active), x)) for rows in models]
+                [
+                    _outputs(self._outputs(*self._parts(rows, active), torch.empty_like(logits)))
+                    for rows in models
+                ]
                 for models in self._references
             ]
-            for gradient in self._push(own, others, self._weight[step, :active, 0]):
+            for gradient in self._push(_outputs(logits), others, weight[:, 0]):
                 self._delta.add_(gradient.transpose(1, 2))
         torch.sum(self._delta, 2, out=self._by_bias)
         # sum_b delta_b (x_b - mean) s: the mean's part is the bias's gradient, for every input
         torch.mul(self._by_bias, self._shift, out=self._offset)
-        torch.baddbmm(self._offset.unsqueeze(2), self._delta, x, alpha=self._scale, out=self._by_weights)
+        offset = self._offset.unsqueeze(2)
+        torch.baddbmm(offset, self._delta, self._flat, alpha=self._scale, out=self._by_weights)
         return self._gradient
 
-    def _logits(self, weights: Tensor, bias: Tensor, x: Tensor) -> Tensor:
-        """[k, classes, B]."""
+    def _outputs(self, weights: Tensor, bias: Tensor, out: Tensor) -> Tensor:
+        """Logits [k, classes, B]."""
         offset = bias
         if self._shift:
             offset = torch.add(bias, weights.sum(2), alpha=self._shift)
-        return torch.baddbmm(offset.unsqueeze(2), weights, x.transpose(1, 2), alpha=self._scale)
+        return torch.baddbmm(offset.unsqueeze(2), weights, self._turned, alpha=self._scale, out=out)
 
     def _parts(self, rows: Tensor, active: int) -> tuple[Tensor, Tensor]:
         """Weights and bias of reference models [M] or [k, M]."""
@@ -107,7 +118,17 @@ class _Steps:
 
     def _keep(self, active: int) -> None:
         """The first devices go on."""
-        for name in ("rows", "gradient", "weights", "bias", "by_weights", "by_bias", "delta", "offset"):
+        for name in (
+            "rows",
+            "gradient",
+            "weights",
+            "bias",
+            "by_weights",
+            "by_bias",
+            "logits",
+            "delta",
+            "offset",
+        ):
             setattr(self, f"_{name}", getattr(self, f"_{name}")[:active])
 
 
