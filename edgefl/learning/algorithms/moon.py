@@ -11,6 +11,8 @@ from torch.nn import functional
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.models import Outputs, OutputTerm
 
+SHORTEST = 1e-8  # a representation of length zero has no direction: its cosines are zero
+
 
 class Moon(FedAvg):
     """Local loss plus mu times a contrast: near the received model's representation, far from the last own.
@@ -41,9 +43,14 @@ class _Contrast(OutputTerm):
     tau: float
 
     def loss(self, own: Outputs, references: Sequence[Outputs]) -> Tensor:
-        to_received, to_previous = (
-            functional.cosine_similarity(own.representation, other.representation, dim=-1)
-            for other in references
+        own_direction, received, previous = (
+            _direction(outputs.representation) for outputs in (own, *references)
         )
-        # -log(a / (a + b)) = log(1 + b / a)
-        return self.mu * functional.softplus((to_previous - to_received) / self.tau)
+        # -log(a / (a + b)) = log(1 + b / a), and the difference of two cosines is one product
+        difference = (own_direction * (previous - received)).sum(-1)
+        return self.mu * functional.softplus(difference / self.tau)
+
+
+def _direction(z: Tensor) -> Tensor:
+    # torch's norm along a strided axis is 5 times slower than this
+    return z * (z * z).sum(-1, keepdim=True).clamp_min(SHORTEST**2).rsqrt()
