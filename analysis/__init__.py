@@ -2,7 +2,18 @@
 
 from analysis import metrics
 from analysis.comparison import Comparison, compare
-from analysis.load import Runs, load_runs
+from analysis.load import Runs, load_runs, load_settings
 from analysis.network import handover_figures
+from analysis.settings import SettingsTable, compare_settings
 
-__all__ = ["Comparison", "Runs", "compare", "handover_figures", "load_runs", "metrics"]
+__all__ = [
+    "Comparison",
+    "Runs",
+    "SettingsTable",
+    "compare",
+    "compare_settings",
+    "handover_figures",
+    "load_runs",
+    "load_settings",
+    "metrics",
+]

@@ -1,6 +1,7 @@
 """Commands that read run directories.
 
 python -m analysis compare RUNS_DIR [--out DIR] [--reference NAME] [--target 0.95]
+python -m analysis settings RUNS_DIR [--out DIR] [--reference NAME] [--session N ...] [--first-rounds 10]
 python -m analysis network RUNS_DIR
 """
 
@@ -14,7 +15,8 @@ from rich.console import Console
 from analysis.comparison import compare
 from analysis.load import load_runs
 from analysis.network import handover_figures
-from analysis.report import print_comparison, print_network
+from analysis.report import print_comparison, print_network, print_settings
+from analysis.settings import compare_settings
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,6 +37,17 @@ def _compare(options: argparse.Namespace) -> None:
     print_comparison(comparison, Console())
 
 
+def _settings(options: argparse.Namespace) -> None:
+    found = compare_settings(
+        options.runs,
+        out=options.out,
+        reference=options.reference,
+        sessions=options.session,
+        first_rounds=options.first_rounds,
+    )
+    print_settings(found, Console())
+
+
 def _network(options: argparse.Namespace) -> None:
     print_network(handover_figures(load_runs(options.runs)), Console())
 
@@ -50,8 +63,17 @@ def _parser() -> argparse.ArgumentParser:
         "--target", type=float, default=0.95, help="share of the reference's best accuracy to reach (0.95)"
     )
     command.set_defaults(run=_compare)
+    command = commands.add_parser("settings", help="compare the variants in every setting of a study's grid")
+    command.add_argument("runs", type=Path, metavar="RUNS_DIR", help="folder of a study with a grid")
+    command.add_argument("--out", type=Path, help="where to write the files (default: RUNS_DIR)")
+    command.add_argument("--reference", metavar="NAME", help="variant whose lead is counted")
+    command.add_argument(
+        "--session", type=int, action="append", help="only this session; may be repeated (default: recurring)"
+    )
+    command.add_argument("--first-rounds", type=int, default=10, help="rounds to average over (10)")
+    command.set_defaults(run=_settings)
     command = commands.add_parser(
-        "network", help="handovers, ping-pong, time of stay, wasted bits and joules"
+        "network", help="handovers, ping-pong, time of stay, interruptions, wasted bits and joules"
     )
     command.add_argument("runs", type=Path, metavar="RUNS_DIR", help="folder of a study or of a run")
     command.set_defaults(run=_network)

@@ -79,13 +79,13 @@ def compare(
     """
     runs = runs if isinstance(runs, Runs) else load_runs(runs)
     notes = list(runs.left_out)
-    seeds = _common_seeds(runs.info, notes)
+    seeds = common_seeds(runs.info, notes)
     rounds = runs.rounds[runs.rounds["seed"].isin(seeds)]
     sessions = runs.sessions[runs.sessions["seed"].isin(seeds)]
     if rounds.empty:
         raise ValueError(f"the runs in {runs.path} have no rounds: simulate at least one session")
     trained = bool(rounds["accuracy"].notna().any())
-    reference = _reference(runs.info, reference, notes)
+    reference = reference_of(runs.info, reference, notes)
 
     if rounds["cell"].nunique() > 1:
         cells = rounds["cell"].nunique()
@@ -93,7 +93,7 @@ def compare(
             f"{cells} cells, each with sessions of its own: averaged within a seed, total energy added up"
         )
     detail = _detail(rounds, sessions, reference, target)
-    scope = _scope(detail, notes if trained else [])
+    scope = scope_of(detail, notes if trained else [])
     if trained:
         _check_paired(detail, notes)
     else:
@@ -120,7 +120,8 @@ def compare(
     return comparison
 
 
-def _common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
+def common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
+    """Seeds that all variants have; adds a note if some have more."""
     by_variant = {str(variant): set(group["seed"]) for variant, group in info.groupby("variant")}
     common = set.intersection(*by_variant.values())
     listed = "; ".join(
@@ -136,7 +137,8 @@ def _common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
     return sorted(common)
 
 
-def _reference(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> str | None:
+def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> str | None:
+    """The variant that sets targets: the wanted one, or the one that the runs name."""
     known = sorted(info["variant"].unique())
     if wanted is not None:
         if wanted not in known:
@@ -178,8 +180,11 @@ def _detail(
     return detail
 
 
-def _scope(detail: pd.DataFrame, notes: list[str]) -> str:
-    """Mark the sessions that the headline averages over: the recurring ones, if there are any."""
+def scope_of(detail: pd.DataFrame, notes: list[str]) -> str:
+    """Mark the sessions that a headline averages over, in a new column `in_scope`; returns them in words.
+
+    They are the recurring ones, if there are any.
+    """
     if detail["recurring"].any():
         detail["in_scope"] = detail["recurring"] & ~detail["pilot"]
         return tables.RECURRING

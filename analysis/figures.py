@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,6 +90,22 @@ def cost_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
     return figure
 
 
+def variant_styles(names: Sequence[str], emphasised: str | None) -> Styles:
+    """Colour, dash and weight of every variant, the emphasised one first."""
+    styles = {}
+    others = 0 if emphasised else -1
+    for name in names:
+        if name == emphasised:
+            styles[name] = {"color": PALETTE[0], "linestyle": "-", "linewidth": 2.4, "zorder": 6}
+            others = 0
+            continue
+        colours = PALETTE[1:]
+        colour, dash = colours[others % len(colours)], DASHES[others // len(colours) % len(DASHES)]
+        styles[name] = {"color": colour, "linestyle": dash, "linewidth": 1.5, "zorder": 4}
+        others += 1
+    return styles
+
+
 def _spread(comparison: Comparison) -> str:
     n = len(comparison.seeds)
     return f"Mean of {n} seeds, band ± 1 standard deviation. " if n > 1 else ""
@@ -103,22 +120,10 @@ def _goal(comparison: Comparison) -> str:
 
 
 def _styles(comparison: Comparison) -> Styles:
-    """Colour, dash and weight of every variant, the emphasised one first."""
     emphasised = comparison.reference or (
         comparison.table["variant"][0] if len(comparison.table) == 1 else None
     )
-    styles = {}
-    others = 0 if emphasised else -1
-    for name in comparison.table["variant"]:
-        if name == emphasised:
-            styles[name] = {"color": PALETTE[0], "linestyle": "-", "linewidth": 2.4, "zorder": 6}
-            others = 0
-            continue
-        colours = PALETTE[1:]
-        colour, dash = colours[others % len(colours)], DASHES[others // len(colours) % len(DASHES)]
-        styles[name] = {"color": colour, "linestyle": dash, "linewidth": 1.5, "zorder": 4}
-        others += 1
-    return styles
+    return variant_styles(list(comparison.table["variant"]), emphasised)
 
 
 def _title(figure: Figure, height: float, title: str, explained: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 SCHEMA_VERSION = 1
-INFO_COLUMNS = ["path", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name"]
+INFO_COLUMNS = ["path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name"]
 # what the metrics and figures rely on; further columns are kept as they are
 REQUIRED_COLUMNS = {
     "rounds": [
@@ -31,13 +31,16 @@ TEXT_COLUMNS = {"phase", "outcome", "event", "detail", "reason", "devices", "lab
 FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start"}
 
 
+Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () without one
+
+
 @dataclass(frozen=True)
 class Runs:
     """The completed runs below a folder. Every table but `info` leads with the columns variant, seed.
 
     Attributes:
         path: the folder that was searched.
-        info: one row per run: path, variant, seed, status, wall_s, simulated_s, reference, name.
+        info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name.
         rounds: rounds.csv of all runs. Accuracy (0..1) is NaN on probe rounds and in runs without training.
         events: events.csv of all runs.
         sessions: sessions.csv of all runs.
@@ -64,9 +67,21 @@ def load_runs(path: str | Path) -> Runs:
     with a warning that names it.
 
     Raises:
-        ValueError: no such folder, no completed run below it, two runs of one variant and seed, or a
-            run directory whose tables are missing or lack a column.
+        ValueError: no such folder, no completed run below it, runs of several settings of a grid, two runs of
+            one variant and seed, or a run directory whose tables are missing or lack a column.
     """
+    by_setting = load_settings(path)
+    if len(by_setting) > 1:
+        first = next(iter(by_setting.values())).path
+        raise ValueError(
+            f"{path} holds {len(by_setting)} settings of a grid: give the folder of one, such as {first}, or "
+            "compare them all with `python -m analysis settings`"
+        )
+    return next(iter(by_setting.values()))
+
+
+def load_settings(path: str | Path) -> dict[Setting, Runs]:
+    """As `load_runs`, for the runs of each setting of a study's grid, in order of their folders."""
     root = Path(path)
     if not root.is_dir():
         raise ValueError(f"no folder {root}: give the folder of a run or of a study")
@@ -86,11 +101,16 @@ def load_runs(path: str | Path) -> Runs:
             f"no completed run in or below {root}: {'; '.join(left_out)}; let one run to its end"
         )
     for sentence in left_out:
-        warnings.warn(sentence, stacklevel=2)
-    info = pd.DataFrame(rows, columns=INFO_COLUMNS).sort_values(["variant", "seed"], ignore_index=True)
-    _check_distinct(info)
-    tables = {name: _read_all(info, name) for name in ("rounds", "events", "sessions")}
-    return Runs(path=root, info=info, left_out=tuple(left_out), **tables)
+        warnings.warn(sentence, stacklevel=3)
+    info = pd.DataFrame(rows, columns=INFO_COLUMNS)
+    by_setting = {}
+    for setting, group in info.groupby("setting", sort=False):
+        own = group.sort_values(["variant", "seed"], ignore_index=True)
+        _check_distinct(own)
+        tables = {name: _read_all(own, name) for name in ("rounds", "events", "sessions")}
+        folder = root if len(own) == len(info) else Path(os.path.commonpath(list(own["path"])))
+        by_setting[setting] = Runs(path=folder, info=own, left_out=tuple(left_out), **tables)
+    return by_setting
 
 
 class _NotUsableError(Exception):
@@ -124,6 +144,7 @@ def _info(directory: Path) -> dict[str, Any]:
     return {
         **{column: run.get(column) for column in ("seed", "status", "wall_s", "simulated_s", "reference")},
         "path": directory,
+        "setting": tuple((run.get("setting") or {}).items()),
         "variant": run.get("variant") or name,
         "name": name,
     }

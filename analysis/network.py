@@ -14,6 +14,8 @@ def handover_figures(runs: Runs) -> pd.DataFrame:
         handovers; handovers_per_device_hour (over all devices and the whole simulated time);
         ping_pongs and ping_pong_share (handovers back to the last cell within the scenario's
         min_time_of_stay_s); time_of_stay_s (mean time connected to a cell before a handover; NaN: none);
+        interruption_s (time without a cell after handovers, of all devices, within the simulated time) and
+        interruption_share of all their time;
         broken (participations cut off by leaving the cell: handover, cell edge, switch or battery);
         wasted_bits (moved in participations that did not complete) and wasted_j, their energy;
         wasted_share of all joules.
@@ -21,7 +23,7 @@ def handover_figures(runs: Runs) -> pd.DataFrame:
     Raises:
         ValueError: the runs were made before handovers were recorded.
     """
-    if "stay_s" not in runs.events:
+    if "interruption_s" not in runs.events:
         raise ValueError(f"the runs in {runs.path} are older than the handover figures: run them again")
     rows = []
     for run in runs.info.itertuples():
@@ -30,6 +32,9 @@ def handover_figures(runs: Runs) -> pd.DataFrame:
         handovers = events[events["event"] == "handover"]
         count = _device_count(events, devices)
         hours = run.simulated_s / 3600
+        # the last ones may outlast the simulation
+        left_s = run.simulated_s - handovers["time_s"]
+        interruption_s = float(handovers["interruption_s"].clip(upper=left_s).sum())
         failed = devices[devices["outcome"] != "completed"]
         broken = failed["outcome"].str.startswith(("left_", "off_", "empty_"))
         energy_j = devices["energy_j"].sum()
@@ -41,6 +46,8 @@ def handover_figures(runs: Runs) -> pd.DataFrame:
                 "ping_pongs": int((handovers["detail"] == "ping_pong").sum()),
                 "ping_pong_share": float((handovers["detail"] == "ping_pong").mean()),
                 "time_of_stay_s": float(handovers["stay_s"].mean()),
+                "interruption_s": interruption_s,
+                "interruption_share": interruption_s / count / run.simulated_s,
                 "broken": int(broken.sum()),
                 "wasted_bits": int(failed[["downlink_bits", "uplink_bits"]].to_numpy().sum()),
                 "wasted_j": float(failed["energy_j"].sum()),

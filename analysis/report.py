@@ -10,6 +10,7 @@ from rich.text import Text
 
 from analysis import tables
 from analysis.comparison import Comparison
+from analysis.settings import SettingsTable
 
 GAP, EDGES = 3, 2  # blanks between the columns and around the table, as rich draws it
 
@@ -37,6 +38,17 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
     console.print(Text.assemble("Figure: ", (str(comparison.figure), "bold")), soft_wrap=True)
 
 
+def print_settings(found: SettingsTable, console: Console) -> None:
+    """Print the lead of the reference per setting, the counts, and where the whole table is."""
+    console.print(Text(tables.settings_caption(found), style="bold"))
+    texts = tables.settings(found)
+    texts = texts.drop(columns=list(found.axes)).set_axis(tables.setting_names(found))
+    _print_table(console, texts, found.reference)
+    for line in tables.settings_explanations(found):
+        console.print(Text(line, style="dim"))
+    console.print(Text.assemble("Figure: ", (str(found.figure), "bold")), soft_wrap=True)
+
+
 def print_network(figures: pd.DataFrame, console: Console) -> None:
     """Print the key figures of the network, runs side by side."""
     named = figures.set_index(figures["variant"] + " seed " + figures["seed"].astype(str))
@@ -46,6 +58,8 @@ def print_network(figures: pd.DataFrame, console: Console) -> None:
             "per device and hour": named["handovers_per_device_hour"].map("{:.1f}".format),
             "Ping-pong (%)": (100 * named["ping_pong_share"]).map("{:.1f}".format),
             "Time of stay (s)": named["time_of_stay_s"].map("{:.2f}".format),
+            "Interrupted (s)": named["interruption_s"].map("{:,.2f}".format),
+            "Interrupted, of all time (%)": (100 * named["interruption_share"]).map("{:.3f}".format),
             "Participations broken": named["broken"].map("{:,}".format),
             "Wasted (Mbit)": (named["wasted_bits"] / 1e6).map("{:.2f}".format),
             "Wasted (J)": named["wasted_j"].map("{:.4g}".format),

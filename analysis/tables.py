@@ -10,6 +10,7 @@ import pandas as pd
 
 if TYPE_CHECKING:
     from analysis.comparison import Comparison
+    from analysis.settings import SettingsTable
 
 NOTHING = "—"
 RECURRING = "recurring sessions"  # a comparison's usual scope
@@ -109,6 +110,94 @@ def latex(comparison: Comparison) -> str:
         " & ".join(_escape(cell) for cell in ("Variant", *table.columns)) + r" \\",
         r"\midrule",
         *rows,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def settings(found: SettingsTable, bold: str = "{}") -> pd.DataFrame:
+    """[settings x (session, variant)] of text, accuracies in percent; `bold` frames the best of a session."""
+    columns: dict[str, list[str]] = {axis: [] for axis in found.axes}
+    for labels, rows in found.table.groupby(list(found.axes), sort=False):
+        for axis, label in zip(found.axes, labels, strict=True):
+            columns[axis].append(str(label))
+        for row in rows.to_dict("records"):
+            for variant in found.variants:
+                text = _with_spread(100 * row[f"{variant}_mean"], 100 * row[f"{variant}_std"], 2)
+                cell = bold.format(text) if variant == row["best"] else text
+                columns.setdefault(f"{row['session']}: {variant}", []).append(cell)
+    return pd.DataFrame(columns)
+
+
+def setting_names(found: SettingsTable) -> list[str]:
+    """Of each setting, its labels in one line; numbers beside the name of their axis."""
+    return [
+        "  ".join(
+            f"{axis} {label}" if _is_number(label) else str(label)
+            for axis, label in zip(found.axes, labels, strict=True)
+        )
+        for labels in found.table[list(found.axes)].drop_duplicates().to_numpy().tolist()
+    ]
+
+
+def settings_caption(found: SettingsTable) -> str:
+    """What the table of settings shows, in one line."""
+    n = len(found.seeds)
+    seeds = f"{n} seeds, mean ± standard deviation" if n > 1 else f"seed {found.seeds[0]}"
+    rounds, sessions = found.first_rounds, numbers(found.sessions)
+    return f"Mean accuracy (%) over the first {rounds} rounds of sessions {sessions} ({seeds})"
+
+
+def settings_explanations(found: SettingsTable) -> list[str]:
+    """In how many settings the reference leads, where it does not, and the notes."""
+    lines = []
+    leads = found.table["lead"].dropna()
+    if len(leads):
+        behind = found.table[found.table["lead"] <= 0]
+        lines.append(
+            f"{found.reference} is ahead of all others in {int((leads > 0).sum())} of {len(leads)} pairs of setting "
+            f"and session, by {100 * leads.median():.2f} points in the median."
+        )
+        for row in behind.to_dict("records"):
+            where = ", ".join(f"{axis} {row[axis]}" for axis in found.axes)
+            lines.append(
+                f"Behind: {where}, session {row['session']}: {row['best']} by {-100 * row['lead']:.2f}."
+            )
+    return lines + [f"Note: {note}." for note in found.notes]
+
+
+def settings_markdown(found: SettingsTable) -> str:
+    """The table of settings as a Markdown page; the best of each session is bold."""
+    table = settings(found, "**{}**").set_index(found.axes[0])
+    parts = [f"# {settings_caption(found)}", _markdown_table(table, found.axes[0])]
+    parts.append("\n".join(f"- {line}" for line in settings_explanations(found)))
+    parts.append(f"![settings]({found.figure.name})")
+    return "\n\n".join(parts) + "\n"
+
+
+def settings_latex(found: SettingsTable) -> str:
+    """The table of settings as a LaTeX tabular, for the package booktabs."""
+    table = settings(found)
+    best = settings(found, "best {}") != table
+    count, width = len(found.axes), len(found.variants)
+    sessions = [rf"\multicolumn{{{width}}}{{c}}{{Session {session}}}" for session in found.sessions]
+    header = [*found.axes, *(name for _ in found.sessions for name in found.variants)]
+    rows = [
+        " & ".join(
+            rf"\textbf{{{_escape(cell)}}}" if bold else _escape(cell)
+            for cell, bold in zip(row, marks, strict=True)
+        )
+        for row, marks in zip(table.to_numpy().tolist(), best.to_numpy().tolist(), strict=True)
+    ]
+    lines = [
+        f"% {settings_caption(found)}; needs \\usepackage{{booktabs}}",
+        rf"\begin{{tabular}}{{{'l' * count}{'r' * (table.shape[1] - count)}}}",
+        r"\toprule",
+        " & ".join([""] * count + sessions) + r" \\",
+        " & ".join(map(_escape, header)) + r" \\",
+        r"\midrule",
+        *(row + r" \\" for row in rows),
         r"\bottomrule",
         r"\end{tabular}",
     ]
@@ -248,3 +337,11 @@ def _markdown_table(table: pd.DataFrame, corner: str) -> str:
 
 def _escape(text: str) -> str:
     return "".join(LATEX_SPECIALS.get(sign, sign) for sign in text)
+
+
+def _is_number(label: object) -> bool:
+    try:
+        float(str(label))
+    except ValueError:
+        return False
+    return True

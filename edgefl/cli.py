@@ -80,6 +80,7 @@ def study(
     out: Out = None,
     device: TorchDevice = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: one per core.")] = None,
+    seed: Annotated[list[int] | None, typer.Option(help="Only this seed; may be repeated.")] = None,
 ) -> None:
     """Run every variant and seed of a study, then print the comparison.
 
@@ -88,21 +89,21 @@ def study(
         edgefl study scenarios/studies/quickstart.yaml
 
         edgefl study scenarios/studies/quickstart.yaml --out runs/again --jobs 1
+
+        edgefl study scenarios/studies/journal_table_x_mnist.yaml --seed 100
     """
-    from analysis import compare
-    from analysis.report import print_comparison
+    from analysis import compare, compare_settings
+    from analysis.report import print_comparison, print_settings
     from edgefl import study as studies
     from edgefl.progress import RunProgress
 
-    definition, scenarios = studies.load(study)
-    labelled = {
-        f"{variant} seed {seed}": scenario
-        for seed in definition.seeds
-        for variant, scenario in scenarios.items()
-    }
-    with RunProgress(console, labelled) as progress:
-        path = studies.run(study, out, device=device, jobs=jobs, progress=progress.update)
-    print_comparison(compare(path), console)
+    runs = studies.plan(study, seeds=seed or ())
+    with RunProgress(console, {run.label: run.scenario for run in runs}) as progress:
+        path = studies.run(study, out, device=device, jobs=jobs, seeds=seed or (), progress=progress.update)
+    if runs[0].member.setting:
+        print_settings(compare_settings(path), console)
+    else:
+        print_comparison(compare(path), console)
 
 
 @app.command()

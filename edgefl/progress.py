@@ -10,6 +10,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from edgefl.engine.records import Round
 from edgefl.scenario import Scenario
 
+MOST_BARS = 12  # more runs show only what is under way, and how many are done
+
 
 class RunProgress:
     """One bar per run: session and accuracy of the latest round, or the simulated time."""
@@ -24,8 +26,14 @@ class RunProgress:
         )
         self._sessions = {label: scenario.sessions.count for label, scenario in runs.items()}
         self._longest = {label: scenario.sessions.longest for label, scenario in runs.items()}
+        self._many = len(runs) > MOST_BARS
+        self._done = 0
+        self._all = self._progress.add_task("all runs", total=len(runs), latest="", visible=self._many)
         self._tasks: dict[str, TaskID] = {
-            label: self._progress.add_task(label, total=1.0, start=False, latest="waiting") for label in runs
+            label: self._progress.add_task(
+                label, total=1.0, start=False, latest="waiting", visible=not self._many
+            )
+            for label in runs
         }
 
     def update(self, label: str, row: Round | None) -> None:
@@ -34,11 +42,14 @@ class RunProgress:
         self._progress.start()
         task = self._tasks[label]
         if row is None:
-            self._progress.update(task, completed=1.0)
+            self._done += 1
+            self._progress.update(self._all, completed=self._done, latest=f"{self._done}/{len(self._tasks)}")
+            self._progress.update(task, completed=1.0, visible=not self._many)
             self._progress.stop_task(task)
             return
         if self._progress.tasks[task].start_time is None:
             self._progress.start_task(task)
+            self._progress.update(task, visible=True)
         # sessions may end early: each counts for its share of the whole
         rounds = 0 if row.phase == "probe" else row.round
         done = (row.session - 1 + rounds / self._longest[label]) / self._sessions[label]

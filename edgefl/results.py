@@ -69,6 +69,7 @@ class RunDirectory:
             "study": None,
             "variant": None,
             "reference": None,
+            "setting": {},
             "seed": scenario.seed,
             "edgefl_version": edgefl.__version__,
             "versions": {

@@ -1,8 +1,9 @@
 """The composition root: a scenario becomes a world, an engine and a learner, and these a run directory."""
 
+import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +24,20 @@ from edgefl.rng import Streams
 from edgefl.scenario import Scenario
 from edgefl.world import World
 
-# Small layers run faster on one thread, and stay fast when the machine is busy: with two threads and other
-# load, OpenMP barriers have been seen to slow logistic regression 17-fold. Studies use processes instead.
-THREADS = 1
+# PyTorch's own threads stay off: small layers run faster on one, and with two and other load OpenMP barriers
+# have been seen to slow logistic regression 17-fold. Cores are used by training several devices at a time, and
+# in a study by processes.
+THREADS_PER_OPERATION = 1
 
 
 @dataclass(frozen=True)
 class Membership:
-    """Which study a run belongs to."""
+    """Which study a run belongs to; setting: axis of its grid -> label."""
 
     study: str
     variant: str
     reference: str
+    setting: Mapping[str, str] = field(default_factory=dict)
 
 
 def simulate(
@@ -42,6 +45,7 @@ def simulate(
     out: str | Path | None = None,
     *,
     device: str = "auto",
+    threads: int | None = None,
     on_round: Callable[[Round], None] | None = None,
     member: Membership | None = None,
 ) -> Path:
@@ -51,6 +55,7 @@ def simulate(
         scenario: from `load_scenario`.
         out: run directory, created; None: `runs/NAME-seedN` in the current folder, numbered if taken.
         device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`.
+        threads: devices trained at the same time on a CPU; None: one per core. Results do not depend on it.
         on_round: called with every finished round.
         member: the study this run is part of.
 
@@ -61,23 +66,26 @@ def simulate(
         EdgeflError: something in the scenario cannot be had; nothing has been written, or what was
             written is marked `failed`.
     """
-    torch.set_num_threads(THREADS)
+    torch.set_num_threads(THREADS_PER_OPERATION)
     began = time.perf_counter()
-    torch_device = _torch_device(device)
+    trained_on = torch_device(device)
     streams = Streams(scenario.seed)
     env = simpy.Environment()
     with scenario.naming_places():
         world = World(scenario, streams)
         radio = world.radio(env)
-        learners, about_model = _learners(scenario, world, torch_device)
+        learners, about_model = _learners(scenario, world, trained_on, threads or available_cores())
 
     path = (
         Path(out) if out is not None else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
     )
-    about: dict[str, Any] = {"device": _device_name(torch_device), "model": about_model, "notes": []}
+    about: dict[str, Any] = {"device": _device_name(trained_on), "model": about_model, "notes": []}
     if member:
-        about |= {"study": member.study, "variant": member.variant, "reference": member.reference}
+        about |= asdict(member)
     with RunDirectory(path, scenario, about) as run:
+        for cell, learner in learners.items():
+            if isinstance(learner, TorchLearner):
+                learner.rescue = path / f"diverged-cell{cell}.pt"
         recorder = _Announcing(run, on_round)
         network = world.network(env, recorder)
         devices = [Device(env, id_, radio, scenario.devices, network) for id_ in range(world.count)]
@@ -113,6 +121,13 @@ def simulate(
     return path
 
 
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 class _Announcing:
     """A recorder that also tells a listener of every round."""
 
@@ -129,7 +144,12 @@ class _Announcing:
                     self._on_round(row)
 
 
-def _torch_device(name: str) -> torch.device:
+def torch_device(name: str) -> torch.device:
+    """The device of `auto`, `cpu` or `cuda`.
+
+    Raises:
+        EdgeflError: no such name, or no such device here.
+    """
     if name not in ("auto", "cpu", "cuda"):
         raise EdgeflError(f"--device {name}: choose auto, cpu or cuda")
     available = torch.cuda.is_available()
@@ -143,7 +163,7 @@ def _device_name(device: torch.device) -> str:
 
 
 def _learners(
-    scenario: Scenario, world: World, device: torch.device
+    scenario: Scenario, world: World, device: torch.device, threads: int
 ) -> tuple[dict[int, Learner], dict[str, Any]]:
     """A learner per federation, and what run.json says of the model."""
     learners: dict[int, Learner]
@@ -153,7 +173,7 @@ def _learners(
         about: dict[str, Any] = {"name": None, "parameters": None}
     else:
         assert scenario.learning is not None  # the schema wants one of the two
-        material = Material(scenario.learning, device)
+        material = Material(scenario.learning, device, threads=threads)
         trainers = {
             cell: TorchLearner(
                 scenario.learning,

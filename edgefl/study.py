@@ -1,35 +1,63 @@
-"""A study: one base scenario, named variants and seeds. Every variant of a seed meets the same world."""
+"""A study: one base scenario, named variants, seeds, and perhaps a grid of settings to compare them in.
+
+Every variant of a seed meets the same world.
+"""
 
 import multiprocessing
-import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from queue import Empty
 from typing import Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.results import free_directory, fresh_directory
 from edgefl.scenario import Scenario, Section, from_source
-from edgefl.simulation import Membership, simulate
+from edgefl.simulation import Membership, available_cores, simulate, torch_device
 from edgefl.yaml_source import Source
+
+Overrides = dict[str, Any]
+LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # names a folder too
 
 
 class Study(Section):
     """What a study file says."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="letters, digits, . _ -")
+    name: str = Field(pattern=rf"^{LABEL.pattern}$", description="letters, digits, . _ -")
     scenario: str = Field(description="base scenario, relative to the study file")
     seeds: list[int] = Field(min_length=1, description="each variant runs once per seed")
     reference: str = Field(description="the proposed variant, to whose peak the others are compared")
-    variants: dict[str, dict[str, Any] | None] = Field(
+    variants: dict[str, Overrides | None] = Field(
         min_length=1, description="name -> dotted overrides of the base scenario"
     )
+    grid: dict[str, dict[str, Overrides]] = Field(
+        default_factory=dict,
+        description="settings to compare the variants in, all axes crossed: axis -> label -> dotted overrides, "
+        "or a dotted key -> list of values",
+    )
+
+    @field_validator("grid", mode="before")
+    @classmethod
+    def _written_out(cls, grid: Any) -> Any:
+        """`learning.lr: [0.01, 0.1]` as `lr: {"0.01": {learning.lr: 0.01}, "0.1": {learning.lr: 0.1}}`."""
+        if not isinstance(grid, dict):
+            return grid
+        written: dict[str, Any] = {}
+        for key, points in grid.items():
+            axis = key.rpartition(".")[2] if isinstance(points, list) else key
+            if axis in written:
+                raise ValueError(f"two axes are called '{axis}': name one, as axis -> label -> overrides")
+            if isinstance(points, list):
+                points = {str(value): {key: value} for value in points}
+            written[axis] = points
+        return written
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -37,38 +65,79 @@ class Study(Section):
             raise ValueError(f"reference '{self.reference}' is none of the variants {list(self.variants)}")
         if len(set(self.seeds)) < len(self.seeds):
             raise ValueError(f"seeds are given twice in {self.seeds}")
+        for axis, points in self.grid.items():
+            if not points:
+                raise ValueError(
+                    f"grid.{axis}: has no point; give a label with overrides, or a list of values"
+                )
+            for label in (axis, *points):
+                if not LABEL.fullmatch(label):
+                    raise ValueError(f"grid.{axis}: '{label}' names a folder: use letters, digits, . _ -")
         return self
+
+
+@dataclass(frozen=True)
+class Case:
+    """A variant in one setting; the scenario has the base's seed."""
+
+    setting: Mapping[str, str]  # axis -> label; empty without a grid
+    variant: str
+    scenario: Scenario
+
+    @property
+    def folder(self) -> str:
+        """Of the setting: `alpha-0.3_algorithm-moon`."""
+        return "_".join(f"{axis}-{label}" for axis, label in self.setting.items())
 
 
 @dataclass(frozen=True)
 class Run:
     """One run of a study."""
 
-    variant: str
     scenario: Scenario
     path: Path
     member: Membership
 
     @property
     def label(self) -> str:
-        return f"{self.variant} seed {self.scenario.seed}"
+        setting = [f"{axis} {label}" for axis, label in self.member.setting.items()]
+        return ", ".join([*setting, f"{self.member.variant} seed {self.scenario.seed}"])
 
 
-def load(path: str | Path) -> tuple[Study, dict[str, Scenario]]:
-    """A study and the base-seed scenario of each variant, all validated.
+def load(path: str | Path) -> tuple[Study, list[Case]]:
+    """A study and its cases, all validated.
 
     Raises:
         EdgeflError: names file, line and remedy.
     """
     source = Source(Path(path))
     study = source.validate(Study)
-    scenarios = {}
-    for variant, overrides in study.variants.items():
-        base = Source(source.path.parent / study.scenario)
-        for key, value in (overrides or {}).items():
-            base.override(key, value, source.where(("variants", variant, key)))
-        scenarios[variant] = from_source(base)
-    return study, scenarios
+    cases = []
+    for labels in product(*study.grid.values()):
+        setting = dict(zip(study.grid, labels, strict=True))
+        for variant, overrides in study.variants.items():
+            base = Source(source.path.parent / study.scenario)
+            for axis, label in setting.items():
+                for key, value in study.grid[axis][label].items():
+                    base.override(key, value, source.where(("grid", axis, label, key)))
+            for key, value in (overrides or {}).items():
+                base.override(key, value, source.where(("variants", variant, key)))
+            cases.append(Case(setting, variant, from_source(base)))
+    return study, cases
+
+
+def plan(path: str | Path, directory: Path = Path(), seeds: Sequence[int] = ()) -> list[Run]:
+    """All runs of a study, in `directory/SETTING/VARIANT/seed-N`; seeds: only these, instead of the study's."""
+    study, cases = load(path)
+    return [
+        Run(
+            case.scenario.model_copy(update={"seed": seed}),
+            directory / case.folder / case.variant / f"seed-{seed}",
+            Membership(study.name, case.variant, study.reference, case.setting),
+        )
+        for seed in seeds or study.seeds
+        for case in cases
+    ]
 
 
 def run(
@@ -77,34 +146,29 @@ def run(
     *,
     device: str = "auto",
     jobs: int | None = None,
+    seeds: Sequence[int] = (),
     progress: Callable[[str, Round | None], None] = lambda label, row: None,
 ) -> Path:
-    """Run a study into `out/VARIANT/seed-N`.
+    """Run a study into `out/VARIANT/seed-N`, or with a grid into `out/SETTING/VARIANT/seed-N`.
 
     Args:
         path: study file.
         out: new or empty directory; None: `runs/NAME` in the current folder, numbered if taken.
         device: as in `simulate`.
         jobs: processes at once; None: one per core (one in all on a GPU).
+        seeds: only these, instead of the study's.
         progress: called with a run's label and each finished round, and with None when the run is complete.
 
     Returns:
         The study directory.
     """
-    study, scenarios = load(path)
-    directory = fresh_directory(Path(out) if out is not None else free_directory(Path("runs"), study.name))
-    runs = [
-        Run(
-            variant,
-            scenario.model_copy(update={"seed": seed}),
-            directory / variant / f"seed-{seed}",
-            Membership(study.name, variant, study.reference),
-        )
-        for seed in study.seeds
-        for variant, scenario in scenarios.items()
-    ]
+    runs = plan(path, seeds=seeds)  # what is wrong with the study is said before a folder is made
+    name = runs[0].member.study
+    directory = fresh_directory(Path(out) if out is not None else free_directory(Path("runs"), name))
+    runs = [replace(one, path=directory / one.path) for one in runs]
     (directory / "study.yaml").write_text(Path(path).read_text(encoding="utf-8"), encoding="utf-8")
-    workers = min(len(runs), jobs or (os.cpu_count() or 1))
+    at_once = 1 if torch_device(device).type == "cuda" else available_cores()
+    workers = min(len(runs), jobs or at_once)
     if workers == 1:
         for one in runs:
             report = partial(progress, one.label)
@@ -133,7 +197,7 @@ def _work(one: Run, device: str) -> None:
         if stop.is_set():
             raise EdgeflError("stopped, because another run of the study failed")
 
-    simulate(one.scenario, one.path, device=device, on_round=report, member=one.member)
+    simulate(one.scenario, one.path, device=device, threads=1, on_round=report, member=one.member)
     reports.put((one.label, None))
 
 

@@ -14,13 +14,8 @@ def check(path: Path) -> None:
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    data = Source(path).data
-    if "variants" in data:
-        _, scenarios = study.load(path)
-        checked = list(scenarios.values())
-    else:
-        checked = [scenario.load(path)]
-    for one in checked:
+    cases = study.load(path)[1] if "variants" in Source(path).data else []
+    for one in [case.scenario for case in cases] or [scenario.load(path)]:
         _check_data(one)
 
 

@@ -1,4 +1,8 @@
-"""Speed of the network: moving devices, measurements, handovers and transfers, by number of devices."""
+"""Speed of the network: moving devices, measurements, handovers and transfers, by number of devices.
+
+The rival is the network as one would write it in SimPy first: a process per device. It shares our path loss
+and shadowing, and is spared the transfers.
+"""
 
 import time
 from collections.abc import Generator
@@ -20,21 +24,27 @@ SIZES = (100, 1_000, 10_000)
 PERIOD_S = 60.0  # each device uploads once in this time
 PAYLOAD_BITS = 10_000_000
 SHARE = 0.05  # of the 100 MHz, for each transfer
+RIVAL = "SimPy process per device"
+RIVAL_DEVICES, RIVAL_S = 100, 20.0  # its cost is the same for every device and second
 
 
 def run(simulated_s: float = 3600.0, sizes: tuple[int, ...] = SIZES) -> dict[str, Any]:
     """19 cells with wrap-around and spatial shadowing; measurements every 0.2 s; renewal transfers.
 
     Returns:
-        A row per number of devices: wall seconds, per device and simulated hour, peak memory (of the
-        process, so of the largest run so far), handovers, transfers completed and broken.
+        `rows`, one per number of devices: wall seconds, per device and simulated hour, peak memory (of the
+        process, so of the largest run so far), handovers, transfers completed and broken, and `ratio`: how
+        many times longer the rival takes per device-hour. `rival`: its wall time and handovers.
     """
+    rival = _rival()
     rows = [_one(devices, simulated_s) for devices in sizes]
-    return {"simulated_s": simulated_s, "cells": 19, "rows": rows}
+    for row in rows:
+        row["ratio"] = rival["wall_ms_per_device_hour"] / row["wall_ms_per_device_hour"]
+    return {"simulated_s": simulated_s, "cells": 19, "rival": rival, "rows": rows}
 
 
-def _one(devices: int, simulated_s: float) -> dict[str, Any]:
-    scenario = Scenario.model_validate(
+def _scenario(devices: int) -> Scenario:
+    return Scenario.model_validate(
         {
             "name": "bench",
             "seed": 1,
@@ -45,6 +55,26 @@ def _one(devices: int, simulated_s: float) -> dict[str, Any]:
             "workload": {"payload_bits": PAYLOAD_BITS, "flops_per_sample": 1},
         }
     )
+
+
+def _rival() -> dict[str, Any]:
+    scenario = _scenario(RIVAL_DEVICES)
+    env = simpy.Environment()
+    walkers = _Walkers(env, scenario)
+    for device in range(RIVAL_DEVICES):
+        env.process(walkers.walk(device))
+    began = time.perf_counter()
+    env.run(until=RIVAL_S)
+    wall_s = time.perf_counter() - began
+    return {
+        "name": RIVAL,
+        "wall_ms_per_device_hour": 1e3 * wall_s / RIVAL_DEVICES / (RIVAL_S / 3600),
+        "handovers_per_device_hour": walkers.handovers / RIVAL_DEVICES / (RIVAL_S / 3600),
+    }
+
+
+def _one(devices: int, simulated_s: float) -> dict[str, Any]:
+    scenario = _scenario(devices)
     began = time.perf_counter()
     traffic = _Traffic(scenario)
     traffic.env.run(until=simulated_s)
@@ -125,3 +155,50 @@ class _Traffic:
         upload = self._uploads.get(device)
         if upload is not None and upload.is_alive:
             upload.interrupt(why)
+
+
+class _Walkers:
+    """The rival: every device walks, measures all cells and decides on its own, every 0.2 s."""
+
+    def __init__(self, env: simpy.Environment, scenario: Scenario) -> None:
+        self.env = env
+        self.handovers = 0
+        self._rules = scenario.handover
+        world = World(scenario, Streams(scenario.seed))
+        assert isinstance(world.gains, PerPlace)
+        self._large_scale = world.gains.large_scale
+        self._places_m = world.movement.positions_m(0.0)
+        self._speeds_m_s = world.movement.doppler_speeds_m_s()
+        self._radius_m = world.radius_m
+
+    def walk(self, device: int) -> Generator[simpy.Event, None, None]:
+        rules, rng = self._rules, np.random.default_rng(device)
+        place_m, goal_m = self._places_m[device], self._waypoint(rng)
+        step_m = self._speeds_m_s[device] * rules.measurement_interval_s
+        enter_db = rules.a3_offset_db + rules.hysteresis_db
+        leave_db = rules.a3_offset_db - rules.hysteresis_db
+        serving = int(self._large_scale.gain_db(place_m[None])[0].argmax())
+        entered_s: dict[int, float] = {}
+        while True:
+            yield self.env.timeout(rules.measurement_interval_s)
+            way_m = goal_m - place_m
+            left_m = float(np.hypot(*way_m))
+            if left_m <= step_m:
+                place_m, goal_m = goal_m, self._waypoint(rng)
+            else:
+                place_m = place_m + way_m * (step_m / left_m)
+            power_db = self._large_scale.gain_db(place_m[None])[0]
+            gaps_db = (power_db - power_db[serving]).tolist()
+            entered_s = {cell: since_s for cell, since_s in entered_s.items() if gaps_db[cell] >= leave_db}
+            for cell, gap_db in enumerate(gaps_db):
+                if gap_db > enter_db:
+                    entered_s.setdefault(cell, self.env.now)
+            for cell, since_s in entered_s.items():
+                if self.env.now - since_s >= rules.time_to_trigger_s:
+                    serving, entered_s = cell, {}
+                    self.handovers += 1
+                    break
+
+    def _waypoint(self, rng: np.random.Generator) -> np.ndarray:
+        angle, distance_m = rng.uniform(0, 2 * np.pi), self._radius_m * np.sqrt(rng.uniform())
+        return np.array([np.cos(angle), np.sin(angle)]) * distance_m

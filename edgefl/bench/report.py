@@ -20,25 +20,31 @@ def radio(found: dict[str, Any]) -> Table:
 
 def network(found: dict[str, Any]) -> Table:
     """A row per number of devices."""
+    rival = found["rival"]
     table = _table(
         f"{found['cells']} cells, {found['simulated_s']:g} s simulated, measured every 0.2 s",
         "wall s",
-        "ms per device-hour",
+        "ms per\ndevice-hour",
+        "rival\ntakes",
         "peak MB",
         "handovers",
         "transfers",
         "broken",
+        corner="devices",
     )
     for row in found["rows"]:
         table.add_row(
-            f"{row['devices']:,} devices",
+            f"{row['devices']:,}",
             f"{row['wall_s']:.1f}",
             f"{row['wall_ms_per_device_hour']:.1f}",
+            f"{row['ratio']:.0f}x",
             f"{row['peak_memory_mb']:.0f}",
             f"{row['handovers']:,}",
             f"{row['transfers']:,}",
             f"{row['transfers_broken']:,}",
         )
+    each = f"{rival['wall_ms_per_device_hour']:,.0f} ms per device-hour, without transfers"
+    table.caption = f"Rival: {rival['name']}, {each}"
     return table
 
 
@@ -54,9 +60,9 @@ def training(found: dict[str, Any]) -> Group:
     return Group(*tables)
 
 
-def _table(title: str, *columns: str) -> Table:
+def _table(title: str, *columns: str, corner: str = "") -> Table:
     table = Table(title=title)
-    table.add_column("")
+    table.add_column(corner, no_wrap=True)
     for column in columns:
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     return table

@@ -224,9 +224,20 @@ class Network:
         rows = zip(
             devices.tolist(), targets.tolist(), sources.tolist(), stays_s.tolist(), ping_pong, strict=True
         )
+        gap_s = rules.handover_latency_s
         self._recorder.write(
             *(
-                Event(now_s, "handover", device, None, target, source, stay_s, "ping_pong" if quick else "")
+                Event(
+                    now_s,
+                    "handover",
+                    device,
+                    None,
+                    target,
+                    source,
+                    stay_s,
+                    gap_s,
+                    "ping_pong" if quick else "",
+                )
                 for device, target, source, stay_s, quick in rows
             )
         )

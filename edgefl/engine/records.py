@@ -84,6 +84,7 @@ class Event:
     cell: int | None = None
     from_cell: int | None = None  # handovers: the cell the device came from
     stay_s: float | None = None  # handovers: time it had been connected there
+    interruption_s: float | None = None  # handovers: time without any cell from then on
     detail: str = ""
 
 

@@ -140,7 +140,9 @@ class LocalTraining:
         self._precision = precision or Precision()
         self._device = train.x.device
         self._threads = 1 if self._device.type == "cuda" else threads
-        self._pool = ThreadPoolExecutor(threads - 1, initializer=_one_thread_each) if self._threads > 1 else None
+        self._pool = (
+            ThreadPoolExecutor(threads - 1, initializer=_one_thread_each) if self._threads > 1 else None
+        )
         self._memory_bytes = memory_bytes or _chunk_bytes(self._device)
         self._workers: dict[type[Kernel], list[_Worker]] = {}
         self._result = torch.empty(0, 0)

@@ -72,6 +72,7 @@ def write_run(directory: Path, rounds: list[dict], sessions: list[dict], **run: 
             "device": "",
             "session": s["session"],
             "stay_s": "",
+            "interruption_s": "",
             "detail": "",
         }
         for s in spells

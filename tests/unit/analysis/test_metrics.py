@@ -147,11 +147,12 @@ def test_network_figures_by_hand(write_run: Write, tmp_path: Path) -> None:
     path = write_run("n", [{"session": 1, "round": t} for t in (1, 2)], [{"session": 1}], simulated_s=1800.0)
     pd.DataFrame(
         {
-            "time_s": [1.0, 2.0, 3.0, 4.0],
+            "time_s": [1.0, 2.0, 1799.9, 4.0],
             "event": ["handover", "handover", "handover", "session_end"],
             "device": [0, 0, 1, None],
             "session": [None, None, None, 1],
             "stay_s": [1.0, 0.5, 3.0, None],
+            "interruption_s": [0.25, 0.25, 0.25, None],
             "detail": ["", "ping_pong", "", "schedule"],
         }
     ).to_csv(path / "events.csv", index=False)
@@ -172,6 +173,8 @@ def test_network_figures_by_hand(write_run: Write, tmp_path: Path) -> None:
     assert row.handovers_per_device_hour == pytest.approx(3 / 2 / 0.5)
     assert row.ping_pong_share == pytest.approx(1 / 3)
     assert row.time_of_stay_s == pytest.approx(1.5)
+    assert row.interruption_s == pytest.approx(0.6), "the last handover comes 0.1 s before the end"
+    assert row.interruption_share == pytest.approx(0.6 / 2 / 1800)
     assert (row.broken, row.wasted_bits, row.wasted_j) == (1, 14, 1.0)
     assert row.wasted_share == pytest.approx(1 / 16)
 

@@ -166,6 +166,7 @@ def test_a_handover_interrupts_for_exactly_its_latency() -> None:
     assert (event.event, event.from_cell, event.cell, event.detail) == ("handover", 0, 1, "")
     assert event.time_s == pytest.approx(at_s)
     assert event.stay_s == pytest.approx(at_s), "in cell 0 since time 0"
+    assert event.interruption_s == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize(("back_s", "ping_pong"), [(1.2, True), (1.6, False)])
