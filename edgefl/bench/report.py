@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from rich import box
 from rich.console import Group
 from rich.table import Table
 
@@ -61,7 +62,7 @@ def training(found: dict[str, Any]) -> Group:
 
 
 def _table(title: str, *columns: str, corner: str = "") -> Table:
-    table = Table(title=title)
+    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(corner, no_wrap=True)
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
