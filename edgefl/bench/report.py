@@ -25,12 +25,12 @@ def network(found: dict[str, Any]) -> Table:
     table = _table(
         f"{found['cells']} cells, {found['simulated_s']:g} s simulated, measured every 0.2 s",
         "wall s",
-        "ms per\ndevice-hour",
+        "ms per\ndevice-h",
         "rival\ntakes",
-        "peak MB",
+        "MB",
         "handovers",
         "transfers",
-        "broken",
+        "of them\nbroken",
         corner="devices",
     )
     for row in found["rows"]:
