@@ -262,7 +262,8 @@ class Learning(Section):
         "counted", description="N_p phi, FLOPs per sample forward and backward: a number, or counted"
     )
     batching: Literal["auto", "stacked", "sequential"] = Field(
-        "auto", description="local training of devices together or one by one; auto: as measured"
+        "auto",
+        description="local training of devices together or one by one; auto: as measured before the run",
     )
     precision: Literal["float32", "bf16"] = Field(
         "float32", description="bf16: matrix products and convolutions of local training in bfloat16"

@@ -74,7 +74,7 @@ def simulate(
     with scenario.naming_places():
         world = World(scenario, streams)
         radio = world.radio(env)
-        learners, about_model = _learners(scenario, world, trained_on, threads or available_cores())
+        learners, about_model, scenario = _learners(scenario, world, trained_on, threads or available_cores())
 
     path = (
         Path(out) if out is not None else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
@@ -164,32 +164,37 @@ def _device_name(device: torch.device) -> str:
 
 def _learners(
     scenario: Scenario, world: World, device: torch.device, threads: int
-) -> tuple[dict[int, Learner], dict[str, Any]]:
-    """A learner per federation, and what run.json says of the model."""
-    learners: dict[int, Learner]
+) -> tuple[dict[int, Learner], dict[str, Any], Scenario]:
+    """A learner per federation, what run.json says of the model, and the scenario with all choices made.
+
+    What `learning.batching: auto` has measured is fixed then: measured again, it might round otherwise.
+    """
+    learners: dict[int, Learner] = {}
     if scenario.workload is not None:
         task = scenario.workload.model_dump()
         learners = {cell: Workload(**task) for cell in world.federations}
         about: dict[str, Any] = {"name": None, "parameters": None}
     else:
-        assert scenario.learning is not None  # the schema wants one of the two
-        material = Material(scenario.learning, device, threads=threads)
-        trainers = {
-            cell: TorchLearner(
-                scenario.learning,
+        settings = scenario.learning
+        assert settings is not None  # the schema wants one of the two
+        material = Material(settings, device, threads=threads)
+        for cell in world.federations:
+            learner = TorchLearner(
+                settings,
                 material,
                 devices=world.count,
                 streams=world.streams,
                 homes_m=world.movement.positions_m(0.0),
                 sites_m=world.sites_m,
             )
-            for cell in world.federations
-        }
-        learners = dict(trainers)
+            if settings.batching == "auto" and learner.batching:
+                settings = settings.model_copy(update={"batching": learner.batching})
+            learners[cell] = learner
         about = {
-            "name": registry.name_of("models", scenario.learning.model),
-            "parameters": trainers[0].parameters,
+            "name": registry.name_of("models", settings.model),
+            "parameters": learner.parameters,
         }
+        scenario = scenario.model_copy(update={"learning": settings})
     first = learners[0]
     about |= {"payload_bits": first.payload_bits, "flops_per_sample": first.flops_per_sample}
-    return learners, about
+    return learners, about, scenario

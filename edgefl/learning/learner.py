@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from edgefl.learning.device_data import DeviceSplit
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.evaluation import evaluate, first_batch_losses
 from edgefl.learning.gradients import Precision
-from edgefl.learning.local_training import LocalTraining
+from edgefl.learning.local_training import MEASURED_DEVICES, LocalTraining
 from edgefl.learning.models import Model, OutputTerm
 from edgefl.learning.parameters import ModelLayout
 from edgefl.learning.partitions import Facts, Partition
@@ -65,6 +66,8 @@ class TorchLearner:
 
     Attributes:
         rescue: file for the last finite model, written if training diverges; none: nowhere.
+        batching: how devices are trained, `stacked` or `sequential`: the scenario's, or as measured; none:
+            this model's gradients are written out.
     """
 
     def __init__(
@@ -128,6 +131,16 @@ class TorchLearner:
         self._assignment: tuple[int, list[np.ndarray]] = (-1, [])
         with about("learning", "partition"):
             self._assign(1)  # what these data cannot serve is refused before anything is written
+        self.batching = self._choose_batching()
+
+    def _choose_batching(self) -> Literal["stacked", "sequential"] | None:
+        ids = [id_ for id_ in range(self._population) if len(self._samples(id_))][:MEASURED_DEVICES]
+        if not ids:
+            return None  # the first session says that there are no data
+        scratch = DeviceStates(self._population, self._material.device)
+        trial = Track(self._training, self._algorithm, scratch, self._initial)
+        trial.open(self._initial, {id_: len(self._samples(id_)) for id_ in ids})
+        return self._training.choose(trial.work(ids, self._draw(ids, "train", 0), self._settings.lr, []))
 
     @property
     def parameters(self) -> int:

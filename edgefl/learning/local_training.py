@@ -114,8 +114,8 @@ class LocalTraining:
         module: the model's module, on the torch device.
         momentum: rho.
         batching: `stacked` takes the devices of a chunk together, `sequential` one after the other; `auto`
-            measures one step of both and keeps the usual way, stacked on a GPU and sequential on a CPU,
-            unless the other is clearly faster.
+            measures one step of both, when it is first needed or by `choose`, and keeps the usual way, stacked
+            on a GPU and sequential on a CPU, unless the other is clearly faster.
         memory_bytes: room for a chunk of stacked devices; none: an eighth of a GPU, a CPU's cache.
         threads: chunks in work at the same time; on a GPU one.
     """
@@ -174,6 +174,14 @@ class LocalTraining:
                 f"devices with this model cannot be trained stacked ({error}); choose sequential",
                 ("learning", "batching"),
             ) from error
+
+    def choose(self, work: Work) -> Literal["stacked", "sequential"] | None:
+        """How devices will be trained, measured with this work if need be.
+
+        None: this model's gradients are written out, so there is nothing to choose.
+        """
+        kind = self._kind(work)
+        return None if kind is ByHand else "stacked" if kind is Stacked else "sequential"
 
     def _run(self, kind: type[Kernel], work: Work, result: Tensor) -> Tensor:
         chunks = iter(list(self._chunks(work.batches, kind)))

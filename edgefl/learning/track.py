@@ -75,8 +75,17 @@ class Track:
         Raises:
             Diverged: a local model is not finite.
         """
-        layout, algorithm, devices = self._training.layout, self._algorithm, self._devices
-        parameters, statistics = layout.split(self.model)
+        work = self.work(ids, batches, lr, terms)
+        rows = self._training.run(work)
+        finite = torch.isfinite(rows.sum(1))
+        if not finite.all():
+            raise Diverged(ids[int(finite.int().argmin())])
+        self.last = LocalRound(ids, batches, lr, work.start, rows)
+
+    def work(self, ids: Sequence[int], batches: Batches, lr: float, terms: Sequence[OutputTerm]) -> Work:
+        """What these devices have to do in a round."""
+        algorithm, devices = self._algorithm, self._devices
+        parameters, statistics = self._training.layout.split(self.model)
         received = algorithm.start_rows(parameters, self.state)
         start = torch.cat([received, statistics.expand(*received.shape[:-1], -1)], dim=-1)
 
@@ -91,22 +100,8 @@ class Track:
             missing = start if start.dim() == 1 else start[list(positions)]
             return devices.rows(LOCAL_MODEL, chosen(positions), missing)
 
-        rows = self._training.run(
-            Work(
-                start,
-                batches,
-                lr,
-                algorithm,
-                self.state,
-                own,
-                previous if algorithm.keeps_local_model else None,
-                terms,
-            )
-        )
-        finite = torch.isfinite(rows.sum(1))
-        if not finite.all():
-            raise Diverged(ids[int(finite.int().argmin())])
-        self.last = LocalRound(ids, batches, lr, start, rows)
+        kept = previous if algorithm.keeps_local_model else None
+        return Work(start, batches, lr, algorithm, self.state, own, kept, terms)
 
     def aggregate(self, arrived: Sequence[int], samples: Mapping[int, int]) -> None:
         """Take in the updates of these devices; those without data do not count.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis import load_runs
+from analysis import load_runs, load_settings
 from analysis.__main__ import main
 
 Write = Callable[..., Path]
@@ -85,3 +85,18 @@ def test_bad_input_is_one_line_and_exit_code_2(
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_settings_of_a_grid_are_read_one_by_one(write_run: Write) -> None:
+    for setting in ("s", "t"):
+        root = write_run(
+            f"{setting}/a", ROUNDS, SESSIONS, variant="a", setting={"axis": setting}
+        ).parent.parent
+    by_setting = load_settings(root)
+    assert [(setting, len(runs.rounds)) for setting, runs in by_setting.items()] == [
+        ((("axis", "s"),), 1),
+        ((("axis", "t"),), 1),
+    ]
+    assert load_runs(root / "s").rounds.equals(by_setting[(("axis", "s"),)].rounds)
+    with pytest.raises(ValueError, match="holds 2 settings of a grid"):
+        load_runs(root)
