@@ -221,3 +221,21 @@ def bench_training(
 
     found = training.run(repeats, threads)
     _show(found, json, report.training)
+
+
+@bench_app.command("memory")
+def bench_memory(
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds.")] = 3,
+    steps: Annotated[int, typer.Option(min=1, help="Local steps of each device and round.")] = 1,
+    batch: Annotated[int, typer.Option(min=2, help="Samples per step.")] = 128,
+    json: Json = False,
+) -> None:
+    """Peak memory of the journal's CIFAR setting: ResNet-18, 100 devices, on random images.
+
+    Examples:
+
+        edgefl bench memory --rounds 1 --batch 8
+    """
+    from edgefl.bench import memory, report
+
+    _show(memory.run(rounds=rounds, steps=steps, batch=batch), json, report.memory)

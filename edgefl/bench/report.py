@@ -61,6 +61,22 @@ def training(found: dict[str, Any]) -> Group:
     return Group(*tables)
 
 
+def memory(found: dict[str, Any]) -> Table:
+    """A row per algorithm."""
+    title = f"ResNet-18, {found['devices']} devices, {found['rounds']} rounds of {found['steps']} x {found['batch']}"
+    table = _table(title, "peak GB", "models GB", "paper GB", "wall s")
+    for row in found["rows"]:
+        paper = f"{row['paper_gb']:.0f}" if row["paper_gb"] else ""
+        table.add_row(
+            row["algorithm"],
+            f"{row['peak_memory_gb']:.1f}",
+            f"{row['models_gb']:.1f}",
+            paper,
+            f"{row['wall_s']:.0f}",
+        )
+    return table
+
+
 def _table(title: str, *columns: str, corner: str = "") -> Table:
     table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(corner, no_wrap=True)

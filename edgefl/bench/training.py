@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional
 
 from edgefl.bench import interleaved
+from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.batches import draw_batches
 from edgefl.learning.datasets import Split
@@ -29,7 +30,7 @@ LOOP = "PyTorch loop, 1 thread"
 
 @dataclass(frozen=True)
 class Task:
-    """A round of FedAvg: `steps` batches of B on each device, shuffled, without replacement."""
+    """A round: `steps` batches of B on each device, shuffled, without replacement."""
 
     title: str
     model: Model
@@ -102,7 +103,13 @@ def _measured(task: Task, jobs: dict[str, Callable[[], float]], repeats: int) ->
     }
 
 
-def ours(task: Task, data: Split, threads: int, precision: Precision | None = None) -> Callable[[], float]:
+def ours(
+    task: Task,
+    data: Split,
+    threads: int,
+    precision: Precision | None = None,
+    algorithm: Algorithm | None = None,
+) -> Callable[[], float]:
     """A round as the learner does it: batches from named streams, local training, aggregation."""
     module = task.model.build(task.shape, CLASSES)
     split = DeviceSplit(data, np.array(MEAN), np.array(STD), torch.device("cpu"))
@@ -110,7 +117,7 @@ def ours(task: Task, data: Split, threads: int, precision: Precision | None = No
         task.model, module, split, MOMENTUM, batching="sequential", precision=precision, threads=threads
     )
     states = DeviceStates(task.devices, split.x.device)
-    track = Track(training, FedAvg(), states, training.layout.flatten(module))
+    track = Track(training, algorithm or FedAvg(), states, training.layout.flatten(module))
     own = np.arange(task.devices * task.samples).reshape(task.devices, task.samples)
     held = dict.fromkeys(range(task.devices), task.samples)
     ids, steps, streams = list(held), [task.steps] * task.devices, Streams(0)

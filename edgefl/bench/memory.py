@@ -1,0 +1,53 @@
+"""Memory of training many large models: the journal's CIFAR setting on random images of the right shape."""
+
+import multiprocessing
+import time
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+import torch
+
+from edgefl import registry
+from edgefl.bench import peak_memory_mb
+from edgefl.bench.training import CLASSES, Task, ours
+from edgefl.learning.models.resnet18 import Resnet18
+
+ALGORITHMS = ("fedavg", "fedprox", "scaffold")
+PAPER_GB = {"fedprox": 57.32, "scaffold": 56.64}  # J, Table IX, CIFAR-10, overlap 0.2, alpha 0.3
+SAMPLES, SHAPE = 50_000, (3, 32, 32)
+
+
+def run(devices: int = 100, rounds: int = 3, steps: int = 1, batch: int = 128) -> dict[str, Any]:
+    """Peak memory of each algorithm with ResNet-18, in a process of its own.
+
+    Returns:
+        `rows` with `algorithm`, `peak_memory_gb` (resident, the data set and PyTorch itself included),
+        `models_gb` (devices x parameters x 4 bytes, the least that has to wait for the uploads), `paper_gb`
+        (the journal's, if it has one) and `wall_s`.
+    """
+    # spawned: a forked process would begin with this one's pages
+    context = multiprocessing.get_context("spawn")
+    rows = []
+    for algorithm in ALGORITHMS:
+        with ProcessPoolExecutor(1, context) as pool:
+            rows.append(pool.submit(_one, algorithm, devices, rounds, steps, batch).result())
+    return {"devices": devices, "rounds": rounds, "steps": steps, "batch": batch, "rows": rows}
+
+
+def _one(name: str, devices: int, rounds: int, steps: int, batch: int) -> dict[str, Any]:
+    torch.set_num_threads(1)
+    model = Resnet18()
+    task = Task("ResNet-18", model, SHAPE, devices, SAMPLES // devices, steps, batch, rounds)
+    algorithm: Any = registry.get("algorithms", name)()
+    job = ours(task, task.data(), 1, algorithm=algorithm)
+    began = time.perf_counter()
+    for _ in range(rounds):
+        job()
+    parameters = sum(parameter.numel() for parameter in model.build(SHAPE, CLASSES).parameters())
+    return {
+        "algorithm": name,
+        "peak_memory_gb": peak_memory_mb() * 2**20 / 1e9,
+        "models_gb": devices * parameters * 4 / 1e9,
+        "paper_gb": PAPER_GB.get(name),
+        "wall_s": time.perf_counter() - began,
+    }
