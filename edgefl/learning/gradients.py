@@ -298,12 +298,14 @@ def weighted(
 
 def pushed(
     terms: Sequence[OutputTerm], own: Outputs, references: Sequence[Sequence[Outputs]], weight: Tensor
-) -> Outputs:
-    """Gradients of the terms by the outputs, by autograd over the outputs alone."""
-    with torch.enable_grad():
-        leaves = Outputs(*(part.detach().requires_grad_() for part in own))
-        found = torch.autograd.grad(weighted(terms, references, leaves, weight), leaves, allow_unused=True)
-    return Outputs(*(g if g is not None else torch.zeros_like(p) for g, p in zip(found, own, strict=True)))
+) -> list[Tensor]:
+    """[k, B, ...] gradients of weighted terms by the outputs; where these are one, they add up."""
+    return [
+        gradient * weight.unsqueeze(-1)
+        for term, outputs in zip(terms, references, strict=True)
+        for gradient in term.gradients(own, outputs)
+        if gradient is not None
+    ]
 
 
 def _by_size(sizes: Sequence[int]) -> list[list[int]]:

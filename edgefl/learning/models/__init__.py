@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
+import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn import functional
@@ -34,6 +35,17 @@ class OutputTerm(ABC):
     def loss(self, own: Outputs, references: Sequence[Outputs]) -> Tensor:
         """[..., B] of each sample, differentiable; there may be any dimensions before the batch's."""
 
+    def gradients(self, own: Outputs, references: Sequence[Outputs]) -> tuple[Tensor | None, Tensor | None]:
+        """[..., B, C] and [..., B, F] of each sample's loss by its outputs; None is zero.
+
+        By automatic differentiation; terms that small models meet in every step may write them out.
+        """
+        with torch.enable_grad():
+            leaves = Outputs(*(part.detach().requires_grad_() for part in own))
+            total = self.loss(leaves, references).sum()
+            by_logits, by_representation = torch.autograd.grad(total, leaves, allow_unused=True)
+        return by_logits, by_representation
+
     def part(self, devices: slice) -> Self:
         """The same term for some of the devices."""
         rows = tuple(r if r.dim() == 1 else r[devices] for r in self.references)
@@ -42,9 +54,9 @@ class OutputTerm(ABC):
         return copy
 
 
-# gradients of all further terms of the loss by a batch's outputs, from these outputs, those of each term's
-# references, and the samples' weights [k, B]
-Push = Callable[[Outputs, Sequence[Sequence[Outputs]], Tensor], Outputs]
+# all gradients [k, B, ...] of further terms of the loss by a batch's outputs, from these outputs, those of each
+# term's references, and the samples' weights [k, B]
+Push = Callable[[Outputs, Sequence[Sequence[Outputs]], Tensor], list[Tensor]]
 
 
 class Model(Component):

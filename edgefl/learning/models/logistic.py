@@ -1,6 +1,7 @@
 """Multinomial logistic regression (softmax regression)."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from math import prod
 from typing import ClassVar
 
@@ -58,22 +59,31 @@ class _Steps:
         steps, count, batch = y.shape
         mean, self._scale = scaling
         self._shift = -mean * self._scale
-        self._layout = layout
-        self._references = references
         self._push = push
         self._rows = rows
         self._gradient = torch.empty_like(rows)
         self._weights, self._bias = layout.views(rows).values()
         self._by_weights, self._by_bias = layout.views(self._gradient).values()
         classes = self._bias.shape[1]
-        self._logits = rows.new_empty(count, classes, batch)
-        self._delta = torch.empty_like(self._logits)
-        self._offset = torch.empty_like(self._bias)
-        self._x = self._flat = self._turned = rows.new_empty(0)
         # weight and weight x onehot of each step, to be multiplied with and subtracted
         each = weight.unsqueeze(2)
         hot = rows.new_zeros(steps, count, classes, batch).scatter_(2, y.unsqueeze(2), each)
         self._weight, self._hot = each.unbind(), hot.unbind()
+        self._x = self._flat = self._turned = rows.new_empty(0)
+
+        # reference models lie behind the own one: one product of all is faster than one of each
+        self._models = [len(of_term) for of_term in references]
+        total = 1 + sum(self._models)
+        self._all_weights, self._all_bias = self._weights, self._bias
+        if total > 1:
+            self._all_weights = rows.new_empty(count, total * classes, self._weights.shape[2])
+            self._all_bias = rows.new_empty(count, total * classes)
+            for place, reference in enumerate(chain.from_iterable(references), start=1):
+                behind = slice(place * classes, (place + 1) * classes)
+                self._all_weights[:, behind], self._all_bias[:, behind] = layout.views(reference).values()
+        self._logits = rows.new_empty(count, total * classes, batch)
+        self._delta = rows.new_empty(count, classes, batch)
+        self._offset = torch.empty_like(self._bias)
 
     def __call__(self, step: int, active: int, x: Tensor) -> Tensor:
         if active < len(self._rows):
@@ -84,18 +94,13 @@ class _Steps:
         weight, hot = self._weight[step], self._hot[step]
         if active < len(weight):
             weight, hot = weight[:active], hot[:active]
-        logits = self._outputs(self._weights, self._bias, self._logits)
-        torch.softmax(logits, 1, out=self._delta)
+        logits = self._outputs()
+        torch.softmax(logits[0], 1, out=self._delta)
         self._delta.mul_(weight).sub_(hot)
         if self._push is not None:
-            others = [
-                [
-                    _outputs(self._outputs(*self._parts(rows, active), torch.empty_like(logits)))
-                    for rows in models
-                ]
-                for models in self._references
-            ]
-            for gradient in self._push(_outputs(logits), others, weight[:, 0]):
+            own, *others = (Outputs(z, z) for z in (part.transpose(1, 2) for part in logits))
+            others_of = [[others.pop(0) for _ in range(count)] for count in self._models]
+            for gradient in self._push(own, others_of, weight[:, 0]):
                 self._delta.add_(gradient.transpose(1, 2))
         torch.sum(self._delta, 2, out=self._by_bias)
         # sum_b delta_b (x_b - mean) s: the mean's part is the bias's gradient, for every input
@@ -104,34 +109,23 @@ class _Steps:
         torch.baddbmm(offset, self._delta, self._flat, alpha=self._scale, out=self._by_weights)
         return self._gradient
 
-    def _outputs(self, weights: Tensor, bias: Tensor, out: Tensor) -> Tensor:
-        """Logits [k, classes, B]."""
-        offset = bias
+    def _outputs(self) -> tuple[Tensor, ...]:
+        """Logits [k, classes, B] of the own model and of each reference."""
+        classes = self._bias.shape[1]
+        if self._models:
+            self._all_weights[:, :classes], self._all_bias[:, :classes] = self._weights, self._bias
+        offset = self._all_bias
         if self._shift:
-            offset = torch.add(bias, weights.sum(2), alpha=self._shift)
-        return torch.baddbmm(offset.unsqueeze(2), weights, self._turned, alpha=self._scale, out=out)
-
-    def _parts(self, rows: Tensor, active: int) -> tuple[Tensor, Tensor]:
-        """Weights and bias of reference models [M] or [k, M]."""
-        weights, bias = self._layout.views(rows if rows.dim() == 1 else rows[:active]).values()
-        return weights.expand(active, *weights.shape[-2:]), bias.expand(active, -1)
+            offset = torch.add(offset, self._all_weights.sum(2), alpha=self._shift)
+        torch.baddbmm(
+            offset.unsqueeze(2), self._all_weights, self._turned, alpha=self._scale, out=self._logits
+        )
+        return self._logits.split(classes, 1) if self._models else (self._logits,)
 
     def _keep(self, active: int) -> None:
         """The first devices go on."""
         for name in (
-            "rows",
-            "gradient",
-            "weights",
-            "bias",
-            "by_weights",
-            "by_bias",
-            "logits",
-            "delta",
-            "offset",
+            *("rows", "gradient", "weights", "bias", "by_weights", "by_bias", "all_weights", "all_bias"),
+            *("logits", "delta", "offset"),
         ):
             setattr(self, f"_{name}", getattr(self, f"_{name}")[:active])
-
-
-def _outputs(logits: Tensor) -> Outputs:
-    logits = logits.transpose(1, 2)
-    return Outputs(logits, logits)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
 from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
@@ -45,3 +46,16 @@ class _Distillation(OutputTerm):
         log_p = functional.log_softmax(own.logits.index_select(-1, self.classes), -1)
         log_q = functional.log_softmax(references[0].logits.index_select(-1, self.classes), -1)
         return self.coefficient * (log_q.exp() * (log_q - log_p)).sum(-1)
+
+    def gradients(self, own: Outputs, references: Sequence[Outputs]) -> tuple[Tensor | None, Tensor | None]:
+        # d KL(q || p) / d logits = p - q on the known classes
+        return self.coefficient * (self._among_known(own) - self._among_known(references[0])), None
+
+    def _among_known(self, outputs: Outputs) -> Tensor:
+        """[..., B, C] probabilities over the known classes, 0 for the others."""
+        logits = outputs.logits
+        known = torch.full((logits.shape[-1],), -torch.inf, device=logits.device)
+        known[self.classes] = 0.0
+        shifted = logits + known
+        odds = (shifted - shifted.amax(-1, keepdim=True)).exp()
+        return odds / odds.sum(-1, keepdim=True)
