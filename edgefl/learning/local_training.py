@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -30,6 +31,7 @@ CUDA_CHUNK_SHARE = 0.125
 # hair would differ from run to run, and with it the rounding.
 CLEARLY_FASTER = 1.25
 MEASURED_DEVICES = 4
+EXAMPLES = 2  # of the batch that shows a module its shapes; batch norm wants more than one
 
 
 @dataclass(frozen=True)
@@ -298,27 +300,28 @@ class LocalTraining:
         return max(1, self._memory_bytes // one)
 
     def _numbers_per_sample(self) -> int:
-        """Inputs, and what autograd keeps of a sample: each layer's output and its gradient."""
+        """Inputs, and what autograd keeps of a sample."""
         inputs = int(np.prod(self._train.x.shape[1:]))
-        if self._model.writes_out():
-            return inputs
-        if not hasattr(self, "_kept"):
-            counted: list[int] = []
-            hooks = [
-                part.register_forward_hook(lambda m, args, out: counted.append(out.numel()))
-                for part in self._module.modules()
-                if not list(part.children())
-            ]
-            training = self._module.training
-            self._module.eval()(self._example())
-            self._module.train(training)
-            for hook in hooks:
-                hook.remove()
-            self._kept = 2 * sum(counted) // 2
-        return inputs + self._kept
+        return inputs if self._model.writes_out() else inputs + self._kept_per_sample
+
+    @cached_property
+    def _kept_per_sample(self) -> int:
+        """Numbers of each layer's output and its gradient."""
+        counted: list[int] = []
+        hooks = [
+            part.register_forward_hook(lambda m, args, out: counted.append(out.numel()))
+            for part in self._module.modules()
+            if not list(part.children())
+        ]
+        training = self._module.training
+        self._module.eval()(self._example())
+        self._module.train(training)
+        for hook in hooks:
+            hook.remove()
+        return 2 * sum(counted) // EXAMPLES
 
     def _example(self) -> Tensor:
-        return torch.zeros(2, *self._train.x.shape[1:], device=self._device)
+        return torch.zeros(EXAMPLES, *self._train.x.shape[1:], device=self._device)
 
     def _workers_of(self, kind: type[Kernel], count: int) -> list[_Worker]:
         workers = self._workers.setdefault(kind, [])
