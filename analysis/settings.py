@@ -56,11 +56,13 @@ def compare_settings(
         first_rounds: training rounds of a session to average over (J, Table X: 10).
 
     Raises:
-        ValueError: no completed run, other variants or seeds in some settings, no such reference or session,
+        ValueError: no completed run, no grid, other variants or seeds in some settings, no such reference or session,
             no accuracy, or a folder that cannot be written.
     """
     by_setting = load_settings(path)
     axes = tuple(axis for axis, _ in next(iter(by_setting)))
+    if not axes:
+        raise ValueError(f"the runs in {path} are of no grid: use `python -m analysis compare`")
     info = pd.concat([runs.info for runs in by_setting.values()], ignore_index=True)
     notes = list(dict.fromkeys(note for runs in by_setting.values() for note in runs.left_out))
     seeds = _seeds(by_setting, notes)

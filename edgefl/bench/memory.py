@@ -9,7 +9,7 @@ import torch
 
 from edgefl import registry
 from edgefl.bench import peak_memory_mb
-from edgefl.bench.training import CLASSES, Task, ours
+from edgefl.bench.training import CLASSES, Ours, Task
 from edgefl.learning.models.resnet18 import Resnet18
 
 ALGORITHMS = ("fedavg", "fedprox", "scaffold")
@@ -39,7 +39,7 @@ def _one(name: str, devices: int, rounds: int, steps: int, batch: int) -> dict[s
     model = Resnet18()
     task = Task("ResNet-18", model, SHAPE, devices, SAMPLES // devices, steps, batch, rounds)
     algorithm: Any = registry.get("algorithms", name)()
-    job = ours(task, task.data(), 1, algorithm=algorithm)
+    job = Ours(task, task.data(), 1, algorithm=algorithm)
     began = time.perf_counter()
     for _ in range(rounds):
         job()

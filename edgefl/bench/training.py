@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.nn import functional
 
 from edgefl.bench import interleaved
@@ -25,7 +26,7 @@ from edgefl.learning.track import Track
 from edgefl.rng import Streams
 
 LR, MOMENTUM, MEAN, STD, CLASSES = 0.01, 0.9, 72.9, 90.0, 10
-LOOP = "PyTorch loop, 1 thread"
+RIVAL = "PyTorch loop, 1 thread"
 
 
 @dataclass(frozen=True)
@@ -73,20 +74,23 @@ def run(repeats: int = 5, threads: int = 2) -> dict[str, Any]:
 
 def _logistic(repeats: int, threads: int) -> dict[str, Any]:
     data = LOGISTIC.data()
-    jobs = {LOOP: loop(LOGISTIC, data), "edgefl, 1 thread": ours(LOGISTIC, data, 1)}
+    jobs: dict[str, Callable[[], float]] = {
+        RIVAL: Loop(LOGISTIC, data),
+        "edgefl, 1 thread": Ours(LOGISTIC, data, 1),
+    }
     if threads > 1:
-        jobs[f"edgefl, {threads} threads"] = ours(LOGISTIC, data, threads)
+        jobs[f"edgefl, {threads} threads"] = Ours(LOGISTIC, data, threads)
     return _measured(LOGISTIC, jobs, repeats)
 
 
 def _cnn(repeats: int, threads: int) -> dict[str, Any]:
     data = CNN.data()
-    jobs = {LOOP: loop(CNN, data)}
+    jobs: dict[str, Callable[[], float]] = {RIVAL: Loop(CNN, data)}
     for count in sorted({1, threads}):
         name = f"edgefl, {count} thread{'s' * (count > 1)}"
-        jobs[name] = ours(CNN, data, count)
-        jobs[f"{name}, channels last"] = ours(CNN, data, count, Precision(channels_last=True))
-        jobs[f"{name}, channels last, bf16"] = ours(CNN, data, count, Precision(True, channels_last=True))
+        jobs[name] = Ours(CNN, data, count)
+        jobs[f"{name}, channels last"] = Ours(CNN, data, count, Precision(channels_last=True))
+        jobs[f"{name}, channels last, bf16"] = Ours(CNN, data, count, Precision(True, channels_last=True))
     return _measured(CNN, jobs, repeats)
 
 
@@ -99,71 +103,82 @@ def _measured(task: Task, jobs: dict[str, Callable[[], float]], repeats: int) ->
     return {
         "title": f"{task.title}: {task.devices} devices, {task.steps} steps of {task.batch}",
         "rounds_per_s": rates,
-        "ratio": {name: rate / rates[LOOP] for name, rate in rates.items() if name != LOOP},
+        "ratio": {name: rate / rates[RIVAL] for name, rate in rates.items() if name != RIVAL},
     }
 
 
-def ours(
-    task: Task,
-    data: Split,
-    threads: int,
-    precision: Precision | None = None,
-    algorithm: Algorithm | None = None,
-) -> Callable[[], float]:
+class Ours:
     """A round as the learner does it: batches from named streams, local training, aggregation."""
-    module = task.model.build(task.shape, CLASSES)
-    split = DeviceSplit(data, np.array(MEAN), np.array(STD), torch.device("cpu"))
-    training = LocalTraining(
-        task.model, module, split, MOMENTUM, batching="sequential", precision=precision, threads=threads
-    )
-    states = DeviceStates(task.devices, split.x.device)
-    track = Track(training, algorithm or FedAvg(), states, training.layout.flatten(module))
-    own = np.arange(task.devices * task.samples).reshape(task.devices, task.samples)
-    held = dict.fromkeys(range(task.devices), task.samples)
-    ids, steps, streams = list(held), [task.steps] * task.devices, Streams(0)
-    track.open(track.model, held)
-    rounds = 0
 
-    def job() -> float:
-        nonlocal rounds
-        rounds += 1
-        generators = [streams("batches", id_, rounds) for id_ in ids]
-        track.train(ids, draw_batches(list(own), steps, task.batch, generators), LR, [])
-        track.aggregate(ids, held)
+    def __init__(
+        self,
+        task: Task,
+        data: Split,
+        threads: int,
+        precision: Precision | None = None,
+        algorithm: Algorithm | None = None,
+    ) -> None:
+        module = task.model.build(task.shape, CLASSES)
+        split = DeviceSplit(data, np.array(MEAN), np.array(STD), torch.device("cpu"))
+        training = LocalTraining(
+            task.model, module, split, MOMENTUM, batching="sequential", precision=precision, threads=threads
+        )
+        states = DeviceStates(task.devices, split.x.device)
+        self._track = Track(training, algorithm or FedAvg(), states, training.layout.flatten(module))
+        self._own = list(np.arange(task.devices * task.samples).reshape(task.devices, task.samples))
+        self._held = dict.fromkeys(range(task.devices), task.samples)
+        self._task, self._streams, self._rounds = task, Streams(0), 0
+        self._track.open(self._track.model, self._held)
+
+    @property
+    def model(self) -> Tensor:
+        """[M] after the rounds so far."""
+        return self._track.model
+
+    def __call__(self) -> float:
+        self._rounds += 1
+        ids, steps = list(self._held), [self._task.steps] * self._task.devices
+        generators = [self._streams("batches", id_, self._rounds) for id_ in ids]
+        self._track.train(ids, draw_batches(self._own, steps, self._task.batch, generators), LR, [])
+        self._track.aggregate(ids, self._held)
         return 1.0
 
-    return job
 
-
-def loop(task: Task, data: Split) -> Callable[[], float]:
+class Loop:
     """The rival: one device after the other, in plain PyTorch as one would write it with care.
 
     Inputs are normalised and dealt out beforehand; module, optimizer and sums are reused.
     """
-    module = task.model.build(task.shape, CLASSES)
-    parameters = list(module.parameters())
-    optimizer = torch.optim.SGD(parameters, lr=LR, momentum=MOMENTUM)
-    x = (torch.from_numpy(data.x).float() - MEAN) / STD
-    own = list(zip(x.split(task.samples), torch.from_numpy(data.y).split(task.samples), strict=True))
-    model = [parameter.detach().clone() for parameter in parameters]
-    total = [torch.zeros_like(parameter) for parameter in model]
 
-    def job() -> float:
-        for part in total:
+    def __init__(self, task: Task, data: Split) -> None:
+        self._task = task
+        self._module = task.model.build(task.shape, CLASSES)
+        self._parameters = list(self._module.parameters())
+        self._optimizer = torch.optim.SGD(self._parameters, lr=LR, momentum=MOMENTUM)
+        x, y = (torch.from_numpy(data.x).float() - MEAN) / STD, torch.from_numpy(data.y)
+        self._own = list(zip(x.split(task.samples), y.split(task.samples), strict=True))
+        self._global = [parameter.detach().clone() for parameter in self._parameters]
+        self._total = [torch.zeros_like(parameter) for parameter in self._global]
+
+    @property
+    def model(self) -> Tensor:
+        """[M] after the rounds so far."""
+        return torch.cat([part.flatten() for part in self._global])
+
+    def __call__(self) -> float:
+        for part in self._total:
             part.zero_()
-        for x, y in own:
+        for x, y in self._own:
             with torch.no_grad():
-                for parameter, part in zip(parameters, model, strict=True):
+                for parameter, part in zip(self._parameters, self._global, strict=True):
                     parameter.copy_(part)
-            optimizer.state.clear()
-            for batch in torch.randperm(len(y)).split(task.batch)[: task.steps]:
-                optimizer.zero_grad()
-                functional.cross_entropy(module(x[batch]), y[batch]).backward()
-                optimizer.step()
-            for part, parameter in zip(total, parameters, strict=True):
-                part.add_(parameter.detach(), alpha=1 / task.devices)
-        for part, new in zip(model, total, strict=True):
+            self._optimizer.state.clear()
+            for batch in torch.randperm(len(y)).split(self._task.batch)[: self._task.steps]:
+                self._optimizer.zero_grad()
+                functional.cross_entropy(self._module(x[batch]), y[batch]).backward()
+                self._optimizer.step()
+            for part, parameter in zip(self._total, self._parameters, strict=True):
+                part.add_(parameter.detach(), alpha=1 / self._task.devices)
+        for part, new in zip(self._global, self._total, strict=True):
             part.copy_(new)
         return 1.0
-
-    return job

@@ -74,3 +74,9 @@ def test_settings_with_different_variants_are_refused(write_run: Write) -> None:
     root = write_grid(write_run, {("0.3", "ours", 1): [0.8, 0.6], ("0.7", "other", 1): [0.5, 0.7]})
     with pytest.raises(ValueError, match="other axes or variants"):
         compare_settings(root)
+
+
+def test_runs_of_no_grid_are_refused(write_run: Write) -> None:
+    root = write_run("a", [{"session": 1, "round": 1, "accuracy": 0.5}], [{"session": 1}])
+    with pytest.raises(ValueError, match="are of no grid: use `python -m analysis compare`"):
+        compare_settings(root)

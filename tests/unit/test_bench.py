@@ -1,0 +1,66 @@
+"""The benchmarks measure what they say, on small jobs: they must not rot between two looks at them."""
+
+import dataclasses
+import math
+import time
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from edgefl.bench import interleaved, memory, network, report, training
+from edgefl.learning.models.logistic import Logistic
+
+SMALL = training.Task("small", Logistic(), (4, 4), devices=3, samples=20, steps=2, batch=8, rounds=1)
+ROUNDS = 40
+BATCHES_DIFFER = 0.2  # relative, of the loss: the two draw their own initial models and batches
+
+
+def test_rates_are_medians_of_interleaved_repeats() -> None:
+    order = []
+
+    def job(name: str, takes_s: list[float]) -> float:
+        order.append(name)
+        time.sleep(takes_s.pop(0))
+        return 1.0
+
+    slow, fast = [0.0, 0.03, 0.3, 0.03], [0.0, 0.01, 0.01, 0.01]
+    rates = interleaved({"slow": lambda: job("slow", slow), "fast": lambda: job("fast", fast)}, 3)
+    assert order == ["slow", "fast"] * 4
+    assert 10 < rates["slow"] < 1 / 0.03, "neither the warm-up nor the outlier counts"
+    assert rates["slow"] < rates["fast"] <= 100
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rival_and_ours_do_the_same_job(threads: int) -> None:
+    """Labels that a linear model tells from the first pixel: after as many rounds both know them as well."""
+    data = SMALL.data()
+    data = dataclasses.replace(data, y=(data.x[:, 0, 0] > 127).astype(np.int64))
+    inputs = (torch.from_numpy(data.x).float().flatten(1) - training.MEAN) / training.STD
+    torch.manual_seed(0)
+    losses = []
+    for job in (training.Loop(SMALL, data), training.Ours(SMALL, data, threads)):
+        for _ in range(ROUNDS):
+            assert job() == 1.0
+        weights, bias = job.model[:-10].view(10, -1), job.model[-10:]
+        losses.append(float(functional.cross_entropy(inputs @ weights.T + bias, torch.from_numpy(data.y))))
+    assert max(losses) < 0.5 * math.log(10)
+    assert losses[0] == pytest.approx(losses[1], rel=BATCHES_DIFFER)
+
+
+def test_network_reports_ratios() -> None:
+    found = network.run(2.0, (20,))
+    (row,) = found["rows"]
+    assert row["ratio"] == pytest.approx(
+        found["rival"]["wall_ms_per_device_hour"] / row["wall_ms_per_device_hour"]
+    )
+    assert found["rival"]["handovers_per_device_hour"] > 0
+    assert report.network(found).row_count == 1
+
+
+def test_memory_of_small_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "SAMPLES", 8)
+    found = memory._one("scaffold", devices=2, rounds=1, steps=1, batch=2)
+    assert found["models_gb"] == pytest.approx(2 * 11_573_066 * 4 / 1e9)
+    assert found["peak_memory_gb"] > found["models_gb"]
