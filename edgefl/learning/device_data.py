@@ -1,6 +1,6 @@
 """A data set where it is trained: raw bytes on the CPU or GPU, normalised batch by batch."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -8,6 +8,8 @@ from torch import Tensor
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Split
+
+READY_BYTES, READY_SETS = 32_000_000, 4  # sets of labels that recur; each may take as much
 
 
 class DeviceSplit:
@@ -27,11 +29,28 @@ class DeviceSplit:
         if self.mean.numel() == self.scale.numel() == 1:
             self.scaling = (float(self.mean), float(self.scale))
         self._labels: dict[tuple[int, ...], Tensor] = {}
+        self._ready: dict[tuple[int, ...], Tensor] = {}
         self._reader = Reader(self)
 
     def normalised(self, rows: Tensor) -> Tensor:
         """(x - mean) / std of the samples rows [...], float32 [..., *shape]; the next call overwrites it."""
         return self._reader.normalised(rows)
+
+    def batches(self, labels: Sequence[int], size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """All samples with one of these labels, normalised, and their labels, `size` at a time.
+
+        Small sets are kept normalised: they are asked for after every round.
+        """
+        key, chosen = tuple(labels), self.with_labels(labels)
+        numbers = len(chosen) * self.x[0].numel()
+        if key not in self._ready and 4 * numbers <= READY_BYTES:
+            if len(self._ready) == READY_SETS:
+                self._ready.clear()
+            self._ready[key] = Reader(self).normalised(chosen)
+        ready = self._ready.get(key)
+        for begin in range(0, len(chosen), size):
+            rows = chosen[begin : begin + size]
+            yield (self.normalised(rows) if ready is None else ready[begin : begin + size]), self.y[rows]
 
     def with_labels(self, labels: Sequence[int]) -> Tensor:
         """Indices of the samples that carry one of the labels."""

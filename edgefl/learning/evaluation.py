@@ -22,15 +22,15 @@ def evaluate(
 
     The module must be in evaluation mode.
     """
-    chosen = test.with_labels(labels)
     tensors = layout.views(model)
-    correct, loss = 0, 0.0
-    for rows in chosen.split(BATCH):
-        y = test.y[rows]
-        logits = functional_call(module, tensors, (test.normalised(rows),))
+    correct = count = 0
+    loss = 0.0
+    for x, y in test.batches(labels, BATCH):
+        logits = functional_call(module, tensors, (x,))
         correct += int((logits.argmax(1) == y).sum())
         loss += float(functional.cross_entropy(logits, y, reduction="sum"))
-    return correct / len(chosen), loss / len(chosen)
+        count += len(y)
+    return correct / count, loss / count
 
 
 @torch.no_grad()
