@@ -269,7 +269,8 @@ class Learning(Section):
         "float32", description="bf16: matrix products and convolutions of local training in bfloat16"
     )
     channels_last: bool = Field(
-        False, description="colour images in channels-last order in local training, one device after the other"
+        False,
+        description="colour images in channels-last order in local training, one device after the other",
     )
     memory_gb: float | None = Field(
         None, gt=0, description="room for devices trained together, GB; none: a CPU's cache, 1/8 of a GPU"
