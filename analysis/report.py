@@ -1,6 +1,7 @@
 """The comparison in the terminal."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 
 import pandas as pd
 from rich import box
@@ -56,8 +57,8 @@ def print_network(figures: pd.DataFrame, console: Console) -> None:
         {
             "Handovers": named["handovers"].map("{:,}".format),
             "per device and hour": named["handovers_per_device_hour"].map("{:.1f}".format),
-            "Ping-pong (%)": (100 * named["ping_pong_share"]).map("{:.1f}".format),
-            "Time of stay (s)": named["time_of_stay_s"].map("{:.2f}".format),
+            "Ping-pong (%)": (100 * named["ping_pong_share"]).map(_or_nothing("{:.1f}")),
+            "Time of stay (s)": named["time_of_stay_s"].map(_or_nothing("{:.2f}")),
             "Interrupted (s)": named["interruption_s"].map("{:,.2f}".format),
             "Interrupted, of all time (%)": (100 * named["interruption_share"]).map("{:.3f}".format),
             "Participations broken": named["broken"].map("{:,}".format),
@@ -67,6 +68,11 @@ def print_network(figures: pd.DataFrame, console: Console) -> None:
         }
     )
     _print_table(console, texts.T, None)
+
+
+def _or_nothing(form: str) -> Callable[[float], str]:
+    """Formats a number; a run without handovers has none."""
+    return lambda value: tables.NOTHING if math.isnan(value) else form.format(value)
 
 
 def _print_table(console: Console, frame: pd.DataFrame, reference: str | None) -> None:
