@@ -24,6 +24,8 @@ from edgefl.errors import EdgeflError
 from edgefl.scenario_fields import Named, PathLossName, SchedulerName
 from edgefl.yaml_source import Source, parse_value
 
+LARGEST_SEED = 2**32 - 1
+
 
 class Section(BaseModel):
     """A part of the scenario: frozen, and unknown keys are errors."""
@@ -290,7 +292,7 @@ class Scenario(Section):
     """One run, completely described (with its seed)."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="letters, digits, . _ -")
-    seed: int = Field(100, ge=0, le=2**32 - 1, description="the run is a function of scenario and seed")
+    seed: int = Field(100, ge=0, le=LARGEST_SEED, description="the run is a function of scenario and seed")
     cell: Cell = Cell()
     layout: Layout = Layout()
     handover: HandoverSettings = HandoverSettings()

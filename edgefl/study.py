@@ -12,14 +12,14 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from queue import Empty
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.results import free_directory, fresh_directory
-from edgefl.scenario import Scenario, Section, from_source
+from edgefl.scenario import LARGEST_SEED, Scenario, Section, from_source
 from edgefl.simulation import Membership, available_cores, simulate, torch_device
 from edgefl.yaml_source import Source
 
@@ -32,7 +32,9 @@ class Study(Section):
 
     name: str = Field(pattern=rf"^{LABEL.pattern}$", description="letters, digits, . _ -")
     scenario: str = Field(description="base scenario, relative to the study file")
-    seeds: list[int] = Field(min_length=1, description="each variant runs once per seed")
+    seeds: list[Annotated[int, Field(ge=0, le=LARGEST_SEED)]] = Field(
+        min_length=1, description="each variant runs once per seed"
+    )
     reference: str = Field(description="the proposed variant, to whose peak the others are compared")
     variants: dict[str, Overrides | None] = Field(
         min_length=1, description="name -> dotted overrides of the base scenario"
@@ -126,16 +128,16 @@ def load(path: str | Path) -> tuple[Study, list[Case]]:
     return study, cases
 
 
-def plan(path: str | Path, directory: Path = Path(), seeds: Sequence[int] = ()) -> list[Run]:
-    """All runs of a study, in `directory/SETTING/VARIANT/seed-N`; seeds: only these, instead of the study's."""
+def plan(path: str | Path, seeds: Sequence[int] = ()) -> list[Run]:
+    """All runs of a study, each in `SETTING/VARIANT/seed-N`; seeds: these, instead of the study's."""
     study, cases = load(path)
     return [
         Run(
             case.scenario.model_copy(update={"seed": seed}),
-            directory / case.folder / case.variant / f"seed-{seed}",
+            Path(case.folder, case.variant, f"seed-{seed}"),
             Membership(study.name, case.variant, study.reference, case.setting),
         )
-        for seed in seeds or study.seeds
+        for seed in dict.fromkeys(seeds or study.seeds)
         for case in cases
     ]
 
