@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,9 @@ def run() -> dict[str, Any]:
         REPEATS,
     )
     ours = slots["edgefl slot by slot"]
-    transfers = interleaved({"slot": _one_by_slot(rho), "renewal": _many_by_renewal(rho)}, REPEATS)
+    transfers = interleaved(
+        {"slot": partial(_by_slot, rho, 20, RENEWAL_SLOTS), "renewal": _many_by_renewal(rho)}, REPEATS
+    )
     return {
         "slots": slots,
         "slot_ratio": {name: ours / rate for name, rate in slots.items() if rate is not ours},
@@ -47,17 +50,21 @@ def run() -> dict[str, Any]:
 
 
 def _ours(rho: float) -> float:
-    for device in range(DEVICES):
-        # a new link each time, so that nothing is cached
+    return _by_slot(rho, DEVICES, SLOTS) * SLOTS
+
+
+def _by_slot(rho: float, links: int, slots: int) -> int:
+    """Move bits over some links; each time they are new, so that nothing is cached."""
+    for key in range(links):
         bits_in_slots(
-            SLOTS,
+            slots,
             bandwidth_hz=BANDWIDTH_HZ,
             snr=SNR,
             slot_s=SLOT_S,
-            fading=LinkFading(device, rho),
+            fading=LinkFading(key, rho),
             first_slot=0,
         )
-    return DEVICES * SLOTS
+    return links
 
 
 def _simpy(rho: float) -> float:
@@ -100,23 +107,6 @@ def _loop(rho: float) -> float:
             re, im = rho * re + noise * x, rho * im + noise * y
             bits += BANDWIDTH_HZ * SLOT_S * math.log2(1 + SNR * (re * re + im * im))
     return devices * SLOTS
-
-
-def _one_by_slot(rho: float) -> Callable[[], float]:
-    def job() -> float:
-        transfers = 20
-        for key in range(transfers):
-            bits_in_slots(
-                RENEWAL_SLOTS,
-                bandwidth_hz=BANDWIDTH_HZ,
-                snr=SNR,
-                slot_s=SLOT_S,
-                fading=LinkFading(key, rho),
-                first_slot=0,
-            )
-        return transfers
-
-    return job
 
 
 def _many_by_renewal(rho: float) -> Callable[[], float]:

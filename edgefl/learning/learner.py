@@ -90,7 +90,12 @@ class TorchLearner:
         self._partition: Partition = settings.partition
         self._module = build_module(settings.model, material.input_shape, material.classes, streams).eval()
         self._layout = ModelLayout.of(self._module)
-        counted = flops_per_sample(self._module, material.input_shape)
+        # counting imports much of PyTorch's compiler: not where the scenario gives the number
+        self.flops_per_sample = (
+            float(flops_per_sample(self._module, material.input_shape))
+            if settings.flops_per_sample == "counted"
+            else settings.flops_per_sample
+        )
         self._initial = self._layout.flatten(self._module).to(material.device)
         self._module.to(material.device)
         self._training = LocalTraining(
@@ -108,9 +113,6 @@ class TorchLearner:
         vectors = self._algorithm.vectors_exchanged if settings.payload == "exchanged" else 1
         self.payload_bits = settings.bits_per_parameter * (
             vectors * self._layout.parameters.size + self._layout.statistics.size
-        )
-        self.flops_per_sample = (
-            float(counted) if settings.flops_per_sample == "counted" else settings.flops_per_sample
         )
         self.batch = settings.batch
         self.version = 0
@@ -134,6 +136,8 @@ class TorchLearner:
         self.batching = self._choose_batching()
 
     def _choose_batching(self) -> Literal["stacked", "sequential"] | None:
+        if self._settings.batching != "auto":
+            return self._settings.batching
         ids = [id_ for id_ in range(self._population) if len(self._samples(id_))][:MEASURED_DEVICES]
         if not ids:
             return None  # the first session says that there are no data
