@@ -169,6 +169,9 @@ def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full
         ValueError: there is no such power rule.
     """
     check_power_rule(power)
+    if isinstance(share, float) and isinstance(snr, float):
+        # one transfer asks for one number: a tenth of the time
+        return np.float64((snr / share if power == "full" else snr) if share > 0 else 0.0)
     part, whole = np.broadcast_arrays(np.asarray(share, dtype=float), np.asarray(snr, dtype=float))
     rest = part if power == "full" else np.ones_like(part)
     return np.divide(whole, rest, out=np.zeros(part.shape), where=part > 0)

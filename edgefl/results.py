@@ -6,12 +6,16 @@ says `running` until the run is complete.
 
 import csv
 import dataclasses
+import itertools
 import json
 import platform
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
+
+import numpy as np
 
 import edgefl
 from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round, Session
@@ -94,6 +98,18 @@ class RunDirectory:
         for row in rows:
             self._writers[type(row)].writerow([_cell(k, v) for k, v in vars(row).items()])
 
+    def write_columns(self, row_type: type, **columns: Any) -> None:
+        """Append many rows to the table of a type: an array [rows] per column, or one value for all of them.
+
+        Raises:
+            KeyError: the type has no such column.
+        """
+        values = {field.name: field.default for field in dataclasses.fields(row_type)}
+        if unknown := columns.keys() - values.keys():
+            raise KeyError(f"{row_type.__name__} has no {', '.join(sorted(unknown))}")
+        cells = [_cells(name, value) for name, value in (values | columns).items()]
+        self._writers[row_type].writerows(zip(*cells, strict=False))
+
     def flush(self) -> None:
         """Hand everything written so far to the operating system."""
         for file in self._files.values():
@@ -122,6 +138,12 @@ class RunDirectory:
         draft = self.path / "run.json.part"
         draft.write_text(json.dumps(self._about, indent=2) + "\n", encoding="utf-8")
         draft.replace(self.path / "run.json")
+
+
+def _cells(name: str, value: Any) -> Iterable[Any]:
+    if not isinstance(value, np.ndarray):
+        return itertools.repeat(_cell(name, value))
+    return (value.round(TIME_DIGITS) if name.endswith("_s") else value).tolist()
 
 
 def _cell(name: str, value: Any) -> Any:

@@ -135,6 +135,7 @@ class _Announcing:
         self._run = run
         self._on_round = on_round
         self.flush = run.flush
+        self.write_columns = run.write_columns
 
     def write(self, *rows: Any) -> None:
         self._run.write(*rows)

@@ -221,25 +221,18 @@ class Network:
         ping_pong = quick & (targets == self._last_cell[devices])
         self._last_cell[devices], self._left_s[devices] = sources, now_s
         self._attached_s[devices] = now_s + rules.handover_latency_s
-        rows = zip(
-            devices.tolist(), targets.tolist(), sources.tolist(), stays_s.tolist(), ping_pong, strict=True
-        )
-        gap_s = rules.handover_latency_s
-        self._recorder.write(
-            *(
-                Event(
-                    now_s,
-                    "handover",
-                    device,
-                    None,
-                    target,
-                    source,
-                    stay_s,
-                    gap_s,
-                    "ping_pong" if quick else "",
-                )
-                for device, target, source, stay_s, quick in rows
-            )
+        # handovers are most of all events: a row object for each would cost more than to decide it
+        self._recorder.write_columns(
+            Event,
+            time_s=now_s,
+            event="handover",
+            device=devices,
+            session=None,
+            cell=targets,
+            from_cell=sources,
+            stay_s=stays_s,
+            interruption_s=rules.handover_latency_s,
+            detail=np.where(ping_pong, "ping_pong", ""),
         )
         for cell in set(targets.tolist()):
             self._announce(cell, rules.handover_latency_s)

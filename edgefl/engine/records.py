@@ -107,5 +107,12 @@ class Recorder(Protocol):
     def write(self, *rows: Any) -> None:
         """Append rows to the table of their type."""
 
+    def write_columns(self, row_type: type, **columns: Any) -> None:
+        """Append many rows to the table of a type, given by column.
+
+        Args:
+            columns: an array [rows], or one value for all of them; what is left out has its default.
+        """
+
     def flush(self) -> None:
         """Make everything written so far readable by others."""

@@ -1,7 +1,7 @@
 """Event A3 enters, leaves and triggers at exactly the stated times. TS 38.331, 5.5.4.4."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -112,6 +112,10 @@ class Log:
 
     def write(self, *rows: Event) -> None:
         self.events += rows
+
+    def write_columns(self, row_type: type, **columns: Any) -> None:
+        arrays = np.broadcast_arrays(*columns.values())
+        self.events += [row_type(**dict(zip(columns, row, strict=True))) for row in zip(*arrays, strict=True)]
 
     def flush(self) -> None:
         pass
