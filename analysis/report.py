@@ -1,7 +1,8 @@
 """The comparison in the terminal."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 import pandas as pd
 from rich import box
@@ -34,9 +35,7 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
         padded = [[text.ljust(max(map(len, column))) for text in column] for column in columns]
         about = ["  ".join(words) for words in zip(*padded, strict=True)]
         _print_table(console, sessions.drop(columns=["kind", "labels"]).set_axis(about), comparison.reference)
-    for line in tables.explanations(comparison):
-        console.print(Text(line, style="dim"))
-    console.print(Text.assemble("Figure: ", (str(comparison.figure), "bold")), soft_wrap=True)
+    _print_end(console, tables.explanations(comparison), comparison.figure)
 
 
 def print_settings(found: SettingsTable, console: Console) -> None:
@@ -45,9 +44,7 @@ def print_settings(found: SettingsTable, console: Console) -> None:
     texts = tables.settings(found)
     texts = texts.drop(columns=list(found.axes)).set_axis(tables.setting_names(found))
     _print_table(console, texts, found.reference)
-    for line in tables.settings_explanations(found):
-        console.print(Text(line, style="dim"))
-    console.print(Text.assemble("Figure: ", (str(found.figure), "bold")), soft_wrap=True)
+    _print_end(console, tables.settings_explanations(found), found.figure)
 
 
 def print_network(figures: pd.DataFrame, console: Console) -> None:
@@ -85,6 +82,12 @@ def _print_table(console: Console, frame: pd.DataFrame, reference: str | None) -
         for index, row in zip(block.index, block.to_numpy().tolist(), strict=True):
             table.add_row(Text(index), *map(Text, row))
         console.print(table)
+
+
+def _print_end(console: Console, explanations: Iterable[str], figure: Path) -> None:
+    for line in explanations:
+        console.print(Text(line, style="dim"))
+    console.print(Text.assemble("Figure: ", (str(figure), "bold")), soft_wrap=True)
 
 
 def _blocks(frame: pd.DataFrame, width: int) -> Iterator[pd.DataFrame]:

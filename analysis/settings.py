@@ -122,15 +122,9 @@ def _of_setting(
     if missing:
         raise ValueError(f"{runs.path} has no session {', '.join(map(str, sorted(missing)))}")
     first = metrics.accuracy_first_rounds(rounds, first_rounds)
-    rows = []
-    for session in wanted:
-        row: dict[str, object] = {"session": int(session)}
-        for variant in variants:
-            own = first[(first["variant"] == variant) & (first["session"] == session)]
-            by_seed = own.groupby("seed")["accuracy_first"].mean()
-            row |= {f"{variant}_mean": by_seed.mean(), f"{variant}_std": by_seed.std(ddof=1)}
-        rows.append(row)
-    return pd.DataFrame(rows)
+    found = metrics.over_seeds(first, ["session", "variant"], "accuracy_first").unstack("variant")
+    columns = {f"{variant}_{kind}": found[kind, variant] for variant in variants for kind in ("mean", "std")}
+    return pd.DataFrame(columns).reindex([int(session) for session in wanted]).reset_index(names="session")
 
 
 def _write(found: SettingsTable, folder: Path) -> None:

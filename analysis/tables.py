@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -54,8 +54,7 @@ def per_session(comparison: Comparison) -> pd.DataFrame:
 
 def caption(comparison: Comparison) -> str:
     """What the headline table shows, in one line."""
-    n = len(comparison.seeds)
-    seeds = f"{n} seeds, mean ± standard deviation" if n > 1 else f"seed {comparison.seeds[0]}"
+    seeds = _named_seeds(comparison.seeds)
     if not comparison.trained:
         return f"Latency and energy ({seeds})"
     return f"Adaptation, {comparison.scope}: {numbers(comparison.sessions)} ({seeds})"
@@ -98,35 +97,28 @@ def markdown(comparison: Comparison) -> str:
 
 def latex(comparison: Comparison) -> str:
     """The headline table as a LaTeX tabular, for the package booktabs."""
-    table = headline(comparison)
-    rows = [
-        " & ".join(_escape(cell) for cell in (name, *row)) + r" \\"
-        for name, row in zip(table.index, table.to_numpy().tolist(), strict=True)
-    ]
-    lines = [
-        f"% {caption(comparison)}; needs \\usepackage{{booktabs}}",
-        rf"\begin{{tabular}}{{l{'r' * table.shape[1]}}}",
-        r"\toprule",
-        " & ".join(_escape(cell) for cell in ("Variant", *table.columns)) + r" \\",
-        r"\midrule",
-        *rows,
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    return "\n".join(lines) + "\n"
+    table = headline(comparison).reset_index(names="Variant").map(_escape)
+    head = [_escape(name) for name in table.columns]
+    return _tabular(caption(comparison), "l" + "r" * (len(head) - 1), [head], table)
 
 
-def settings(found: SettingsTable, bold: str = "{}") -> pd.DataFrame:
-    """[settings x (session, variant)] of text, accuracies in percent; `bold` frames the best of a session."""
+def settings(
+    found: SettingsTable, cell: Callable[[str, bool], str] = lambda text, best: text
+) -> pd.DataFrame:
+    """[settings x (session, variant)] of text, accuracies in percent.
+
+    Args:
+        cell: makes a cell of a text, told whether it is the best of its setting and session.
+    """
     columns: dict[str, list[str]] = {axis: [] for axis in found.axes}
     for labels, rows in found.table.groupby(list(found.axes), sort=False):
         for axis, label in zip(found.axes, labels, strict=True):
-            columns[axis].append(str(label))
+            columns[axis].append(cell(str(label), False))
         for row in rows.to_dict("records"):
             for variant in found.variants:
                 text = _with_spread(100 * row[f"{variant}_mean"], 100 * row[f"{variant}_std"], 2)
-                cell = bold.format(text) if variant == row["best"] else text
-                columns.setdefault(f"{row['session']}: {variant}", []).append(cell)
+                shown = cell(text, variant == row["best"])
+                columns.setdefault(f"{row['session']}: {variant}", []).append(shown)
     return pd.DataFrame(columns)
 
 
@@ -143,10 +135,8 @@ def setting_names(found: SettingsTable) -> list[str]:
 
 def settings_caption(found: SettingsTable) -> str:
     """What the table of settings shows, in one line."""
-    n = len(found.seeds)
-    seeds = f"{n} seeds, mean ± standard deviation" if n > 1 else f"seed {found.seeds[0]}"
     rounds, sessions = found.first_rounds, numbers(found.sessions)
-    return f"Mean accuracy (%) over the first {rounds} rounds of sessions {sessions} ({seeds})"
+    return f"Mean accuracy (%) over the first {rounds} rounds of sessions {sessions} ({_named_seeds(found.seeds)})"
 
 
 def settings_explanations(found: SettingsTable) -> list[str]:
@@ -169,7 +159,7 @@ def settings_explanations(found: SettingsTable) -> list[str]:
 
 def settings_markdown(found: SettingsTable) -> str:
     """The table of settings as a Markdown page; the best of each session is bold."""
-    table = settings(found, "**{}**").set_index(found.axes[0])
+    table = settings(found, lambda text, best: f"**{text}**" if best else text).set_index(found.axes[0])
     parts = [f"# {settings_caption(found)}", _markdown_table(table, found.axes[0])]
     parts.append("\n".join(f"- {line}" for line in settings_explanations(found)))
     parts.append(f"![settings]({found.figure.name})")
@@ -178,30 +168,12 @@ def settings_markdown(found: SettingsTable) -> str:
 
 def settings_latex(found: SettingsTable) -> str:
     """The table of settings as a LaTeX tabular, for the package booktabs."""
-    table = settings(found)
-    best = settings(found, "best {}") != table
+    table = settings(found, lambda text, best: rf"\textbf{{{_escape(text)}}}" if best else _escape(text))
     count, width = len(found.axes), len(found.variants)
     sessions = [rf"\multicolumn{{{width}}}{{c}}{{Session {session}}}" for session in found.sessions]
-    header = [*found.axes, *(name for _ in found.sessions for name in found.variants)]
-    rows = [
-        " & ".join(
-            rf"\textbf{{{_escape(cell)}}}" if bold else _escape(cell)
-            for cell, bold in zip(row, marks, strict=True)
-        )
-        for row, marks in zip(table.to_numpy().tolist(), best.to_numpy().tolist(), strict=True)
-    ]
-    lines = [
-        f"% {settings_caption(found)}; needs \\usepackage{{booktabs}}",
-        rf"\begin{{tabular}}{{{'l' * count}{'r' * (table.shape[1] - count)}}}",
-        r"\toprule",
-        " & ".join([""] * count + sessions) + r" \\",
-        " & ".join(map(_escape, header)) + r" \\",
-        r"\midrule",
-        *(row + r" \\" for row in rows),
-        r"\bottomrule",
-        r"\end{tabular}",
-    ]
-    return "\n".join(lines) + "\n"
+    names = [_escape(name) for name in (*found.axes, *found.variants * len(found.sessions))]
+    layout = "l" * count + "r" * (table.shape[1] - count)
+    return _tabular(settings_caption(found), layout, [[""] * count + sessions, names], table)
 
 
 def compact_labels(labels: str) -> str:
@@ -335,8 +307,28 @@ def _markdown_table(table: pd.DataFrame, corner: str) -> str:
     )
 
 
+def _tabular(caption: str, layout: str, head: Sequence[Sequence[str]], body: pd.DataFrame) -> str:
+    """A LaTeX tabular of escaped cells, for the package booktabs."""
+    above, below = ([" & ".join(row) + r" \\" for row in rows] for rows in (head, body.to_numpy().tolist()))
+    lines = [
+        f"% {caption}; needs \\usepackage{{booktabs}}",
+        rf"\begin{{tabular}}{{{layout}}}",
+        r"\toprule",
+        *above,
+        r"\midrule",
+        *below,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def _escape(text: str) -> str:
     return "".join(LATEX_SPECIALS.get(sign, sign) for sign in text)
+
+
+def _named_seeds(seeds: Sequence[int]) -> str:
+    return f"{len(seeds)} seeds, mean ± standard deviation" if len(seeds) > 1 else f"seed {seeds[0]}"
 
 
 def _is_number(label: object) -> bool:

@@ -99,10 +99,10 @@ def study(
     from edgefl import study as studies
     from edgefl.progress import RunProgress
 
-    runs = studies.plan(study, seeds=seed or ())
-    with RunProgress(console, {run.label: run.scenario for run in runs}) as progress:
-        path = studies.run(study, out, device=device, jobs=jobs, seeds=seed or (), progress=progress.update)
-    if runs[0].member.setting:
+    plan = studies.plan(study, seeds=seed or ())
+    with RunProgress(console, {run.label: run.scenario for run in plan.runs}) as progress:
+        path = studies.run(plan, out, device=device, jobs=jobs, progress=progress.update)
+    if plan.runs[0].member.setting:
         print_settings(compare_settings(path), console)
     else:
         print_comparison(compare(path), console)

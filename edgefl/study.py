@@ -3,6 +3,7 @@
 Every variant of a seed meets the same world.
 """
 
+import copy
 import multiprocessing
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -106,6 +107,15 @@ class Run:
         return ", ".join([*setting, f"{self.member.variant} seed {self.scenario.seed}"])
 
 
+@dataclass(frozen=True)
+class Plan:
+    """A study's runs, validated, in folders relative to the study's own."""
+
+    file: Path
+    name: str
+    runs: Sequence[Run]
+
+
 def load(path: str | Path) -> tuple[Study, list[Case]]:
     """A study and its cases, all validated.
 
@@ -114,11 +124,12 @@ def load(path: str | Path) -> tuple[Study, list[Case]]:
     """
     source = Source(Path(path))
     study = source.validate(Study)
+    unchanged = Source(source.path.parent / study.scenario)
     cases = []
     for labels in product(*study.grid.values()):
         setting = dict(zip(study.grid, labels, strict=True))
         for variant, overrides in study.variants.items():
-            base = Source(source.path.parent / study.scenario)
+            base = copy.deepcopy(unchanged)
             for axis, label in setting.items():
                 for key, value in study.grid[axis][label].items():
                     base.override(key, value, source.where(("grid", axis, label, key)))
@@ -128,10 +139,18 @@ def load(path: str | Path) -> tuple[Study, list[Case]]:
     return study, cases
 
 
-def plan(path: str | Path, seeds: Sequence[int] = ()) -> list[Run]:
-    """All runs of a study, each in `SETTING/VARIANT/seed-N`; seeds: these, instead of the study's."""
+def plan(path: str | Path, seeds: Sequence[int] = ()) -> Plan:
+    """All runs of a study, each in `VARIANT/seed-N`, or with a grid in `SETTING/VARIANT/seed-N`.
+
+    Args:
+        path: study file.
+        seeds: only these, instead of the study's.
+
+    Raises:
+        EdgeflError: names file, line and remedy.
+    """
     study, cases = load(path)
-    return [
+    runs = [
         Run(
             case.scenario.model_copy(update={"seed": seed}),
             Path(case.folder, case.variant, f"seed-{seed}"),
@@ -140,35 +159,31 @@ def plan(path: str | Path, seeds: Sequence[int] = ()) -> list[Run]:
         for seed in dict.fromkeys(seeds or study.seeds)
         for case in cases
     ]
+    return Plan(Path(path), study.name, runs)
 
 
 def run(
-    path: str | Path,
+    plan: Plan,
     out: str | Path | None = None,
     *,
     device: str = "auto",
     jobs: int | None = None,
-    seeds: Sequence[int] = (),
     progress: Callable[[str, Round | None], None] = lambda label, row: None,
 ) -> Path:
-    """Run a study into `out/VARIANT/seed-N`, or with a grid into `out/SETTING/VARIANT/seed-N`.
+    """Carry out a study.
 
     Args:
-        path: study file.
         out: new or empty directory; None: `runs/NAME` in the current folder, numbered if taken.
         device: as in `simulate`.
         jobs: processes at once; None: one per core (one in all on a GPU).
-        seeds: only these, instead of the study's.
         progress: called with a run's label and each finished round, and with None when the run is complete.
 
     Returns:
         The study directory.
     """
-    runs = plan(path, seeds=seeds)  # what is wrong with the study is said before a folder is made
-    name = runs[0].member.study
-    directory = fresh_directory(Path(out) if out is not None else free_directory(Path("runs"), name))
-    runs = [replace(one, path=directory / one.path) for one in runs]
-    (directory / "study.yaml").write_text(Path(path).read_text(encoding="utf-8"), encoding="utf-8")
+    directory = fresh_directory(Path(out) if out is not None else free_directory(Path("runs"), plan.name))
+    runs = [replace(one, path=directory / one.path) for one in plan.runs]
+    (directory / "study.yaml").write_text(plan.file.read_text(encoding="utf-8"), encoding="utf-8")
     at_once = 1 if torch_device(device).type == "cuda" else available_cores()
     workers = min(len(runs), jobs or at_once)
     if workers == 1:
