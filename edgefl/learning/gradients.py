@@ -13,7 +13,7 @@ from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
 from edgefl.learning.device_data import Reader
-from edgefl.learning.models import Model, Outputs, OutputTerm, hand_in_dropout
+from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm, hand_in_dropout
 from edgefl.learning.parameters import ModelLayout
 
 # (step, active) -> gradients [active, M] of the first devices of a chunk
@@ -151,13 +151,15 @@ class ByHand(Kernel):
         reader, samples = batches.reader, batches.samples.unbind()
         inputs = reader.raw if reader.scaling else reader.normalised
         steps = self.model.stepper(
-            self.layout.parameters,
-            rows,
-            batches.y,
-            batches.weight,
-            reader.scaling or (0.0, 1.0),
-            [term.references for term in terms],
-            partial(pushed, terms) if terms else None,
+            ChunkOfDevices(
+                layout=self.layout.parameters,
+                rows=rows,
+                y=batches.y,
+                weight=batches.weight,
+                scaling=reader.scaling or (0.0, 1.0),
+                references=[term.references for term in terms],
+                push=partial(pushed, terms) if terms else None,
+            )
         )
 
         def gradients(step: int, active: int) -> Tensor:

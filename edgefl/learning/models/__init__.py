@@ -57,6 +57,30 @@ class OutputTerm(ABC):
 # all gradients [k, B, ...] of further terms of the loss by a batch's outputs, from these outputs, those of each
 # term's references, and the samples' weights [k, B]
 Push = Callable[[Outputs, Sequence[Sequence[Outputs]], Tensor], list[Tensor]]
+# (step, active, x) -> gradients [active, M], see `Model.stepper`
+Stepper = Callable[[int, int, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class ChunkOfDevices:
+    """k devices that are trained together, and all steps of their round.
+
+    layout: of the parameters in a row.
+    rows: [k, M] local models, which the caller moves between the steps.
+    y: [steps, k, B] labels.
+    weight: [steps, k, B] weights that sum to one per device; 0 marks padding.
+    scaling: (mean, s): inputs come raw and stand for (x - mean) s.
+    references: of each further term of the loss, its models, [M] or [k, M].
+    push: their gradients by the outputs; None: there are no such terms.
+    """
+
+    layout: Layout
+    rows: Tensor
+    y: Tensor
+    weight: Tensor
+    scaling: tuple[float, float] = (0.0, 1.0)
+    references: Sequence[Sequence[Tensor]] = ()
+    push: Push | None = None
 
 
 class Model(Component):
@@ -101,27 +125,11 @@ class Model(Component):
         result: Tensor = vmap(grad(loss))(rows, x, y, weight)
         return result
 
-    def stepper(
-        self,
-        layout: Layout,
-        rows: Tensor,
-        y: Tensor,
-        weight: Tensor,
-        scaling: tuple[float, float],
-        references: Sequence[Sequence[Tensor]],
-        push: Push | None,
-    ) -> Callable[[int, int, Tensor], Tensor]:
+    def stepper(self, chunk: ChunkOfDevices) -> Stepper:
         """Gradients written out for all steps of a chunk of devices, with further terms of the loss.
 
         For models so small that the work around the products counts; others write out `gradients`, or
         nothing.
-
-        Args:
-            rows: [k, M] local models, which the caller moves between the steps.
-            y: [steps, k, B] labels; weight: [steps, k, B] weights, 0 marks padding.
-            scaling: (mean, s): inputs come raw and stand for (x - mean) s.
-            references: of each further term, its models, [M] or [k, M].
-            push: their gradients by the outputs; none: there are no such terms.
 
         Returns:
             (step, active, x) -> [active, M] gradients of the first `active` devices, of which there are

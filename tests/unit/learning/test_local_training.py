@@ -19,7 +19,7 @@ from edgefl.learning.device_data import DeviceSplit
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.gradients import ByHand, OneByOne, Precision, Stacked
 from edgefl.learning.local_training import LocalTraining, Work
-from edgefl.learning.models import Model, Outputs, OutputTerm
+from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.track import Track
 from edgefl.learning.warm_starts.continuous import Continuous
@@ -153,7 +153,7 @@ def test_logistic_regression_folds_the_scaling_of_inputs(mean: float, std: float
     rows, weight = torch.randn(3, layout.size) / 10, torch.rand(2, 3, 8)
     y = torch.randint(0, CLASSES, (2, 3, 8))
     raw = torch.randint(0, 256, (2, 3, 8, 2, SIDE, SIDE)).float()
-    steps = Logistic().stepper(layout, rows, y, weight, (mean, 1 / std), [], None)
+    steps = Logistic().stepper(ChunkOfDevices(layout, rows, y, weight, scaling=(mean, 1 / std)))
     for step, active in ((0, 3), (1, 2)):
         scaled = (raw[step, :active] - mean) / std
         labels = (y[step, :active], weight[step, :active])
