@@ -1,6 +1,7 @@
 """Local SGD of a round's devices, in chunks; momentum and batches are each device's own."""
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -150,6 +151,8 @@ class LocalTraining:
         self._result = torch.empty(0, 0)
         self.layout = ModelLayout.of(module)
         self.chosen: type[Kernel] | None = None  # how models without gradients of their own are trained
+        if self._precision.bf16 and self._device.type == "cpu":
+            self._refuse_wrong_gradients()
         # what a batch must have at least
         self.smallest_batch = 2 if any(isinstance(part, _BatchNorm) for part in module.modules()) else 1
 
@@ -264,7 +267,9 @@ class LocalTraining:
         took_s = {}
         for kind in (usual, other):
             try:
-                took_s[kind] = self._time_a_step(kind, work, able)
+                with warnings.catch_warnings():  # that a layer is slow under vmap is what is measured here
+                    warnings.filterwarnings("ignore", "There is a performance drop")
+                    took_s[kind] = self._time_a_step(kind, work, able)
             except (RuntimeError, NotImplementedError):
                 if kind is OneByOne:
                     raise  # this way always goes: the model itself is broken
@@ -308,17 +313,36 @@ class LocalTraining:
     def _kept_per_sample(self) -> int:
         """Numbers of each layer's output and its gradient."""
         counted: list[int] = []
+        self._look(lambda part, inputs, output: counted.append(output.numel()))
+        return 2 * sum(counted) // EXAMPLES
+
+    def _refuse_wrong_gradients(self) -> None:
+        """oneDNN, as of PyTorch 2.13: weight gradients in bfloat16 read foreign memory for such a layer."""
+        wrong: list[str] = []
+
+        def note(part: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+            if isinstance(part, nn.Conv2d) and max(part.stride) > 1 and max(part.kernel_size) > 1:
+                wrong.extend([str(part)] * (inputs[0].shape[2:].numel() == 1))
+
+        self._look(note)
+        if wrong:
+            raise EdgeflError(
+                f"bf16 gives wrong gradients on a CPU for a convolution with strides on a single pixel ({wrong[0]}): "
+                "choose float32, or larger images",
+                ("learning", "precision"),
+            )
+
+    @torch.no_grad()
+    def _look(self, seen: Callable[[nn.Module, tuple[Tensor, ...], Tensor], None]) -> None:
+        """Run an example through the module in evaluation mode; `seen` gets each layer with its input and output."""
         hooks = [
-            part.register_forward_hook(lambda m, args, out: counted.append(out.numel()))
-            for part in self._module.modules()
-            if not list(part.children())
+            part.register_forward_hook(seen) for part in self._module.modules() if not list(part.children())
         ]
         training = self._module.training
         self._module.eval()(self._example())
         self._module.train(training)
         for hook in hooks:
             hook.remove()
-        return 2 * sum(counted) // EXAMPLES
 
     def _example(self) -> Tensor:
         return torch.zeros(EXAMPLES, *self._train.x.shape[1:], device=self._device)

@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import edgefl
+from edgefl import registry
 
 SUM_TOLERANCE = 1e-12  # relative; sums of a few hundred float64
 
@@ -172,13 +174,37 @@ def test_table_vii_of_the_journal_paper(
 
 
 @pytest.mark.cuda
-def test_cuda_learns_as_the_cpu_does(digits: Path, tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-    if not torch.cuda.is_available():
-        pytest.skip("no CUDA device")
-    cpu = run(digits, tmp_path / "cpu")["rounds"]
-    edgefl.simulate(edgefl.load_scenario(digits), out=tmp_path / "cuda", device="cuda")
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize(
+    "override",
+    [
+        *(f"learning.algorithm={name}" for name in registry.names("algorithms")),
+        *(f"learning.warm_start={name}" for name in registry.names("warm_starts")),
+    ],
+)
+@pytest.mark.parametrize("how", ["by hand", "stacked", "sequential"])
+def test_cuda_learns_as_the_cpu_does(override: str, how: str, digits: Path, tmp_path: Path) -> None:
+    """Radio and energy to the digit; losses but for the order of sums, and TensorFloat-32 in convolutions."""
+    overrides, tolerance = [override], 1e-3
+    if how != "by hand":
+        overrides += ["learning.model={name: cnn2}", f"learning.batching={how}", "sessions.count=2"]
+        tolerance = 2e-2
+    cpu = run(digits, tmp_path / "cpu", *overrides)["rounds"]
+    edgefl.simulate(edgefl.load_scenario(digits, overrides), out=tmp_path / "cuda", device="cuda")
     cuda = pd.read_csv(tmp_path / "cuda" / "rounds.csv")
     physical = [column for column in cpu if column not in ("accuracy", "loss")]
     pd.testing.assert_frame_equal(cpu[physical], cuda[physical])
-    assert np.allclose(cpu.loss, cuda.loss, rtol=1e-3, equal_nan=True)
+    assert np.allclose(cpu.loss, cuda.loss, rtol=tolerance, equal_nan=True)
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("model", ["svhn_cnn", "resnet18"])
+def test_bf16_and_channels_last_train_on_cuda(model: str, digits: Path, tmp_path: Path) -> None:
+    overrides = [
+        *(f"learning.model={model}", "learning.lr=0.01", "sessions.count=1", "sessions.rounds=10"),
+        *("learning.precision=bf16", "learning.channels_last=true"),
+    ]
+    edgefl.simulate(edgefl.load_scenario(digits, overrides), out=tmp_path / "cuda", device="cuda")
+    rounds = pd.read_csv(tmp_path / "cuda" / "rounds.csv")
+    assert rounds.loss.iloc[-1] < rounds.loss.iloc[0]

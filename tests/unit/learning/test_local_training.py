@@ -21,6 +21,7 @@ from edgefl.learning.gradients import ByHand, OneByOne, Precision, Stacked
 from edgefl.learning.local_training import LocalTraining, Work
 from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm
 from edgefl.learning.models.logistic import Logistic
+from edgefl.learning.models.resnet18 import Resnet18
 from edgefl.learning.track import Track
 from edgefl.learning.warm_starts.continuous import Continuous
 
@@ -363,6 +364,14 @@ def test_channels_last_changes_nothing_but_rounding() -> None:
         )
         found.append(train.run(Work(start_of(train), batches(train), LR, FedAvg())).clone())
     torch.testing.assert_close(*found, atol=ROUNDING * 10, rtol=0)
+
+
+def test_bf16_is_refused_where_its_gradients_are_wrong() -> None:
+    """Small images shrink to a pixel before ResNet-18's last stride."""
+    with pytest.raises(EdgeflError, match="on a single pixel") as error:
+        training(Resnet18(), precision=Precision(bf16=True))
+    assert error.value.place == ("learning", "precision")
+    training(Resnet18())
 
 
 def test_bf16_goes_through_autograd_also_for_logistic_regression() -> None:
