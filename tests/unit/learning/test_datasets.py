@@ -257,10 +257,12 @@ def test_download_fetches_only_what_the_cache_lacks(tmp_path: Path, small: FileS
 @pytest.mark.parametrize(
     ("served", "reason"),
     [
-        (gzip.compress(CONTENT[LABELS]), "expected"),  # the wrong file
-        (gzip.compress(CONTENT[IMAGES])[:-9], "end-of-stream"),  # cut off
+        (gzip.compress(CONTENT[LABELS]), "expected"),
+        (gzip.compress(CONTENT[IMAGES])[:-9], "end-of-stream"),
         (b"<html>moved</html>", "gzip"),
     ],
+    # named: gzip's bytes hold the time, and parallel workers would collect different tests
+    ids=["the wrong file", "cut off", "a page"],
 )
 def test_a_bad_download_leaves_nothing_behind(
     tmp_path: Path, small: FileSet, served: bytes, reason: str
