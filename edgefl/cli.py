@@ -210,18 +210,22 @@ def bench_network(
 @bench_app.command("training")
 def bench_training(
     repeats: Annotated[int, typer.Option(min=1, help="Interleaved repeats; figures are medians.")] = 5,
-    threads: Annotated[int, typer.Option(min=1, help="Threads of the parallel variants.")] = 2,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of the parallel variants on a CPU.")] = 2,
+    device: TorchDevice = "auto",
     json: Json = False,
 ) -> None:
-    """A round of local training against a sequential PyTorch loop on one thread.
+    """A round of local training against a sequential PyTorch loop: on one thread, or on the same GPU.
 
     Examples:
 
         edgefl bench training --repeats 3
+
+        edgefl bench training --device cuda
     """
     from edgefl.bench import report, training
+    from edgefl.simulation import torch_device
 
-    found = training.run(repeats, threads)
+    found = training.run(repeats, threads, torch_device(device))
     _show(found, json, report.training)
 
 
@@ -230,6 +234,7 @@ def bench_memory(
     rounds: Annotated[int, typer.Option(min=1, help="Rounds.")] = 3,
     steps: Annotated[int, typer.Option(min=1, help="Local steps of each device and round.")] = 1,
     batch: Annotated[int, typer.Option(min=2, help="Samples per step.")] = 128,
+    device: TorchDevice = "auto",
     json: Json = False,
 ) -> None:
     """Peak memory of the journal's CIFAR setting: ResNet-18, 100 devices, on random images.
@@ -239,5 +244,7 @@ def bench_memory(
         edgefl bench memory --rounds 1 --batch 8
     """
     from edgefl.bench import memory, report
+    from edgefl.simulation import torch_device
 
-    _show(memory.run(rounds=rounds, steps=steps, batch=batch), json, report.memory)
+    found = memory.run(rounds=rounds, steps=steps, batch=batch, device=torch_device(device))
+    _show(found, json, report.memory)

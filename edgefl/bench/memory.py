@@ -9,7 +9,7 @@ import torch
 
 from edgefl import registry
 from edgefl.bench import peak_memory_mb
-from edgefl.bench.training import CLASSES, Ours, Task
+from edgefl.bench.training import CLASSES, CPU, Ours, Task
 from edgefl.learning.models.resnet18 import Resnet18
 
 ALGORITHMS = ("fedavg", "fedprox", "scaffold")
@@ -17,36 +17,41 @@ PAPER_GB = {"fedprox": 57.32, "scaffold": 56.64}  # J, Table IX, CIFAR-10, overl
 SAMPLES, SHAPE = 50_000, (3, 32, 32)
 
 
-def run(devices: int = 100, rounds: int = 3, steps: int = 1, batch: int = 128) -> dict[str, Any]:
+def run(
+    devices: int = 100, rounds: int = 3, steps: int = 1, batch: int = 128, device: torch.device = CPU
+) -> dict[str, Any]:
     """Peak memory of each algorithm with ResNet-18, in a process of its own.
 
     Returns:
-        `rows` with `algorithm`, `peak_memory_gb` (resident, the data set and PyTorch itself included),
-        `models_gb` (devices x parameters x 4 bytes, the least that has to wait for the uploads), `paper_gb`
-        (the journal's, if it has one) and `wall_s`.
+        `rows` with `algorithm`, `peak_memory_gb` (resident, the data set and PyTorch itself included, and
+        what a GPU holds), `models_gb` (devices x parameters x 4 bytes, the least that has to wait for the
+        uploads), `paper_gb` (the journal's, if it has one) and `wall_s`.
     """
     # spawned: a forked process would begin with this one's pages
     context = multiprocessing.get_context("spawn")
     rows = []
     for algorithm in ALGORITHMS:
         with ProcessPoolExecutor(1, context) as pool:
-            rows.append(pool.submit(_one, algorithm, devices, rounds, steps, batch).result())
+            rows.append(pool.submit(_one, algorithm, devices, rounds, steps, batch, device).result())
     return {"devices": devices, "rounds": rounds, "steps": steps, "batch": batch, "rows": rows}
 
 
-def _one(name: str, devices: int, rounds: int, steps: int, batch: int) -> dict[str, Any]:
+def _one(
+    name: str, devices: int, rounds: int, steps: int, batch: int, device: torch.device = CPU
+) -> dict[str, Any]:
     torch.set_num_threads(1)
     model = Resnet18()
     task = Task("ResNet-18", model, SHAPE, devices, SAMPLES // devices, steps, batch, rounds)
     algorithm: Any = registry.get("algorithms", name)()
-    job = Ours(task, task.data(), 1, algorithm=algorithm)
+    job = Ours(task, task.data(), 1, algorithm=algorithm, device=device)
     began = time.perf_counter()
     for _ in range(rounds):
         job()
+    on_gpu = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
     parameters = sum(parameter.numel() for parameter in model.build(SHAPE, CLASSES).parameters())
     return {
         "algorithm": name,
-        "peak_memory_gb": peak_memory_mb() * 2**20 / 1e9,
+        "peak_memory_gb": (peak_memory_mb() * 2**20 + on_gpu) / 1e9,
         "models_gb": devices * parameters * 4 / 1e9,
         "paper_gb": PAPER_GB.get(name),
         "wall_s": time.perf_counter() - began,

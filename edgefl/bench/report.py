@@ -52,11 +52,16 @@ def network(found: dict[str, Any]) -> Table:
 def training(found: dict[str, Any]) -> Group:
     """A table per task: rounds per second, and how much faster ours are than the loop."""
     tables = []
+    peak = found.get("matrix_peak_flops")
+    columns = ["rounds/s", "over the loop", *([f"of {peak / 1e12:.3g} TFLOP/s in bf16"] if peak else [])]
     for task in found["tasks"]:
-        table = _table(task["title"], "rounds/s", "over the loop")
+        table = _table(task["title"], *columns)
         for name, rate in task["rounds_per_s"].items():
             ratio = task["ratio"].get(name)
-            table.add_row(name, f"{rate:.3g}", f"{ratio:.1f}x" if ratio else "")
+            cells = [name, f"{rate:.3g}", f"{ratio:.1f}x" if ratio else ""]
+            if peak:
+                cells.append(f"{100 * task['peak_share'][name]:.2g} %")
+            table.add_row(*cells)
         tables.append(table)
     return Group(*tables)
 

@@ -1,7 +1,8 @@
 """Speed of local training: a round of many devices against a sequential PyTorch loop in the same run."""
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,19 +15,22 @@ from edgefl.bench import interleaved
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.batches import draw_batches
+from edgefl.learning.cost import flops_per_sample
 from edgefl.learning.datasets import Split
 from edgefl.learning.device_data import DeviceSplit
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.gradients import Precision
-from edgefl.learning.local_training import LocalTraining
+from edgefl.learning.local_training import Batching, LocalTraining
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
+from edgefl.learning.models.resnet18 import Resnet18
 from edgefl.learning.models.svhn_cnn import SvhnCnn
 from edgefl.learning.track import Track
 from edgefl.rng import Streams
 
 LR, MOMENTUM, MEAN, STD, CLASSES = 0.01, 0.9, 72.9, 90.0, 10
-RIVAL = "PyTorch loop, 1 thread"
+PEAK_SIZE, PEAK_PRODUCTS = 8192, 20  # square bfloat16 products that show what a GPU can do
+CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
@@ -52,30 +56,70 @@ class Task:
 
 LOGISTIC = Task("Logistic regression 784->10", Logistic(), (28, 28), 100, 600, 5, 128, rounds=5)
 CNN = Task("SVHN CNN (listing 2), 3x32x32", SvhnCnn(variant="early"), (3, 32, 32), 20, 320, 5, 64, rounds=1)
+RESNET = Task("ResNet-18, 3x32x32", Resnet18(), (3, 32, 32), 100, 320, 5, 64, rounds=1)
+ON_A_GPU = (LOGISTIC, replace(CNN, devices=100), RESNET)
 
 
-def run(repeats: int = 5, threads: int = 2) -> dict[str, Any]:
-    """Measure both tasks on the CPU.
+def run(repeats: int = 5, threads: int = 2, device: torch.device = CPU) -> dict[str, Any]:
+    """Measure local training beside the same loop: on a CPU two tasks, on a GPU three of 100 devices.
 
     Args:
         repeats: counted repeats, interleaved; each figure is their median.
-        threads: of the parallel variants; one core each should be idle.
+        threads: of the parallel variants on a CPU; one core each should be idle.
 
     Returns:
-        `tasks`, each with `title`, `rounds_per_s` by name, and `ratio`: ours over the loop.
+        `tasks`, each with `title`, `rounds_per_s` by name, and `ratio`: ours over the loop. On a GPU also
+        `matrix_peak_flops`, measured with large bfloat16 products, and each task's `peak_share` by name.
     """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return {"threads": threads, "tasks": [_logistic(repeats, threads), _cnn(repeats, threads)]}
+        if device.type == "cpu":
+            return {"threads": threads, "tasks": [_logistic(repeats, threads), _cnn(repeats, threads)]}
+        peak = matrix_peak_flops(device)
+        tasks = [whole_device(task, device, peak, repeats) for task in ON_A_GPU]
+        return {"matrix_peak_flops": peak, "tasks": tasks}
     finally:
         torch.set_num_threads(before)
+
+
+def whole_device(task: Task, device: torch.device, peak_flops: float, repeats: int) -> dict[str, Any]:
+    """A task on a device that runs one operation at a time over all its cores; results as in `run`."""
+    data = task.data()
+    jobs: dict[str, Callable[[], float]] = {
+        "PyTorch loop": Loop(task, data, device),
+        "edgefl": Ours(task, data, 1, device=device, batching="auto"),
+        "edgefl, bf16": Ours(task, data, 1, Precision(bf16=True), device=device, batching="auto"),
+    }
+    found = _measured(task, jobs, repeats)
+    samples = task.devices * task.steps * task.batch
+    flops = samples * flops_per_sample(task.model.build(task.shape, CLASSES), task.shape)
+    found["peak_share"] = {name: rate * flops / peak_flops for name, rate in found["rounds_per_s"].items()}
+    return found
+
+
+def matrix_peak_flops(device: torch.device, size: int = PEAK_SIZE) -> float:
+    """FLOPs per second of square bfloat16 matrix products."""
+    matrix = torch.randn(size, size, device=device).bfloat16()
+    product = matrix @ matrix
+    _finish(device)
+    began = time.perf_counter()
+    for _ in range(PEAK_PRODUCTS):
+        torch.mm(matrix, matrix, out=product)
+    _finish(device)
+    return PEAK_PRODUCTS * 2 * size**3 / (time.perf_counter() - began)
+
+
+def _finish(device: torch.device) -> None:
+    """Wait for what has been launched."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def _logistic(repeats: int, threads: int) -> dict[str, Any]:
     data = LOGISTIC.data()
     jobs: dict[str, Callable[[], float]] = {
-        RIVAL: Loop(LOGISTIC, data),
+        "PyTorch loop, 1 thread": Loop(LOGISTIC, data),
         "edgefl, 1 thread": Ours(LOGISTIC, data, 1),
     }
     if threads > 1:
@@ -85,7 +129,7 @@ def _logistic(repeats: int, threads: int) -> dict[str, Any]:
 
 def _cnn(repeats: int, threads: int) -> dict[str, Any]:
     data = CNN.data()
-    jobs: dict[str, Callable[[], float]] = {RIVAL: Loop(CNN, data)}
+    jobs: dict[str, Callable[[], float]] = {"PyTorch loop, 1 thread": Loop(CNN, data)}
     for count in sorted({1, threads}):
         name = f"edgefl, {count} thread{'s' * (count > 1)}"
         jobs[name] = Ours(CNN, data, count)
@@ -95,15 +139,17 @@ def _cnn(repeats: int, threads: int) -> dict[str, Any]:
 
 
 def _measured(task: Task, jobs: dict[str, Callable[[], float]], repeats: int) -> dict[str, Any]:
+    """The first job is the rival."""
 
     def several(job: Callable[[], float]) -> float:
         return sum(job() for _ in range(task.rounds))
 
     rates = interleaved({name: partial(several, job) for name, job in jobs.items()}, repeats)
+    rival, *ours = rates
     return {
         "title": f"{task.title}: {task.devices} devices, {task.steps} steps of {task.batch}",
         "rounds_per_s": rates,
-        "ratio": {name: rate / rates[RIVAL] for name, rate in rates.items() if name != RIVAL},
+        "ratio": {name: rates[name] / rates[rival] for name in ours},
     }
 
 
@@ -117,11 +163,13 @@ class Ours:
         threads: int,
         precision: Precision | None = None,
         algorithm: Algorithm | None = None,
+        device: torch.device = CPU,
+        batching: Batching = "sequential",
     ) -> None:
-        module = task.model.build(task.shape, CLASSES)
-        split = DeviceSplit(data, np.array(MEAN), np.array(STD), torch.device("cpu"))
+        module = task.model.build(task.shape, CLASSES).to(device)
+        split = DeviceSplit(data, np.array(MEAN), np.array(STD), device)
         training = LocalTraining(
-            task.model, module, split, MOMENTUM, batching="sequential", precision=precision, threads=threads
+            task.model, module, split, MOMENTUM, batching=batching, precision=precision, threads=threads
         )
         states = DeviceStates(task.devices, split.x.device)
         self._track = Track(training, algorithm or FedAvg(), states, training.layout.flatten(module))
@@ -141,6 +189,7 @@ class Ours:
         generators = [self._streams("batches", id_, self._rounds) for id_ in ids]
         self._track.train(ids, draw_batches(self._own, steps, self._task.batch, generators), LR, [])
         self._track.aggregate(ids, self._held)
+        _finish(self.model.device)
         return 1.0
 
 
@@ -150,12 +199,13 @@ class Loop:
     Inputs are normalised and dealt out beforehand; module, optimizer and sums are reused.
     """
 
-    def __init__(self, task: Task, data: Split) -> None:
+    def __init__(self, task: Task, data: Split, device: torch.device = CPU) -> None:
         self._task = task
-        self._module = task.model.build(task.shape, CLASSES)
+        self._module = task.model.build(task.shape, CLASSES).to(device)
         self._parameters = list(self._module.parameters())
         self._optimizer = torch.optim.SGD(self._parameters, lr=LR, momentum=MOMENTUM)
-        x, y = (torch.from_numpy(data.x).float() - MEAN) / STD, torch.from_numpy(data.y)
+        x = (torch.from_numpy(data.x).to(device).float() - MEAN) / STD
+        y = torch.from_numpy(data.y).to(device)
         self._own = list(zip(x.split(task.samples), y.split(task.samples), strict=True))
         self._global = [parameter.detach().clone() for parameter in self._parameters]
         self._total = [torch.zeros_like(parameter) for parameter in self._global]
@@ -173,7 +223,7 @@ class Loop:
                 for parameter, part in zip(self._parameters, self._global, strict=True):
                     parameter.copy_(part)
             self._optimizer.state.clear()
-            for batch in torch.randperm(len(y)).split(self._task.batch)[: self._task.steps]:
+            for batch in torch.randperm(len(y), device=y.device).split(self._task.batch)[: self._task.steps]:
                 self._optimizer.zero_grad()
                 functional.cross_entropy(self._module(x[batch]), y[batch]).backward()
                 self._optimizer.step()
@@ -181,4 +231,5 @@ class Loop:
                 part.add_(parameter.detach(), alpha=1 / self._task.devices)
         for part, new in zip(self._global, self._total, strict=True):
             part.copy_(new)
+        _finish(self._global[0].device)
         return 1.0

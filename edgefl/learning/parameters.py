@@ -76,7 +76,9 @@ class ModelLayout:
 
     def flatten(self, module: nn.Module) -> Tensor:
         """[M + Q] copy of a module's tensors."""
-        return torch.cat([self.parameters.flatten(module), self.statistics.flatten(module)])
+        parameters = self.parameters.flatten(module)
+        # where there are none, there is nothing that would lie on the module's device
+        return torch.cat([parameters, self.statistics.flatten(module).to(parameters)])
 
     def views(self, rows: Tensor) -> dict[str, Tensor]:
         """Views into [..., M + Q]: each tensor as [..., *shape], sharing memory with `rows`."""

@@ -49,6 +49,18 @@ def test_rival_and_ours_do_the_same_job(threads: int) -> None:
     assert losses[0] == pytest.approx(losses[1], rel=BATCHES_DIFFER)
 
 
+def test_a_whole_device_is_measured_against_its_peak() -> None:
+    """Shares are FLOPs over the peak's: 3 devices, 2 steps of 8, and 16 inputs to 10 classes forward and back."""
+    cpu = torch.device("cpu")
+    assert training.matrix_peak_flops(cpu, 64) > 0
+    found = training.whole_device(SMALL, cpu, 1e9, repeats=1)
+    flops = 3 * 2 * 8 * (2 + 2) * 16 * 10
+    for name, rate in found["rounds_per_s"].items():
+        assert found["peak_share"][name] == pytest.approx(rate * flops / 1e9)
+    assert set(found["ratio"]) == {"edgefl", "edgefl, bf16"}
+    assert report.training({"matrix_peak_flops": 1e9, "tasks": [found]})
+
+
 def test_network_reports_ratios() -> None:
     found = network.run(2.0, (20,))
     (row,) = found["rows"]
