@@ -22,6 +22,8 @@ def shortened(path: Path) -> edgefl.Scenario:
         overrides += ["sessions.min_rounds=1", "sessions.max_rounds=4"]
     if scenario.learning is not None:
         overrides.append("learning.dataset=digits")
+    if path.stem == "shakespeare":  # its roles and its model are made for text
+        overrides += ["learning.partition=dirichlet", "learning.model=logistic", "learning.lr=0.01"]
     return edgefl.load_scenario(path, overrides)
 
 
