@@ -103,11 +103,11 @@ class RunDirectory:
 
         Raises:
             KeyError: the type has no such column.
+            TypeError: a column without default is missing.
         """
-        values = {field.name: field.default for field in dataclasses.fields(row_type)}
-        if unknown := columns.keys() - values.keys():
+        if unknown := columns.keys() - {field.name for field in dataclasses.fields(row_type)}:
             raise KeyError(f"{row_type.__name__} has no {', '.join(sorted(unknown))}")
-        cells = [_cells(name, value) for name, value in (values | columns).items()]
+        cells = [_cells(name, value) for name, value in vars(row_type(**columns)).items()]
         self._writers[row_type].writerows(zip(*cells, strict=False))
 
     def flush(self) -> None:

@@ -51,3 +51,8 @@ def test_columns_are_written_like_rows(run: RunDirectory) -> None:
 def test_an_unknown_column_is_refused(run: RunDirectory) -> None:
     with pytest.raises(KeyError, match="Event has no colour"):
         run.write_columns(Event, colour="red")
+
+
+def test_a_missing_column_is_refused(run: RunDirectory) -> None:
+    with pytest.raises(TypeError, match="time_s"):
+        run.write_columns(Event, event="handover", device=np.array([3]), session=None)
