@@ -15,7 +15,7 @@ from edgefl.bench import interleaved
 
 DEVICES, SLOTS = 100, 20_000
 SPEED_M_S, CARRIER_HZ, SLOT_S, BANDWIDTH_HZ, SNR = 10.0, 3.5e9, 0.5e-3, 1.0e6, 100.0
-RENEWAL_SLOTS, RENEWAL_TRANSFERS = 20_000, 20_000
+RENEWAL_SLOTS, RENEWAL_TRANSFERS, SLOT_TRANSFERS = 20_000, 20_000, 20
 REPEATS = 5
 
 
@@ -39,7 +39,8 @@ def run() -> dict[str, Any]:
     )
     ours = slots["edgefl slot by slot"]
     transfers = interleaved(
-        {"slot": partial(_by_slot, rho, 20, RENEWAL_SLOTS), "renewal": _many_by_renewal(rho)}, REPEATS
+        {"slot": partial(_by_slot, rho, SLOT_TRANSFERS, RENEWAL_SLOTS), "renewal": _many_by_renewal(rho)},
+        REPEATS,
     )
     return {
         "slots": slots,

@@ -20,7 +20,7 @@ from edgefl.learning.datasets import Split
 from edgefl.learning.device_data import DeviceSplit
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.gradients import Precision
-from edgefl.learning.local_training import Batching, LocalTraining
+from edgefl.learning.local_training import Batching, LocalTraining, finish
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.models.resnet18 import Resnet18
@@ -29,6 +29,7 @@ from edgefl.learning.track import Track
 from edgefl.rng import Streams
 
 LR, MOMENTUM, MEAN, STD, CLASSES = 0.01, 0.9, 72.9, 90.0, 10
+RIVAL = "PyTorch loop, 1 thread"
 PEAK_SIZE, PEAK_PRODUCTS = 8192, 20  # square bfloat16 products that show what a GPU can do
 CPU = torch.device("cpu")
 
@@ -102,24 +103,18 @@ def matrix_peak_flops(device: torch.device, size: int = PEAK_SIZE) -> float:
     """FLOPs per second of square bfloat16 matrix products."""
     matrix = torch.randn(size, size, device=device).bfloat16()
     product = matrix @ matrix
-    _finish(device)
+    finish(device)
     began = time.perf_counter()
     for _ in range(PEAK_PRODUCTS):
         torch.mm(matrix, matrix, out=product)
-    _finish(device)
+    finish(device)
     return PEAK_PRODUCTS * 2 * size**3 / (time.perf_counter() - began)
-
-
-def _finish(device: torch.device) -> None:
-    """Wait for what has been launched."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
 
 
 def _logistic(repeats: int, threads: int) -> dict[str, Any]:
     data = LOGISTIC.data()
     jobs: dict[str, Callable[[], float]] = {
-        "PyTorch loop, 1 thread": Loop(LOGISTIC, data),
+        RIVAL: Loop(LOGISTIC, data),
         "edgefl, 1 thread": Ours(LOGISTIC, data, 1),
     }
     if threads > 1:
@@ -129,7 +124,7 @@ def _logistic(repeats: int, threads: int) -> dict[str, Any]:
 
 def _cnn(repeats: int, threads: int) -> dict[str, Any]:
     data = CNN.data()
-    jobs: dict[str, Callable[[], float]] = {"PyTorch loop, 1 thread": Loop(CNN, data)}
+    jobs: dict[str, Callable[[], float]] = {RIVAL: Loop(CNN, data)}
     for count in sorted({1, threads}):
         name = f"edgefl, {count} thread{'s' * (count > 1)}"
         jobs[name] = Ours(CNN, data, count)
@@ -189,7 +184,7 @@ class Ours:
         generators = [self._streams("batches", id_, self._rounds) for id_ in ids]
         self._track.train(ids, draw_batches(self._own, steps, self._task.batch, generators), LR, [])
         self._track.aggregate(ids, self._held)
-        _finish(self.model.device)
+        finish(self.model.device)
         return 1.0
 
 
@@ -231,5 +226,5 @@ class Loop:
                 part.add_(parameter.detach(), alpha=1 / self._task.devices)
         for part, new in zip(self._global, self._total, strict=True):
             part.copy_(new)
-        _finish(self._global[0].device)
+        finish(self._global[0].device)
         return 1.0

@@ -286,8 +286,7 @@ class LocalTraining:
             began = time.perf_counter()
             for chunk in self._chunks(trial.batches, kind):
                 self._train_chunk(worker, trial, chunk, result)
-            if self._device.type == "cuda":
-                torch.cuda.synchronize(self._device)
+            finish(self._device)
             took_s = time.perf_counter() - began
         return took_s
 
@@ -318,11 +317,13 @@ class LocalTraining:
 
     def _refuse_wrong_gradients(self) -> None:
         """oneDNN, as of PyTorch 2.13: weight gradients in bfloat16 read foreign memory for such a layer."""
-        wrong: list[str] = []
+        wrong: list[nn.Module] = []
 
         def note(part: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-            if isinstance(part, nn.Conv2d) and max(part.stride) > 1 and max(part.kernel_size) > 1:
-                wrong.extend([str(part)] * (inputs[0].shape[2:].numel() == 1))
+            if not isinstance(part, nn.Conv2d) or inputs[0].shape[2:].numel() > 1:
+                return
+            if max(part.stride) > 1 and max(part.kernel_size) > 1:
+                wrong.append(part)
 
         self._look(note)
         if wrong:
@@ -353,6 +354,12 @@ class LocalTraining:
             kernel = kind(self._model, self._module, self._precision, self._example())
             workers.append(_Worker(kernel, self._train))
         return workers
+
+
+def finish(device: torch.device) -> None:
+    """Wait for what has been launched on the device, before a clock is read."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def _one_thread_each() -> None:
