@@ -90,6 +90,10 @@ class Source:
             target[part] = inner
             target = inner
         target[place[-1]] = value
+        # what stood below the key is gone: errors there are the override's
+        for known in (self._lines, self._overrides):
+            for below in [other for other in known if other[: len(place)] == place]:
+                del known[below]
         self._overrides[place] = origin
 
     def where(self, place: Place) -> str:

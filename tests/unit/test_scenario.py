@@ -104,6 +104,7 @@ def test_overrides(tmp_path: Path) -> None:
     for override, message in [
         ("learning.lr", "--set learning.lr: write dotted.key=value"),
         ("learning.lr=-1", "--set learning.lr=-1 learning.lr: must be > 0"),
+        ("devices={count: -1}", "--set devices={count: -1} devices.count: must be >= 1"),
         ("learning.lr.x=1", "'lr' holds 0.01 and has no keys below it"),
         ("learnin.lr=1", "--set learnin.lr=1 learnin: unknown key: did you mean 'learning'?"),
         ("learning..lr=1", "is not a dotted key"),
