@@ -116,13 +116,15 @@ class Plan:
     runs: Sequence[Run]
 
 
-def load(path: str | Path) -> tuple[Study, list[Case]]:
-    """A study and its cases, all validated.
+def load(path: str | Path, seeds: Sequence[int] = ()) -> tuple[Study, list[Case]]:
+    """A study and its cases, all validated; seeds, each counted once, replace the file's.
 
     Raises:
         EdgeflError: names file, line and remedy.
     """
     source = Source(Path(path))
+    if seeds:
+        source.override("seeds", list(dict.fromkeys(seeds)), " ".join(f"--seed {seed}" for seed in seeds))
     study = source.validate(Study)
     unchanged = Source(source.path.parent / study.scenario)
     cases = []
@@ -149,14 +151,14 @@ def plan(path: str | Path, seeds: Sequence[int] = ()) -> Plan:
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    study, cases = load(path)
+    study, cases = load(path, seeds)
     runs = [
         Run(
             case.scenario.model_copy(update={"seed": seed}),
             Path(case.folder, case.variant, f"seed-{seed}"),
             Membership(study.name, case.variant, study.reference, case.setting),
         )
-        for seed in dict.fromkeys(seeds or study.seeds)
+        for seed in study.seeds
         for case in cases
     ]
     return Plan(Path(path), study.name, runs)

@@ -157,6 +157,7 @@ def test_every_shipped_scenario_is_valid() -> None:
         (["run", "digits.yaml", "--out", "."], "is not empty; choose another --out"),
         (["run", "digits.yaml", "--set", "learning.model=logistics"], "did you mean 'logistic'"),
         (["study", "digits.yaml"], "variants: is missing"),
+        (["study", "small.yaml", "--seed", "-1"], "--seed -1 seeds.0: must be >= 0"),
         (["describe", "algorithms"], "write KIND/NAME"),
         (["describe", "algorithms/fedavgg"], "did you mean 'fedavg'"),
         (["list", "algorithm"], "did you mean 'algorithms'"),
