@@ -7,285 +7,30 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
 import yaml
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     PrivateAttr,
     model_validator,
 )
 
-from channel.schedulers import Scheduler
-from channel.tdd import Pattern
+from edgefl.engine.settings import (
+    CellSettings,
+    DeviceSettings,
+    HandoverSettings,
+    LayoutSettings,
+    RadioSettings,
+    RoundSettings,
+    WorkloadSettings,
+)
 from edgefl.errors import EdgeflError
-from edgefl.scenario_fields import Named, PathLossName, SchedulerName
+from edgefl.learning.settings import LearningSettings
+from edgefl.scenario_fields import Named, Section
 from edgefl.yaml_source import Source, parse_value
 
 LARGEST_SEED = 2**32 - 1
-
-
-class Section(BaseModel):
-    """A part of the scenario: frozen, and unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Cell(Section):
-    """One circular cell around the base station."""
-
-    radius_m: float = Field(250.0, gt=10, le=5000, description="cell radius, m, 10 to 5000")
-    min_distance_m: float = Field(
-        10.0, ge=10, description="smallest 2D distance to the base station, m, at least 10 (TR 38.901)"
-    )
-    bs_height_m: float = Field(10.0, gt=1, le=150, description="base station antenna height, m")
-    ut_height_m: float = Field(1.5, gt=1, le=22.5, description="device antenna height, m")
-
-    @model_validator(mode="after")
-    def _ring(self) -> Self:
-        if self.min_distance_m >= self.radius_m:
-            raise ValueError(
-                f"min_distance_m {self.min_distance_m} leaves no room for devices within radius_m "
-                f"{self.radius_m}: no device could ever take part"
-            )
-        return self
-
-
-class Layout(Section):
-    """One cell, or hexagonal cells around it (rings: 0, 1 or 2 give 1, 7 or 19 sites)."""
-
-    rings: int = Field(0, ge=0, le=2, description="rings of cells around the centre one, 0 to 2")
-    isd_m: float = Field(200.0, ge=20, le=5000, description="distance between neighbouring sites, m")
-    edge: Literal["wraparound", "guard_ring"] = Field(
-        "wraparound",
-        description="wraparound: the layout repeats, every cell has six neighbours; guard_ring: the outer"
-        " ring serves devices but has no federation",
-    )
-    federations: Literal["all", "centre"] = Field(
-        "all", description="one server per cell, or only the centre cell's"
-    )
-
-
-class HandoverSettings(Section):
-    """Event A3 (TS 38.331, 5.5.4.4), and what becomes of a device that is caught in a round.
-
-    In a single cell only `policy` matters: a device that crosses the cell edge is caught likewise.
-    """
-
-    hysteresis_db: float = Field(3.0, ge=0, le=15, description="Hys, dB, 0 to 15")
-    a3_offset_db: float = Field(0.0, ge=-15, le=15, description="a3-Offset, dB, -15 to 15")
-    time_to_trigger_s: float = Field(0.256, ge=0, le=5.12, description="how long the event must hold, s")
-    handover_latency_s: float = Field(
-        0.05, ge=0, le=10, description="interruption: time without any cell after a handover, s"
-    )
-    measurement_interval_s: float = Field(0.2, ge=0.01, le=10, description="time between measurements, s")
-    min_time_of_stay_s: float = Field(
-        1.0, ge=0, description="a return to the last cell within this time is a ping-pong, s"
-    )
-    policy: Literal["drop", "finish"] = Field(
-        "drop",
-        description="drop: work under way is lost, its energy spent; finish: the device leaves after its"
-        " part of the round",
-    )
-
-
-class Devices(Section):
-    """The devices, their number, movement, powers and processors."""
-
-    count: int | None = Field(None, ge=1, description="number of devices; or give density_per_km2")
-    density_per_km2: float | None = Field(
-        None, gt=0, description="mean devices per km^2 of a Poisson point process, in place of count"
-    )
-    mobility: Annotated[Any, Named("mobility", "static")] = Field(
-        "static", validate_default=True, description="mobility model"
-    )
-    transmit_power_dbm: float = Field(23.0, ge=-40, le=40, description="uplink power, dBm, -40 to 40")
-    circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving, W")
-    clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f, Hz, 1e6 to 1e11")
-    flops_per_cycle: float = Field(8.0, gt=0, description="processor efficiency chi, FLOPs per cycle")
-    capacitance: float = Field(1.0e-28, ge=0, le=1e-20, description="effective chipset capacitance xi")
-    pa_efficiency: float = Field(
-        1.0, gt=0, le=1, description="radiated over drawn power of the amplifier; J counts radiated power"
-    )
-    uplink_circuit_power_w: float = Field(
-        0.0, ge=0, le=100, description="circuit power while sending, beside the amplifier, W"
-    )
-    idle_power_w: float = Field(0.0, ge=0, le=100, description="power while switched on and idle, W")
-    churn: Annotated[Any, Named("churn", "always_on")] = Field(
-        "always_on", validate_default=True, description="when devices are switched on"
-    )
-    battery_j: float | None = Field(None, gt=0, description="battery capacity, J; none: mains")
-    recharge_w: float = Field(0.0, ge=0, description="power into the battery at all times, W")
-    return_share: float = Field(
-        0.2, gt=0, le=1, description="an empty device comes back at this share of its capacity"
-    )
-
-    @model_validator(mode="after")
-    def _one_number(self) -> Self:
-        if (self.count is None) == (self.density_per_km2 is None):
-            raise ValueError("give either count or density_per_km2")
-        return self
-
-
-class Tdd(Section):
-    """A TDD frame: which slots serve which direction."""
-
-    pattern: str = Field("DDDSU", description="one letter per slot: D downlink, U uplink, S special")
-    special: str = Field("10:2:2", description="symbols of a special slot: downlink:guard:uplink, sum 14")
-
-    @model_validator(mode="after")
-    def _valid(self) -> Self:
-        self.pattern_of()
-        return self
-
-    def pattern_of(self) -> Pattern:
-        """The pattern as the channel knows it."""
-        return Pattern(self.pattern, self.special)
-
-
-class RadioSettings(Section):
-    """Carrier, band, powers, fading and the time grid."""
-
-    carrier_hz: float = Field(3.5e9, ge=0.5e9, le=100e9, description="carrier, Hz, 0.5e9 to 100e9")
-    bandwidth_hz: float = Field(100.0e6, ge=1e5, le=4e9, description="system bandwidth W, Hz, 1e5 to 4e9")
-    noise_dbm_hz: float = Field(-174.0, ge=-200, le=-100, description="noise density N0, dBm/Hz")
-    server_power_dbm: float = Field(43.0, ge=-40, le=70, description="downlink power, dBm, -40 to 70")
-    server_pa_efficiency: float = Field(
-        1.0, gt=0, le=1, description="radiated over drawn power of the base station's amplifier"
-    )
-    path_loss: Annotated[str, PathLossName()] = Field("umi", description="path-loss model")
-    line_of_sight: Literal["always", "never", "probabilistic"] = Field(
-        "always", description="LoS everywhere (J), nowhere, or by 38.901's probability and place"
-    )
-    shadowing: Literal["round", "spatial"] = Field(
-        "round", description="round: drawn anew each round (J); spatial: a place keeps its shadowing"
-    )
-    shadowing_std_db: float | None = Field(
-        None, ge=0, le=20, description="shadowing, dB; none: the path loss's own (UMi: 4 LoS, 7.82 NLoS)"
-    )
-    slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot tau, s, 1e-5 to 1e-2")
-    scheduler: Annotated[Any, SchedulerName()] = Field(
-        "equal_share", validate_default=True, description="who gets which share of the band"
-    )
-    sharing: Literal["static", "dynamic"] = Field(
-        "static",
-        description="static: shares fixed for a round (J); dynamic: anew whenever a transfer starts or ends,"
-        " or in every slot, as the scheduler does",
-    )
-    power_over_share: Literal["full", "per_resource_block"] = Field(
-        "full", description="full power over whatever share (J), or power spread over the whole band"
-    )
-    tdd: Tdd | None = Field(None, description="frame pattern; none: separate intervals (J)")
-    max_efficiency: float | None = Field(
-        None, gt=0, le=20, description="highest modulation: cap on the rate, bits/s/Hz; none: no cap"
-    )
-    noise_figure_db: float = Field(0.0, ge=0, le=20, description="noise figure of the receivers, dB")
-    interference_margin_db: float = Field(0.0, ge=0, le=40, description="rise of the noise in all links, dB")
-    neighbour_load: float = Field(
-        0.0, ge=0, le=1, description="share of slots in which the other sites send: downlink interference"
-    )
-    fidelity: Literal["slot", "renewal", "auto"] = Field(
-        "auto", description="how a transfer's length is found: slot, renewal or auto"
-    )
-
-    @model_validator(mode="after")
-    def _sharing_fits(self) -> Self:
-        scheduler: Scheduler = self.scheduler
-        if scheduler.per_slot and self.sharing == "static":
-            raise ValueError(f"{scheduler.name} decides slot by slot: set sharing: dynamic")
-        if self.sharing == "dynamic" and self.fidelity == "renewal":
-            raise ValueError(
-                "a dynamically shared band is simulated slot by slot: set fidelity: auto or slot"
-            )
-        return self
-
-
-class Rounds(Section):
-    """Who takes part in a round, and how movement is sampled."""
-
-    selector: Annotated[Any, Named("selectors", "all")] = Field(
-        "all", validate_default=True, description="participant selector"
-    )
-    movement_tick_s: float = Field(
-        0.1, gt=0, le=60, description="interval at which cell-edge crossings of moving devices are seen, s"
-    )
-    deadline_s: float | None = Field(
-        None, gt=0, description="a round ends after this time; who is late is cut off, s"
-    )
-    min_updates: int = Field(
-        1, ge=1, description="fewer updates than this are not aggregated: the model stays as it is"
-    )
-    over_selection: float = Field(
-        1.0,
-        ge=1,
-        le=10,
-        description="select this many times the participants; the round ends with the"
-        " number wanted, the others are cut off",
-    )
-    max_wait_s: float = Field(
-        3600.0, gt=0, description="longest simulated wait for a device before the run is given up, s"
-    )
-
-
-class Learning(Section):
-    """What is trained, on which data, and how."""
-
-    dataset: Annotated[Any, Named("datasets")] = Field(description="data set")
-    partition: Annotated[Any, Named("partitions", "dirichlet")] = Field(
-        "dirichlet", validate_default=True, description="label distribution"
-    )
-    model: Annotated[Any, Named("models")] = Field(description="model")
-    algorithm: Annotated[Any, Named("algorithms", "fedavg")] = Field(
-        "fedavg", validate_default=True, description="algorithm"
-    )
-    warm_start: Annotated[Any, Named("warm_starts", "previous")] = Field(
-        "previous", validate_default=True, description="how a session's opening model is made"
-    )
-    pilot_sessions: int = Field(
-        1, ge=1, description="P: sessions 1 to P are plain; the models saved for warm starts come after them"
-    )
-    steps: int = Field(5, ge=1, description="e: local iterations per round")
-    epochs: int | None = Field(None, ge=1, description="local epochs per round, in place of steps")
-    batch: int = Field(128, ge=1, description="B: samples per mini-batch")
-    lr: float = Field(0.01, gt=0, le=100, description="learning rate at the first round of a session")
-    lr_power: float = Field(
-        1.0,
-        ge=0,
-        description="polynomial decay within a session: lr (1 - (t-1)/T)^power; 0 keeps lr constant",
-    )
-    momentum: float = Field(0.9, ge=0, lt=1, description="SGD momentum, restarted each round")
-    bits_per_parameter: int = Field(32, ge=1, le=64, description="payload_bits = this x parameters")
-    payload: Literal["model", "exchanged"] = Field(
-        "model", description="a transfer carries one model (J), or all that the algorithm exchanges"
-    )
-    flops_per_sample: float | Literal["counted"] = Field(
-        "counted", description="N_p phi, FLOPs per sample forward and backward: a number, or counted"
-    )
-    batching: Literal["auto", "stacked", "sequential"] = Field(
-        "auto",
-        description="local training of devices together or one by one; auto: as measured before the run",
-    )
-    precision: Literal["float32", "bf16"] = Field(
-        "float32", description="bf16: matrix products and convolutions of local training in bfloat16"
-    )
-    channels_last: bool = Field(
-        False,
-        description="colour images in channels-last order in local training, one device after the other",
-    )
-    memory_gb: float | None = Field(
-        None, gt=0, description="room for devices trained together, GB; none: a CPU's cache, 1/8 of a GPU"
-    )
-
-
-class Workload(Section):
-    """A stand-in for learning: the radio and the processors work, nothing is trained."""
-
-    payload_bits: int = Field(ge=1, description="bits of one model transfer")
-    flops_per_sample: float = Field(ge=0, description="FLOPs per sample, forward and backward")
-    steps: int = Field(5, ge=1, description="e: local iterations per round")
-    batch: int = Field(128, ge=1, description="B: samples per mini-batch")
 
 
 class Scenario(Section):
@@ -293,15 +38,15 @@ class Scenario(Section):
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="letters, digits, . _ -")
     seed: int = Field(100, ge=0, le=LARGEST_SEED, description="the run is a function of scenario and seed")
-    cell: Cell = Cell()
-    layout: Layout = Layout()
+    cell: CellSettings = CellSettings()
+    layout: LayoutSettings = LayoutSettings()
     handover: HandoverSettings = HandoverSettings()
-    devices: Devices
+    devices: DeviceSettings
     radio: RadioSettings = RadioSettings()
     sessions: Annotated[Any, Named("sessions")] = Field(description="when a session ends")
-    rounds: Rounds = Rounds()
-    learning: Learning | None = None
-    workload: Workload | None = None
+    rounds: RoundSettings = RoundSettings()
+    learning: LearningSettings | None = None
+    workload: WorkloadSettings | None = None
     _source: Source | None = PrivateAttr(None)
 
     @contextmanager

@@ -3,13 +3,19 @@
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from pydantic import GetCoreSchemaHandler, ValidationError
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from channel.schedulers import Scheduler
 from edgefl import registry
 from edgefl.component import Component
 from edgefl.registry import did_you_mean
+
+
+class Section(BaseModel):
+    """A part of the scenario: frozen, and unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from pydantic import Field, field_validator, model_validator
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.results import free_directory, fresh_directory
-from edgefl.scenario import LARGEST_SEED, Scenario, Section, from_source
+from edgefl.scenario import LARGEST_SEED, Scenario, from_source
+from edgefl.scenario_fields import Section
 from edgefl.simulation import Membership, available_cores, simulate, torch_device
 from edgefl.yaml_source import Source
 

@@ -12,7 +12,7 @@ from channel.units import dbm_to_watt
 from edgefl.engine.network import Network
 from edgefl.engine.radio import Link, Radio, Transfer
 from edgefl.engine.records import DeviceRound
-from edgefl.scenario import Devices
+from edgefl.engine.settings import DeviceSettings
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Device:
     """One device's part in the rounds; `leave` cuts off whatever it is doing."""
 
     def __init__(
-        self, env: simpy.Environment, id_: int, radio: Radio, settings: Devices, network: Network
+        self, env: simpy.Environment, id_: int, radio: Radio, settings: DeviceSettings, network: Network
     ) -> None:
         self.env = env
         self.id = id_

@@ -9,8 +9,8 @@ import numpy as np
 from channel.large_scale import LargeScale
 from channel.shadowing import draw_shadowing_db
 from channel.units import db_to_linear
+from edgefl.engine.settings import CellSettings, RadioSettings
 from edgefl.rng import Streams
-from edgefl.scenario import Cell, RadioSettings
 
 RoundKey = tuple[int, str, int]  # session, phase, round
 
@@ -49,7 +49,7 @@ class PerRound:
         path_loss_db: Callable[..., np.ndarray],
         std_db: float,
         radio: RadioSettings,
-        cell: Cell,
+        cell: CellSettings,
         streams: Streams,
     ) -> None:
         self._path_loss_db = path_loss_db

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgefl.scenario import HandoverSettings
+from edgefl.engine.settings import HandoverSettings
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import simpy
 from edgefl.engine.battery import Battery
 from edgefl.engine.handover import EventA3
 from edgefl.engine.records import Event, Recorder
+from edgefl.engine.settings import HandoverSettings
 from edgefl.mobility import Movement
-from edgefl.scenario import HandoverSettings
 
 NOWHERE = -1
 

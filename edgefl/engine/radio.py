@@ -18,9 +18,9 @@ from channel.transfer import transfer_bits, transfer_slots
 from channel.units import db_to_linear, dbm_to_watt
 from edgefl.engine.band import BandInUse
 from edgefl.engine.gains import Gains, RoundKey, Survey
+from edgefl.engine.settings import RadioSettings
 from edgefl.errors import refused
 from edgefl.rng import Streams
-from edgefl.scenario import RadioSettings
 
 # A stage that ended at a slot boundary may read the clock one rounding below it.
 SLOT_TOLERANCE = 1e-6

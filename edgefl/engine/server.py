@@ -15,9 +15,9 @@ from edgefl.engine.radio import Radio
 from edgefl.engine.records import DeviceRound, Event, Recorder, Round, Session
 from edgefl.engine.selectors import Candidates, Selector, with_surplus
 from edgefl.engine.sessions import SessionPolicy, SessionState
+from edgefl.engine.settings import RoundSettings
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
-from edgefl.scenario import Rounds
 
 COMPLETED = "completed"
 
@@ -48,7 +48,7 @@ class Server:
         radio: Radio,
         learner: Learner,
         policy: SessionPolicy,
-        rules: Rounds,
+        rules: RoundSettings,
         ledger: Ledger,
         recorder: Recorder,
         streams: Streams,

@@ -22,10 +22,10 @@ from edgefl.learning.local_training import MEASURED_DEVICES, LocalTraining
 from edgefl.learning.models import Model, OutputTerm
 from edgefl.learning.parameters import ModelLayout
 from edgefl.learning.partitions import Facts, Partition
+from edgefl.learning.settings import LearningSettings
 from edgefl.learning.track import Diverged, Track
 from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
 from edgefl.rng import Streams
-from edgefl.scenario import Learning
 
 
 class Material:
@@ -35,7 +35,7 @@ class Material:
         threads: of local training on a CPU; results do not depend on it.
     """
 
-    def __init__(self, settings: Learning, device: torch.device, *, threads: int = 1) -> None:
+    def __init__(self, settings: LearningSettings, device: torch.device, *, threads: int = 1) -> None:
         dataset: Dataset = settings.dataset
         with about("learning", "dataset"):
             data = dataset.load()
@@ -72,7 +72,7 @@ class TorchLearner:
 
     def __init__(
         self,
-        settings: Learning,
+        settings: LearningSettings,
         material: Material,
         *,
         devices: int,

@@ -10,7 +10,7 @@ import simpy
 from edgefl.engine.handover import Decision, EventA3
 from edgefl.engine.network import Network
 from edgefl.engine.records import Event
-from edgefl.scenario import HandoverSettings
+from edgefl.engine.settings import HandoverSettings
 
 INTERVAL_S, TRIGGER_S = 0.2, 0.256
 HYSTERESIS_DB, OFFSET_DB = 3.0, 1.0

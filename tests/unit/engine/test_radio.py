@@ -8,8 +8,8 @@ import simpy
 
 from edgefl.engine.gains import Survey
 from edgefl.engine.radio import Radio
+from edgefl.engine.settings import RadioSettings
 from edgefl.rng import Streams
-from edgefl.scenario import RadioSettings
 
 GAINS_DB = np.array([-90.0, -110.0])
 OTHERS = np.array([1e-11, 4e-11])  # linear gain to all other sites together

@@ -26,9 +26,15 @@ from edgefl.engine.server import Server
 from edgefl.engine.sessions.adaptive import Adaptive
 from edgefl.engine.sessions.membership import Membership
 from edgefl.engine.sessions.schedule import Schedule
+from edgefl.engine.settings import (
+    CellSettings,
+    DeviceSettings,
+    HandoverSettings,
+    RadioSettings,
+    RoundSettings,
+)
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
-from edgefl.scenario import Cell, Devices, HandoverSettings, RadioSettings, Rounds
 
 SLOT_S = 0.5e-3
 PAYLOAD_BITS = 3_000_000
@@ -144,7 +150,7 @@ class World:
             settings=settings,
             device_power_w=TX_W,
             speeds_m_s=movement.doppler_speeds_m_s(),
-            gains=PerRound(umi_path_loss_db, 0.0, settings, Cell(), streams),
+            gains=PerRound(umi_path_loss_db, 0.0, settings, CellSettings(), streams),
             streams=streams,
         )
         network = Network(
@@ -160,7 +166,7 @@ class World:
             idle_power_w=idle_power_w,
         )
         self.network = network
-        settings = Devices(count=count, idle_power_w=idle_power_w)
+        settings = DeviceSettings(count=count, idle_power_w=idle_power_w)
         devices = [Device(self.env, id_, self.radio, settings, network) for id_ in range(count)]
         network.cut_off = lambda id_, why: devices[id_].leave(why)
         self.ledger = Ledger(count)
@@ -172,7 +178,7 @@ class World:
             radio=self.radio,
             learner=self.learner,
             policy=policy or Schedule(count=1, rounds=1),
-            rules=Rounds(**rules),
+            rules=RoundSettings(**rules),
             ledger=self.ledger,
             recorder=self.rows,
             streams=streams,

@@ -16,10 +16,10 @@ from edgefl.learning.learner import Material, TorchLearner
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.parameters import Layout
+from edgefl.learning.settings import LearningSettings
 from edgefl.learning.warm_starts import OpeningModel
 from edgefl.learning.warm_starts.similarity import Similarity
 from edgefl.rng import Streams
-from edgefl.scenario import Learning
 
 DEVICES = 12
 CPU = torch.device("cpu")
@@ -35,7 +35,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def learner(**changes: Any) -> TorchLearner:
-    learning = Learning(**{**SETTINGS, "warm_start": "similarity", **changes})
+    learning = LearningSettings(**{**SETTINGS, "warm_start": "similarity", **changes})
     return TorchLearner(learning, Material(learning, CPU), devices=DEVICES, streams=Streams(5))
 
 
@@ -289,7 +289,7 @@ def test_the_check_leaves_a_good_construction_alone() -> None:
 
 
 def test_a_devices_vectors_follow_it_into_another_cell() -> None:
-    settings = Learning(**SETTINGS, algorithm="scaffold")
+    settings = LearningSettings(**SETTINGS, algorithm="scaffold")
     material = Material(settings, CPU)
     here, there = (TorchLearner(settings, material, devices=DEVICES, streams=Streams(5)) for _ in range(2))
     session(here, 1, 2, ids=[0, 1, 2])
@@ -368,7 +368,7 @@ def test_divergence_names_the_device_and_saves_the_last_finite_model(tmp_path: P
 def test_threads_do_not_change_the_result() -> None:
     finals = []
     for threads in (1, 2):
-        settings = Learning(**SETTINGS, algorithm="moon", memory_gb=1e-9)
+        settings = LearningSettings(**SETTINGS, algorithm="moon", memory_gb=1e-9)
         material = Material(settings, CPU, threads=threads)
         one = TorchLearner(settings, material, devices=DEVICES, streams=Streams(5))
         finals.append(session(one, 1, 3)[2])

@@ -1,0 +1,57 @@
+"""Settings of learning: what is trained, on which data, and how."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from edgefl.scenario_fields import Named, Section
+
+
+class LearningSettings(Section):
+    """What is trained, on which data, and how."""
+
+    dataset: Annotated[Any, Named("datasets")] = Field(description="data set")
+    partition: Annotated[Any, Named("partitions", "dirichlet")] = Field(
+        "dirichlet", validate_default=True, description="label distribution"
+    )
+    model: Annotated[Any, Named("models")] = Field(description="model")
+    algorithm: Annotated[Any, Named("algorithms", "fedavg")] = Field(
+        "fedavg", validate_default=True, description="algorithm"
+    )
+    warm_start: Annotated[Any, Named("warm_starts", "previous")] = Field(
+        "previous", validate_default=True, description="how a session's opening model is made"
+    )
+    pilot_sessions: int = Field(
+        1, ge=1, description="P: sessions 1 to P are plain; the models saved for warm starts come after them"
+    )
+    steps: int = Field(5, ge=1, description="e: local iterations per round")
+    epochs: int | None = Field(None, ge=1, description="local epochs per round, in place of steps")
+    batch: int = Field(128, ge=1, description="B: samples per mini-batch")
+    lr: float = Field(0.01, gt=0, le=100, description="learning rate at the first round of a session")
+    lr_power: float = Field(
+        1.0,
+        ge=0,
+        description="polynomial decay within a session: lr (1 - (t-1)/T)^power; 0 keeps lr constant",
+    )
+    momentum: float = Field(0.9, ge=0, lt=1, description="SGD momentum, restarted each round")
+    bits_per_parameter: int = Field(32, ge=1, le=64, description="payload_bits = this x parameters")
+    payload: Literal["model", "exchanged"] = Field(
+        "model", description="a transfer carries one model (J), or all that the algorithm exchanges"
+    )
+    flops_per_sample: float | Literal["counted"] = Field(
+        "counted", description="N_p phi, FLOPs per sample forward and backward: a number, or counted"
+    )
+    batching: Literal["auto", "stacked", "sequential"] = Field(
+        "auto",
+        description="local training of devices together or one by one; auto: as measured before the run",
+    )
+    precision: Literal["float32", "bf16"] = Field(
+        "float32", description="bf16: matrix products and convolutions of local training in bfloat16"
+    )
+    channels_last: bool = Field(
+        False,
+        description="colour images in channels-last order in local training, one device after the other",
+    )
+    memory_gb: float | None = Field(
+        None, gt=0, description="room for devices trained together, GB; none: a CPU's cache, 1/8 of a GPU"
+    )
