@@ -65,8 +65,8 @@ def _bound(item: Any) -> str | None:
 
 def _size(model: Any) -> list[str]:
     from edgefl.learning.cost import flops_per_sample
-    from edgefl.learning.learner import build_module
     from edgefl.learning.parameters import Layout
+    from edgefl.learning.trainer import build_module
 
     shape, classes = model.typical_input, model.typical_classes
     module = build_module(model(), shape, classes, Streams(0))

@@ -98,7 +98,7 @@ class RunDirectory:
         for row in rows:
             self._writers[type(row)].writerow([_cell(k, v) for k, v in vars(row).items()])
 
-    def write_columns(self, row_type: type, **columns: Any) -> None:
+    def write_columns(self, row_type: type, *, further: Any = None, **columns: Any) -> None:
         """Append many rows to the table of a type: an array [rows] per column, or one value for all of them.
 
         Raises:
@@ -141,6 +141,8 @@ class RunDirectory:
 
 
 def _cells(name: str, value: Any) -> Iterable[Any]:
+    if isinstance(value, list):
+        return [_cell(name, one) for one in value]
     if not isinstance(value, np.ndarray):
         return itertools.repeat(_cell(name, value))
     return (value.round(TIME_DIGITS) if name.endswith("_s") else value).tolist()

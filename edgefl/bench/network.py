@@ -14,7 +14,7 @@ import simpy
 from edgefl.bench import peak_memory_mb
 from edgefl.engine.gains import PerPlace, Survey
 from edgefl.engine.network import Network
-from edgefl.engine.radio import DIRECTIONS, Link, Radio, Transfer
+from edgefl.engine.radio import DIRECTIONS, Link, Radio
 from edgefl.engine.records import Event
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario
@@ -102,8 +102,6 @@ class _Traffic:
         self._large_scale = world.gains.large_scale
         self._radio: Radio = world.radio(self.env)
         self._network: Network = world.network(self.env, self)
-        self._uploads: dict[int, simpy.Process] = {}
-        self._network.cut_off = self._cut_off
         for process in self._network.processes():
             self.env.process(process)
         tick_s = scenario.handover.measurement_interval_s
@@ -140,24 +138,13 @@ class _Traffic:
         shares = dict.fromkeys(DIRECTIONS, np.full(len(ids), SHARE))
         links = self._radio.links(survey, cells.tolist(), self._radio.snr(survey), shares)
         for device, link in links.items():
-            self._network.part_begins(device)
-            self._uploads[device] = self.env.process(self._send(device, link))
+            self._network.part_begins(device, self.env.process(self._send(device, link)))
 
     def _send(self, device: int, link: Link) -> Generator[simpy.Event, None, None]:
-        try:
-            yield from self._radio.transfer(link, "uplink", PAYLOAD_BITS, self._done)
-        except simpy.Interrupt:
-            self.broken += 1
-        del self._uploads[device]
+        transfer = yield from self._radio.transfer(link, "uplink", PAYLOAD_BITS)
+        self.broken += transfer.cut is not None
+        self.transfers += transfer.cut is None
         self._network.part_ended(device)
-
-    def _done(self, transfer: Transfer) -> None:
-        self.transfers += transfer.bits == PAYLOAD_BITS
-
-    def _cut_off(self, device: int, why: str) -> None:
-        upload = self._uploads.get(device)
-        if upload is not None and upload.is_alive:
-            upload.interrupt(why)
 
 
 class _Walkers:

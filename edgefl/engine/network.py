@@ -8,7 +8,8 @@ import simpy
 
 from edgefl.engine.battery import Battery
 from edgefl.engine.handover import EventA3
-from edgefl.engine.records import Event, Recorder
+from edgefl.engine.parts import Cause
+from edgefl.engine.records import Event, EventName, Recorder
 from edgefl.engine.settings import HandoverSettings
 from edgefl.mobility import Movement
 
@@ -50,7 +51,6 @@ class Network:
         self.env = env
         self.cells = cells
         self.batteries = batteries
-        self.cut_off: Callable[[int, str], None] = lambda device, why: None
         self._movement = movement
         self._radius_m = radius_m
         self._power_db = power_db
@@ -70,7 +70,7 @@ class Network:
         self._a3 = EventA3(handover, count, cells)
         self._arrivals = [env.event() for _ in range(cells)]
         self._drains = [env.event() for _ in batteries]
-        self._working = np.zeros(count, dtype=bool)  # takes part in a round just now
+        self._parts: dict[int, simpy.Process] = {}  # of the devices that take part in a round just now
         self._last_cell = np.full(count, NOWHERE)  # before the serving one, and when it was left
         self._left_s = np.full(count, -np.inf)
         self._on_since_s = np.zeros(count)
@@ -103,6 +103,11 @@ class Network:
     def arrival(self, cell: int) -> simpy.Event:
         """Succeeds when the next device becomes present in the cell."""
         return self._arrivals[cell]
+
+    @property
+    def still(self) -> bool:
+        """Whether nothing ever changes: nobody moves, is switched or runs on a battery."""
+        return not (self._movement.moves or self._switches or self.batteries)
 
     def on_time_s(self) -> np.ndarray:
         """[devices] time switched on with a charged battery until now."""
@@ -153,7 +158,9 @@ class Network:
             times = itertools.chain([first_s], times)
         for time_s in times:
             yield self.env.timeout(max(0.0, time_s - self.env.now))
-            self._set_power(device, self._on, not self._on[device], "switched_on", "switched_off")
+            self._set_power(
+                device, self._on, not self._on[device], EventName.SWITCHED_ON, EventName.SWITCHED_OFF
+            )
 
     def _run_down(self, device: int) -> Generator[simpy.Event, None, None]:
         battery = self.batteries[device]
@@ -165,11 +172,11 @@ class Network:
             yield changed | self.env.timeout(max(0.0, empty_s - self.env.now))
             if changed.triggered:
                 continue
-            self._set_power(device, self._charged, False, "battery_back", "battery_empty")
+            self._set_power(device, self._charged, False, EventName.BATTERY_BACK, EventName.BATTERY_EMPTY)
             if battery.back_s() == np.inf:
                 return
             yield self.env.timeout(battery.back_s() - self.env.now)
-            self._set_power(device, self._charged, True, "battery_back", "battery_empty")
+            self._set_power(device, self._charged, True, EventName.BATTERY_BACK, EventName.BATTERY_EMPTY)
 
     # -- what happens to a device ---------------------------------------------------------------------
 
@@ -181,25 +188,30 @@ class Network:
             changed, self._drains[device] = self._drains[device], self.env.event()
             changed.succeed()
 
-    def part_begins(self, device: int) -> None:
-        """A device takes part in a round from now on."""
-        self._working[device] = True
+    def part_begins(self, device: int, process: simpy.Process) -> None:
+        """A device takes part in a round from now on; its process is interrupted if it cannot go on."""
+        self._parts[device] = process
 
     def part_ended(self, device: int) -> None:
         """A device's part of a round is over: if it was only waiting for that, it goes now."""
-        self._working[device] = False
+        del self._parts[device]
         self.draw(device, self._idle_power_w)
         if device in self._going:
             self._move(np.array([device]), np.array([self._going.pop(device)]))
 
+    def _cut_off(self, device: int, cause: Cause) -> None:
+        process = self._parts.get(device)
+        if process is not None and process.is_alive:
+            process.interrupt(cause)
+
     def _leave(self, devices: np.ndarray, targets: np.ndarray) -> None:
         """Devices [n] leave their cells for others [n] or for none; `finish` lets them end their part first."""
-        caught = self._working[devices]
+        caught = np.array([device in self._parts for device in devices.tolist()], dtype=bool)
         for device, target in zip(devices[caught].tolist(), targets[caught].tolist(), strict=True):
             if self._handover.policy == "finish":
                 self._going[device] = target
             else:
-                self.cut_off(device, "left")
+                self._cut_off(device, Cause.LEFT)
         if caught.any() and self._handover.policy == "finish":
             devices, targets = devices[~caught], targets[~caught]
         self._move(devices, targets)
@@ -209,7 +221,7 @@ class Network:
         self._a3.forget(devices)
         self._serving[devices] = targets
         for device, source in zip(devices[targets < 0].tolist(), sources[targets < 0].tolist(), strict=True):
-            self._event("departure", device, source)
+            self._event(EventName.DEPARTURE, device, source)
         changes = targets >= 0
         if changes.any():
             self._hand_over(devices[changes], sources[changes], targets[changes])
@@ -225,7 +237,7 @@ class Network:
         self._recorder.write_columns(
             Event,
             time_s=now_s,
-            event="handover",
+            event=EventName.HANDOVER,
             device=devices,
             session=None,
             cell=targets,
@@ -240,10 +252,12 @@ class Network:
     def _attach(self, device: int, cell: int) -> None:
         self._serving[device] = cell
         self._attached_s[device] = self.env.now
-        self._event("arrival", device, cell)
+        self._event(EventName.ARRIVAL, device, cell)
         self._announce(cell)
 
-    def _set_power(self, device: int, state: np.ndarray, value: bool, name_on: str, name_off: str) -> None:
+    def _set_power(
+        self, device: int, state: np.ndarray, value: bool, name_on: EventName, name_off: EventName
+    ) -> None:
         was_running = bool(self._on[device] and self._charged[device])
         state[device] = value
         running = bool(self._on[device] and self._charged[device])
@@ -256,9 +270,9 @@ class Network:
                 self._announce(cell)
         elif was_running and not running:
             self._on_time_s[device] += self.env.now - self._on_since_s[device]
-            self.cut_off(device, "off" if state is self._on else "empty")
+            self._cut_off(device, Cause.OFF if state is self._on else Cause.EMPTY)
 
-    def _event(self, name: str, device: int, cell: int) -> None:
+    def _event(self, name: EventName, device: int, cell: int) -> None:
         at = None if cell == NOWHERE else cell
         self._recorder.write(Event(self.env.now, name, device, None, at))
 
