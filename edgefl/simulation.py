@@ -95,7 +95,7 @@ def simulate(
         ]
         with scenario.naming_places():
             env.run(until=env.all_of(servers))
-        recorder.write(*scene.ledger.rows(network.on_time_s(), scenario.devices.idle_power_w))
+        recorder.write(*scene.ledger.rows(network.power.running_s(), scenario.devices.idle_power_w))
         notes = []
         clamped = world.gains.clamped
         if clamped:

@@ -88,7 +88,7 @@ class Device:
 
     def _compute(self, task: Task, processor: Processor) -> Generator[simpy.Event, None, Span]:
         time_s, energy_j = processor.cost(task.samples)
-        self._network.draw(self.id, energy_j / time_s if time_s else 0.0)
+        self._network.power.draw(self.id, energy_j / time_s if time_s else 0.0)
         start_s = self.env.now
         try:
             yield self.env.timeout(time_s)
@@ -98,4 +98,4 @@ class Device:
         return Span(start_s, start_s + time_s, energy_j)
 
     def _draw(self, direction: Direction, power_w: float) -> None:
-        self._network.draw(self.id, power_w * self._radio.on_share(direction))
+        self._network.power.draw(self.id, power_w * self._radio.on_share(direction))
