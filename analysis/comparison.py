@@ -9,7 +9,7 @@ from analysis.figures.comparison import adaptation_figure, cost_figure
 from analysis.load import Runs, load_runs
 from analysis.metrics import RUN, SESSION
 from analysis.results import DIFFER, Comparison
-from analysis.scope import FIRST_ROUNDS, common_seeds, reference_of, scope_of
+from analysis.scope import FIRST_ROUNDS, common_seeds, have_rounds, reference_of, scope_of
 from analysis.tables.comparison import latex, markdown
 
 PER_SESSION = [
@@ -43,13 +43,16 @@ def compare(
     """
     runs = runs if isinstance(runs, Runs) else load_runs(runs)
     notes = list(runs.left_out)
-    seeds = common_seeds(runs.info, notes)
+    if runs.rounds.empty:
+        raise ValueError(f"the runs in {runs.path} have no rounds: simulate at least one session")
+    some = have_rounds(runs.info, runs.rounds)
+    notes += [f"left out {path}: it has no rounds" for path in runs.info.loc[~some, "path"]]
+    info = runs.info[some]
+    seeds = common_seeds(info, notes)
     rounds = runs.rounds[runs.rounds["seed"].isin(seeds)]
     sessions = runs.sessions[runs.sessions["seed"].isin(seeds)]
-    if rounds.empty:
-        raise ValueError(f"the runs in {runs.path} have no rounds: simulate at least one session")
     trained = bool(rounds["accuracy"].notna().any())
-    reference = reference_of(runs.info, reference, notes)
+    reference = reference_of(info, reference, notes)
 
     if rounds["cell"].nunique() > 1:
         cells = rounds["cell"].nunique()

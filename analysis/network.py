@@ -1,5 +1,6 @@
 """Key figures of the moving network: handovers, ping-pong, time of stay, and what broken work has cost."""
 
+import math
 from typing import Any
 
 import pandas as pd
@@ -38,8 +39,10 @@ def _figures_of(run: Any, runs: Runs) -> dict[str, Any]:
     )
     check_known(events["event"].unique(), EVENTS, f"{run.path}/events.csv")
     handovers = events[events["event"] == HANDOVER]
-    count = _device_count(events, devices)
-    hours = run.simulated_s / 3600
+    # a run without devices or time has no share of them
+    count = _device_count(events, devices) or math.nan
+    simulated_s = run.simulated_s or math.nan
+    hours = simulated_s / 3600
     # the last ones may outlast the simulation
     left_s = run.simulated_s - handovers["time_s"]
     interruption_s = float(handovers["interruption_s"].clip(upper=left_s).sum())
@@ -55,7 +58,7 @@ def _figures_of(run: Any, runs: Runs) -> dict[str, Any]:
         "ping_pong_share": float((handovers["detail"] == "ping_pong").mean()),
         "time_of_stay_s": float(handovers["stay_s"].mean()),
         "interruption_s": interruption_s,
-        "interruption_share": interruption_s / count / run.simulated_s,
+        "interruption_share": interruption_s / count / simulated_s,
         "broken": int(devices["outcome"].isin(gone).sum()),
         "wasted_bits": int(failed[["downlink_bits", "uplink_bits"]].to_numpy().sum()),
         "wasted_j": float(failed["energy_j"].sum()),

@@ -4,9 +4,16 @@ import difflib
 
 import pandas as pd
 
+from analysis.metrics import RUN
 from analysis.results import RECURRING
 
 FIRST_ROUNDS = 10  # J, Tables II, III and X to XII
+
+
+def have_rounds(info: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
+    """Mark the runs that have at least one round."""
+    some = set(rounds[RUN].itertuples(index=False, name=None))
+    return pd.Series([run in some for run in info[RUN].itertuples(index=False, name=None)], index=info.index)
 
 
 def common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:

@@ -9,7 +9,7 @@ from analysis import metrics
 from analysis.figures.settings import settings_figure
 from analysis.load import Runs, Setting, load_settings
 from analysis.results import SettingsTable
-from analysis.scope import FIRST_ROUNDS, common_seeds, reference_of, scope_of
+from analysis.scope import FIRST_ROUNDS, common_seeds, have_rounds, reference_of, scope_of
 from analysis.tables.settings import latex, markdown
 
 
@@ -32,7 +32,7 @@ def compare_settings(
 
     Raises:
         ValueError: no completed run, no grid, other variants or seeds in some settings, no such reference or session,
-            no accuracy, or a folder that cannot be written.
+            no round or accuracy, or a folder that cannot be written.
     """
     by_setting = load_settings(path)
     axes = tuple(axis for axis, _ in next(iter(by_setting)))
@@ -86,6 +86,8 @@ def _seeds(by_setting: dict[Setting, Runs], notes: list[str]) -> list[int]:
 def _of_setting(
     runs: Runs, seeds: list[int], variants: list[str], wanted: Sequence[int] | None, first_rounds: int
 ) -> pd.DataFrame:
+    for path in runs.info.loc[~have_rounds(runs.info, runs.rounds), "path"]:
+        raise ValueError(f"{path} has no rounds: simulate at least one session in every setting")
     rounds = runs.rounds[runs.rounds["seed"].isin(seeds)]
     if not rounds["accuracy"].notna().any():
         raise ValueError(f"the runs in {runs.path} have no accuracy: settings compare what was learnt")
