@@ -1,4 +1,4 @@
-"""Run directories as tidy tables: one row per run, round, device, event or session."""
+"""Run directories as tidy tables: one row per run, round, participation, event, session or device."""
 
 import json
 import os
@@ -25,6 +25,7 @@ REQUIRED_COLUMNS = {
     ],
     "events": ["time_s", "event", "device", "session", "detail"],
     "sessions": ["session", "start_s", "labels", "accuracy_start"],
+    "ledger": ["device", "receive_j", "transmit_j", "compute_j", "idle_j", "total_j", "wasted_j"],
 }
 # columns of words or of lists: "3" in them is a list of one, not a number
 TEXT_COLUMNS = {
@@ -32,6 +33,7 @@ TEXT_COLUMNS = {
     "devices": {"phase", "outcome"},
     "events": {"event", "detail"},
     "sessions": {"reason", "devices", "labels", "warm_start", "weights"},
+    "ledger": set(),
 }
 # empty throughout in runs without training: a number all the same
 FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start"}
@@ -63,6 +65,11 @@ class Runs:
     def devices(self) -> pd.DataFrame:
         """devices.csv of all runs, one row per device and round. Large: read when first asked for."""
         return _read_all(self.info, "devices")
+
+    @cached_property
+    def ledger(self) -> pd.DataFrame:
+        """ledger.csv of all runs, one row per device: all its joules, by what it was doing, and those wasted."""
+        return _read_all(self.info, "ledger")
 
 
 def load_runs(path: str | Path) -> Runs:
@@ -207,7 +214,7 @@ def _read(directory: Path, table: str) -> pd.DataFrame:
     missing = [column for column in REQUIRED_COLUMNS[table] if column not in columns]
     if missing:
         raise ValueError(f"{path} lacks the column {', '.join(missing)}: run it again with this release")
-    if "cell" not in columns:
+    if "cell" not in columns and table != "ledger":  # a device's joules belong to no cell
         frame["cell"] = 0
     frame[texts] = frame[texts].fillna("")
     # without a row pandas knows no type: sums and means of nothing are numbers all the same

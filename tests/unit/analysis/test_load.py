@@ -108,6 +108,19 @@ def test_further_columns_are_kept(write_run: Write) -> None:
     assert math.isnan(table.loc["b", "drift"])
 
 
+def test_the_ledger_is_read_when_asked_for(write_run: Write) -> None:
+    path = write_run("a", ROUNDS, SESSIONS, seed=7)
+    (path / "ledger.csv").write_text(
+        "device,receive_j,transmit_j,compute_j,idle_j,total_j,wasted_j\n0,1,2,3,4,10,0.5\n1,0,0,0,4,4,0\n"
+    )
+    ledger = load_runs(path).ledger
+    assert list(ledger.columns[:3]) == ["variant", "seed", "device"]
+    assert ledger["total_j"].tolist() == [10, 4]
+    (path / "ledger.csv").unlink()
+    with pytest.raises(ValueError, match=r"cannot read .*ledger\.csv"):
+        _ = load_runs(path).ledger
+
+
 def test_two_runs_of_one_variant_and_seed_are_an_error(write_run: Write) -> None:
     write_run("a", ROUNDS, SESSIONS, variant="v")
     root = write_run("b", ROUNDS, SESSIONS, variant="v").parent
