@@ -90,7 +90,7 @@ def compare(
 def _detail(
     rounds: pd.DataFrame, sessions: pd.DataFrame, reference: str | None, target: float
 ) -> pd.DataFrame:
-    """Every per-session metric beside the session's kind."""
+    """Gather every per-session metric beside the session's kind."""
     times = metrics.time_to_target(rounds, sessions, reference=reference, target=target)
     parts = [
         metrics.accuracy_after_change(rounds, sessions),
@@ -109,6 +109,7 @@ def _detail(
 
 
 def _check_paired(detail: pd.DataFrame, notes: list[str]) -> None:
+    """Note the sessions in which the variants met different labels."""
     sets = detail["labels"].map(lambda labels: frozenset(labels.split()))
     differing = sets.groupby([detail[column] for column in metrics.SPELL]).nunique()
     unpaired = sorted({int(session) for _, _, session in differing.index[differing > 1]})
@@ -123,12 +124,12 @@ def _table(detail: pd.DataFrame, totals: pd.DataFrame, variants: list[str]) -> p
     scope = detail[detail["in_scope"]]
     rows = []
     for variant in variants:
-        own, run = scope[scope["variant"] == variant], totals[totals["variant"] == variant]
-        by_seed = own.groupby(RUN)[PER_SESSION].mean()
+        spells, run = scope[scope["variant"] == variant], totals[totals["variant"] == variant]
+        by_seed = spells.groupby(RUN)[PER_SESSION].mean()
         row: dict[str, object] = {"variant": variant, "seeds": len(run)}
         for column in PER_SESSION:
             row |= _mean_and_std(column, by_seed[column])
-        timed = own[own["rounds_to_target"].notna()]
+        timed = spells[spells["rounds_to_target"].notna()]
         missed = timed["rounds_to_target"] == float("inf")
         row["rounds_to_target_median"] = timed["rounds_to_target"].median()
         for unit, length in (("seconds", "session_s"), ("joules", "session_j")):
@@ -136,7 +137,7 @@ def _table(detail: pd.DataFrame, totals: pd.DataFrame, variants: list[str]) -> p
             row[f"{unit}_to_target_at_least"] = spent.groupby(timed["seed"]).mean().mean()
         row |= {"not_reached": int(missed.sum()), "targets": len(timed)}
         for unit in ("rounds", "seconds", "joules"):
-            row[f"speed_up_{unit}_median"] = own[f"speed_up_{unit}"].median()
+            row[f"speed_up_{unit}_median"] = spells[f"speed_up_{unit}"].median()
         for column in PER_RUN:
             row |= _mean_and_std(column, run[column])
         rows.append(row)
@@ -144,7 +145,7 @@ def _table(detail: pd.DataFrame, totals: pd.DataFrame, variants: list[str]) -> p
 
 
 def _mean_and_std(name: str, values: pd.Series) -> dict[str, float]:
-    """Over seeds; the deviation of one seed, or of something infinite, is unknown (NaN)."""
+    """Average over seeds; the deviation of one seed, or of something infinite, is unknown (NaN)."""
     mean = values.mean()
     spread = values.std(ddof=1) if abs(mean) < float("inf") else float("nan")
     return {f"{name}_mean": mean, f"{name}_std": spread}
@@ -160,14 +161,14 @@ def _per_session(detail: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
             "kind": "pilot" if group["pilot"].any() else "recurring" if group["recurring"].any() else "new",
         }
         for variant in variants:
-            own = group[group["variant"] == variant]
-            row |= _mean_and_std(f"{variant}_accuracy_start", own.groupby("seed")["accuracy_start"].mean())
+            starts = group.loc[group["variant"] == variant].groupby("seed")["accuracy_start"].mean()
+            row |= _mean_and_std(f"{variant}_accuracy_start", starts)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def _write(comparison: Comparison, rounds: pd.DataFrame) -> None:
-    """All files of a comparison."""
+    """Write all files of a comparison."""
     draw = adaptation_figure if comparison.trained else cost_figure
     try:
         comparison.out.mkdir(parents=True, exist_ok=True)

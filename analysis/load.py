@@ -63,12 +63,12 @@ class Runs:
 
     @cached_property
     def devices(self) -> pd.DataFrame:
-        """devices.csv of all runs, one row per device and round. Large: read when first asked for."""
+        """Read devices.csv of all runs, one row per device and round. Large: only when first asked for."""
         return _read_all(self.info, "devices")
 
     @cached_property
     def ledger(self) -> pd.DataFrame:
-        """ledger.csv of all runs, one row per device: all its joules, by what it was doing, and those wasted."""
+        """Read ledger.csv of all runs, one row per device: its joules by what it was doing, and those wasted."""
         return _read_all(self.info, "ledger")
 
 
@@ -93,7 +93,7 @@ def load_runs(path: str | Path) -> Runs:
 
 
 def load_settings(path: str | Path) -> dict[Setting, Runs]:
-    """As `load_runs`, for the runs of each setting of a study's grid, in order of their folders."""
+    """Read the runs of each setting of a study's grid as `load_runs` does, in order of their folders."""
     root = Path(path)
     if not root.is_dir():
         raise ValueError(f"no folder {root}: give the folder of a run or of a study")

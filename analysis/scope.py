@@ -17,7 +17,7 @@ def have_rounds(info: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
 
 
 def common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
-    """Seeds that all variants have; adds a note if some have more."""
+    """List the seeds that all variants have; adds a note if some have more."""
     by_variant = {str(variant): set(group["seed"]) for variant, group in info.groupby("variant")}
     common = set.intersection(*by_variant.values())
     listed = "; ".join(
@@ -34,10 +34,11 @@ def common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
 
 
 def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> str | None:
-    """The variant that sets targets: the wanted one, or the one that the runs name."""
+    """Choose the variant that sets targets: the wanted one, or the one that the runs name."""
     known = sorted(info["variant"].unique())
     if wanted is not None:
         if wanted not in known:
+            # twin of did_you_mean in edgefl/registry.py: the wall between the two packages forces it
             near = difflib.get_close_matches(wanted, known, n=1)
             hint = f": did you mean '{near[0]}'?" if near else f"; known: {', '.join(known)}"
             raise ValueError(f"no variant '{wanted}' to compare with{hint}")

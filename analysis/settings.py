@@ -21,7 +21,7 @@ def compare_settings(
     sessions: Sequence[int] | None = None,
     first_rounds: int = FIRST_ROUNDS,
 ) -> SettingsTable:
-    """Compare the variants in every setting; writes settings.csv, .md, .tex and .png.
+    """Compare the variants in every setting and write settings.csv, .md, .tex and .png.
 
     Args:
         path: folder of a study with a grid.
@@ -73,7 +73,7 @@ def compare_settings(
 
 
 def _seeds(by_setting: dict[Setting, Runs], notes: list[str]) -> list[int]:
-    """Seeds that all variants of all settings have."""
+    """List the seeds that all variants of all settings have."""
     by_itself = [common_seeds(runs.info, []) for runs in by_setting.values()]
     common = sorted(set.intersection(*map(set, by_itself)))
     if not common:
