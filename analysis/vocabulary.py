@@ -40,7 +40,7 @@ EVENTS = {
     "battery_back": "a device's battery was charged again",
     "session_start": "a session began in a cell",
     "session_end": "a session ended in a cell",
-    "waiting_for_devices": "a cell had no device and waited for one",
+    "waiting_for_devices": "a cell had no device to train with and waited for one",
     "no_updates": "a round ended with too few updates to aggregate",
 }
 

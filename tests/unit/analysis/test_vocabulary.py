@@ -11,7 +11,8 @@ from analysis import handover_figures, load_runs
 from analysis.vocabulary import CAUSES, EVENTS, OUTCOMES, STAGES, split_outcome
 
 Write = Callable[..., Path]
-ENGINE = Path(__file__).parents[3] / "edgefl" / "engine"
+ROOT = Path(__file__).parents[3]
+ENGINE = ROOT / "edgefl" / "engine"
 ROUNDS, SESSIONS = [{"session": 1, "round": 1}], [{"session": 1}]
 
 
@@ -52,3 +53,11 @@ def test_the_engine_speaks_these_words() -> None:
     assert EVENTS.keys() - quoted == set()
     # and no event is announced by another word
     assert set(re.findall(r'_event\("(\w+)"', source)) <= EVENTS.keys()
+
+
+def test_readme_lists_these_words_and_no_others() -> None:
+    text = (ROOT / "README.md").read_text()
+    for head, known in (("`outcome` in", OUTCOMES), ("`event` in", EVENTS)):
+        table = text.split(f"| {head}")[1].split("\n\n")[0]
+        listed = [line.split("|")[1] for line in table.splitlines()[2:]]
+        assert {word for cell in listed for word in re.findall(r"`(\w+)`", cell)} == set(known)
