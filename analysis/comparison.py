@@ -43,9 +43,9 @@ def compare(
     """
     runs = runs if isinstance(runs, Runs) else load_runs(runs)
     notes = list(runs.left_out)
-    if runs.rounds.empty:
-        raise ValueError(f"the runs in {runs.path} have no rounds: simulate at least one session")
     some = have_rounds(runs.info, runs.rounds)
+    if not some.any():
+        raise ValueError(f"the runs in {runs.path} have no rounds: simulate at least one session")
     notes += [f"left out {path}: it has no rounds" for path in runs.info.loc[~some, "path"]]
     info = runs.info[some]
     seeds = common_seeds(info, notes)

@@ -4,15 +4,15 @@ import difflib
 
 import pandas as pd
 
-from analysis.metrics import RUN
+from analysis.metrics import RUN, training_rounds
 from analysis.results import RECURRING
 
 FIRST_ROUNDS = 10  # J, Tables II, III and X to XII
 
 
 def have_rounds(info: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
-    """Mark the runs that have at least one round."""
-    some = set(rounds[RUN].itertuples(index=False, name=None))
+    """Mark the runs that have at least one training round; probe rounds alone compare nothing."""
+    some = set(training_rounds(rounds)[RUN].itertuples(index=False, name=None))
     return pd.Series([run in some for run in info[RUN].itertuples(index=False, name=None)], index=info.index)
 
 

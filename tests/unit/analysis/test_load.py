@@ -86,8 +86,15 @@ def test_tables_without_a_row_are_empty_tables_of_numbers(write_run: Write) -> N
         compare(runs)
 
 
-def test_a_run_without_rounds_beside_others_is_left_out_and_noted(write_run: Write) -> None:
-    empty = write_run("empty", [], [])
+@pytest.mark.parametrize(
+    "rounds", [[], [{"session": 1, "round": 1, "phase": "probe"}]], ids=["none", "probe"]
+)
+def test_a_run_without_rounds_beside_others_is_left_out_and_noted(
+    write_run: Write, rounds: list[dict]
+) -> None:
+    empty = write_run("empty", rounds, [])
+    with pytest.raises(ValueError, match="have no rounds"):
+        compare(empty)
     root = write_run("good", ROUNDS, SESSIONS).parent
     comparison = compare(root)
     assert list(comparison.table.variant) == ["good"]
