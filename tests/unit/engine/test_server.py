@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import simpy
 
-from channel.path_loss import umi_path_loss_db
+from channel.path_loss.umi import UMi
 from edgefl.contract import Evaluation, Opening, Phase, Start
 from edgefl.engine.battery import Battery
 from edgefl.engine.device import Device
@@ -150,7 +150,7 @@ class World:
             settings=settings,
             device_power_w=TX_W,
             speeds_m_s=movement.doppler_speeds_m_s(),
-            gains=PerRound(umi_path_loss_db, 0.0, settings, CellSettings(), streams),
+            gains=PerRound(UMi(), 0.0, settings, CellSettings(), streams),
             streams=streams,
         )
         network = Network(
@@ -193,7 +193,7 @@ class World:
 
     def bits_per_slot(self, device: int, power_w: float, sharing: int) -> float:
         """What a slot carries on a share 1 / sharing of the band with full power, from the link's |h|^2."""
-        loss_db = umi_path_loss_db(self.distances_m[device], carrier_hz=3.5e9)
+        loss_db = UMi().path_loss_db(self.distances_m[device], carrier_hz=3.5e9)
         bandwidth = 10e6 / sharing
         noise_w = 10 ** ((-174 - 30) / 10) * bandwidth
         snr = power_w * 10 ** (-float(loss_db) / 10) / noise_w

@@ -7,16 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from channel.ofdma import ergodic_rate
-from channel.schedulers import (
-    SCHEDULERS,
-    EqualShare,
-    Flows,
-    MaxRate,
-    MinMaxLatency,
-    ProportionalFair,
-    RoundRobin,
-    Scheduler,
-)
+from channel.schedulers import Flows, Scheduler
+from channel.schedulers.equal_share import EqualShare
+from channel.schedulers.max_rate import MaxRate
+from channel.schedulers.min_max_latency import MinMaxLatency
+from channel.schedulers.proportional_fair import ProportionalFair
+from channel.schedulers.round_robin import RoundRobin
 
 # of finishing times that are meant to be the same
 TOGETHER = 1e-6
@@ -46,13 +42,7 @@ def any_flows(draw: st.DrawFn) -> Flows:
     )
 
 
-def test_the_five_are_found_by_name() -> None:
-    five = (EqualShare, RoundRobin, ProportionalFair, MaxRate, MinMaxLatency)
-    names = ("equal_share", "round_robin", "proportional_fair", "max_rate", "min_max_latency")
-    assert dict(zip(names, five, strict=True)) == SCHEDULERS
-
-
-@pytest.mark.parametrize("cls", SCHEDULERS.values())
+@pytest.mark.parametrize("cls", [EqualShare, RoundRobin, ProportionalFair, MaxRate, MinMaxLatency])
 @settings(deadline=None, max_examples=40)
 @given(of=any_flows())
 def test_shares_divide_the_band(cls: type[Scheduler], of: Flows) -> None:
@@ -82,9 +72,9 @@ def test_proportional_fair_weighs_the_channel_by_what_was_served() -> None:
     assert ProportionalFair().shares(of).tolist() == [0, 1, 0]
 
 
-@pytest.mark.parametrize("beta", [-0.1, 1.0, math.nan])
-def test_beta_is_a_weight(beta: float) -> None:
-    with pytest.raises(ValueError, match="beta must lie within 0 and 1"):
+@pytest.mark.parametrize("beta", [-0.1, 1.0, math.nan, "x"])
+def test_beta_is_a_weight(beta: Any) -> None:
+    with pytest.raises(ValueError, match="beta must be >= 0 and < 1, got"):
         ProportionalFair(beta=beta)
 
 
