@@ -13,6 +13,7 @@ from edgefl import registry
 from edgefl.contract import Learner
 from edgefl.engine.device import Device, Processor
 from edgefl.engine.ledger import Ledger
+from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder, Round
 from edgefl.engine.rounds import Rounds
 from edgefl.engine.scene import Scene
@@ -71,11 +72,9 @@ def simulate(
             written is marked `failed`.
     """
     began = time.perf_counter()
-    streams = Streams(scenario.seed)
-    env = simpy.Environment()
     with scenario.naming_places():
-        world = World(scenario, streams)
-        radio = world.radio(env)
+        world = World(scenario, Streams(scenario.seed))
+        radio = world.radio(simpy.Environment())
         learners, about = _learners(scenario, world, device, threads or available_cores())
 
     path = (
@@ -83,25 +82,37 @@ def simulate(
     )
     about |= {"notes": []} | (asdict(member) if member else {})
     with RunDirectory(path, scenario, about) as run:
-        recorder = _Announcing(run, on_round)
-        network = world.network(env, recorder)
-        devices = [Device(env, id_, radio, scenario.devices, network) for id_ in range(world.count)]
-        scene = Scene(env, radio, network, devices, Ledger(world.count), recorder, streams)
-        for process in network.processes():
-            env.process(process)
-        servers = [
-            env.process(_serve(_server(scene, cell, learner, scenario), path / RESCUED.format(cell)))
-            for cell, learner in learners.items()
-        ]
+        scene, servers = compose(world, radio, _Announcing(run, on_round), learners)
+        env = scene.env
+        ends = [env.process(_serve(server, path / RESCUED.format(cell))) for cell, server in servers.items()]
         with scenario.naming_places():
-            env.run(until=env.all_of(servers))
-        recorder.write(*scene.ledger.rows(network.power.running_s(), scenario.devices.idle_power_w))
+            env.run(until=env.all_of(ends))
+        on_time_s = scene.network.power.running_s()
+        scene.recorder.write(*scene.ledger.rows(on_time_s, scenario.devices.idle_power_w))
         notes = []
         clamped = world.gains.clamped
         if clamped:
             notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
         run.complete(wall_s=round(time.perf_counter() - began, 3), simulated_s=round(env.now, 9), notes=notes)
     return path
+
+
+def compose(
+    world: World, radio: Radio, recorder: Recorder, learners: Mapping[int, Learner]
+) -> tuple[Scene, dict[int, Server]]:
+    """The scene of a run, alive from the radio's clock on, and a server per federation, not yet started.
+
+    Args:
+        radio: of this world.
+        learners: cell -> its learner.
+    """
+    scenario, env = world.scenario, radio.env
+    network = world.network(env, recorder)
+    devices = [Device(env, id_, radio, scenario.devices, network) for id_ in range(world.count)]
+    scene = Scene(env, radio, network, devices, Ledger(world.count), recorder, world.streams)
+    for process in network.processes():
+        env.process(process)
+    return scene, {cell: _server(scene, cell, learner, scenario) for cell, learner in learners.items()}
 
 
 def _server(scene: Scene, cell: int, learner: Learner, scenario: Scenario) -> Server:

@@ -13,11 +13,11 @@ import simpy
 
 from edgefl.bench import peak_memory_mb
 from edgefl.engine.gains import PerPlace, Survey
-from edgefl.engine.network import Network
-from edgefl.engine.radio import DIRECTIONS, Link, Radio
+from edgefl.engine.radio import DIRECTIONS, Link
 from edgefl.engine.records import Event
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario
+from edgefl.simulation import compose
 from edgefl.world import World
 
 SIZES = (100, 1_000, 10_000)
@@ -95,15 +95,12 @@ class _Traffic:
     """Every device uploads once per period, at its own phase; a handover breaks an upload."""
 
     def __init__(self, scenario: Scenario) -> None:
-        self.env = simpy.Environment()
         self.handovers = self.transfers = self.broken = 0
         world = World(scenario, Streams(scenario.seed))
         assert isinstance(world.gains, PerPlace)
         self._large_scale = world.gains.large_scale
-        self._radio: Radio = world.radio(self.env)
-        self._network: Network = world.network(self.env, self)
-        for process in self._network.processes():
-            self.env.process(process)
+        scene, _ = compose(world, world.radio(simpy.Environment()), self, learners={})
+        self.env, self._radio, self._network = scene.env, scene.radio, scene.network
         tick_s = scenario.handover.measurement_interval_s
         self.env.process(self._start_uploads(world.count, tick_s))
 
