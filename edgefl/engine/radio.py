@@ -4,17 +4,17 @@ import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import simpy
 
+from channel.carrier import Carrier
 from channel.fading import LinkFading, slot_correlation
-from channel.ofdma import mean_snr, share_snr
 from channel.schedulers import Flows, Scheduler
+from channel.share import mean_snr
 from channel.shared_band import SharedBand
-from channel.tdd import Direction, frame
-from channel.transfer import transfer_bits, transfer_slots
+from channel.tdd import Direction
+from channel.transfer import Flow
 from channel.units import db_to_linear, dbm_to_watt
 from edgefl.engine.band import BandInUse
 from edgefl.engine.gains import Gains, RoundKey, Survey
@@ -83,13 +83,22 @@ class Radio:
             for speed in speeds_m_s
         ]
         pattern = settings.tdd.pattern_of() if settings.tdd else None
-        self._weights = {d: pattern.weights(d) if pattern else None for d in DIRECTIONS}
+        self._carriers = {
+            d: Carrier(
+                settings.bandwidth_hz,
+                settings.slot_s,
+                weights=pattern.weights(d) if pattern else None,
+                cap=settings.max_efficiency,
+                power=settings.power_over_share,
+            )
+            for d in DIRECTIONS
+        }
         self.fading = lru_cache(maxsize=LINKS_KEPT)(self._fading)
         self._bands: dict[tuple[int, Direction], BandInUse] = {}
 
     def on_share(self, direction: Direction) -> float:
         """Share of the time in which a radio is on during a transfer: that of the TDD frame."""
-        return frame(self._weights[direction]).mean
+        return self._carriers[direction].frame.mean
 
     def survey(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
         """What is known of the links of these devices in the round named by key."""
@@ -110,7 +119,8 @@ class Radio:
                 ]
             )
             shares = {
-                d: self._static_shares(snr[d] * power, np.array(static), payload_bits[d]) for d in DIRECTIONS
+                d: self._static_shares(d, snr[d] * power, np.array(static), payload_bits[d])
+                for d in DIRECTIONS
             }
         return self.links(survey, [cell] * len(survey.ids), snr, shares)
 
@@ -186,8 +196,7 @@ class Radio:
                 band = self._band(link.cell, direction)
                 transfer.bits = int(band.cut_off(link.device, payload_bits, first_slot + slots))
             elif joined:
-                how = self._how(link, direction, first_slot)
-                transfer.bits = int(transfer_bits(payload_bits, slots, **how))
+                transfer.bits = int(self._flow(link, direction, first_slot).bits(slots, payload_bits))
             raise
         finally:
             transfer.airtime_s = self._airtime_s(direction, first_slot, transfer)
@@ -198,56 +207,48 @@ class Radio:
         # any change of its key gives Philox an independent stream
         return LinkFading(self._fading_key ^ (device << 64 | cell), self._correlations[device])
 
-    def _static_shares(self, snr: np.ndarray, static: np.ndarray, payload_bits: int) -> np.ndarray:
+    def _static_shares(
+        self, direction: Direction, snr: np.ndarray, static: np.ndarray, payload_bits: int
+    ) -> np.ndarray:
         with refused("radio"):
             return self._scheduler.shares(
                 Flows(
+                    self._carriers[direction],
                     snr=snr,
                     remaining_bits=np.full(len(snr), float(payload_bits)),
                     static=static,
-                    power=self._settings.power_over_share,
-                    cap=self._settings.max_efficiency,
                 )
             )
 
-    def _how(self, link: Link, direction: Direction, first_slot: int) -> dict[str, Any]:
-        settings, share = self._settings, link.share[direction]
-        return {
-            "fidelity": settings.fidelity,
-            "bandwidth_hz": share * settings.bandwidth_hz,
-            "snr": float(share_snr(share, link.snr[direction], settings.power_over_share)),
-            "slot_s": settings.slot_s,
-            "fading": link.fading,
-            "first_slot": first_slot,
-            "direction": direction,
-            "weights": self._weights[direction],
-            "cap": settings.max_efficiency,
-        }
+    def _flow(self, link: Link, direction: Direction, first_slot: int) -> Flow:
+        """The link's share of the band from a slot on."""
+        carrier, share = self._carriers[direction], link.share[direction]
+        return Flow(
+            carrier.part(share),
+            float(carrier.share_snr(share, link.snr[direction])),
+            link.fading,
+            first_slot,
+            direction,
+            self._settings.fidelity,
+        )
 
     def _static_slots(self, link: Link, direction: Direction, payload_bits: int, first_slot: int) -> int:
         with refused("radio"):
-            return transfer_slots(payload_bits, **self._how(link, direction, first_slot))
+            return self._flow(link, direction, first_slot).slots(payload_bits)
 
     def _band(self, cell: int, direction: Direction) -> BandInUse:
-        settings = self._settings
         if (cell, direction) not in self._bands:
-            band = SharedBand(
-                self._scheduler,
-                bandwidth_hz=settings.bandwidth_hz,
-                slot_s=settings.slot_s,
-                weights=self._weights[direction],
-                power=settings.power_over_share,
-                cap=settings.max_efficiency,
-            )
-            self._bands[cell, direction] = BandInUse(self.env, band, settings.slot_s)
+            band = SharedBand(self._scheduler, self._carriers[direction])
+            self._bands[cell, direction] = BandInUse(self.env, band, self._settings.slot_s)
         return self._bands[cell, direction]
 
     def _airtime_s(self, direction: Direction, first_slot: int, transfer: Transfer) -> float:
-        weights = self._weights[direction]
+        frame = self._carriers[direction].frame
         elapsed_s, slot_s = transfer.end_s - transfer.start_s, self._settings.slot_s
-        if weights is None:
+        if frame.plain:
             return elapsed_s
         whole = int(elapsed_s / slot_s + SLOT_TOLERANCE)
-        of = frame(weights)
         rest_s = max(0.0, elapsed_s - whole * slot_s)
-        return of.airtime(first_slot, whole) * slot_s + rest_s * float(of.of(first_slot + whole, 1)[0])
+        return frame.airtime(first_slot, whole) * slot_s + rest_s * float(
+            frame.weights_from(first_slot + whole, 1)[0]
+        )
