@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import interpolate, special
 
-from channel.ofdma import check_cap, ergodic_rate, spectral_efficiency
-from channel.tdd import Frame, Weights, frame
+from channel.carrier import Carrier
+from channel.share import ergodic_rate, spectral_efficiency
+from channel.tdd import Frame, Weights
 from channel.units import FloatArray, db_to_linear
 
 # Table of log s2 over the SNR in dB and log(-2 ln|rho|), computed on every 10th point, splined between
@@ -30,11 +31,9 @@ _BIN_NODES = 40
 def rate_moments(
     snr: npt.ArrayLike,
     correlation: npt.ArrayLike,
-    *,
-    weights: npt.ArrayLike | None = None,
-    cap: float | None = None,
+    carrier: Carrier,
 ) -> tuple[FloatArray, FloatArray]:
-    """Mean and long-run variance per slot of the rate w_n f(|h_n|^2), f(g) = min(log2(1 + snr g), cap).
+    """Find the mean and the long-run variance per slot of the rate w_n f(|h_n|^2), f(g) = min(log2(1 + snr g), cap).
 
     The long-run variance s2 is the limit of Var(f_1 + ... + f_n) / n. For a complex Gauss-Markov h, the
     Laguerre polynomials L_m of g = |h|^2 decorrelate: E[L_m(g_0) L_l(g_k)] = rho^(2mk) for m = l, else 0.
@@ -60,28 +59,25 @@ def rate_moments(
     Args:
         snr: [devices] linear, > 0, or one for all.
         correlation: [devices] rho between slots, |rho| < 1, or one for all.
-        weights: [period] of a TDD frame; None: every slot in full.
-        cap: highest spectral efficiency, bits/s/Hz; None: no limit.
+        carrier: its weights w and its cap; they alone matter.
 
     Returns:
         mu in bits/s/Hz and s2 in (bits/s/Hz)^2, each [devices] or a number.
 
     Raises:
-        ValueError: snr is not positive, or |rho| >= 1 (a static rate never averages out); weights or cap are
-            out of range.
+        ValueError: snr is not positive, or |rho| >= 1 (a static rate never averages out).
 
     Left out: what the sum owes to the phase of the frame at its two ends, at most one period's bits.
     """
     if isinstance(snr, float) and isinstance(correlation, float):
-        moments = rate_moments_of(snr, correlation, frame(weights), cap)
+        moments = rate_moments_of(snr, correlation, carrier)
         return np.float64(moments[0]), np.float64(moments[1])
     gamma, rho = np.broadcast_arrays(np.asarray(snr, dtype=float), np.asarray(correlation, dtype=float))
     if not (np.all(gamma > 0) and np.all(gamma < math.inf)):
         raise ValueError(f"snr must be positive and finite, got {gamma}")
     if not np.all(np.abs(rho) < 1):
         raise ValueError(_static(rho))
-    of = frame(weights)
-    table = _variance_table(of.weights, cap)
+    table = _variance_table(carrier.frame.weights, carrier.cap)
     with np.errstate(divide="ignore"):
         decay = np.log(-2.0 * np.log(np.abs(rho)))
     x = (10.0 * np.log10(gamma) - _DB_FROM) / _DB_STEP
@@ -91,10 +87,10 @@ def rate_moments(
     x, y = x - i, y - j
     near = table[i, j] + y * (table[i, j + 1] - table[i, j])
     far = table[i + 1, j] + y * (table[i + 1, j + 1] - table[i + 1, j])
-    return ergodic_rate(gamma, cap) * of.mean, np.exp(near + x * (far - near))
+    return carrier.mean_efficiency(gamma) * carrier.frame.mean, np.exp(near + x * (far - near))
 
 
-def rate_moments_of(snr: float, correlation: float, of: Frame, cap: float | None) -> tuple[float, float]:
+def rate_moments_of(snr: float, correlation: float, carrier: Carrier) -> tuple[float, float]:
     """`rate_moments` of one link, without arrays: some microseconds.
 
     Raises:
@@ -104,7 +100,7 @@ def rate_moments_of(snr: float, correlation: float, of: Frame, cap: float | None
         raise ValueError(f"snr must be positive and finite, got {snr}")
     if not -1 < correlation < 1:
         raise ValueError(_static(correlation))
-    table = _variance_table(of.weights, cap)
+    table = _variance_table(carrier.frame.weights, carrier.cap)
     x = (10.0 * math.log10(snr) - _DB_FROM) / _DB_STEP
     y = _DECAY_POINTS - 1.0
     if correlation:
@@ -116,7 +112,7 @@ def rate_moments_of(snr: float, correlation: float, of: Frame, cap: float | None
     a, b, c, d = table.item(i, j), table.item(i, j + 1), table.item(i + 1, j), table.item(i + 1, j + 1)
     near = a + y * (b - a)
     far = c + y * (d - c)
-    return float(ergodic_rate(snr, cap)) * of.mean, math.exp(near + x * (far - near))
+    return float(carrier.mean_efficiency(snr)) * carrier.frame.mean, math.exp(near + x * (far - near))
 
 
 def _static(correlation: object) -> str:
@@ -133,19 +129,17 @@ def _variance_table(weights: Weights, cap: float | None) -> FloatArray:
     log s2 is analytic in both coordinates: bicubic splines over steps of 1 dB and 1/4 leave 1e-5, linear
     interpolation over their tenths 1e-4.
     """
-    if cap is not None:
-        check_cap(cap)
     db = _grid(_DB_FROM, _DB_STEP, _DB_POINTS)
     decay = _grid(_DECAY_FROM, _DECAY_STEP, _DECAY_POINTS)
     coarse_db, coarse_decay = db[::_COARSE], decay[::_COARSE]
     variance, orders, squares = _series(cap)
 
-    of = frame(weights)
-    correlation = of.autocorrelation()
+    frame = Frame(weights)
+    correlation = frame.autocorrelation()
     # m * (-2 ln|rho|), so that q = e^-exponent
     exponent = orders[:, None] * np.exp(coarse_decay)
-    pull = sum(np.exp(-j * exponent) * correlation[j] for j in range(1, of.period + 1))
-    pull = 2.0 * pull / -np.expm1(-of.period * exponent)
+    pull = sum(np.exp(-j * exponent) * correlation[j] for j in range(1, frame.period + 1))
+    pull = 2.0 * pull / -np.expm1(-frame.period * exponent)
     # einsum and not @: the sums must not depend on how many threads a BLAS library takes
     s2 = correlation[0] * variance[:, None] + np.einsum("sm,md->sd", squares, pull)
     return interpolate.RectBivariateSpline(coarse_db, coarse_decay, np.log(s2))(db, decay)

@@ -5,24 +5,20 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from channel.limits import needed_rate, refuse_endless
+from channel.carrier import Carrier, check_snr
 from channel.rates import rate_moments, rate_moments_of
-from channel.tdd import frame
 
 
 def slots_renewal(
     payload_bits: float,
+    carrier: Carrier,
     *,
-    bandwidth_hz: float,
     snr: float,
-    slot_s: float,
     correlation: float,
     rng: np.random.Generator,
-    weights: npt.ArrayLike | None = None,
-    cap: float | None = None,
     first_slot: int = 0,
 ) -> int:
-    """A random number of slots with the law of `slots_exact` for long transfers.
+    """Draw a number of slots with the law of `Flow.slots_exact` for long transfers.
 
     Rates are never negative, so the transfer lasts beyond slot n exactly when the first n slots fall short:
     P(N > n) = P(S_n < need), need = Z / (W tau). S_n is close to normal with mean mu n and variance s2 n
@@ -41,9 +37,10 @@ def slots_renewal(
     which its airtime reaches mean(w) T, with the phase that first_slot gives it.
 
     Args:
+        carrier: the share of the band.
+        snr: linear mean SNR on that share, > 0.
         correlation: rho between slots, |rho| < 1.
         rng: gives one standard normal.
-        weights: [period] of a TDD frame; None: every slot in full.
         first_slot: index of the first slot; it matters with weights only.
 
     Returns:
@@ -55,27 +52,26 @@ def slots_renewal(
     Left out: the state of the fading when the transfer begins, and the skewness of S_n. Both fade over
     many coherence times 1 / (1 - rho); `auto` asks for AUTO_COHERENCE_TIMES of them.
     """
-    need = needed_rate(payload_bits, bandwidth_hz, snr, slot_s)
+    check_snr(snr)
+    need = carrier.need(payload_bits)
     if need == 0:
         return 0
-    of = frame(weights)
-    refuse_endless(need, snr, of, cap)
-    mean, long_run_variance = rate_moments_of(snr, correlation, of, cap)
+    carrier.refuse_endless(need, snr)
+    mean, long_run_variance = rate_moments_of(snr, correlation, carrier)
     half = 0.5 * math.sqrt(long_run_variance / (need * mean)) * float(rng.standard_normal())
     slots = need / mean * (half + math.sqrt(1.0 + half * half)) ** 2
-    return math.ceil(slots) if of.plain else of.slots(first_slot, slots * of.mean)
+    frame = carrier.frame
+    return math.ceil(slots) if frame.plain else frame.slots(first_slot, slots * frame.mean)
 
 
 def slots_renewal_many(
     payload_bits: npt.ArrayLike,
+    carrier: Carrier,
     *,
-    bandwidth_hz: npt.ArrayLike,
     snr: npt.ArrayLike,
-    slot_s: float,
     correlation: npt.ArrayLike,
     rng: np.random.Generator,
-    weights: npt.ArrayLike | None = None,
-    cap: float | None = None,
+    share: npt.ArrayLike = 1.0,
     first_slot: npt.ArrayLike = 0,
 ) -> npt.NDArray[np.int64]:
     """`slots_renewal` of many transfers at once: less than 1 us each from some thousand on.
@@ -84,7 +80,8 @@ def slots_renewal_many(
     is empty.
 
     Args:
-        payload_bits, bandwidth_hz, snr, correlation, first_slot: [transfers], or one for all.
+        payload_bits, snr, correlation, share, first_slot: [transfers], or one for all; share of the carrier,
+            snr on that share.
         rng: gives one standard normal per transfer.
 
     Returns:
@@ -93,25 +90,21 @@ def slots_renewal_many(
     Raises:
         ValueError: an argument of a transfer is out of range, or it would take more than MAX_SLOTS.
     """
-    payload, bandwidth, gamma, rho, first = np.broadcast_arrays(
-        *(np.asarray(value, dtype=float) for value in (payload_bits, bandwidth_hz, snr, correlation)),
+    payload, gamma, rho, part, first = np.broadcast_arrays(
+        *(np.asarray(value, dtype=float) for value in (payload_bits, snr, correlation, share)),
         np.asarray(first_slot, dtype=np.int64),
     )
-    if not (np.all(payload >= 0) and np.all(payload < math.inf)):
-        raise ValueError(f"payload_bits must be >= 0 and finite, got {payload}")
-    if not (np.all(bandwidth > 0) and np.all(bandwidth < math.inf) and 0 < slot_s < math.inf):
-        raise ValueError(f"bandwidth_hz and slot_s must be > 0, got {bandwidth} Hz and {slot_s} s")
-    of = frame(weights)
-    mean, long_run_variance = rate_moments(gamma, rho, weights=weights, cap=cap)
-    need = payload / (bandwidth * slot_s)
+    need = carrier.needs(payload, part)
+    mean, long_run_variance = rate_moments(gamma, rho, carrier)
     if need.size:
         # the first that is refused raises
         longest = np.argmax(need / mean)
-        refuse_endless(float(need.flat[longest]), float(gamma.flat[longest]), of, cap)
+        carrier.refuse_endless(float(need.flat[longest]), float(gamma.flat[longest]))
 
     # an empty payload takes no slot, whatever is drawn
     with np.errstate(divide="ignore", invalid="ignore"):
         half = 0.5 * np.sqrt(long_run_variance / (need * mean)) * rng.standard_normal(need.shape)
         slots = need / mean * (half + np.sqrt(1.0 + half * half)) ** 2
     slots = np.where(need > 0, slots, 0.0)
-    return np.ceil(slots).astype(np.int64) if of.plain else of.slots_many(first, slots * of.mean)
+    frame = carrier.frame
+    return np.ceil(slots).astype(np.int64) if frame.plain else frame.slots_many(first, slots * frame.mean)

@@ -6,14 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from channel.band import Band, Flow, State
+from channel.band_slots import BandFlow, BandRules, BandState
+from channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
 from channel.fading import BLOCK, LinkFading
-from channel.limits import MAX_SLOTS, endless, needed_rate, refuse_endless
-from channel.ofdma import PowerRule, check_cap, check_power_rule
 from channel.schedulers import Scheduler
-from channel.tdd import frame
 from channel.units import FloatArray
 
 # Slots between two states that are kept while planning with a scheduler that decides in every slot
@@ -27,7 +24,7 @@ class _Plan:
     """The flows' future as long as nobody joins or leaves."""
 
     shares: FloatArray | None  # held; None: decided in every slot
-    states: list[State]  # in order of time, the last is as far as the plan goes
+    states: list[BandState]  # in order of time, the last is as far as the plan goes
     ended: list[int] = field(default_factory=list)  # flows complete in the last state
 
 
@@ -45,35 +42,16 @@ class SharedBand:
     Left out: control channels, resource blocks, retransmission, interference between flows.
     """
 
-    def __init__(
-        self,
-        scheduler: Scheduler,
-        *,
-        bandwidth_hz: float,
-        slot_s: float,
-        weights: npt.ArrayLike | None = None,
-        power: PowerRule = "full",
-        cap: float | None = None,
-    ) -> None:
+    def __init__(self, scheduler: Scheduler, carrier: Carrier) -> None:
         """
         Args:
             scheduler: one of `channel.schedulers`.
-            bandwidth_hz: W, the whole band.
-            weights: [period] of a TDD frame in this direction; None: every slot in full.
-            power: how power is spread over a share, see `channel.ofdma.share_power_w`.
-            cap: highest spectral efficiency in bits/s/Hz; None: no limit.
-
-        Raises:
-            ValueError: an argument is out of range.
+            carrier: the whole band in this direction.
         """
-        needed_rate(0.0, bandwidth_hz, 1.0, slot_s)
-        check_power_rule(power)
-        if cap is not None:
-            check_cap(cap)
-        self._band = Band(scheduler, bandwidth_hz, slot_s, frame(weights), power, cap)
-        self._flows: list[Flow] = []
-        self._done: list[Flow] = []
-        self._state = State(0, *np.empty((3, 0)))
+        self._band = BandRules(scheduler, carrier)
+        self._flows: list[BandFlow] = []
+        self._done: list[BandFlow] = []
+        self._state = BandState(0, *np.empty((3, 0)))
         self._plan: _Plan | None = None
 
     def __len__(self) -> int:
@@ -101,12 +79,13 @@ class SharedBand:
         """
         if any(flow.id == id_ for flow in (*self._flows, *self._done)):
             raise ValueError(f"flow {id_!r} is in the band already: remove it first")
-        band = self._band
-        need = needed_rate(payload_bits, band.bandwidth_hz, snr_whole_band, band.slot_s)
-        refuse_endless(need, snr_whole_band, band.frame, band.cap)
+        carrier = self._band.carrier
+        check_snr(snr_whole_band)
+        need = carrier.need(payload_bits)
+        carrier.refuse_endless(need, snr_whole_band)
         self._advance(slot)
         static_power = float(fading.power(0, 1)[0]) if fading.static else None
-        flow = Flow(id_, payload_bits, need, snr_whole_band, fading, static_power)
+        flow = BandFlow(id_, payload_bits, need, snr_whole_band, fading, static_power)
         if need == 0:
             self._done.append(flow)
             return
@@ -161,7 +140,7 @@ class SharedBand:
             if flow.id == id_:
                 return flow.payload_bits
         i = self._row(id_)
-        bits = float(self._state.got[i]) * self._band.unit_bits
+        bits = float(self._state.got[i]) * self._band.carrier.unit_bits
         # rounding must not complete what is not complete
         return min(bits, self._flows[i].payload_bits)
 

@@ -84,7 +84,7 @@ class Pattern:
 class Frame:
     """One direction's weights with their sums. Airtime is a sum of weights: time in slots of full use.
 
-    `frame` makes one and keeps it.
+    `frame_of` makes one and keeps it.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -107,7 +107,7 @@ class Frame:
         self._airtime = self._before[-1]
         self.mean = self._airtime / self.period
 
-    def of(self, first_slot: int, count: int) -> FloatArray:
+    def weights_from(self, first_slot: int, count: int) -> FloatArray:
         """[count] weights of the slots first_slot, first_slot + 1, ..."""
         return np.asarray(self.weights)[np.arange(first_slot, first_slot + count) % self.period]
 
@@ -141,7 +141,7 @@ class Frame:
         return np.array([np.mean(w * np.roll(w, -j)) for j in range(self.period + 1)])
 
 
-def frame(weights: npt.ArrayLike | None) -> Frame:
+def frame_of(weights: npt.ArrayLike | None) -> Frame:
     """The frame of some weights; None: every slot in full.
 
     Raises:

@@ -5,22 +5,18 @@ count from the simulation's start; with the weights of a TDD frame (`channel.tdd
 it could, without them the transfer uses every slot of an interval of its own (the journal paper's TDD).
 Three fidelities: `slot` draws every slot and is exact, `renewal` draws the number of slots directly,
 `auto` takes renewal where it is as good.
-
-Bandwidths in Hz, snr linear (mean SNR of the share, before fading), slot_s is tau, cap in bits/s/Hz the
-highest spectral efficiency (`channel.ofdma`; None: no limit).
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
 from channel.fading import BLOCK, LinkFading
-from channel.limits import MAX_SLOTS, endless, needed_rate, refuse_endless
-from channel.ofdma import ergodic_rate, spectral_efficiency
 from channel.renewal import slots_renewal
-from channel.tdd import Direction, Frame, frame
+from channel.tdd import Direction
 from channel.units import FloatArray
 
 Fidelity = Literal["slot", "renewal", "auto"]
@@ -37,252 +33,193 @@ CHUNK_BLOCKS = 8
 _STREAMS: dict[Direction, int] = {"downlink": 0, "uplink": 1}
 
 
-def slots_exact(
-    payload_bits: float,
-    *,
-    bandwidth_hz: float,
-    snr: float,
-    slot_s: float,
-    fading: LinkFading,
-    first_slot: int,
-    weights: npt.ArrayLike | None = None,
-    cap: float | None = None,
-    max_slots: int = MAX_SLOTS,
-) -> int:
-    """Smallest n with sum of w W min(log2(1 + snr |h|^2), cap) tau over n slots from first_slot >= Z.
+@dataclass(frozen=True)
+class Flow:
+    """Bits on their way over one link, from a slot on. It is checked once, here.
+
+    How many slots they take is a function of this and the payload, whatever the fidelity.
 
     Args:
-        payload_bits: Z, >= 0.
-        fading: the link, read slot by slot; a static one is solved in closed form.
-        weights: [period] of a TDD frame; None: every slot in full.
-
-    Returns:
-        Number of slots, those in which the frame serves the other direction included; 0 for an empty payload.
-
-    Raises:
-        ValueError: an argument is out of range, or the transfer would take more than max_slots.
-
-    Source: journal paper, eq. (26). Left out: control channels, coding, retransmission.
-    """
-    need = needed_rate(payload_bits, bandwidth_hz, snr, slot_s)
-    of = frame(weights)
-    if fading.static:
-        return _slots_static(need, _static_rate(snr, fading, cap), of, first_slot, max_slots)
-    if need == 0:
-        return 0
-    refuse_endless(need, snr, of, cap)
-    for slots, totals in _running_totals(snr, fading, first_slot, max_slots, of, cap):
-        if totals[-1] >= need:
-            return slots + int(np.searchsorted(totals, need)) + 1
-    raise ValueError(endless(f"its {max_slots} slots carried too little", max_slots))
-
-
-def bits_in_slots(
-    slots: int,
-    *,
-    bandwidth_hz: float,
-    snr: float,
-    slot_s: float,
-    fading: LinkFading,
-    first_slot: int,
-    weights: npt.ArrayLike | None = None,
-    cap: float | None = None,
-) -> float:
-    """Bits that the link carries in `slots` slots from first_slot on; 0 slots carry 0.
+        carrier: the link's share of the band.
+        snr: linear mean SNR on that share, before fading, > 0.
+        fading: of the link; a static one is solved in closed form in every fidelity.
+        first_slot: n0, >= 0.
+        direction: tells the draws by renewal apart.
+        fidelity: slot, renewal or auto.
 
     Raises:
         ValueError: an argument is out of range.
     """
-    if slots < 0:
-        raise ValueError(f"slots must be >= 0, got {slots}")
-    needed_rate(0.0, bandwidth_hz, snr, slot_s)
-    of = frame(weights)
-    if fading.static:
-        airtime = of.airtime(first_slot, slots)
-        return bandwidth_hz * slot_s * airtime * _static_rate(snr, fading, cap)
-    total = 0.0
-    for _, totals in _running_totals(snr, fading, first_slot, slots, of, cap):
-        total = float(totals[-1])
-    return bandwidth_hz * slot_s * total
+
+    carrier: Carrier
+    snr: float
+    fading: LinkFading
+    first_slot: int
+    direction: Direction = "downlink"
+    fidelity: Fidelity = "auto"
+
+    def __post_init__(self) -> None:
+        check_snr(self.snr)
+        check_choices(self.direction, self.fidelity)
+
+    def slots(self, payload_bits: float) -> int:
+        """Number of slots of a transfer.
+
+        `slot` is `slots_exact`, `renewal` is `channel.renewal.slots_renewal` with a draw that belongs to
+        link, first slot and direction. `auto` is renewal for transfers that are expected to take AUTO_SLOTS
+        and AUTO_COHERENCE_TIMES coherence times of the fading, slot otherwise.
+
+        Raises:
+            ValueError: the payload is out of range, or the transfer would take more than MAX_SLOTS.
+        """
+        if not self.by_renewal(payload_bits):
+            return self.slots_exact(payload_bits)
+        return slots_renewal(
+            payload_bits,
+            self.carrier,
+            snr=self.snr,
+            correlation=self.fading.correlation,
+            rng=self.fading.generator(self.first_slot, _STREAMS[self.direction]),
+            first_slot=self.first_slot,
+        )
+
+    def slots_exact(self, payload_bits: float, max_slots: int = MAX_SLOTS) -> int:
+        """Smallest n with sum of w W min(log2(1 + snr |h|^2), cap) tau over n slots >= Z.
+
+        Args:
+            payload_bits: Z, >= 0.
+
+        Returns:
+            Number of slots, those in which the frame serves the other direction included; 0 for an empty
+            payload.
+
+        Raises:
+            ValueError: the payload is out of range, or the transfer would take more than max_slots.
+
+        Source: journal paper, eq. (26). Left out: control channels, coding, retransmission.
+        """
+        need = self.carrier.need(payload_bits)
+        if self.fading.static:
+            return self._slots_static(need, max_slots)
+        if need == 0:
+            return 0
+        self.carrier.refuse_endless(need, self.snr)
+        for slots, totals in self._running_totals(max_slots):
+            if totals[-1] >= need:
+                return slots + int(np.searchsorted(totals, need)) + 1
+        raise ValueError(endless(f"its {max_slots} slots carried too little", max_slots))
+
+    def bits(self, slots: int, payload_bits: float) -> float:
+        """Bits moved after `slots` slots of a transfer that is cut off; never more than the payload.
+
+        Drawn slot by slot, it is what those slots carried; by renewal, the share of the payload that their
+        airtime is of the whole transfer's.
+
+        Raises:
+            ValueError: an argument is out of range.
+        """
+        if not self.by_renewal(payload_bits):
+            return min(self.bits_carried(slots), payload_bits)
+        if slots < 0:
+            raise ValueError(f"slots must be >= 0, got {slots}")
+        whole = self.slots(payload_bits)
+        if whole == 0:
+            return 0.0
+        frame = self.carrier.frame
+        return payload_bits * min(
+            1.0, frame.airtime(self.first_slot, slots) / frame.airtime(self.first_slot, whole)
+        )
+
+    def bits_carried(self, slots: int) -> float:
+        """Bits that the link carries in `slots` slots, slot by slot; 0 slots carry 0.
+
+        Raises:
+            ValueError: slots is negative.
+        """
+        if slots < 0:
+            raise ValueError(f"slots must be >= 0, got {slots}")
+        if self.fading.static:
+            return (
+                self.carrier.unit_bits
+                * self.carrier.frame.airtime(self.first_slot, slots)
+                * self._static_rate()
+            )
+        total = 0.0
+        for _, totals in self._running_totals(slots):
+            total = float(totals[-1])
+        return self.carrier.unit_bits * total
+
+    def expected_slots(self, payload_bits: float) -> float:
+        """Slots of a transfer at the ergodic rate, need / mu with need = Z / (W tau); not rounded.
+
+        Raises:
+            ValueError: the payload is out of range.
+        """
+        need = self.carrier.need(payload_bits)
+        return need / (float(self.carrier.mean_efficiency(float(self.snr))) * self.carrier.frame.mean)
+
+    def by_renewal(self, payload_bits: float) -> bool:
+        """Whether the number of slots of a transfer is drawn directly.
+
+        Raises:
+            ValueError: the payload is out of range.
+        """
+        if self.fading.static or self.fidelity == "slot":
+            return False
+        return self.fidelity == "renewal" or long_enough(
+            self.expected_slots(payload_bits), self.fading.correlation
+        )
+
+    def _running_totals(self, count: int) -> Iterator[tuple[int, FloatArray]]:
+        """Slots before each chunk, and the sums of w min(log2(1 + snr |h|^2), cap) up to each of its slots.
+
+        The sum is carried from chunk to chunk in order, so that its rounding does not depend on the chunks.
+        """
+        frame = self.carrier.frame
+        total, done, blocks = 0.0, 0, 1
+        while done < count:
+            at = self.first_slot + done
+            # to the end of a block, so that no block is drawn twice
+            chunk = min(blocks * BLOCK - at % BLOCK, count - done)
+            rates = self.carrier.efficiency(self.snr * self.fading.power(at, chunk))
+            if not frame.plain:
+                rates *= frame.weights_from(at, chunk)
+            rates[0] += total
+            totals = np.cumsum(rates)
+            yield done, totals
+            total, done, blocks = float(totals[-1]), done + chunk, min(2 * blocks, CHUNK_BLOCKS)
+
+    def _static_rate(self) -> float:
+        return float(self.carrier.efficiency(self.snr * self.fading.power(0, 1)[0]))
+
+    def _slots_static(self, need: float, max_slots: int) -> int:
+        if need == 0:
+            return 0
+        rate, frame, first_slot = self._static_rate(), self.carrier.frame, self.first_slot
+        if need > rate * frame.airtime(first_slot, max_slots):
+            raise ValueError(endless(f"a static link at {rate:g} bits/s/Hz", max_slots))
+        slots = frame.slots(first_slot, need / rate)
+        # the division may have rounded across a slot
+        while frame.airtime(first_slot, slots) * rate < need:
+            slots += 1
+        while frame.airtime(first_slot, slots - 1) * rate >= need:
+            slots -= 1
+        return slots
 
 
-def expected_slots(
-    payload_bits: float,
-    *,
-    bandwidth_hz: float,
-    snr: float,
-    slot_s: float,
-    weights: npt.ArrayLike | None = None,
-    cap: float | None = None,
-) -> float:
-    """need / mu with need = Z / (W tau): slots of a transfer at the ergodic rate, not rounded.
+def long_enough(expected_slots: float, correlation: float) -> bool:
+    """Whether `auto` draws a transfer by renewal."""
+    coherence_times = expected_slots * (1.0 - abs(correlation))
+    return expected_slots >= AUTO_SLOTS and coherence_times >= AUTO_COHERENCE_TIMES
+
+
+def check_choices(direction: str, fidelity: str) -> None:
+    """Refuse an unknown direction or fidelity.
 
     Raises:
-        ValueError: an argument is out of range.
-    """
-    need = needed_rate(payload_bits, bandwidth_hz, snr, slot_s)
-    return need / (float(ergodic_rate(float(snr), cap)) * frame(weights).mean)
-
-
-def transfer_slots(
-    payload_bits: float,
-    *,
-    fidelity: Fidelity,
-    bandwidth_hz: float,
-    snr: float,
-    slot_s: float,
-    fading: LinkFading,
-    first_slot: int,
-    direction: Direction,
-    weights: npt.ArrayLike | None = None,
-    cap: float | None = None,
-) -> int:
-    """Number of slots of a transfer: a function of its arguments, whatever the fidelity.
-
-    `slot` is `slots_exact`, `renewal` is `slots_renewal` with a draw that belongs to link, first slot and
-    direction. `auto` is renewal for transfers that are expected to take AUTO_SLOTS and
-    AUTO_COHERENCE_TIMES coherence times of the fading, slot otherwise. A static link is solved
-    exactly in every fidelity.
-
-    Raises:
-        ValueError: an argument is out of range, or the transfer would take more than MAX_SLOTS.
+        ValueError: there is no such one; the message lists them.
     """
     if direction not in _STREAMS:
         raise ValueError(f"direction must be one of {', '.join(_STREAMS)}, got {direction!r}")
-    if not _by_renewal(payload_bits, fidelity, bandwidth_hz, snr, slot_s, fading, weights, cap):
-        return slots_exact(
-            payload_bits,
-            bandwidth_hz=bandwidth_hz,
-            snr=snr,
-            slot_s=slot_s,
-            fading=fading,
-            first_slot=first_slot,
-            weights=weights,
-            cap=cap,
-        )
-    return slots_renewal(
-        payload_bits,
-        bandwidth_hz=bandwidth_hz,
-        snr=snr,
-        slot_s=slot_s,
-        correlation=fading.correlation,
-        rng=fading.generator(first_slot, _STREAMS[direction]),
-        weights=weights,
-        cap=cap,
-        first_slot=first_slot,
-    )
-
-
-def transfer_bits(
-    payload_bits: float,
-    slots: int,
-    *,
-    fidelity: Fidelity,
-    bandwidth_hz: float,
-    snr: float,
-    slot_s: float,
-    fading: LinkFading,
-    first_slot: int,
-    direction: Direction,
-    weights: npt.ArrayLike | None = None,
-    cap: float | None = None,
-) -> float:
-    """Bits moved after `slots` slots of the transfer that `transfer_slots` times with the same arguments.
-
-    For a transfer that is cut off. Drawn slot by slot, it is what those slots carried; by renewal, the share
-    of the payload that their airtime is of the whole transfer's. Never more than the payload.
-
-    Raises:
-        ValueError: an argument is out of range.
-    """
-    if not _by_renewal(payload_bits, fidelity, bandwidth_hz, snr, slot_s, fading, weights, cap):
-        moved = bits_in_slots(
-            slots,
-            bandwidth_hz=bandwidth_hz,
-            snr=snr,
-            slot_s=slot_s,
-            fading=fading,
-            first_slot=first_slot,
-            weights=weights,
-            cap=cap,
-        )
-        return min(moved, payload_bits)
-    if slots < 0:
-        raise ValueError(f"slots must be >= 0, got {slots}")
-    whole = transfer_slots(
-        payload_bits,
-        fidelity=fidelity,
-        bandwidth_hz=bandwidth_hz,
-        snr=snr,
-        slot_s=slot_s,
-        fading=fading,
-        first_slot=first_slot,
-        direction=direction,
-        weights=weights,
-        cap=cap,
-    )
-    if whole == 0:
-        return 0.0
-    of = frame(weights)
-    return payload_bits * min(1.0, of.airtime(first_slot, slots) / of.airtime(first_slot, whole))
-
-
-def _by_renewal(
-    payload_bits: float,
-    fidelity: Fidelity,
-    bandwidth_hz: float,
-    snr: float,
-    slot_s: float,
-    fading: LinkFading,
-    weights: npt.ArrayLike | None,
-    cap: float | None,
-) -> bool:
     if fidelity not in get_args(Fidelity):
         raise ValueError(f"fidelity must be slot, renewal or auto, got {fidelity!r}")
-    if fading.static or fidelity == "slot":
-        return False
-    if fidelity == "renewal":
-        return True
-    expected = expected_slots(
-        payload_bits, bandwidth_hz=bandwidth_hz, snr=snr, slot_s=slot_s, weights=weights, cap=cap
-    )
-    coherence_times = expected * (1.0 - abs(fading.correlation))
-    return expected >= AUTO_SLOTS and coherence_times >= AUTO_COHERENCE_TIMES
-
-
-def _running_totals(
-    snr: float, fading: LinkFading, first_slot: int, count: int, of: Frame, cap: float | None
-) -> Iterator[tuple[int, FloatArray]]:
-    """Slots before each chunk, and the sums of w min(log2(1 + snr |h|^2), cap) up to each of its slots.
-
-    The sum is carried from chunk to chunk in order, so that its rounding does not depend on the chunks.
-    """
-    total, done, blocks = 0.0, 0, 1
-    while done < count:
-        # to the end of a block, so that no block is drawn twice
-        chunk = min(blocks * BLOCK - (first_slot + done) % BLOCK, count - done)
-        rates = spectral_efficiency(snr * fading.power(first_slot + done, chunk), cap)
-        if not of.plain:
-            rates *= of.of(first_slot + done, chunk)
-        rates[0] += total
-        totals = np.cumsum(rates)
-        yield done, totals
-        total, done, blocks = float(totals[-1]), done + chunk, min(2 * blocks, CHUNK_BLOCKS)
-
-
-def _static_rate(snr: float, fading: LinkFading, cap: float | None) -> float:
-    return float(spectral_efficiency(snr * fading.power(0, 1)[0], cap))
-
-
-def _slots_static(need: float, rate: float, of: Frame, first_slot: int, max_slots: int) -> int:
-    if need == 0:
-        return 0
-    if need > rate * of.airtime(first_slot, max_slots):
-        raise ValueError(endless(f"a static link at {rate:g} bits/s/Hz", max_slots))
-    slots = of.slots(first_slot, need / rate)
-    # the division may have rounded across a slot
-    while of.airtime(first_slot, slots) * rate < need:
-        slots += 1
-    while of.airtime(first_slot, slots - 1) * rate >= need:
-        slots -= 1
-    return slots

@@ -6,19 +6,19 @@ import numpy as np
 import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
-_Values = TypeVar("_Values", float, FloatArray)
+Values = TypeVar("Values", float, FloatArray)
 
 # TR 38.901, Table 7.4.1-1, note 1, and the journal paper round c to 3e8. The exact value would move the
 # UMi breakpoint from 210.00 m to 210.15 m at 3.5 GHz, and path loss beyond it by 0.006 dB.
 SPEED_OF_LIGHT_M_S = 3.0e8
 
 
-def db_to_linear(value_db: _Values) -> _Values:
+def db_to_linear(value_db: Values) -> Values:
     """Power ratio of a value in dB."""
     return 10.0 ** (value_db / 10.0)
 
 
-def linear_to_db(ratio: _Values) -> _Values:
+def linear_to_db(ratio: Values) -> Values:
     """dB of a power ratio.
 
     Raises:
@@ -29,12 +29,12 @@ def linear_to_db(ratio: _Values) -> _Values:
     return 10.0 * np.log10(ratio)
 
 
-def dbm_to_watt(power_dbm: _Values) -> _Values:
+def dbm_to_watt(power_dbm: Values) -> Values:
     """Power in W of a power in dBm; also a density, dBm/Hz to W/Hz."""
     return db_to_linear(power_dbm) / 1000.0
 
 
-def watt_to_dbm(power_w: _Values) -> _Values:
+def watt_to_dbm(power_w: Values) -> Values:
     """Power in dBm of a power in W.
 
     Raises:

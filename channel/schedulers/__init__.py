@@ -12,8 +12,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from channel.carrier import Carrier
 from channel.component import Component
-from channel.ofdma import PowerRule, mean_share_rate, share_rate
 from channel.units import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
@@ -31,11 +31,10 @@ class Flows:
     average and airtime are there for schedulers with `per_slot` only.
 
     Args:
+        carrier: the band that they share, and the rules of its rates.
         snr: mean SNR on the whole band with full power; of a static link its constant SNR.
         remaining_bits: > 0.
         static: True for a link that does not fade; None: all fade.
-        power: how power is spread over a share, see `channel.ofdma.share_power_w`.
-        cap: highest spectral efficiency in bits/s/Hz; None: no limit.
         slot: absolute index of the slot.
         efficiency: bits/s/Hz of each flow in this slot, were it alone.
         average: bits/s/Hz that each flow was served so far, forgotten with the scheduler's memory; it
@@ -43,11 +42,10 @@ class Flows:
         airtime: slots that each flow was served so far; it begins with that of the least served flow.
     """
 
+    carrier: Carrier
     snr: FloatArray
     remaining_bits: FloatArray
     static: BoolArray | None = None
-    power: PowerRule = "full"
-    cap: float | None = None
     slot: int = 0
     efficiency: FloatArray = field(default_factory=_none)
     average: FloatArray = field(default_factory=_none)
@@ -58,10 +56,10 @@ class Flows:
 
     def mean_rate(self, shares: npt.ArrayLike) -> FloatArray:
         """[n] mean rate on these shares, in bits/s per Hz of the whole band."""
-        rate = mean_share_rate(shares, self.snr, power=self.power, cap=self.cap)
+        rate = self.carrier.mean_share_rate(shares, self.snr)
         if self.static is None or not self.static.any():
             return rate
-        return np.where(self.static, share_rate(shares, self.snr, power=self.power, cap=self.cap), rate)
+        return np.where(self.static, self.carrier.share_rate(shares, self.snr), rate)
 
 
 @dataclass(frozen=True)

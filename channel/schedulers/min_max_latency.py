@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from channel.ofdma import exp1_tail, scaled_exp1
 from channel.schedulers import Flows, Scheduler
+from channel.share import exp1_tail, scaled_exp1
 from channel.units import FloatArray
 
 # Finishing times of min_max_latency agree to the first in about five steps. Below an SNR of -50 dB rounding
@@ -35,7 +35,7 @@ class MinMaxLatency(Scheduler):
     def shares(self, flows: Flows) -> FloatArray:
         airtime = flows.remaining_bits / flows.mean_rate(1.0)
         shares = airtime / airtime.sum()
-        if flows.power == "per_resource_block" or len(flows) == 1:
+        if flows.carrier.power == "per_resource_block" or len(flows) == 1:
             return shares
         for step in range(_NEWTON_STEPS):
             rate, slope = _tangents(flows, shares)
@@ -66,15 +66,16 @@ def _tangents(flows: Flows, shares: FloatArray) -> tuple[FloatArray, FloatArray]
     scaled = scaled_exp1(x)
     # (1 + x) S - 1 = r S without loss of digits, where r is at hand
     slope = np.where(x < 30.0, (1.0 + x) * scaled - 1.0, exp1_tail(np.maximum(x, 30.0)) * scaled)
-    if flows.cap is not None:
-        top = np.expm1(flows.cap * math.log(2.0))
+    cap = flows.carrier.cap
+    if cap is not None:
+        top = np.expm1(cap * math.log(2.0))
         later, beyond = scaled_exp1(x * (1.0 + top)), np.exp(-x * top)
         scaled = scaled - beyond * later
         slope = slope - beyond * ((1.0 + x) * later - 1.0)
     rate = shares * scaled
     if flows.static is not None and flows.static.any():
         log = np.log1p(1.0 / x)
-        capped = np.full(len(x), np.inf if flows.cap is None else flows.cap * math.log(2.0))
+        capped = np.full(len(x), np.inf if cap is None else cap * math.log(2.0))
         rate = np.where(flows.static, shares * np.minimum(log, capped), rate)
         slope = np.where(flows.static, np.where(log < capped, log - 1.0 / (1.0 + x), capped), slope)
     return rate / math.log(2.0), slope / math.log(2.0)

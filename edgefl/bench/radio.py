@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import simpy
 
+from channel.carrier import Carrier
 from channel.fading import LinkFading, slot_correlation
 from channel.renewal import slots_renewal_many
-from channel.transfer import bits_in_slots
+from channel.transfer import Flow
 from edgefl.bench import interleaved
 
 DEVICES, SLOTS = 100, 20_000
 SPEED_M_S, CARRIER_HZ, SLOT_S, BANDWIDTH_HZ, SNR = 10.0, 3.5e9, 0.5e-3, 1.0e6, 100.0
+CARRIER = Carrier(BANDWIDTH_HZ, SLOT_S)
 RENEWAL_SLOTS, RENEWAL_TRANSFERS, SLOT_TRANSFERS = 20_000, 20_000, 20
 REPEATS = 5
 
@@ -57,14 +59,7 @@ def _ours(rho: float) -> float:
 def _by_slot(rho: float, links: int, slots: int) -> int:
     """Move bits over some links; each time they are new, so that nothing is cached."""
     for key in range(links):
-        bits_in_slots(
-            slots,
-            bandwidth_hz=BANDWIDTH_HZ,
-            snr=SNR,
-            slot_s=SLOT_S,
-            fading=LinkFading(key, rho),
-            first_slot=0,
-        )
+        Flow(CARRIER, SNR, LinkFading(key, rho), first_slot=0).bits_carried(slots)
     return links
 
 
@@ -117,9 +112,7 @@ def _many_by_renewal(rho: float) -> Callable[[], float]:
     snr = np.full(RENEWAL_TRANSFERS, SNR)
 
     def job() -> float:
-        slots_renewal_many(
-            payload_bits, bandwidth_hz=BANDWIDTH_HZ, snr=snr, slot_s=SLOT_S, correlation=rho, rng=rng
-        )
+        slots_renewal_many(payload_bits, CARRIER, snr=snr, correlation=rho, rng=rng)
         return RENEWAL_TRANSFERS
 
     return job

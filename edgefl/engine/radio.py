@@ -4,17 +4,18 @@ import math
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import simpy
 
+from channel.carrier import Carrier
 from channel.fading import LinkFading, slot_correlation
-from channel.ofdma import mean_snr, share_snr
 from channel.schedulers import Flows, Scheduler
+from channel.share import mean_snr
 from channel.shared_band import SharedBand
-from channel.tdd import Direction, frame
-from channel.transfer import transfer_bits, transfer_slots
+from channel.tdd import Direction
+from channel.transfer import Flow
 from channel.units import FloatArray, db_to_linear, dbm_to_watt
 from edgefl.engine.band import BandInUse
 from edgefl.engine.gains import Gains, RoundKey, Survey
@@ -89,13 +90,22 @@ class Radio:
             for speed in speeds_m_s
         ]
         pattern = settings.tdd.pattern_of() if settings.tdd else None
-        self._weights = {d: pattern.weights(d) if pattern else None for d in DIRECTIONS}
+        self._carriers = {
+            d: Carrier(
+                settings.bandwidth_hz,
+                settings.slot_s,
+                weights=pattern.weights(d) if pattern else None,
+                cap=settings.max_efficiency,
+                power=settings.power_over_share,
+            )
+            for d in DIRECTIONS
+        }
         self.fading = lru_cache(maxsize=LINKS_KEPT)(self._fading)
         self._bands: dict[tuple[int, Direction], BandInUse] = {}
 
     def on_share(self, direction: Direction) -> float:
         """Share of the time in which a radio is on during a transfer: that of the TDD frame."""
-        return frame(self._weights[direction]).mean
+        return self._carriers[direction].frame.mean
 
     def survey(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
         """What is known of the links of these devices in the round named by key."""
@@ -122,7 +132,8 @@ class Radio:
                 ]
             )
             shares = {
-                d: self._static_shares(snr[d] * power, np.array(static), payload_bits[d]) for d in DIRECTIONS
+                d: self._static_shares(d, snr[d] * power, np.array(static), payload_bits[d])
+                for d in DIRECTIONS
             }
         return self.links(survey, [cell] * len(survey.ids), snr, shares)
 
@@ -213,9 +224,7 @@ class Radio:
         slot_s = self._settings.slot_s
         first_slots = np.ceil(from_s / slot_s - SLOT_TOLERANCE).astype(np.int64)
         start_s = first_slots * slot_s
-        ends = first_slots + self._slots(
-            links, direction, payload_bits, first_slots.astype(np.int64).tolist()
-        )
+        ends = first_slots + self._slots(links, direction, payload_bits, first_slots.tolist())
         end_s = ends * slot_s
         # the clock reaches a time by waiting for it from where it stands, which may round
         begun_s = from_s + np.maximum(0.0, start_s - from_s)
@@ -247,64 +256,56 @@ class Radio:
         if self.dynamic:
             band = self._band(link.cell, direction)
             return int(band.cut_off(link.device, payload_bits, first_slot + slots))
-        return int(transfer_bits(payload_bits, slots, **self._how(link, direction, first_slot)))
+        return int(self._flow(link, direction, first_slot).bits(slots, payload_bits))
 
     def _fading(self, device: int, cell: int) -> LinkFading:
         """The fading of the link between a device and a cell's site."""
         # any change of its key gives Philox an independent stream
         return LinkFading(self._fading_key ^ (device << 64 | cell), self._correlations[device])
 
-    def _static_shares(self, snr: np.ndarray, static: np.ndarray, payload_bits: Sequence[int]) -> np.ndarray:
+    def _static_shares(
+        self, direction: Direction, snr: np.ndarray, static: np.ndarray, payload_bits: Sequence[int]
+    ) -> np.ndarray:
         with refused("radio"):
             return self._scheduler.shares(
                 Flows(
+                    self._carriers[direction],
                     snr=snr,
                     remaining_bits=np.asarray(payload_bits, dtype=float),
                     static=static,
-                    power=self._settings.power_over_share,
-                    cap=self._settings.max_efficiency,
                 )
             )
 
-    def _how(self, link: Link, direction: Direction, first_slot: int) -> dict[str, Any]:
-        settings, share = self._settings, link.share[direction]
-        return {
-            "fidelity": settings.fidelity,
-            "bandwidth_hz": share * settings.bandwidth_hz,
-            "snr": float(share_snr(share, link.snr[direction], settings.power_over_share)),
-            "slot_s": settings.slot_s,
-            "fading": link.fading,
-            "first_slot": first_slot,
-            "direction": direction,
-            "weights": self._weights[direction],
-            "cap": settings.max_efficiency,
-        }
+    def _flow(self, link: Link, direction: Direction, first_slot: int) -> Flow:
+        """The link's share of the band from a slot on."""
+        carrier, share = self._carriers[direction], link.share[direction]
+        return Flow(
+            carrier.part(share),
+            float(carrier.share_snr(share, link.snr[direction])),
+            link.fading,
+            first_slot,
+            direction,
+            self._settings.fidelity,
+        )
 
     def _static_slots(self, link: Link, direction: Direction, payload_bits: int, first_slot: int) -> int:
         with refused("radio"):
-            return transfer_slots(payload_bits, **self._how(link, direction, first_slot))
+            return self._flow(link, direction, first_slot).slots(payload_bits)
 
     def _band(self, cell: int, direction: Direction) -> BandInUse:
-        settings = self._settings
         if (cell, direction) not in self._bands:
-            band = SharedBand(
-                self._scheduler,
-                bandwidth_hz=settings.bandwidth_hz,
-                slot_s=settings.slot_s,
-                weights=self._weights[direction],
-                power=settings.power_over_share,
-                cap=settings.max_efficiency,
-            )
-            self._bands[cell, direction] = BandInUse(self.env, band, settings.slot_s)
+            band = SharedBand(self._scheduler, self._carriers[direction])
+            self._bands[cell, direction] = BandInUse(self.env, band, self._settings.slot_s)
         return self._bands[cell, direction]
 
     def _airtime_s(self, direction: Direction, first_slot: int, elapsed_s: float) -> float:
         """Time of a transfer in which its radio is on: in a TDD frame, in the slots of its direction."""
-        weights = self._weights[direction]
-        if weights is None:
+        frame = self._carriers[direction].frame
+        if frame.plain:
             return elapsed_s
         slot_s = self._settings.slot_s
         whole = int(elapsed_s / slot_s + SLOT_TOLERANCE)
-        of = frame(weights)
         rest_s = max(0.0, elapsed_s - whole * slot_s)
-        return of.airtime(first_slot, whole) * slot_s + rest_s * float(of.of(first_slot + whole, 1)[0])
+        return frame.airtime(first_slot, whole) * slot_s + rest_s * float(
+            frame.weights_from(first_slot + whole, 1)[0]
+        )

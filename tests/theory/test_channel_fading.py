@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from scipy import special
 
+from channel.carrier import Carrier
 from channel.fading import BLOCK, LinkFading
-from channel.ofdma import ergodic_rate, spectral_efficiency
 from channel.rates import rate_moments
+from channel.share import ergodic_rate, spectral_efficiency
 
 KEY = 0x5EED << 64
 STANDARD_ERRORS = 4
@@ -87,7 +88,7 @@ def test_slot_average_of_the_rate_is_the_ergodic_rate(snr_db: float, rho: float)
     slots = 500_000
     snr = 10 ** (snr_db / 10)
     mean = spectral_efficiency(snr * LinkFading(KEY, rho).power(0, slots)).mean()
-    standard_error = math.sqrt(float(rate_moments(snr, rho)[1]) / slots)
+    standard_error = math.sqrt(float(rate_moments(snr, rho, Carrier(1e6, 0.5e-3))[1]) / slots)
     assert abs(mean - ergodic_rate(snr)) < STANDARD_ERRORS * standard_error
 
 
@@ -99,6 +100,6 @@ def test_spread_of_rate_sums_is_the_long_run_variance(snr_db: float, rho: float)
     snr = 10 ** (snr_db / 10)
     rates = spectral_efficiency(snr * LinkFading(KEY, rho).power(0, batch * batches))
     sums = rates.reshape(batches, batch).sum(axis=1)
-    ratio = sums.var() / (batch * float(rate_moments(snr, rho)[1]))
+    ratio = sums.var() / (batch * float(rate_moments(snr, rho, Carrier(1e6, 0.5e-3))[1]))
     bias = 1 / (1 - rho**2) / batch
     assert abs(ratio - 1) < STANDARD_ERRORS * math.sqrt(2 / batches) + bias

@@ -6,14 +6,14 @@ exponential powers.
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from scipy import special
 
+from channel.carrier import Carrier
 from channel.fading import LinkFading
-from channel.ofdma import ergodic_rate
 from channel.rates import rate_moments
 from channel.renewal import slots_renewal_many
 from channel.schedulers import Flows, Scheduler
@@ -22,12 +22,13 @@ from channel.schedulers.max_rate import MaxRate
 from channel.schedulers.min_max_latency import MinMaxLatency
 from channel.schedulers.proportional_fair import ProportionalFair
 from channel.schedulers.round_robin import RoundRobin
+from channel.share import ergodic_rate
 from channel.shared_band import SharedBand
 from channel.tdd import Pattern, Weights
-from channel.transfer import slots_exact
+from channel.transfer import Flow
 
 KEY = 0xBA2D << 64
-BAND: dict[str, Any] = {"bandwidth_hz": 1e6, "slot_s": 0.5e-3}
+BAND = Carrier(1e6, 0.5e-3)
 UNIT_BITS = 500.0
 UPLINK = Pattern("DDDSU", "10:2:2").weights("uplink")
 DOWNLINK = Pattern("DDDSU", "10:2:2").weights("downlink")
@@ -48,8 +49,8 @@ def test_renewal_with_frame_and_cap_has_the_mean_and_spread_of_slot_exact(
     snr_db: float, rho: float, weights: Weights | None, cap: float | None, slots: int
 ) -> None:
     snr, count = 10 ** (snr_db / 10), 10_000
-    rules: dict[str, Any] = {"weights": weights, "cap": cap}
-    mean, long_run_variance = (float(moment) for moment in rate_moments(snr, rho, **rules))
+    carrier = Carrier(1e6, 0.5e-3, weights, cap)
+    mean, long_run_variance = (float(moment) for moment in rate_moments(snr, rho, carrier))
     shape = math.sqrt(long_run_variance / (slots * mean**2))
     assert STANDARD_ERRORS * shape / math.sqrt(count) < MEAN_TOLERANCE
     assert STANDARD_ERRORS / math.sqrt(2 * count) < STD_TOLERANCE
@@ -58,9 +59,7 @@ def test_renewal_with_frame_and_cap_has_the_mean_and_spread_of_slot_exact(
     link, gap = LinkFading(KEY, rho), math.ceil(-12 / math.log(rho))
     exact, first_slot = np.empty(count), 0
     for i in range(count):
-        exact[i] = slots_exact(
-            slots * mean * UNIT_BITS, snr=snr, fading=link, first_slot=first_slot, **rules, **BAND
-        )
+        exact[i] = Flow(carrier, snr, link, first_slot).slots_exact(slots * mean * UNIT_BITS)
         # every phase of the frame in turn
         first_slot += int(exact[i]) + gap
         first_slot += (i - first_slot) % 5
@@ -94,7 +93,7 @@ def serve(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Share of the slots and mean rate in bits/s/Hz of each flow."""
     winners: dict[int, int] = {}
-    band = SharedBand(Counted(scheduler, winners), **BAND)
+    band = SharedBand(Counted(scheduler, winners), BAND)
     for i, snr in enumerate(snrs):
         # more than it can move
         bits = 10 * slots * math.log2(1 + snr) * UNIT_BITS
@@ -158,7 +157,7 @@ def test_round_robin_shares_time_and_ignores_the_channel() -> None:
     slots, snrs = 30_000, [0.1, 1.0, 10.0]
     time, rate = serve(RoundRobin(), snrs, slots)
     assert time == pytest.approx([1 / 3] * 3, abs=1 / slots)
-    spread = np.sqrt([float(rate_moments(snr, 0.0)[1]) for snr in snrs]) / ergodic_rate(snrs)
+    spread = np.sqrt([float(rate_moments(snr, 0.0, BAND)[1]) for snr in snrs]) / ergodic_rate(snrs)
     error = STANDARD_ERRORS * spread / np.sqrt(slots / 3)
     assert np.all(np.abs(rate / (ergodic_rate(snrs) / 3) - 1) < error)
 
@@ -168,7 +167,7 @@ def test_min_max_latency_ends_fading_flows_closer_together_than_equal_shares() -
     rho, snrs, bits = 0.9, [0.3, 3.0, 300.0], [3e5, 2e6, 1e6]
 
     def ends(scheduler: Scheduler) -> list[int]:
-        band = SharedBand(scheduler, **BAND)
+        band = SharedBand(scheduler, BAND)
         for i, (snr, payload) in enumerate(zip(snrs, bits, strict=True)):
             band.add(i, payload, snr_whole_band=snr, fading=LinkFading(KEY + i, rho), slot=0)
         found = []
@@ -178,9 +177,9 @@ def test_min_max_latency_ends_fading_flows_closer_together_than_equal_shares() -
 
     together, equal = ends(MinMaxLatency()), ends(EqualShare())
     # the widest of three transfers: relative spread sqrt(s2 / (mu^2 n)) at its own share
-    view = Flows(snr=np.array(snrs), remaining_bits=np.array(bits))
+    view = Flows(BAND, snr=np.array(snrs), remaining_bits=np.array(bits))
     shares = MinMaxLatency().shares(view)
-    mean, variance = rate_moments(np.array(snrs) / shares, rho)
+    mean, variance = rate_moments(np.array(snrs) / shares, rho, BAND)
     spread = np.sqrt(variance / mean**2 / together[-1]).max()
     assert together[-1] - together[0] < 2 * STANDARD_ERRORS * spread * together[-1]
     assert together[-1] - together[0] < 0.1 * (equal[-1] - equal[0])
@@ -193,14 +192,11 @@ def test_min_max_latency_ends_fading_flows_closer_together_than_equal_shares() -
 def test_renewal_and_slot_exact_agree_in_law_with_frame_and_cap() -> None:
     # two-sample Kolmogorov-Smirnov over transfers of some thousand slots, all from the same phase
     snr, rho, count = 10.0, 0.9667, 3000
-    rules: dict[str, Any] = {"weights": UPLINK, "cap": 6.0, **BAND}
-    bits = 4000 * float(rate_moments(snr, rho, weights=UPLINK, cap=6.0)[0]) * UNIT_BITS
-    exact = [
-        slots_exact(bits, snr=snr, fading=LinkFading(KEY + i, rho), first_slot=0, **rules)
-        for i in range(count)
-    ]
+    carrier = Carrier(1e6, 0.5e-3, UPLINK, 6.0)
+    bits = 4000 * float(rate_moments(snr, rho, carrier)[0]) * UNIT_BITS
+    exact = [Flow(carrier, snr, LinkFading(KEY + i, rho), 0).slots_exact(bits) for i in range(count)]
     drawn = slots_renewal_many(
-        np.full(count, bits), snr=snr, correlation=rho, rng=np.random.default_rng(3), first_slot=0, **rules
+        np.full(count, bits), carrier, snr=snr, correlation=rho, rng=np.random.default_rng(3)
     )
     # both end in S or U only
     assert set(np.array(exact) % 5) == set(drawn % 5) == {4, 0}

@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 from scipy import special
 
+from channel.carrier import Carrier
 from channel.fading import LinkFading, slot_correlation
-from channel.ofdma import ergodic_rate
 from channel.rates import rate_moments
-from channel.transfer import slots_exact, slots_renewal
+from channel.renewal import slots_renewal
+from channel.share import ergodic_rate
+from channel.transfer import Flow
 
 KEY = 0x5EED << 64
 SEED = 17
-BAND: dict[str, float] = {"bandwidth_hz": 1e6, "slot_s": 0.5e-3}
+BAND = Carrier(1e6, 0.5e-3)
 RADIO = {"carrier_hz": 3.5e9, "slot_s": 0.5e-3}
 MEAN_TOLERANCE = 0.002
 STD_TOLERANCE = 0.03
@@ -32,19 +34,19 @@ def transfers_by_slot(bits: float, snr: float, rho: float, count: int) -> np.nda
     slots = np.empty(count)
     first_slot = 0
     for i in range(count):
-        slots[i] = slots_exact(bits, snr=snr, fading=link, first_slot=first_slot, **BAND)
+        slots[i] = Flow(BAND, snr, link, first_slot).slots_exact(bits)
         first_slot += int(slots[i]) + gap
     return slots
 
 
 def transfers_by_renewal(bits: float, snr: float, rho: float, count: int) -> np.ndarray:
     rng = np.random.default_rng(SEED)
-    draw: dict[str, Any] = {"snr": snr, "correlation": rho, "rng": rng, **BAND}
-    return np.array([slots_renewal(bits, **draw) for _ in range(count)])
+    draw: dict[str, Any] = {"snr": snr, "correlation": rho, "rng": rng}
+    return np.array([slots_renewal(bits, BAND, **draw) for _ in range(count)])
 
 
 def payload(slots: float, snr: float) -> float:
-    return slots * float(ergodic_rate(snr)) * BAND["bandwidth_hz"] * BAND["slot_s"]
+    return slots * float(ergodic_rate(snr)) * BAND.unit_bits
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_renewal_has_the_mean_and_spread_of_slot_exact(
     rho = slot_correlation(speed_m_s, **RADIO)
     bits = payload(slots, snr)
     # The sample is large enough for the tolerances: Var N = s2 / mu^2 x slots to leading order.
-    mean, long_run_variance = (float(moment) for moment in rate_moments(snr, rho))
+    mean, long_run_variance = (float(moment) for moment in rate_moments(snr, rho, BAND))
     spread = math.sqrt(long_run_variance * slots) / mean / slots
     assert STANDARD_ERRORS * spread / math.sqrt(count) < MEAN_TOLERANCE
     assert STANDARD_ERRORS / math.sqrt(2 * count) < STD_TOLERANCE
@@ -80,7 +82,7 @@ def test_renewal_has_the_mean_and_spread_of_slot_exact(
 def test_slow_rates_take_longer_than_need_over_mean() -> None:
     # At 0 dB and 10 m/s, s2 / (2 mu^2) is 7 slots: without it, 1,000 slots would be 0.7 % short.
     snr, rho, slots, count = 1.0, slot_correlation(10.0, **RADIO), 1000, 10_000
-    mean, long_run_variance = (float(moment) for moment in rate_moments(snr, rho))
+    mean, long_run_variance = (float(moment) for moment in rate_moments(snr, rho, BAND))
     exact = transfers_by_slot(payload(slots, snr), snr, rho, count)
     standard_error = math.sqrt(long_run_variance / mean**2 * slots / count)
     longer = long_run_variance / (2 * mean**2) + 0.5

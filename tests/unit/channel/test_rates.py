@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
+from channel.carrier import Carrier
 from channel.rates import rate_moments
 
 FAST = 0.9667
+PLAIN = Carrier(1e6, 0.5e-3)
 
 
 @pytest.mark.parametrize("snr", [0.05, 1.3, 40.0])
@@ -24,7 +26,7 @@ def test_rate_moments_are_the_laguerre_series(snr: float, rho: float) -> None:
     squares = np.array([coefficient(k) for k in m]) ** 2
     ratio = rho ** (2 * m)
     series = square - coefficient(0) ** 2 + 2 * np.sum(squares * ratio / (1 - ratio))
-    mean, long_run_variance = rate_moments(snr, rho)
+    mean, long_run_variance = rate_moments(snr, rho, PLAIN)
     assert mean == pytest.approx(coefficient(0), rel=1e-9)
     # the table's interpolation
     assert long_run_variance == pytest.approx(series, rel=2e-4)
@@ -36,30 +38,30 @@ def test_rate_moments_limits(rho: float) -> None:
     # log2(1 + snr g) ~ snr g / ln 2: only L_1 = 1 - g, a_1^2 = (snr / ln 2)^2
     snr = 1e-8
     first = (snr / ln2) ** 2 * (1 + rho**2) / (1 - rho**2)
-    assert rate_moments(snr, rho)[1] == pytest.approx(first, rel=1e-4)
+    assert rate_moments(snr, rho, PLAIN)[1] == pytest.approx(first, rel=1e-4)
     # log2(1 + snr g) ~ log2 snr + log2 g: a_m = -1 / (m ln 2), and Var log2 g = pi^2 / (6 ln^2 2)
     m = np.arange(1.0, 200_000.0)
     ratio = rho ** (2 * m)
     high = (math.pi**2 / 6 + 2 * np.sum(ratio / (m**2 * (1 - ratio)))) / ln2**2
-    assert rate_moments(1e13, rho)[1] == pytest.approx(high, rel=1e-4)
+    assert rate_moments(1e13, rho, PLAIN)[1] == pytest.approx(high, rel=1e-4)
 
 
 def test_rate_moments_of_many_devices_are_those_of_each() -> None:
     snr = np.array([0.1, 3.0, 1e5])
     rho = np.array([0.2, FAST, 0.9999])
-    means, variances = rate_moments(snr, rho)
+    means, variances = rate_moments(snr, rho, PLAIN)
     assert means.shape == variances.shape == (3,)
     for i in range(3):
-        mean, variance = rate_moments(snr[i], rho[i])
+        mean, variance = rate_moments(snr[i], rho[i], PLAIN)
         np.testing.assert_allclose([mean, variance], [means[i], variances[i]], rtol=1e-13)
-    assert rate_moments(snr, FAST)[1].shape == (3,)
+    assert rate_moments(snr, FAST, PLAIN)[1].shape == (3,)
 
 
 def test_bad_values_are_named() -> None:
     with pytest.raises(ValueError, match="static"):
-        rate_moments(1.0, 1.0)
+        rate_moments(1.0, 1.0, PLAIN)
     with pytest.raises(ValueError, match="snr"):
-        rate_moments([1.0, 0.0], 0.5)
+        rate_moments([1.0, 0.0], 0.5, PLAIN)
 
 
 def coefficient(m: int, snr: float, cap: float) -> float:
@@ -98,7 +100,7 @@ def test_rate_moments_with_cap_and_tdd(snr: float, cap: float, weights: tuple[fl
         return sum(a[m] ** 2 * rho ** (2 * m * abs(k)) for m in orders[1:])
 
     expected = sum(covariance(k) * float(np.mean(w * np.roll(w, -k))) for k in lags)
-    mean, long_run_variance = rate_moments(snr, rho, weights=weights, cap=cap)
+    mean, long_run_variance = rate_moments(snr, rho, Carrier(1e6, 0.5e-3, weights, cap))
     assert mean == pytest.approx(a[0] * w.mean(), rel=1e-8)
     # the table's interpolation
     assert long_run_variance == pytest.approx(expected, rel=3e-4)
@@ -122,7 +124,7 @@ def test_rare_deep_fades_below_the_cap() -> None:
         ratio = rho ** (2.0 * orders)
         late = 2 * a**2 * ratio / (1 - ratio)
         expected = variance + np.sum(late)
-        assert rate_moments(snr, rho, cap=cap)[1] == pytest.approx(expected, rel=3e-4)
+        assert rate_moments(snr, rho, Carrier(1e6, 0.5e-3, cap=cap))[1] == pytest.approx(expected, rel=3e-4)
         # where fading is slow, the 256 orders that are summed one by one would not do
         assert (np.sum(late[256:]) > 3e-3 * expected) == (rho > 0.99)
 
@@ -130,22 +132,24 @@ def test_rare_deep_fades_below_the_cap() -> None:
 def test_a_cap_that_is_never_reached_changes_nothing() -> None:
     snr = np.array([1e-3, 1.0, 100.0])
     for rho in (0.0, FAST):
-        free, capped = rate_moments(snr, rho), rate_moments(snr, rho, cap=16.0)
+        free, capped = rate_moments(snr, rho, PLAIN), rate_moments(snr, rho, Carrier(1e6, 0.5e-3, cap=16.0))
         np.testing.assert_allclose(capped[0], free[0], rtol=1e-12)
         np.testing.assert_allclose(capped[1], free[1], rtol=1e-4)
     # and a frame that always serves is none
-    np.testing.assert_array_equal(rate_moments(snr, FAST, weights=(1.0, 1.0)), rate_moments(snr, FAST))
+    np.testing.assert_array_equal(
+        rate_moments(snr, FAST, Carrier(1e6, 0.5e-3, (1.0, 1.0))), rate_moments(snr, FAST, PLAIN)
+    )
 
 
 def test_one_link_is_one_of_many() -> None:
-    how: dict = {"weights": (1.0, 0.5, 0.0), "cap": 5.0}
+    framed = Carrier(1e6, 0.5e-3, (1.0, 0.5, 0.0), cap=5.0)
     snr, rho = np.array([1e-8, 0.1, 30.0, 1e15]), np.array([0.0, -0.3, FAST, 1 - 1e-12])
-    many = np.array(rate_moments(snr, rho, **how))
-    one = np.array([rate_moments(float(g), float(r), **how) for g, r in zip(snr, rho, strict=True)])
+    many = np.array(rate_moments(snr, rho, framed))
+    one = np.array([rate_moments(float(g), float(r), framed) for g, r in zip(snr, rho, strict=True)])
     np.testing.assert_allclose(many.T, one, rtol=1e-12)
     with pytest.raises(ValueError, match="static"):
-        rate_moments(1.0, 1.0, **how)
+        rate_moments(1.0, 1.0, framed)
     with pytest.raises(ValueError, match="snr"):
-        rate_moments(0.0, 0.5, **how)
+        rate_moments(0.0, 0.5, framed)
     with pytest.raises(ValueError, match="cap must be > 0"):
-        rate_moments(1.0, 0.5, cap=-1.0)
+        rate_moments(1.0, 0.5, Carrier(1e6, 0.5e-3, cap=-1.0))

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from channel import shared_band
+from channel.carrier import Carrier
 from channel.fading import BLOCK, LinkFading
-from channel.ofdma import share_rate
 from channel.schedulers import Flows, Scheduler
 from channel.schedulers.equal_share import EqualShare
 from channel.schedulers.max_rate import MaxRate
@@ -25,9 +25,8 @@ from channel.schedulers.proportional_fair import ProportionalFair
 from channel.schedulers.round_robin import RoundRobin
 from channel.shared_band import SharedBand
 from channel.tdd import Pattern, Weights
-from channel.transfer import bits_in_slots, slots_exact
+from channel.transfer import Flow
 
-BAND: dict[str, Any] = {"bandwidth_hz": 1e6, "slot_s": 0.5e-3}
 UNIT_BITS = 500.0
 FAST = 0.9667
 UPLINK = Pattern("DDDSU", "10:2:2").weights("uplink")
@@ -38,8 +37,12 @@ ALL: list[Scheduler] = [EqualShare(), RoundRobin(), ProportionalFair(), MaxRate(
 NAMES = [type(scheduler).__name__ for scheduler in ALL]
 
 
+def band_of(scheduler: Scheduler, **rules: Any) -> SharedBand:
+    return SharedBand(scheduler, Carrier(1e6, 0.5e-3, **rules))
+
+
 def by_hand(scheduler: Scheduler, **rules: Any) -> SharedBand:
-    return SharedBand(scheduler, cap=1.0, **rules, **BAND)
+    return band_of(scheduler, cap=1.0, **rules)
 
 
 def ends_of(band: SharedBand) -> dict[Any, int]:
@@ -117,7 +120,7 @@ def test_power_over_a_share() -> None:
     link = LinkFading(1, 1.0)
     snr = 3.0 / float(link.power(0, 1)[0])
     for power, rate in (("full", math.log2(7) / 2), ("per_resource_block", 1.0)):
-        band = SharedBand(EqualShare(), power=power, **BAND)  # type: ignore[arg-type]
+        band = band_of(EqualShare(), power=power)  # type: ignore[arg-type]
         for name in "ab":
             band.add(name, 1e6, snr_whole_band=snr, fading=link, slot=0)
         band.settle(100)
@@ -129,15 +132,15 @@ def test_power_over_a_share() -> None:
 @pytest.mark.parametrize("cap", [None, 3.0])
 def test_alone_a_flow_is_a_transfer(scheduler: Scheduler, weights: Weights | None, cap: float | None) -> None:
     for slots, first_slot in ((3, 7), (700, 1000), (3000, 5)):
-        link: dict[str, Any] = {"fading": LinkFading(9, FAST), "first_slot": first_slot, "snr": 10.0}
-        rules: dict[str, Any] = {"weights": weights, "cap": cap, **BAND}
+        carrier = Carrier(1e6, 0.5e-3, weights, cap)
+        alone = Flow(carrier, 10.0, LinkFading(9, FAST), first_slot)
         bits = slots * UNIT_BITS
-        band = SharedBand(scheduler, **rules)
+        band = SharedBand(scheduler, carrier)
         band.add(0, bits, snr_whole_band=10.0, fading=LinkFading(9, FAST), slot=first_slot)
-        count = slots_exact(bits, **link, **rules)
+        count = alone.slots_exact(bits)
         assert band.next_end() == (first_slot + count, [0])
         band.settle(first_slot + count // 2)
-        assert band.moved_bits(0) == bits_in_slots(count // 2, **link, **rules)
+        assert band.moved_bits(0) == alone.bits_carried(count // 2)
 
 
 @dataclass(frozen=True)
@@ -208,10 +211,10 @@ def play(band: SharedBand, story: list[Join], look: Iterable[tuple[int, bool]] =
 def test_looking_changes_nothing(
     scheduler: Scheduler, story: list[Join], look: list, weights: Weights | None, power: Any
 ) -> None:
-    rules: dict[str, Any] = {"weights": weights, "power": power, "cap": 6.0, **BAND}
-    untouched = play(SharedBand(scheduler, **rules), story)
+    rules: dict[str, Any] = {"weights": weights, "power": power, "cap": 6.0}
+    untouched = play(band_of(scheduler, **rules), story)
     # bit for bit
-    assert play(SharedBand(scheduler, **rules), story, look) == untouched
+    assert play(band_of(scheduler, **rules), story, look) == untouched
     assert untouched.keys() == set(range(len(story)))
 
 
@@ -235,6 +238,7 @@ def slot_by_slot(scheduler: Scheduler, story: list[Join], weights: Weights, powe
             ids = list(moved)
             snr = np.array([story[i].snr * links[i].power(slot, 1)[0] for i in ids])
             view = Flows(
+                Carrier(1e6, 0.5e-3, power=power),
                 snr=snr,
                 remaining_bits=np.array([story[i].bits - moved[i] for i in ids]),
                 efficiency=np.log2(1 + snr),
@@ -242,7 +246,7 @@ def slot_by_slot(scheduler: Scheduler, story: list[Join], weights: Weights, powe
             )
             weight = weights[slot % len(weights)]
             shares = scheduler.shares(view)
-            rates = share_rate(shares, snr, power=power)
+            rates = view.carrier.share_rate(shares, snr)
             for i, share, rate in zip(ids, shares, rates, strict=True):
                 moved[i] += weight * float(rate) * UNIT_BITS
                 airtime[i] += weight * float(share)
@@ -266,7 +270,7 @@ def test_as_slot_by_slot_the_long_way(
     # weights are binary fractions: airtime is exact, and ties are ties
     story = [join for join in story if join.snr > 0.1] or [Join(0, 100_000, 1.0, FAST, None)]
     expected = slot_by_slot(scheduler, story, weights, power)
-    found = play(SharedBand(scheduler, weights=weights, power=power, **BAND), story)
+    found = play(band_of(scheduler, weights=weights, power=power), story)
     for i, (slot, bits) in expected.items():
         assert found[i][0] == slot
         # bits instead of bits/s/Hz, summed
@@ -286,8 +290,8 @@ class EveryoneAlways(Scheduler):
 @pytest.mark.parametrize("power", ["full", "per_resource_block"])
 def test_a_scheduler_may_split_every_slot(power: Any) -> None:
     story = [Join(40 * i, 100_000, 10.0**i, FAST, 300 if i == 2 else None) for i in range(4)]
-    held = play(SharedBand(EqualShare(), power=power, **BAND), story)
-    split = play(SharedBand(EveryoneAlways(), power=power, **BAND), story)
+    held = play(band_of(EqualShare(), power=power), story)
+    split = play(band_of(EveryoneAlways(), power=power), story)
     for i in range(4):
         assert split[i] == pytest.approx(held[i], rel=1e-12)
 
@@ -312,7 +316,7 @@ class Watched(Scheduler):
 
 def watch(scheduler: Scheduler, slots: int, **rules: Any) -> dict:
     log: dict = {}
-    band = SharedBand(Watched(scheduler, log), **rules, **BAND)
+    band = band_of(Watched(scheduler, log), **rules)
     for i, snr in enumerate((0.5, 5.0, 50.0)):
         band.add(i, 1e9, snr_whole_band=snr, fading=LinkFading(i + 1, FAST), slot=0)
     band.settle(slots)
@@ -361,7 +365,7 @@ def test_proportional_fair_forgets_by_beta() -> None:
 
 def test_a_newcomer_starts_with_a_fair_share_and_no_claim_on_the_past() -> None:
     log: dict = {}
-    band = SharedBand(Watched(ProportionalFair(), log), **BAND)
+    band = band_of(Watched(ProportionalFair(), log))
     band.add("old", 1e9, snr_whole_band=10.0, fading=LinkFading(1, FAST), slot=0)
     band.settle(1000)
     band.add("new", 1e9, snr_whole_band=10.0, fading=LinkFading(2, FAST), slot=1000)
@@ -369,7 +373,7 @@ def test_a_newcomer_starts_with_a_fair_share_and_no_claim_on_the_past() -> None:
     # golden ergodic rate at SNR 10, halved
     assert log[1000][2][1] == pytest.approx(2.906514808 / 2, rel=1e-9)
     # round robin: from now on in turns
-    band = SharedBand(Watched(RoundRobin(), log), **BAND)
+    band = band_of(Watched(RoundRobin(), log))
     band.add("old", 1e9, snr_whole_band=10.0, fading=LinkFading(1, FAST), slot=0)
     band.settle(1000)
     band.add("new", 1e9, snr_whole_band=10.0, fading=LinkFading(2, FAST), slot=1000)
@@ -379,13 +383,13 @@ def test_a_newcomer_starts_with_a_fair_share_and_no_claim_on_the_past() -> None:
 
 @pytest.mark.parametrize("power", ["full", "per_resource_block"])
 def test_min_max_latency_ends_static_flows_together(power: Any) -> None:
-    band = SharedBand(MinMaxLatency(), power=power, **BAND)
+    band = band_of(MinMaxLatency(), power=power)
     for i, (bits, snr) in enumerate([(1e5, 0.1), (3e5, 10.0), (2e6, 1e3)]):
         band.add(i, bits, snr_whole_band=snr, fading=LinkFading(i + 1, 1.0), slot=0)
     slot, ids = band.next_end()  # type: ignore[misc]
     assert ids == [0, 1, 2]
     # no later than with equal shares, which are redistributed
-    equal = SharedBand(EqualShare(), power=power, **BAND)
+    equal = band_of(EqualShare(), power=power)
     for i, (bits, snr) in enumerate([(1e5, 0.1), (3e5, 10.0), (2e6, 1e3)]):
         equal.add(i, bits, snr_whole_band=snr, fading=LinkFading(i + 1, 1.0), slot=0)
     assert slot <= max(ends_of(equal).values())
@@ -412,7 +416,7 @@ def test_an_empty_payload_ends_where_it_joins() -> None:
 
 def test_long_plans_are_cut_without_a_trace(monkeypatch: pytest.MonkeyPatch) -> None:
     def results() -> tuple:
-        band = SharedBand(EqualShare(), **BAND)
+        band = band_of(EqualShare())
         for i in range(5):
             band.add(
                 i,
@@ -450,13 +454,13 @@ def test_misuse_is_named() -> None:
 
 def test_bad_values_are_named() -> None:
     with pytest.raises(ValueError, match="bandwidth_hz"):
-        SharedBand(EqualShare(), bandwidth_hz=0.0, slot_s=1.0)
+        SharedBand(EqualShare(), Carrier(bandwidth_hz=0.0, slot_s=1.0))
     with pytest.raises(ValueError, match="power must be one of"):
-        SharedBand(EqualShare(), power="half", **BAND)  # type: ignore[arg-type]
+        band_of(EqualShare(), power="half")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="cap must be > 0"):
-        SharedBand(EqualShare(), cap=0.0, **BAND)
+        band_of(EqualShare(), cap=0.0)
     with pytest.raises(ValueError, match="weights must be shares"):
-        SharedBand(EqualShare(), weights=(2.0,), **BAND)
+        band_of(EqualShare(), weights=(2.0,))
     band = by_hand(EqualShare())
     with pytest.raises(ValueError, match="payload_bits"):
         band.add("a", -1.0, slot=0, **STATIC)
@@ -465,7 +469,7 @@ def test_bad_values_are_named() -> None:
 
 
 def test_transfers_that_cannot_end_are_refused() -> None:
-    band = SharedBand(EqualShare(), power="per_resource_block", cap=1.0, **BAND)
+    band = band_of(EqualShare(), power="per_resource_block", cap=1.0)
     # alone 3e8 slots at 1 bit/s/Hz
     with pytest.raises(ValueError, match="does not end within 200000000 slots"):
         band.add("a", 3e8 * UNIT_BITS, slot=0, **STATIC)

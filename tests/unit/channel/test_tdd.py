@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channel.tdd import Frame, Pattern, frame
+from channel.tdd import Frame, Pattern, frame_of
 
 WEIGHTS = st.lists(st.sampled_from([0.0, 1 / 7, 5 / 7, 1.0]), min_size=1, max_size=10).filter(any).map(tuple)
 
@@ -52,43 +52,43 @@ def test_an_unknown_direction_is_named() -> None:
 
 
 def test_no_weights_are_every_slot_in_full() -> None:
-    assert frame(None).plain
+    assert frame_of(None).plain
     # a frame of full slots is none
-    assert frame((1.0, 1.0)) is frame(None)
-    assert frame(np.array([1.0, 0.5])) is frame((1.0, 0.5))
-    assert frame(None).slots(7, 2.5) == 3
+    assert frame_of((1.0, 1.0)) is frame_of(None)
+    assert frame_of(np.array([1.0, 0.5])) is frame_of((1.0, 0.5))
+    assert frame_of(None).slots(7, 2.5) == 3
 
 
 @pytest.mark.parametrize("weights", [(), (0.0, 0.0), (1.0, -0.1), (1.5,), (math.nan, 1.0)])
 def test_bad_weights_are_named(weights: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match="weights must be shares of a slot"):
-        frame(weights)
+        frame_of(weights)
 
 
 @given(weights=WEIGHTS, first_slot=st.integers(0, 40), slots=st.integers(0, 60))
 def test_airtime_is_the_sum_of_the_weights(weights: tuple[float, ...], first_slot: int, slots: int) -> None:
-    of = Frame(weights)
+    frame = Frame(weights)
     expected = [weights[n % len(weights)] for n in range(first_slot, first_slot + slots)]
-    assert of.of(first_slot, slots).tolist() == expected
-    assert of.airtime(first_slot, slots) == pytest.approx(sum(expected), rel=1e-12, abs=1e-12)
-    assert of.mean == pytest.approx(sum(weights) / len(weights))
+    assert frame.weights_from(first_slot, slots).tolist() == expected
+    assert frame.airtime(first_slot, slots) == pytest.approx(sum(expected), rel=1e-12, abs=1e-12)
+    assert frame.mean == pytest.approx(sum(weights) / len(weights))
 
 
 @given(weights=WEIGHTS, first_slot=st.integers(0, 40), airtime=st.floats(0.01, 50))
 def test_slots_is_the_first_count_with_enough_airtime(
     weights: tuple[float, ...], first_slot: int, airtime: float
 ) -> None:
-    of = Frame(weights)
-    count = of.slots(first_slot, airtime)
-    assert of.airtime(first_slot, count) > airtime - 1e-9
-    assert of.airtime(first_slot, count - 1) < airtime + 1e-9
-    assert of.slots_many([first_slot, 0], np.array([airtime, airtime])).tolist() == [
+    frame = Frame(weights)
+    count = frame.slots(first_slot, airtime)
+    assert frame.airtime(first_slot, count) > airtime - 1e-9
+    assert frame.airtime(first_slot, count - 1) < airtime + 1e-9
+    assert frame.slots_many([first_slot, 0], np.array([airtime, airtime])).tolist() == [
         count,
-        of.slots(0, airtime),
+        frame.slots(0, airtime),
     ]
     # the last slot serves the direction
-    assert of.of(first_slot + count - 1, 1)[0] > 0
-    assert of.slots(first_slot, 0.0) == 0
+    assert frame.weights_from(first_slot + count - 1, 1)[0] > 0
+    assert frame.slots(first_slot, 0.0) == 0
 
 
 @given(weights=WEIGHTS)

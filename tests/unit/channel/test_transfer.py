@@ -9,26 +9,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from channel import transfer
+from channel.carrier import Carrier
 from channel.fading import BLOCK, LinkFading
-from channel.ofdma import ergodic_rate
 from channel.rates import rate_moments
-from channel.renewal import slots_renewal_many
-from channel.tdd import Pattern, frame
-from channel.transfer import (
-    AUTO_COHERENCE_TIMES,
-    AUTO_SLOTS,
-    bits_in_slots,
-    expected_slots,
-    slots_exact,
-    slots_renewal,
-    transfer_bits,
-    transfer_slots,
-)
+from channel.renewal import slots_renewal, slots_renewal_many
+from channel.share import ergodic_rate
+from channel.tdd import Pattern, frame_of
+from channel.transfer import AUTO_COHERENCE_TIMES, AUTO_SLOTS, Flow
 
-BAND: dict[str, float] = {"bandwidth_hz": 1e6, "slot_s": 0.5e-3}
 BITS_PER_UNIT = 500.0
 KEY = 2**90 + 1
 FAST = 0.9667
+
+
+def carrier(weights: Any = None, cap: float | None = None) -> Carrier:
+    return Carrier(1e6, 0.5e-3, weights=weights, cap=cap)
+
+
+def flow(weights: Any = None, cap: float | None = None, **link: Any) -> Flow:
+    """A link in such a band; moving at 10 m/s or so, and from slot 0 on, unless told otherwise."""
+    return Flow(carrier(weights, cap), **{"fading": LinkFading(KEY, FAST), "first_slot": 0, **link})
 
 
 def payload(slots: float, snr: float) -> float:
@@ -48,12 +48,12 @@ def test_slots_exact_is_the_first_slot_that_completes_the_payload(
 ) -> None:
     bits = payload(slots, snr)
     fading = LinkFading(KEY, rho)
-    count = slots_exact(bits, snr=snr, fading=fading, first_slot=first_slot, **BAND)
+    count = flow(snr=snr, fading=fading, first_slot=first_slot).slots_exact(bits)
     rates = np.log2(1 + snr * LinkFading(KEY, rho).power(first_slot, count))
     # sums in another order, hence the rounding
     assert rates.sum() * BITS_PER_UNIT >= bits * (1 - 1e-12)
     assert rates[:-1].sum() * BITS_PER_UNIT < bits * (1 + 1e-12)
-    moved = bits_in_slots(count, snr=snr, fading=fading, first_slot=first_slot, **BAND)
+    moved = flow(snr=snr, fading=fading, first_slot=first_slot).bits_carried(count)
     assert moved == pytest.approx(rates.sum() * BITS_PER_UNIT, rel=1e-12)
 
 
@@ -63,9 +63,9 @@ def test_results_do_not_depend_on_how_reads_are_cut(blocks: int, monkeypatch: py
         fading = LinkFading(KEY, FAST)
         found: list[float] = []
         for first_slot in (0, 700, 5000):
-            at: dict[str, Any] = {"snr": 10.0, "fading": fading, "first_slot": first_slot, **BAND}
-            found += [bits_in_slots(slots, **at) for slots in (1, 1024, 30_000)]
-            found += [slots_exact(payload(slots, 10.0), **at) for slots in (1, 1024, 30_000)]
+            at: dict[str, Any] = {"snr": 10.0, "fading": fading, "first_slot": first_slot}
+            found += [flow(**at).bits_carried(slots) for slots in (1, 1024, 30_000)]
+            found += [flow(**at).slots_exact(payload(slots, 10.0)) for slots in (1, 1024, 30_000)]
         return found
 
     before = results()
@@ -75,12 +75,12 @@ def test_results_do_not_depend_on_how_reads_are_cut(blocks: int, monkeypatch: py
 
 def test_nothing_takes_no_time() -> None:
     for rho in (FAST, 1.0):
-        link: dict[str, Any] = {"snr": 1.0, "fading": LinkFading(KEY, rho), "first_slot": 3, **BAND}
-        assert slots_exact(0.0, **link) == 0
-        assert bits_in_slots(0, **link) == 0.0
+        link: dict[str, Any] = {"snr": 1.0, "fading": LinkFading(KEY, rho), "first_slot": 3}
+        assert flow(**link).slots_exact(0.0) == 0
+        assert flow(**link).bits_carried(0) == 0.0
         for fidelity in ("slot", "renewal", "auto"):
-            assert transfer_slots(0.0, fidelity=fidelity, direction="uplink", **link) == 0
-            assert transfer_bits(0.0, 5, fidelity=fidelity, direction="uplink", **link) == 0.0
+            assert flow(fidelity=fidelity, direction="uplink", **link).slots(0.0) == 0
+            assert flow(fidelity=fidelity, direction="uplink", **link).bits(5, 0.0) == 0.0
 
 
 @given(need_slots=st.integers(1, 10**6), snr=st.floats(1e-3, 1e6), excess=st.sampled_from([-0.25, 0.0, 0.25]))
@@ -91,22 +91,20 @@ def test_a_static_link_is_solved_in_closed_form_at_every_fidelity(
     rate = math.log1p(snr * fading.power(0, 1)[0]) / math.log(2)
     bits = (need_slots + excess) * rate * BITS_PER_UNIT
     found = {
-        transfer_slots(
-            bits, fidelity=fidelity, snr=snr, fading=fading, first_slot=9, direction="downlink", **BAND
-        )
+        flow(fidelity=fidelity, snr=snr, fading=fading, first_slot=9, direction="downlink").slots(bits)
         for fidelity in ("slot", "renewal", "auto")
     }
     # a whole number of slots may round either way in bits; a quarter may not
     assert len(found) == 1
     assert found <= ({need_slots, need_slots + 1} if excess == 0 else {need_slots + (excess > 0)})
-    moved = bits_in_slots(need_slots, snr=snr, fading=fading, first_slot=0, **BAND)
+    moved = flow(snr=snr, fading=fading, first_slot=0).bits_carried(need_slots)
     assert moved == pytest.approx(need_slots * rate * BITS_PER_UNIT, rel=1e-14)
 
 
 def test_expected_slots_is_need_over_ergodic_rate() -> None:
     # golden ergodic rate at snr 10: 2.906514808 bits/s/Hz
     bits = 1000 * 2.906514808 * BITS_PER_UNIT
-    assert expected_slots(bits, snr=10.0, **BAND) == pytest.approx(1000, rel=1e-9)
+    assert flow(snr=10.0).expected_slots(bits) == pytest.approx(1000, rel=1e-9)
 
 
 class _FixedNormal:
@@ -124,8 +122,8 @@ def test_renewal_solves_its_equation(x: float) -> None:
     # the first n with mu n - need >= X sqrt(s2 n)
     snr, bits = 5.0, payload(10_000, 5.0)
     rng: Any = _FixedNormal(x)
-    count = slots_renewal(bits, snr=snr, correlation=FAST, rng=rng, **BAND)
-    mean, variance = rate_moments(snr, FAST)
+    count = slots_renewal(bits, carrier(), snr=snr, correlation=FAST, rng=rng)
+    mean, variance = rate_moments(snr, FAST, carrier())
     n = np.array([count - 1, count])
     lead = mean * n - bits / BITS_PER_UNIT - x * np.sqrt(variance * n)
     assert lead[0] < 1e-6 * abs(mean)
@@ -135,35 +133,33 @@ def test_renewal_solves_its_equation(x: float) -> None:
 @pytest.mark.parametrize("direction", ["downlink", "uplink"])
 def test_auto_is_slot_for_short_and_renewal_for_long_transfers(direction: Any) -> None:
     fading = LinkFading(KEY, FAST)
-    at: dict[str, Any] = {"snr": 10.0, "fading": fading, "first_slot": 77, "direction": direction, **BAND}
+    at: dict[str, Any] = {"snr": 10.0, "fading": fading, "first_slot": 77, "direction": direction}
     short, long = payload(AUTO_SLOTS * 0.999, 10.0), payload(AUTO_SLOTS * 1.001, 10.0)
-    assert transfer_slots(short, fidelity="auto", **at) == transfer_slots(short, fidelity="slot", **at)
-    assert transfer_slots(long, fidelity="auto", **at) == transfer_slots(long, fidelity="renewal", **at)
-    assert transfer_slots(long, fidelity="renewal", **at) != transfer_slots(long, fidelity="slot", **at)
+    assert flow(fidelity="auto", **at).slots(short) == flow(fidelity="slot", **at).slots(short)
+    assert flow(fidelity="auto", **at).slots(long) == flow(fidelity="renewal", **at).slots(long)
+    assert flow(fidelity="renewal", **at).slots(long) != flow(fidelity="slot", **at).slots(long)
 
 
 def test_auto_waits_for_enough_coherence_times() -> None:
     rho = 0.999
     fading = LinkFading(KEY, rho)
-    at: dict[str, Any] = {"snr": 10.0, "fading": fading, "first_slot": 0, "direction": "uplink", **BAND}
+    at: dict[str, Any] = {"snr": 10.0, "fading": fading, "first_slot": 0, "direction": "uplink"}
     threshold = AUTO_COHERENCE_TIMES / (1 - rho)
     assert threshold > AUTO_SLOTS
     for slots, same_as in ((threshold * 0.999, "slot"), (threshold * 1.001, "renewal")):
         bits = payload(slots, 10.0)
-        assert transfer_slots(bits, fidelity="auto", **at) == transfer_slots(bits, fidelity=same_as, **at)
+        assert flow(fidelity="auto", **at).slots(bits) == flow(fidelity=same_as, **at).slots(bits)
 
 
 def test_renewal_is_a_function_of_link_slot_and_direction() -> None:
     def draw(key: int, first_slot: int, direction: Any) -> int:
-        return transfer_slots(
-            payload(10**6, 1.0),
+        return flow(
             fidelity="renewal",
             snr=1.0,
             fading=LinkFading(key, FAST),
             first_slot=first_slot,
             direction=direction,
-            **BAND,
-        )
+        ).slots(payload(10**6, 1.0))
 
     assert draw(KEY, 5, "uplink") == draw(KEY, 5, "uplink")
     others = {
@@ -179,10 +175,10 @@ def test_renewal_is_a_function_of_link_slot_and_direction() -> None:
 @pytest.mark.parametrize("rho", [FAST, 1.0])
 def test_bits_of_a_transfer_cut_off_grow_to_the_payload(fidelity: Any, rho: float) -> None:
     bits = payload(2000, 10.0)
-    at: dict[str, Any] = {"snr": 10.0, "fading": LinkFading(KEY, rho), "first_slot": 4, **BAND}
-    whole = transfer_slots(bits, fidelity=fidelity, direction="uplink", **at)
+    at: dict[str, Any] = {"snr": 10.0, "fading": LinkFading(KEY, rho), "first_slot": 4}
+    whole = flow(fidelity=fidelity, direction="uplink", **at).slots(bits)
     moved = [
-        transfer_bits(bits, slots, fidelity=fidelity, direction="uplink", **at)
+        flow(fidelity=fidelity, direction="uplink", **at).bits(slots, bits)
         for slots in (0, whole // 2, whole - 1, whole, 2 * whole)
     ]
     assert moved[0] == 0
@@ -191,47 +187,49 @@ def test_bits_of_a_transfer_cut_off_grow_to_the_payload(fidelity: Any, rho: floa
     assert moved[3] == pytest.approx(bits, rel=1e-12)
     assert moved[4] == bits
     if fidelity == "slot":
-        assert moved[1] == bits_in_slots(whole // 2, **at)
+        assert moved[1] == flow(**at).bits_carried(whole // 2)
 
 
 def test_transfers_that_cannot_end_are_refused() -> None:
-    link: dict[str, Any] = {"fading": LinkFading(KEY, FAST), "first_slot": 0, **BAND}
+    link: dict[str, Any] = {"fading": LinkFading(KEY, FAST), "first_slot": 0}
     with pytest.raises(ValueError, match="snr must be positive"):
-        slots_exact(1e6, snr=0.0, **link)
+        flow(snr=0.0, **link).slots_exact(1e6)
     # at snr 1e-12 a bit needs 1e9 slots: refused at once, not after reading them
     for fidelity in ("slot", "renewal"):
         with pytest.raises(ValueError, match=r"does not end within 200000000 slots.*more bandwidth"):
-            transfer_slots(1e6, snr=1e-12, fidelity=fidelity, direction="uplink", **link)
+            flow(snr=1e-12, fidelity=fidelity, direction="uplink", **link).slots(1e6)
     with pytest.raises(ValueError, match="does not end within 100 slots"):
-        slots_exact(payload(1000, 1.0), snr=1.0, max_slots=100, **link)
+        flow(snr=1.0, **link).slots_exact(payload(1000, 1.0), max_slots=100)
     with pytest.raises(ValueError, match=r"does not end within 100 slots.*static"):
-        slots_exact(payload(1e6, 1.0), snr=1.0, max_slots=100, **{**link, "fading": LinkFading(KEY, 1.0)})
+        flow(snr=1.0, **{**link, "fading": LinkFading(KEY, 1.0)}).slots_exact(
+            payload(1e6, 1.0), max_slots=100
+        )
 
 
 def test_max_slots_is_inclusive() -> None:
-    link: dict[str, Any] = {"snr": 1.0, "fading": LinkFading(KEY, FAST), "first_slot": 0, **BAND}
+    link: dict[str, Any] = {"snr": 1.0, "fading": LinkFading(KEY, FAST), "first_slot": 0}
     bits = payload(1500, 1.0)
-    count = slots_exact(bits, **link)
-    assert slots_exact(bits, max_slots=count, **link) == count
+    count = flow(**link).slots_exact(bits)
+    assert flow(**link).slots_exact(bits, max_slots=count) == count
     with pytest.raises(ValueError, match="does not end"):
-        slots_exact(bits, max_slots=count - 1, **link)
+        flow(**link).slots_exact(bits, max_slots=count - 1)
 
 
 def test_bad_values_are_named() -> None:
     link: dict[str, Any] = {"snr": 1.0, "fading": LinkFading(KEY, FAST), "first_slot": 0}
     with pytest.raises(ValueError, match="payload_bits"):
-        slots_exact(-1.0, **link, **BAND)
+        flow(**link).slots_exact(-1.0)
     with pytest.raises(ValueError, match="bandwidth_hz"):
-        slots_exact(1.0, bandwidth_hz=0.0, slot_s=1.0, **link)
+        Carrier(0.0, 1.0)
     with pytest.raises(ValueError, match="slots must be"):
-        bits_in_slots(-1, **link, **BAND)
+        flow(**link).bits_carried(-1)
     with pytest.raises(ValueError, match="slots must be"):
-        transfer_bits(1.0, -1, fidelity="renewal", direction="uplink", **link, **BAND)
+        flow(fidelity="renewal", direction="uplink", **link).bits(-1, 1.0)
     wrong: Any = "exact"
     with pytest.raises(ValueError, match="fidelity must be slot, renewal or auto"):
-        transfer_slots(1.0, fidelity=wrong, direction="uplink", **link, **BAND)
+        flow(fidelity=wrong, direction="uplink", **link).slots(1.0)
     with pytest.raises(ValueError, match="direction must be one of downlink, uplink"):
-        transfer_slots(1.0, fidelity="auto", direction=wrong, **link, **BAND)
+        flow(fidelity="auto", direction=wrong, **link).slots(1.0)
 
 
 UPLINK = Pattern("DDDSU", "10:2:2").weights("uplink")
@@ -250,7 +248,7 @@ def test_slots_exact_with_frame_and_cap(
 ) -> None:
     snr, rules = 10.0, {"weights": weights, "cap": cap}
     bits = slots * BITS_PER_UNIT
-    count = slots_exact(bits, snr=snr, fading=LinkFading(KEY, FAST), first_slot=first_slot, **rules, **BAND)
+    count = flow(snr=snr, fading=LinkFading(KEY, FAST), first_slot=first_slot, **rules).slots_exact(bits)
     efficiency = np.log2(1 + snr * LinkFading(KEY, FAST).power(first_slot, count))
     at = np.arange(first_slot, first_slot + count)
     rates = np.minimum(efficiency, cap or math.inf) * np.array(weights or [1.0])[at % len(weights or [1.0])]
@@ -258,36 +256,30 @@ def test_slots_exact_with_frame_and_cap(
     assert rates[:-1].sum() * BITS_PER_UNIT < bits * (1 + 1e-12)
     # it ends in a slot that serves it
     assert rates[-1] > 0
-    moved = bits_in_slots(
-        count, snr=snr, fading=LinkFading(KEY, FAST), first_slot=first_slot, **rules, **BAND
-    )
+    moved = flow(snr=snr, fading=LinkFading(KEY, FAST), first_slot=first_slot, **rules).bits_carried(count)
     assert moved == pytest.approx(rates.sum() * BITS_PER_UNIT, rel=1e-12)
 
 
 def test_a_static_link_in_a_frame_by_hand() -> None:
     # capped at 1 bit/s/Hz: 500 bits per slot in full; U is slot 4, 9, ..., S of 2/14 slot 3, 8, ...
-    link: dict[str, Any] = {"snr": 1e9, "fading": LinkFading(KEY, 1.0), "cap": 1.0, "weights": UPLINK, **BAND}
-    assert slots_exact(60.0, first_slot=0, **link) == 4  # 500 x 2/14 = 71.4
-    assert slots_exact(500.0, first_slot=0, **link) == 5
-    assert slots_exact(500.0, first_slot=4, **link) == 1
-    assert slots_exact(500.5, first_slot=4, **link) == 5  # S of the next period
-    assert slots_exact(600.0, first_slot=4, **link) == 6
+    link: dict[str, Any] = {"snr": 1e9, "fading": LinkFading(KEY, 1.0), "cap": 1.0, "weights": UPLINK}
+    assert flow(first_slot=0, **link).slots_exact(60.0) == 4  # 500 x 2/14 = 71.4
+    assert flow(first_slot=0, **link).slots_exact(500.0) == 5
+    assert flow(first_slot=4, **link).slots_exact(500.0) == 1
+    assert flow(first_slot=4, **link).slots_exact(500.5) == 5  # S of the next period
+    assert flow(first_slot=4, **link).slots_exact(600.0) == 6
     # 1,000 periods of 500 x 16/14
-    assert slots_exact(571_000.0, first_slot=0, **link) == 5000
-    assert bits_in_slots(5000, first_slot=0, **link) == pytest.approx(500 * 16 / 14 * 1000, rel=1e-12)
+    assert flow(first_slot=0, **link).slots_exact(571_000.0) == 5000
+    assert flow(first_slot=0, **link).bits_carried(5000) == pytest.approx(500 * 16 / 14 * 1000, rel=1e-12)
     for fidelity in ("slot", "renewal", "auto"):
-        assert transfer_slots(500.5, fidelity=fidelity, first_slot=4, direction="uplink", **link) == 5
+        assert flow(fidelity=fidelity, first_slot=4, direction="uplink", **link).slots(500.5) == 5
 
 
 def test_expected_slots_of_a_frame() -> None:
     # a quarter of the time serves the uplink, less 2 %
     bits = payload(1000, 10.0)
-    assert expected_slots(bits, snr=10.0, weights=UPLINK, **BAND) == pytest.approx(
-        1000 / (16 / 70), rel=1e-12
-    )
-    assert expected_slots(bits, snr=1e12, cap=2.0, **BAND) == pytest.approx(
-        bits / BITS_PER_UNIT / 2, rel=1e-9
-    )
+    assert flow(snr=10.0, weights=UPLINK).expected_slots(bits) == pytest.approx(1000 / (16 / 70), rel=1e-12)
+    assert flow(snr=1e12, cap=2.0).expected_slots(bits) == pytest.approx(bits / BITS_PER_UNIT / 2, rel=1e-9)
 
 
 @pytest.mark.parametrize("x", [-2.0, 0.0, 1.0])
@@ -295,15 +287,16 @@ def test_expected_slots_of_a_frame() -> None:
 def test_renewal_ends_where_the_frame_s_mean_has_moved_the_payload(x: float, first_slot: int) -> None:
     # the first n with mu airtime(n) - need >= X sqrt(s2 T), T the solution without phase
     snr, bits, rng = 5.0, payload(5000, 5.0), _FixedNormal(x)
-    how: dict[str, Any] = {"snr": snr, "correlation": FAST, "weights": UPLINK, "cap": 4.0, **BAND}
-    count = slots_renewal(bits, rng=rng, first_slot=first_slot, **how)  # type: ignore[arg-type]
-    mean, variance = (float(moment) for moment in rate_moments(snr, FAST, weights=UPLINK, cap=4.0))
+    framed = carrier(UPLINK, 4.0)
+    how: dict[str, Any] = {"snr": snr, "correlation": FAST, "rng": rng}
+    count = slots_renewal(bits, framed, first_slot=first_slot, **how)
+    mean, variance = (float(moment) for moment in rate_moments(snr, FAST, framed))
     need = bits / BITS_PER_UNIT
     # mu T - X sqrt(s2 T) - need = 0 is quadratic in sqrt(T)
     root = (x * math.sqrt(variance) + math.sqrt(x * x * variance + 4 * mean * need)) / (2 * mean)
     target = need + x * math.sqrt(variance) * root
     rate = mean / (16 / 70)
-    moved = [rate * frame(UPLINK).airtime(first_slot, slots) for slots in (count - 1, count)]
+    moved = [rate * frame_of(UPLINK).airtime(first_slot, slots) for slots in (count - 1, count)]
     assert moved[0] < target * (1 + 1e-9)
     assert moved[1] > target * (1 - 1e-9)
     assert UPLINK[(first_slot + count - 1) % 5] > 0
@@ -319,26 +312,26 @@ def test_many_renewals_are_one_after_another(rules: dict[str, Any]) -> None:
         rng.uniform(0.5, 0.99, count),
     )
     first_slot = rng.integers(0, 1000, count)
-    how: dict[str, Any] = {"slot_s": BAND["slot_s"], **rules}
+    share = rng.uniform(0.1, 1.0, count)
+    band = carrier(**rules)
     many = slots_renewal_many(
         bits,
-        bandwidth_hz=BAND["bandwidth_hz"],
+        band,
         snr=snr,
         correlation=rho,
+        share=share,
         first_slot=first_slot,
         rng=np.random.default_rng(6),
-        **how,
     )
     same = np.random.default_rng(6)
     one = [
         slots_renewal(
             bits[i],
-            bandwidth_hz=BAND["bandwidth_hz"],
+            band.part(share[i]),
             snr=snr[i],
             correlation=rho[i],
             first_slot=int(first_slot[i]),
             rng=same,
-            **how,
         )
         for i in range(count)
     ]
@@ -347,13 +340,13 @@ def test_many_renewals_are_one_after_another(rules: dict[str, Any]) -> None:
 
 def test_many_renewals_name_bad_values() -> None:
     rng = np.random.default_rng(0)
-    how: dict[str, Any] = {"bandwidth_hz": 1e6, "slot_s": 0.5e-3, "correlation": FAST, "rng": rng}
+    how: dict[str, Any] = {"carrier": carrier(), "correlation": FAST, "rng": rng}
     assert slots_renewal_many([0.0, 1e6], snr=1.0, **how)[0] == 0
     assert slots_renewal_many([], snr=1.0, **how).shape == (0,)
     with pytest.raises(ValueError, match="payload_bits"):
         slots_renewal_many([1.0, -1.0], snr=1.0, **how)
-    with pytest.raises(ValueError, match="bandwidth_hz"):
-        slots_renewal_many([1.0, 2.0], snr=1.0, **{**how, "bandwidth_hz": [1.0, 0.0]})
+    with pytest.raises(ValueError, match="shares of the band must be > 0"):
+        slots_renewal_many([1.0, 2.0], snr=1.0, share=[1.0, 0.0], **how)
     with pytest.raises(ValueError, match="snr must be positive"):
         slots_renewal_many([1.0, 2.0], snr=[1.0, 0.0], **how)
     with pytest.raises(ValueError, match=r"at snr 1e-12 .*more bandwidth"):
@@ -371,10 +364,9 @@ def test_bits_of_a_cut_transfer_grow_with_airtime(fidelity: Any) -> None:
         "cap": 6.0,
         "fidelity": fidelity,
         "direction": "uplink",
-        **BAND,
     }
-    whole = transfer_slots(bits, **at)
-    moved = [transfer_bits(bits, slots, **at) for slots in range(whole + 1)]
+    whole = flow(**at).slots(bits)
+    moved = [flow(**at).bits(slots, bits) for slots in range(whole + 1)]
     grows = np.diff(moved) > 0
     # in S and U only, from slot 3 of the first period on
     np.testing.assert_array_equal(grows, np.array(UPLINK)[np.arange(first_slot, first_slot + whole) % 5] > 0)
@@ -384,9 +376,9 @@ def test_bits_of_a_cut_transfer_grow_with_airtime(fidelity: Any) -> None:
 def test_a_frame_makes_a_transfer_endless_sooner() -> None:
     # 1e8 slots at 1 bit/s/Hz: over the limit if the frame serves a sixteenth of the time
     bits = 1e8 * BITS_PER_UNIT
-    link: dict[str, Any] = {"snr": 1e3, "cap": 1.0, "first_slot": 0, **BAND}
+    link: dict[str, Any] = {"snr": 1e3, "cap": 1.0, "first_slot": 0}
     sparse = (1.0, *[0.0] * 15)
     for fading in (LinkFading(KEY, FAST), LinkFading(KEY, 1.0)):
         with pytest.raises(ValueError, match="does not end within"):
-            slots_exact(bits, fading=fading, weights=sparse, **link)
-    assert slots_exact(bits, fading=LinkFading(KEY, 1.0), **{**link, "snr": 1e12}) == 10**8
+            flow(fading=fading, weights=sparse, **link).slots_exact(bits)
+    assert flow(fading=LinkFading(KEY, 1.0), **{**link, "snr": 1e12}).slots_exact(bits) == 10**8

@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from channel.ofdma import ergodic_rate
+from channel.carrier import Carrier
 from channel.schedulers import Flows, Scheduler
 from channel.schedulers.equal_share import EqualShare
 from channel.schedulers.max_rate import MaxRate
 from channel.schedulers.min_max_latency import MinMaxLatency
 from channel.schedulers.proportional_fair import ProportionalFair
 from channel.schedulers.round_robin import RoundRobin
+from channel.share import ergodic_rate
 
 # of finishing times that are meant to be the same
 TOGETHER = 1e-6
@@ -25,7 +26,8 @@ def flows(snr: Any, remaining_bits: Any = None, **more: Any) -> Flows:
         name: value for name, value in more.items() if name not in per_slot
     }
     bits = np.ones(count) if remaining_bits is None else np.asarray(remaining_bits, dtype=float)
-    return Flows(snr=np.asarray(snr, dtype=float), remaining_bits=bits, **{**per_slot, **more})
+    carrier = Carrier(1e6, 0.5e-3, cap=more.pop("cap", None), power=more.pop("power", "full"))
+    return Flows(carrier, snr=np.asarray(snr, dtype=float), remaining_bits=bits, **{**per_slot, **more})
 
 
 @st.composite

@@ -6,33 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
 
-from channel.ofdma import (
-    equal_share,
+from channel.share import (
     ergodic_rate,
-    mean_share_rate,
     mean_snr,
     share_power_w,
-    share_rate,
     share_snr,
     spectral_efficiency,
 )
 from channel.units import db_to_linear, dbm_to_watt, linear_to_db
-
-
-def test_equal_share_splits_the_band() -> None:
-    assert equal_share(100e6, 8) == 12.5e6
-    assert equal_share(100e6, 1) == 100e6
-
-
-@pytest.mark.parametrize("devices", [0, -1])
-def test_nobody_cannot_share(devices: int) -> None:
-    with pytest.raises(ValueError, match="devices"):
-        equal_share(100e6, devices)
-
-
-def test_no_band_cannot_be_shared() -> None:
-    with pytest.raises(ValueError, match="bandwidth_hz"):
-        equal_share(0.0, 1)
 
 
 def test_spectral_efficiency_is_shannon() -> None:
@@ -111,19 +92,6 @@ def test_power_over_a_share() -> None:
         share_power_w(0.2, 1.5)
     with pytest.raises(ValueError, match="power must be one of full, per_resource_block"):
         share_power_w(0.2, 0.5, "half")  # type: ignore[arg-type]
-
-
-def test_rate_of_a_share() -> None:
-    # half the band at SNR 3: log2(1 + 6) / 2 with full power, log2(4) / 2 per resource block
-    assert share_rate(0.5, 3.0) == pytest.approx(math.log2(7) / 2, rel=1e-15)
-    assert share_rate(0.5, 3.0, power="per_resource_block") == pytest.approx(1.0, rel=1e-15)
-    assert share_rate(0.5, 3.0, cap=1.5) == 0.75
-    # nothing on no share, and one flow's share does not mind the others'
-    np.testing.assert_allclose(share_rate([0.0, 1.0], [5.0, 3.0]), [0.0, 2.0], rtol=1e-15)
-    assert mean_share_rate(0.25, 2.5) == pytest.approx(0.25 * 2.906514808, rel=1e-9)
-    assert mean_share_rate(0.25, 10.0, power="per_resource_block") == pytest.approx(
-        0.25 * 2.906514808, rel=1e-9
-    )
 
 
 @pytest.mark.parametrize("snr", [1e-3, 0.3, 25.0, 1e4, 1e9])

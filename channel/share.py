@@ -1,18 +1,16 @@
 """A share of the band: the SNR on it, and the rate it carries.
 
-Who gets which share is the matter of `channel.schedulers`; `equal_share` is the static split in Hz.
+Who gets which share is the matter of `channel.schedulers`.
 """
 
 import math
-from typing import Literal, TypeVar, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from channel.units import FloatArray, db_to_linear
-
-_Values = TypeVar("_Values", float, FloatArray)
+from channel.units import FloatArray, Values, db_to_linear
 
 # How a transmitter spreads its power over its share of the band, see `share_power_w`
 PowerRule = Literal["full", "per_resource_block"]
@@ -22,21 +20,6 @@ _FRACTION_FROM = 30.0
 _FRACTION_DEPTH = 24
 
 _LN2 = math.log(2.0)
-
-
-def equal_share(bandwidth_hz: float, devices: int) -> float:
-    """Bandwidth in Hz of each device when the band is split equally among those with data to move.
-
-    Raises:
-        ValueError: fewer than one device, or no bandwidth.
-
-    Left out: the grid of resource blocks; shares are real numbers.
-    """
-    if devices < 1:
-        raise ValueError(f"devices must be >= 1 to share the band, got {devices}")
-    if not bandwidth_hz > 0:
-        raise ValueError(f"bandwidth_hz must be > 0, got {bandwidth_hz}")
-    return bandwidth_hz / devices
 
 
 def share_power_w(power_w: npt.ArrayLike, share: npt.ArrayLike, rule: PowerRule = "full") -> FloatArray:
@@ -177,34 +160,8 @@ def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full
     return np.divide(whole, rest, out=np.zeros(part.shape), where=part > 0)
 
 
-def share_rate(
-    share: npt.ArrayLike, snr: npt.ArrayLike, *, power: PowerRule = "full", cap: float | None = None
-) -> FloatArray:
-    """Rate of a share of the band in one slot, b min(log2(1 + `share_snr`), cap).
-
-    Args:
-        share: b, within 0 and 1.
-        snr: SNR on the whole band with full power, in this slot; broadcasts with share.
-        power: see `share_power_w`.
-        cap: as in `spectral_efficiency`.
-
-    Returns:
-        bits/s per Hz of the whole band.
-    """
-    part = np.asarray(share, dtype=float)
-    return part * spectral_efficiency(share_snr(part, snr, power), cap)
-
-
-def mean_share_rate(
-    share: npt.ArrayLike, snr: npt.ArrayLike, *, power: PowerRule = "full", cap: float | None = None
-) -> FloatArray:
-    """Mean of `share_rate` over Rayleigh fading; snr is the mean SNR on the whole band with full power."""
-    part = np.asarray(share, dtype=float)
-    return part * ergodic_rate(share_snr(part, snr, power), cap)
-
-
 def check_cap(cap: float) -> float:
-    """The cap, if it is one.
+    """Refuse a cap that nothing could be sent under, and return it otherwise.
 
     Raises:
         ValueError: it is not positive.
@@ -215,7 +172,7 @@ def check_cap(cap: float) -> float:
 
 
 def check_power_rule(rule: str) -> None:
-    """Refuse what is no power rule.
+    """Refuse an unknown power rule.
 
     Raises:
         ValueError: there is no such rule.
@@ -238,7 +195,7 @@ def scaled_exp1(x: FloatArray) -> FloatArray:
     return np.where(near, np.exp(small) * special.exp1(small), far)
 
 
-def exp1_tail(x: _Values) -> _Values:
+def exp1_tail(x: Values) -> Values:
     """r in e^x E1(x) = 1 / (x + 1 - r) for x >= 30: 1/(x+3 - 4/(x+5 - 9/(x+7 - ...))).
 
     Source: the even part of Abramowitz and Stegun, 5.1.22.

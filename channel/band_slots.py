@@ -5,11 +5,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from channel.carrier import MAX_SLOTS, Carrier, endless
 from channel.fading import BLOCK, LinkFading
-from channel.limits import MAX_SLOTS, endless
-from channel.ofdma import PowerRule, share_rate, share_snr, spectral_efficiency
 from channel.schedulers import Flows, Scheduler
-from channel.tdd import Frame
 from channel.units import FloatArray
 
 # Blocks of fading that a flow keeps, so that planning anew draws nothing anew
@@ -19,8 +17,8 @@ _SHARE_ROUNDING = 1e-9
 
 
 @dataclass
-class Flow:
-    """One transfer in the band; the numbers that change are in State."""
+class BandFlow:
+    """One transfer in a shared band; the numbers that change are in BandState."""
 
     id: Hashable
     payload_bits: float
@@ -44,7 +42,7 @@ class Flow:
 
 
 @dataclass
-class State:
+class BandState:
     """What the flows have at a slot boundary, [n] each; average and airtime are NaN until a flow begins."""
 
     slot: int
@@ -52,18 +50,18 @@ class State:
     average: FloatArray  # bits/s/Hz served, for schedulers with memory
     airtime: FloatArray  # slots served, for schedulers that decide in every slot
 
-    def with_new(self) -> "State":
+    def with_new(self) -> "BandState":
         """One more flow, which has nothing yet."""
-        return State(
+        return BandState(
             self.slot,
             np.append(self.got, 0.0),
             np.append(self.average, np.nan),
             np.append(self.airtime, np.nan),
         )
 
-    def without(self, rows: Sequence[int]) -> "State":
+    def without(self, rows: Sequence[int]) -> "BandState":
         """Less some flows."""
-        return State(
+        return BandState(
             self.slot,
             np.delete(self.got, rows),
             np.delete(self.average, rows),
@@ -72,22 +70,13 @@ class State:
 
 
 @dataclass(frozen=True)
-class Band:
+class BandRules:
     """The band in one direction of a cell, and its rules; see `channel.shared_band.SharedBand`."""
 
     scheduler: Scheduler
-    bandwidth_hz: float
-    slot_s: float
-    frame: Frame
-    power: PowerRule
-    cap: float | None
+    carrier: Carrier
 
-    @property
-    def unit_bits(self) -> float:
-        """Bits that 1 bit/s/Hz on the whole band moves in a slot."""
-        return self.bandwidth_hz * self.slot_s
-
-    def begin(self, flows: Sequence[Flow], state: State) -> tuple[State, FloatArray | None]:
+    def begin(self, flows: Sequence[BandFlow], state: BandState) -> tuple[BandState, FloatArray | None]:
         """The state in which new flows have begun, and the shares if the scheduler holds them.
 
         Raises:
@@ -104,22 +93,22 @@ class Band:
 
         shares = self._checked(self.scheduler.shares(view), len(flows))
         # no less than the mean rates (Jensen)
-        rates = self.frame.mean * share_rate(shares, view.snr, power=self.power, cap=self.cap)
-        if not np.any(view.remaining_bits <= MAX_SLOTS * self.unit_bits * rates):
+        rates = self.carrier.frame.mean * self.carrier.share_rate(shares, view.snr)
+        if not np.any(view.remaining_bits <= MAX_SLOTS * self.carrier.unit_bits * rates):
             raise ValueError(endless(f"{len(flows)} flows share the band", MAX_SLOTS))
         return state, shares
 
     def run(
-        self, flows: Sequence[Flow], state: State, stop: int, shares: FloatArray | None, now: int
-    ) -> tuple[State, list[int]]:
+        self, flows: Sequence[BandFlow], state: BandState, stop: int, shares: FloatArray | None, now: int
+    ) -> tuple[BandState, list[int]]:
         """The state at slot `stop`, in the block of state.slot, or where flows end before it; and these."""
         power = np.stack([flow.power(state.slot, stop - state.slot, now) for flow in flows])
         if shares is None:
             return self._run_by_slot(flows, state, power)
-        snr = share_snr(shares, _snr(flows), self.power)
-        rates = shares[:, None] * spectral_efficiency(snr[:, None] * power, self.cap)
-        if not self.frame.plain:
-            rates *= self.frame.of(state.slot, power.shape[1])
+        snr = self.carrier.share_snr(shares, _snr(flows))
+        rates = shares[:, None] * self.carrier.efficiency(snr[:, None] * power)
+        if not self.carrier.frame.plain:
+            rates *= self.carrier.frame.weights_from(state.slot, power.shape[1])
         # carried on in order, so that rounding does not depend on where a run begins
         rates[:, 0] += state.got
         totals = np.cumsum(rates, axis=1)
@@ -131,17 +120,19 @@ class Band:
         got = totals[:, last].copy()
         return replace(state, slot=state.slot + last + 1, got=got), np.flatnonzero(got >= need).tolist()
 
-    def _run_by_slot(self, flows: Sequence[Flow], state: State, power: FloatArray) -> tuple[State, list[int]]:
+    def _run_by_slot(
+        self, flows: Sequence[BandFlow], state: BandState, power: FloatArray
+    ) -> tuple[BandState, list[int]]:
         """`run` with a scheduler that decides in every slot."""
         snr = _snr(flows)[:, None] * power
-        efficiency = np.ascontiguousarray(spectral_efficiency(snr, self.cap).T)
-        need, memory, unit_bits = _need(flows), self.scheduler.memory, self.unit_bits
+        efficiency = np.ascontiguousarray(self.carrier.efficiency(snr).T)
+        need, memory, unit_bits = _need(flows), self.scheduler.memory, self.carrier.unit_bits
         got, average, airtime = state.got.copy(), state.average.copy(), state.airtime.copy()
         view = self._view(flows, state)
         view.average, view.airtime = average, airtime
         everyone = slice(None)
         served: np.intp | slice
-        for i, weight in enumerate(self.frame.of(state.slot, power.shape[1]).tolist()):
+        for i, weight in enumerate(self.carrier.frame.weights_from(state.slot, power.shape[1]).tolist()):
             if weight == 0.0:
                 continue
             view.slot, view.efficiency = state.slot + i, efficiency[i]
@@ -153,7 +144,7 @@ class Band:
             else:
                 served = everyone
                 shares = self._checked(shares, len(flows))
-                rate = share_rate(shares, snr[:, i], power=self.power, cap=self.cap)
+                rate = self.carrier.share_rate(shares, snr[:, i])
             got[served] += weight * rate
             airtime[served] += weight * shares[served]
             missing = need[served] - got[served]
@@ -165,33 +156,32 @@ class Band:
                 average[served] += (1.0 - decay) * rate
             if missing.min() <= 0.0:
                 ended = np.flatnonzero(got >= need).tolist()
-                return State(view.slot + 1, got, average, airtime), ended
-        return State(state.slot + power.shape[1], got, average, airtime), []
+                return BandState(view.slot + 1, got, average, airtime), ended
+        return BandState(state.slot + power.shape[1], got, average, airtime), []
 
     def _checked(self, shares: FloatArray, flows: int) -> FloatArray:
-        """The scheduler's shares, if they are some."""
+        """Refuse shares that are none, or more than there is, and return the others."""
         if shares.shape != (flows,) or not np.all(shares >= 0):
             raise ValueError(f"{self.scheduler} must give each of {flows} flows a share >= 0, got {shares}")
         if shares.sum() > 1.0 + _SHARE_ROUNDING:
             raise ValueError(f"{self.scheduler} gives away {shares.sum()} of the band, more than there is")
         return shares
 
-    def _view(self, flows: Sequence[Flow], state: State) -> Flows:
+    def _view(self, flows: Sequence[BandFlow], state: BandState) -> Flows:
         """The flows at a slot boundary, as a scheduler sees them."""
         static_power = [flow.static_power for flow in flows]
         return Flows(
+            self.carrier,
             snr=_snr(flows) * [1.0 if power is None else power for power in static_power],
-            remaining_bits=(_need(flows) - state.got) * self.unit_bits,
+            remaining_bits=(_need(flows) - state.got) * self.carrier.unit_bits,
             static=np.array([power is not None for power in static_power]),
-            power=self.power,
-            cap=self.cap,
             slot=state.slot,
         )
 
 
-def _snr(flows: Sequence[Flow]) -> FloatArray:
+def _snr(flows: Sequence[BandFlow]) -> FloatArray:
     return np.array([flow.snr for flow in flows])
 
 
-def _need(flows: Sequence[Flow]) -> FloatArray:
+def _need(flows: Sequence[BandFlow]) -> FloatArray:
     return np.array([flow.need for flow in flows])

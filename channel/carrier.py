@@ -1,0 +1,151 @@
+"""What the rate of a transfer depends on, its link aside."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from channel.share import (
+    PowerRule,
+    check_cap,
+    check_power_rule,
+    ergodic_rate,
+    share_snr,
+    spectral_efficiency,
+)
+from channel.tdd import Frame, Weights, frame_of
+from channel.units import FloatArray, Values
+
+# 28 hours of 0.5 ms slots: a longer transfer is taken for one that cannot end
+MAX_SLOTS = 200_000_000
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """A band in one direction, or a share of it, and the rules of its rates. It is checked once, here.
+
+    Args:
+        bandwidth_hz: W, > 0.
+        slot_s: tau, > 0.
+        weights: [period] of a TDD frame, see `channel.tdd`; None: every slot in full.
+        cap: highest spectral efficiency in bits/s/Hz, > 0; None: no limit.
+        power: how power is spread over a share of the band, see `channel.share.share_power_w`.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+
+    bandwidth_hz: float
+    slot_s: float
+    weights: Weights | None = None
+    cap: float | None = None
+    power: PowerRule = "full"
+
+    def __post_init__(self) -> None:
+        if not (0 < self.bandwidth_hz < math.inf and 0 < self.slot_s < math.inf):
+            raise ValueError(
+                f"bandwidth_hz and slot_s must be > 0, got {self.bandwidth_hz} Hz and {self.slot_s} s"
+            )
+        if self.cap is not None:
+            check_cap(self.cap)
+        check_power_rule(self.power)
+        frame_of(self.weights)
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The TDD frame; without weights one that always serves."""
+        return frame_of(self.weights)
+
+    @property
+    def unit_bits(self) -> float:
+        """Bits that 1 bit/s/Hz moves in a slot in full, W tau."""
+        return self.unit_bits_of(1.0)
+
+    def unit_bits_of(self, share: Values) -> Values:
+        """Bits that 1 bit/s/Hz on a share of this band moves in a slot in full, b W tau; shape of share."""
+        return share * self.bandwidth_hz * self.slot_s
+
+    def part(self, share: float) -> "Carrier":
+        """A share of this band, > 0."""
+        return replace(self, bandwidth_hz=share * self.bandwidth_hz)
+
+    def need(self, payload_bits: float) -> float:
+        """Sum of spectral efficiencies that a payload has to gather over its slots, Z / (W tau).
+
+        Raises:
+            ValueError: the payload is negative or not finite.
+        """
+        if not 0 <= payload_bits < math.inf:
+            raise ValueError(f"payload_bits must be >= 0 and finite, got {payload_bits}")
+        return payload_bits / self.unit_bits
+
+    def needs(self, payload_bits: FloatArray, share: FloatArray) -> FloatArray:
+        """[transfers] `need` of payloads on shares of this band.
+
+        Raises:
+            ValueError: a payload is negative or not finite, or a share is not positive.
+        """
+        if not (np.all(payload_bits >= 0) and np.all(payload_bits < math.inf)):
+            raise ValueError(f"payload_bits must be >= 0 and finite, got {payload_bits}")
+        if not (np.all(share > 0) and np.all(share < math.inf)):
+            raise ValueError(f"shares of the band must be > 0, got {share}")
+        return payload_bits / self.unit_bits_of(share)
+
+    def efficiency(self, snr: npt.ArrayLike) -> FloatArray:
+        """Spectral efficiency in one slot in full, min(log2(1 + snr), cap); same shape, bits/s/Hz."""
+        return spectral_efficiency(snr, self.cap)
+
+    def mean_efficiency(self, snr: npt.ArrayLike) -> FloatArray:
+        """Mean of `efficiency` over Rayleigh fading; same shape, bits/s/Hz."""
+        return ergodic_rate(snr, self.cap)
+
+    def share_snr(self, share: npt.ArrayLike, snr: npt.ArrayLike) -> FloatArray:
+        """SNR on a share of this band; snr is that on the whole band with full power."""
+        return share_snr(share, snr, self.power)
+
+    def share_rate(self, share: npt.ArrayLike, snr: npt.ArrayLike) -> FloatArray:
+        """Rate of a share in one slot in full, in bits/s per Hz of this band.
+
+        Args:
+            share: b, within 0 and 1.
+            snr: SNR on this band with full power, in the slot; broadcasts with share.
+        """
+        part = np.asarray(share, dtype=float)
+        return part * self.efficiency(self.share_snr(part, snr))
+
+    def mean_share_rate(self, share: npt.ArrayLike, snr: npt.ArrayLike) -> FloatArray:
+        """Mean of `share_rate` over Rayleigh fading; snr is the mean SNR on this band with full power."""
+        part = np.asarray(share, dtype=float)
+        return part * self.mean_efficiency(self.share_snr(part, snr))
+
+    def refuse_endless(self, need: float, snr: float) -> None:
+        """Refuse at once a transfer that would be read for MAX_SLOTS slots in vain.
+
+        Raises:
+            ValueError: at the highest mean rate the transfer would take more than MAX_SLOTS.
+        """
+        # log2(1 + snr) is no less than the ergodic rate (Jensen), and always at hand
+        rate = math.log1p(snr) / math.log(2.0)
+        rate = self.frame.mean * (rate if self.cap is None else min(rate, self.cap))
+        if need > MAX_SLOTS * rate:
+            raise ValueError(endless(f"at snr {snr:g} it is expected to take {need / rate:.3g}", MAX_SLOTS))
+
+
+def check_snr(snr: float) -> None:
+    """Refuse an SNR at which no transfer ends.
+
+    Raises:
+        ValueError: it is not positive, or not finite.
+    """
+    if not 0 < snr < math.inf:
+        raise ValueError(f"snr must be positive and finite for a transfer to end, got {snr}")
+
+
+def endless(why: str, max_slots: int) -> str:
+    """Message about a transfer that does not end."""
+    return (
+        f"the transfer does not end within {max_slots} slots ({why}): give it more bandwidth or power, "
+        "a smaller payload, or a shorter distance"
+    )

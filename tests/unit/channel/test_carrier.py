@@ -1,0 +1,81 @@
+"""A band of 1 MHz and 0.5 ms slots: a bit/s/Hz is 500 bits per slot."""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from channel.carrier import MAX_SLOTS, Carrier
+
+
+def band(**rules: Any) -> Carrier:
+    return Carrier(**{"bandwidth_hz": 1e6, "slot_s": 0.5e-3, **rules})
+
+
+def test_what_a_payload_needs() -> None:
+    assert band().unit_bits == 500
+    assert band().need(1000) == 2
+    # a quarter of the band, four times the slots
+    assert band().part(0.25) == Carrier(0.25e6, 0.5e-3)
+    assert band().part(0.25).need(1000) == 8
+    needs = band().needs(np.array([1000.0, 0.0, 7.0]), np.array([0.25, 1.0, 1 / 3]))
+    assert needs.tolist() == [8.0, 0.0, band().part(1 / 3).need(7.0)]
+
+
+def test_rules_stay_with_a_part() -> None:
+    whole = band(weights=(1.0, 0.0), cap=3.0, power="per_resource_block")
+    assert dataclasses.replace(whole.part(0.5), bandwidth_hz=1e6) == whole
+    assert whole.frame.mean == 0.5
+    assert band().frame.plain
+
+
+def test_rate_of_a_share() -> None:
+    full, spread = band(), band(power="per_resource_block")
+    # half the band at SNR 3: log2(1 + 6) / 2 with full power, log2(4) / 2 per resource block
+    assert full.share_rate(0.5, 3.0) == pytest.approx(math.log2(7) / 2, rel=1e-15)
+    assert spread.share_rate(0.5, 3.0) == pytest.approx(1.0, rel=1e-15)
+    assert band(cap=1.5).share_rate(0.5, 3.0) == 0.75
+    # nothing on no share, and one flow's share does not mind the others'
+    np.testing.assert_allclose(full.share_rate([0.0, 1.0], [5.0, 3.0]), [0.0, 2.0], rtol=1e-15)
+    assert full.mean_share_rate(0.25, 2.5) == pytest.approx(0.25 * 2.906514808, rel=1e-9)
+    assert spread.mean_share_rate(0.25, 10.0) == pytest.approx(0.25 * 2.906514808, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"bandwidth_hz": 0.0}, "bandwidth_hz and slot_s must be > 0"),
+        ({"bandwidth_hz": math.nan}, "bandwidth_hz and slot_s must be > 0"),
+        ({"slot_s": math.inf}, "bandwidth_hz and slot_s must be > 0"),
+        ({"cap": 0.0}, "cap must be > 0"),
+        ({"power": "half"}, "power must be one of full, per_resource_block"),
+        ({"weights": (0.0, 0.0)}, "weights must be shares of a slot"),
+    ],
+)
+def test_bad_values_are_named(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        band(**wrong)
+
+
+def test_bad_payloads_and_shares_are_named() -> None:
+    for payload in (-1.0, math.inf, math.nan):
+        with pytest.raises(ValueError, match="payload_bits must be >= 0 and finite"):
+            band().need(payload)
+        with pytest.raises(ValueError, match="payload_bits must be >= 0 and finite"):
+            band().needs(np.array([1.0, payload]), np.ones(2))
+    with pytest.raises(ValueError, match="shares of the band must be > 0"):
+        band().needs(np.ones(2), np.array([1.0, 0.0]))
+    with pytest.raises(ValueError, match="bandwidth_hz"):
+        band().part(0.0)
+
+
+def test_endless_transfers_are_refused_at_once() -> None:
+    # 1 bit/s/Hz at snr 1, in half of the slots
+    half = band(weights=(1.0, 0.0))
+    half.refuse_endless(MAX_SLOTS / 2, 1.0)
+    with pytest.raises(ValueError, match=r"does not end within 200000000 slots .at snr 1 .*more bandwidth"):
+        half.refuse_endless(MAX_SLOTS / 2 + 1, 1.0)
+    with pytest.raises(ValueError, match="does not end"):
+        band(cap=0.5).refuse_endless(MAX_SLOTS / 2 + 1, 1e9)
