@@ -19,18 +19,18 @@ class _Table:
 
 
 class DeviceStates:
-    """A row per device and name, kept where there is room and handed out on the torch device.
+    """A row per device and name, kept where there is room, handed out where it is used.
 
     Rows are made when the first device keeps one; on a host they take memory only as they are written.
 
     Args:
         population: N, all devices there are; they are numbered from 0.
-        device: where the rows are used.
+        torch_device: where the rows are used.
     """
 
-    def __init__(self, population: int, device: torch.device) -> None:
+    def __init__(self, population: int, torch_device: torch.device) -> None:
         self._population = population
-        self._device = device
+        self._torch_device = torch_device
         self._tables: dict[str, _Table] = {}
 
     def rows(self, name: str, ids: Sequence[int], missing: Tensor) -> Tensor:
@@ -41,7 +41,7 @@ class DeviceStates:
             there = [k for k, id_ in enumerate(ids) if table.known[id_]]
             if there:
                 kept = table.rows[[ids[k] for k in there]]
-                found[there] = kept.to(self._device)
+                found[there] = kept.to(self._torch_device)
         return found
 
     def keep(self, name: str, ids: Sequence[int], rows: Tensor) -> None:
@@ -74,9 +74,9 @@ class DeviceStates:
 
     def _new_table(self, size: int) -> _Table:
         known = np.zeros(self._population, dtype=bool)
-        if self._device.type == "cuda":
-            room = CUDA_SHARE * torch.cuda.get_device_properties(self._device).total_memory
+        if self._torch_device.type == "cuda":
+            room = CUDA_SHARE * torch.cuda.get_device_properties(self._torch_device).total_memory
             if 4 * self._population * size <= room:
-                return _Table(torch.zeros(self._population, size, device=self._device), known)
+                return _Table(torch.zeros(self._population, size, device=self._torch_device), known)
         # NumPy's zeros are pages that the system hands out when they are written
         return _Table(torch.from_numpy(np.zeros((self._population, size), dtype=np.float32)), known)

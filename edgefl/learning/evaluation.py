@@ -8,7 +8,7 @@ from torch.func import functional_call
 from torch.nn import functional
 
 from edgefl.learning.batches import Batches
-from edgefl.learning.device_data import DeviceSplit
+from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.parameters import ModelLayout
 
 BATCH = 2048  # bounds memory; the result does not depend on it beyond rounding
@@ -16,7 +16,7 @@ BATCH = 2048  # bounds memory; the result does not depend on it beyond rounding
 
 @torch.no_grad()
 def evaluate(
-    module: nn.Module, layout: ModelLayout, model: Tensor, test: DeviceSplit, labels: Sequence[int]
+    module: nn.Module, layout: ModelLayout, model: Tensor, test: SplitInMemory, labels: Sequence[int]
 ) -> tuple[float, float]:
     """Accuracy (0 to 1) and mean cross-entropy of model [M + Q] on the test samples with these labels.
 
@@ -38,7 +38,7 @@ def first_batch_losses(
     module: nn.Module,
     layout: ModelLayout,
     models: Tensor,
-    train: DeviceSplit,
+    train: SplitInMemory,
     batches: Batches,
     devices: Sequence[int],
 ) -> list[float]:

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
-from edgefl.learning.device_data import Reader
+from edgefl.learning.data_in_memory import Reader
 from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm, hand_in_dropout
 from edgefl.learning.parameters import ModelLayout
 
 # (step, active) -> gradients [active, M] of the first devices of a chunk
-Steps = Callable[[int, int], Tensor]
+GradientSteps = Callable[[int, int], Tensor]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Kernel(ABC):
             self.module.eval()(example)  # now each dropout knows its shape
         self.module.train()
 
-    def start(self, rows: Tensor, batches: ChunkBatches, terms: Sequence[OutputTerm]) -> Steps:
+    def start(self, rows: Tensor, batches: ChunkBatches, terms: Sequence[OutputTerm]) -> GradientSteps:
         """Gradients of each device's loss at the models rows [k, M + Q], step by step.
 
         The caller moves the models between the steps; fewer and fewer devices may go on.
@@ -107,9 +107,9 @@ class Kernel(ABC):
     def _gradients(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
         """[k, M] gradients of one step."""
 
-    def _autocast(self, device: torch.device) -> torch.autocast:
+    def _autocast(self, torch_device: torch.device) -> torch.autocast:
         # no cache: it would keep casts of parameters that change under it
-        return torch.autocast(device.type, torch.bfloat16, self.precision.bf16, cache_enabled=False)
+        return torch.autocast(torch_device.type, torch.bfloat16, self.precision.bf16, cache_enabled=False)
 
     def _masks(self, batch: Batch) -> dict[str, Tensor]:
         """Dropout masks [k, B, *shape] by their names, drawn device by device for the samples it has."""
@@ -144,7 +144,7 @@ class Kernel(ABC):
 class ByHand(Kernel):
     """The model's own gradients."""
 
-    def start(self, rows: Tensor, batches: ChunkBatches, terms: Sequence[OutputTerm]) -> Steps:
+    def start(self, rows: Tensor, batches: ChunkBatches, terms: Sequence[OutputTerm]) -> GradientSteps:
         if self.model.writes_out() != "stepper":
             assert not terms  # such a model goes another way when there are any
             return super().start(rows, batches, terms)
@@ -312,6 +312,6 @@ def pushed(
 
 def _by_size(sizes: Sequence[int]) -> list[list[int]]:
     groups: dict[int, list[int]] = {}
-    for device, size in enumerate(sizes):
-        groups.setdefault(size, []).append(device)
+    for position, size in enumerate(sizes):
+        groups.setdefault(size, []).append(position)
     return list(groups.values())

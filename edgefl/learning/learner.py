@@ -13,8 +13,8 @@ from edgefl.errors import EdgeflError, about
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.batches import Batches, draw_batches, steps_per_epoch
 from edgefl.learning.cost import flops_per_sample
+from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Dataset
-from edgefl.learning.device_data import DeviceSplit
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.evaluation import evaluate, first_batch_losses
 from edgefl.learning.gradients import Precision
@@ -45,8 +45,8 @@ class Material:
         self.input_shape: tuple[int, ...] = data.train.x.shape[1:]
         self.device = device
         self.threads = threads
-        self.train = DeviceSplit(data.train, data.mean, data.std, device)
-        self.test = DeviceSplit(data.test, data.mean, data.std, device)
+        self.train = SplitInMemory(data.train, data.mean, data.std, device)
+        self.test = SplitInMemory(data.test, data.mean, data.std, device)
         self._states: DeviceStates | None = None
 
     def states(self, devices: int) -> DeviceStates:

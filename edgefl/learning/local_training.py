@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.algorithms import Algorithm, State
+from edgefl.learning.algorithms import Algorithm, ServerState
 from edgefl.learning.batches import Batches
-from edgefl.learning.device_data import DeviceSplit, Reader
+from edgefl.learning.data_in_memory import Reader, SplitInMemory
 from edgefl.learning.gradients import ByHand, ChunkBatches, Kernel, OneByOne, Precision, Stacked
 from edgefl.learning.models import Model, OutputTerm
 from edgefl.learning.parameters import ModelLayout
@@ -36,7 +36,7 @@ EXAMPLES = 2  # of the batch that shows a module its shapes; batch norm wants mo
 
 
 @dataclass(frozen=True)
-class Work:
+class LocalTask:
     """Local training of a round's K devices; they are meant by their position 0 to K-1.
 
     start: [M + Q] the model that all received, or [K, M + Q].
@@ -49,7 +49,7 @@ class Work:
     batches: Batches
     lr: float
     algorithm: Algorithm
-    state: State = field(default_factory=dict)
+    state: ServerState = field(default_factory=dict)
     own: Callable[[Sequence[int]], Mapping[str, Tensor]] = lambda devices: {}
     previous: Callable[[Sequence[int]], Tensor] | None = None
     terms: Sequence[OutputTerm] = ()
@@ -68,7 +68,7 @@ class Work:
         own = self.algorithm.term(self.received(devices), previous)
         return [*self.terms, *([own] if own else [])]
 
-    def first_step_of(self, devices: Sequence[int]) -> "Work":
+    def first_step_of(self, devices: Sequence[int]) -> "LocalTask":
         """The same for some of the devices, and no further than one step."""
         batches, own, previous = self.batches, self.own, self.previous
 
@@ -93,7 +93,7 @@ class Work:
 class _Worker:
     """What one thread needs: a kernel with its own module, a reader, and room for a chunk."""
 
-    def __init__(self, kernel: Kernel, train: DeviceSplit) -> None:
+    def __init__(self, kernel: Kernel, train: SplitInMemory) -> None:
         self.kernel = kernel
         self.reader = Reader(train)
         self._rows = self._velocity = torch.empty(0, 0)
@@ -127,7 +127,7 @@ class LocalTraining:
         self,
         model: Model,
         module: nn.Module,
-        train: DeviceSplit,
+        train: SplitInMemory,
         momentum: float,
         *,
         batching: Batching = "auto",
@@ -141,23 +141,23 @@ class LocalTraining:
         self._momentum = momentum
         self._batching = batching
         self._precision = precision or Precision()
-        self._device = train.x.device
-        self._threads = 1 if self._device.type == "cuda" else threads
+        self._torch_device = train.x.device
+        self._threads = 1 if self._torch_device.type == "cuda" else threads
         self._pool = (
             ThreadPoolExecutor(threads - 1, initializer=_one_thread_each) if self._threads > 1 else None
         )
-        self._memory_bytes = memory_bytes or _chunk_bytes(self._device)
+        self._memory_bytes = memory_bytes or _chunk_bytes(self._torch_device)
         self._workers: dict[type[Kernel], list[_Worker]] = {}
         self._result = torch.empty(0, 0)
         self.layout = ModelLayout.of(module)
         self.chosen: type[Kernel] | None = None  # how models without gradients of their own are trained
-        if self._precision.bf16 and self._device.type == "cpu":
+        if self._precision.bf16 and self._torch_device.type == "cpu":
             self._refuse_wrong_gradients()
         # what a batch must have at least
         self.smallest_batch = 2 if any(isinstance(part, _BatchNorm) for part in module.modules()) else 1
 
     @torch.no_grad()
-    def run(self, work: Work) -> Tensor:
+    def run(self, work: LocalTask) -> Tensor:
         """[K, M + Q] local models; the next call overwrites them.
 
         A device that does no step keeps what it received.
@@ -180,7 +180,7 @@ class LocalTraining:
                 ("learning", "batching"),
             ) from error
 
-    def choose(self, work: Work) -> Literal["stacked", "sequential"] | None:
+    def choose(self, work: LocalTask) -> Literal["stacked", "sequential"] | None:
         """How devices will be trained, measured with this work if need be.
 
         None: this model's gradients are written out, so there is nothing to choose.
@@ -188,7 +188,7 @@ class LocalTraining:
         kind = self._kind(work)
         return None if kind is ByHand else "stacked" if kind is Stacked else "sequential"
 
-    def _run(self, kind: type[Kernel], work: Work, result: Tensor) -> Tensor:
+    def _run(self, kind: type[Kernel], work: LocalTask, result: Tensor) -> Tensor:
         chunks = iter(list(self._chunks(work.batches, kind)))
 
         def train(worker: _Worker) -> None:
@@ -203,7 +203,7 @@ class LocalTraining:
         return result
 
     @torch.no_grad()
-    def _train_chunk(self, worker: _Worker, work: Work, devices: list[int], result: Tensor) -> None:
+    def _train_chunk(self, worker: _Worker, work: LocalTask, devices: list[int], result: Tensor) -> None:
         """Train some devices, those with the most steps first, into their rows of the result."""
         batches, train, algorithm = work.batches, self._train, work.algorithm
         rows, velocity = worker.room(len(devices), result)
@@ -213,8 +213,8 @@ class LocalTraining:
         (local, _), (start, _) = self.layout.split(rows), self.layout.split(received)
         own = work.own(devices)
         # a step's batches lie together: [steps, k, B]
-        samples = torch.from_numpy(batches.rows[devices].swapaxes(0, 1)).to(self._device).contiguous()
-        weight = torch.from_numpy(batches.weights[devices].swapaxes(0, 1)).to(self._device).contiguous()
+        samples = torch.from_numpy(batches.rows[devices].swapaxes(0, 1)).to(self._torch_device).contiguous()
+        weight = torch.from_numpy(batches.weights[devices].swapaxes(0, 1)).to(self._torch_device).contiguous()
         masked = devices if worker.kernel.dropout else ()
         gradients = worker.kernel.start(
             rows,
@@ -248,7 +248,7 @@ class LocalTraining:
         weights = (1 - rho**left) / (1 - rho)
         return np.concatenate([[0.0], np.cumsum(weights)])[steps]
 
-    def _kind(self, work: Work) -> type[Kernel]:
+    def _kind(self, work: LocalTask) -> type[Kernel]:
         written = self._model.writes_out()
         if written and not self._precision.bf16 and (written == "stepper" or not work.has_terms()):
             return ByHand
@@ -258,9 +258,9 @@ class LocalTraining:
             self.chosen = self._measure(work)
         return self.chosen
 
-    def _measure(self, work: Work) -> type[Kernel]:
+    def _measure(self, work: LocalTask) -> type[Kernel]:
         """One step of some devices both ways, the second of two tries each."""
-        usual, other = (Stacked, OneByOne) if self._device.type == "cuda" else (OneByOne, Stacked)
+        usual, other = (Stacked, OneByOne) if self._torch_device.type == "cuda" else (OneByOne, Stacked)
         able = [k for k in range(len(work.batches.rows)) if work.batches.steps[k]][:MEASURED_DEVICES]
         if not able:
             return usual
@@ -277,7 +277,7 @@ class LocalTraining:
             return other
         return other if other in took_s and took_s[usual] > CLEARLY_FASTER * took_s[other] else usual
 
-    def _time_a_step(self, kind: type[Kernel], work: Work, devices: list[int]) -> float:
+    def _time_a_step(self, kind: type[Kernel], work: LocalTask, devices: list[int]) -> float:
         worker = self._workers_of(kind, 1)[0]
         trial = work.first_step_of(devices)
         result = work.start.new_empty(len(devices), self.layout.size)
@@ -286,7 +286,7 @@ class LocalTraining:
             began = time.perf_counter()
             for chunk in self._chunks(trial.batches, kind):
                 self._train_chunk(worker, trial, chunk, result)
-            finish(self._device)
+            finish(self._torch_device)
             took_s = time.perf_counter() - began
         return took_s
 
@@ -346,7 +346,7 @@ class LocalTraining:
             hook.remove()
 
     def _example(self) -> Tensor:
-        return torch.zeros(EXAMPLES, *self._train.x.shape[1:], device=self._device)
+        return torch.zeros(EXAMPLES, *self._train.x.shape[1:], device=self._torch_device)
 
     def _workers_of(self, kind: type[Kernel], count: int) -> list[_Worker]:
         workers = self._workers.setdefault(kind, [])
@@ -356,17 +356,17 @@ class LocalTraining:
         return workers
 
 
-def finish(device: torch.device) -> None:
-    """Wait for what has been launched on the device, before a clock is read."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
+def finish(torch_device: torch.device) -> None:
+    """Wait for what has been launched on a GPU, before a clock is read."""
+    if torch_device.type == "cuda":
+        torch.cuda.synchronize(torch_device)
 
 
 def _one_thread_each() -> None:
     torch.set_num_threads(1)
 
 
-def _chunk_bytes(device: torch.device) -> int:
-    if device.type == "cuda":
-        return int(CUDA_CHUNK_SHARE * torch.cuda.get_device_properties(device).total_memory)
+def _chunk_bytes(torch_device: torch.device) -> int:
+    if torch_device.type == "cuda":
+        return int(CUDA_CHUNK_SHARE * torch.cuda.get_device_properties(torch_device).total_memory)
     return CPU_CHUNK_BYTES

@@ -7,10 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl.learning.algorithms import Algorithm, State, Updates
+from edgefl.learning.algorithms import Algorithm, ServerState, Updates
 from edgefl.learning.batches import Batches
 from edgefl.learning.device_states import DeviceStates
-from edgefl.learning.local_training import LocalTraining, Work
+from edgefl.learning.local_training import LocalTask, LocalTraining
 from edgefl.learning.models import OutputTerm
 
 LOCAL_MODEL = "last local model"
@@ -59,7 +59,7 @@ class Track:
         self._algorithm = algorithm
         self._devices = devices
         self.model = model
-        self.state: State = {}
+        self.state: ServerState = {}
         self.last: LocalRound
 
     def open(self, model: Tensor, samples: Mapping[int, int]) -> None:
@@ -82,7 +82,7 @@ class Track:
             raise Diverged(ids[int(finite.int().argmin())])
         self.last = LocalRound(ids, batches, lr, work.start, rows)
 
-    def work(self, ids: Sequence[int], batches: Batches, lr: float, terms: Sequence[OutputTerm]) -> Work:
+    def work(self, ids: Sequence[int], batches: Batches, lr: float, terms: Sequence[OutputTerm]) -> LocalTask:
         """What these devices have to do in a round."""
         algorithm, devices = self._algorithm, self._devices
         parameters, statistics = self._training.layout.split(self.model)
@@ -101,7 +101,7 @@ class Track:
             return devices.rows(LOCAL_MODEL, chosen(positions), missing)
 
         kept = previous if algorithm.keeps_local_model else None
-        return Work(start, batches, lr, algorithm, self.state, own, kept, terms)
+        return LocalTask(start, batches, lr, algorithm, self.state, own, kept, terms)
 
     def aggregate(self, arrived: Sequence[int], samples: Mapping[int, int]) -> None:
         """Take in the updates of these devices; those without data do not count.

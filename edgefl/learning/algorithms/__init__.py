@@ -15,7 +15,7 @@ from torch import Tensor
 from edgefl.component import Component
 from edgefl.learning.models import OutputTerm
 
-State = Mapping[str, Tensor]
+ServerState = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Algorithm(Component):
     # vectors of M numbers in a transfer, each way
     vectors_exchanged: ClassVar[int] = 1
 
-    def init_state(self, start: Tensor, last: State, members: Members) -> State:
+    def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         """The server's state before the first round of a session.
 
         Args:
@@ -94,7 +94,7 @@ class Algorithm(Component):
         """
         return {}
 
-    def start_rows(self, model: Tensor, state: State) -> Tensor:
+    def start_rows(self, model: Tensor, state: ServerState) -> Tensor:
         """What the devices receive and start from: [M]; model [M] is the global one."""
         return model
 
@@ -109,7 +109,7 @@ class Algorithm(Component):
         return None
 
     def correct(
-        self, grads: Tensor, local: Tensor, start: Tensor, state: State, own: Mapping[str, Tensor]
+        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
     ) -> Tensor:
         """Gradients as used by a local step.
 
@@ -125,7 +125,7 @@ class Algorithm(Component):
         """
         return grads
 
-    def finish(self, updates: Updates, state: State, own: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    def finish(self, updates: Updates, state: ServerState, own: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
         """The devices' own vectors after local training, [k, M] each; may be changed in place.
 
         Args:
@@ -135,5 +135,5 @@ class Algorithm(Component):
         return own
 
     @abstractmethod
-    def aggregate(self, model: Tensor, updates: Updates, state: State) -> tuple[Tensor, State]:
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         """The next global model [M] and the server's next state; model [M] is the present one."""

@@ -11,7 +11,7 @@ from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
 from edgefl.component import Component
-from edgefl.learning.parameters import Layout
+from edgefl.learning.parameters import TensorLayout
 
 
 class Outputs(NamedTuple):
@@ -74,7 +74,7 @@ class ChunkOfDevices:
     push: their gradients by the outputs; None: there are no such terms.
     """
 
-    layout: Layout
+    layout: TensorLayout
     rows: Tensor
     y: Tensor
     weight: Tensor
@@ -102,7 +102,7 @@ class Model(Component):
         """
 
     def gradients(
-        self, module: nn.Module, layout: Layout, rows: Tensor, x: Tensor, y: Tensor, weight: Tensor
+        self, module: nn.Module, layout: TensorLayout, rows: Tensor, x: Tensor, y: Tensor, weight: Tensor
     ) -> Tensor:
         """Gradients of each device's weighted cross-entropy, by automatic differentiation.
 

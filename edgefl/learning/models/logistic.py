@@ -23,10 +23,10 @@ class Logistic(Model):
         return nn.Sequential(nn.Flatten(), nn.Linear(prod(input_shape), classes))
 
     def stepper(self, chunk: ChunkOfDevices) -> Stepper:
-        return _Steps(chunk)
+        return _LogisticSteps(chunk)
 
 
-class _Steps:
+class _LogisticSteps:
     """Gradients by hand: delta = weight (softmax - onehot) by logits, then the chain rule.
 
     Logits lie as [k, classes, B]: with weights kept [classes, inputs] both products run in BLAS's fast

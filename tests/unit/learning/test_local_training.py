@@ -14,11 +14,11 @@ from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.algorithms.moon import Moon
 from edgefl.learning.batches import Batches, draw_batches
+from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
-from edgefl.learning.device_data import DeviceSplit
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.gradients import ByHand, OneByOne, Precision, Stacked
-from edgefl.learning.local_training import LocalTraining, Work
+from edgefl.learning.local_training import LocalTask, LocalTraining
 from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.models.resnet18 import Resnet18
@@ -74,7 +74,7 @@ def name_of(value: object) -> str:
 def training(model: Model, **options: Any) -> LocalTraining:
     torch.manual_seed(1)
     module = model.build((2, SIDE, SIDE), CLASSES)
-    data = DeviceSplit(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
+    data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
     return LocalTraining(model, module, data, RHO, **options)
 
 
@@ -185,7 +185,7 @@ def test_threads_do_not_matter(model: Model, batching: str) -> None:
     found = []
     for threads in (1, 3):
         train = training(model, batching=batching, threads=threads, memory_bytes=1)
-        found.append(train.run(Work(start_of(train), batches(train), LR, FedAvg())).clone())
+        found.append(train.run(LocalTask(start_of(train), batches(train), LR, FedAvg())).clone())
     assert torch.equal(*found)
 
 
@@ -198,20 +198,20 @@ def test_neither_chunks_nor_neighbours_matter(model: Model) -> None:
     def previous(devices: Sequence[int]) -> Tensor:
         return earlier.expand(len(devices), -1)
 
-    together = train.run(Work(start_of(train), batches(train), LR, Moon(), previous=previous)).clone()
+    together = train.run(LocalTask(start_of(train), batches(train), LR, Moon(), previous=previous)).clone()
     for k in range(DEVICES):
-        work = Work(start_of(train), batches(train, 0, [k]), LR, Moon(), previous=previous)
+        work = LocalTask(start_of(train), batches(train, 0, [k]), LR, Moon(), previous=previous)
         torch.testing.assert_close(train.run(work)[0], together[k], atol=ROUNDING * 10, rtol=0)
     small = training(model, batching="stacked", memory_bytes=1)
     assert small.chunk(BATCH) == 1
-    alone = small.run(Work(start_of(small), batches(small), LR, Moon(), previous=previous))
+    alone = small.run(LocalTask(start_of(small), batches(small), LR, Moon(), previous=previous))
     torch.testing.assert_close(alone, together, atol=ROUNDING * 10, rtol=0)
 
 
 def test_nothing_is_left_over_from_the_last_round() -> None:
     for model in MODELS:
         train = training(model, batching="stacked")
-        work = Work(start_of(train), batches(train), LR, FedAvg())
+        work = LocalTask(start_of(train), batches(train), LR, FedAvg())
         first = train.run(work).clone()
         assert torch.equal(train.run(work), first)
 
@@ -220,9 +220,9 @@ def test_devices_can_start_from_models_of_their_own() -> None:
     for model in MODELS:
         train = training(model, batching="stacked")
         starts = start_of(train) + 0.1 * torch.rand(DEVICES, train.layout.size)
-        together = train.run(Work(starts, batches(train), LR, FedAvg())).clone()
+        together = train.run(LocalTask(starts, batches(train), LR, FedAvg())).clone()
         for k in (0, 4):
-            alone = train.run(Work(starts[k], batches(train, 0, [k]), LR, FedAvg()))
+            alone = train.run(LocalTask(starts[k], batches(train, 0, [k]), LR, FedAvg()))
             torch.testing.assert_close(alone[0], together[k], atol=ROUNDING * 10, rtol=0)
 
 
@@ -234,7 +234,7 @@ def test_statistics_move_as_in_training_mode() -> None:
     train = training(Convolutions(), batching="stacked")
     start = start_of(train)
     plan = batches(train)
-    rows = train.run(Work(start, plan, 0.0, FedAvg()))  # a learning rate of 0: the layer's inputs stay
+    rows = train.run(LocalTask(start, plan, 0.0, FedAvg()))  # a learning rate of 0: the layer's inputs stay
     with torch.no_grad():
         conv = train._module.features[0]
         for k in range(DEVICES):
@@ -263,9 +263,9 @@ def test_dropout_masks_are_the_devices_own() -> None:
     """Another seed gives another end; the same seed the same, whoever trains beside it."""
     train = training(Convolutions(), batching="stacked")
     plan = batches(train)
-    first = train.run(Work(start_of(train), plan, LR, FedAvg())).clone()
+    first = train.run(LocalTask(start_of(train), plan, LR, FedAvg())).clone()
     plan.seeds[2] += 1
-    second = train.run(Work(start_of(train), plan, LR, FedAvg()))
+    second = train.run(LocalTask(start_of(train), plan, LR, FedAvg()))
     differs = (first != second).any(1)
     assert differs.tolist() == [k == 2 for k in range(DEVICES)]
 
@@ -275,7 +275,7 @@ def test_dropout_masks_are_the_devices_own() -> None:
 
 def test_a_model_with_gradients_of_its_own_is_not_measured() -> None:
     train = training(Logistic())
-    train.run(Work(start_of(train), batches(train), LR, FedAvg()))
+    train.run(LocalTask(start_of(train), batches(train), LR, FedAvg()))
     assert list(train._workers) == [ByHand]
     assert train.chosen is None
 
@@ -285,17 +285,17 @@ def test_the_usual_way_is_kept_unless_the_other_is_clearly_faster() -> None:
         train = training(Plain())
         times = dict(zip((OneByOne, Stacked), took_s, strict=True))
         train._time_a_step = lambda kind, work, able, times=times: times[kind]  # type: ignore[method-assign]
-        train.run(Work(start_of(train), batches(train), LR, FedAvg()))
+        train.run(LocalTask(start_of(train), batches(train), LR, FedAvg()))
         assert train.chosen is expected
 
 
 def test_measuring_leaves_no_trace() -> None:
     train = training(Convolutions())
-    work = Work(start_of(train), batches(train), LR, FedAvg())
+    work = LocalTask(start_of(train), batches(train), LR, FedAvg())
     found = train.run(work).clone()
     assert train.chosen is not None
     fixed = training(Convolutions(), batching="stacked" if train.chosen is Stacked else "sequential")
-    assert torch.equal(fixed.run(Work(start_of(fixed), batches(fixed), LR, FedAvg())), found)
+    assert torch.equal(fixed.run(LocalTask(start_of(fixed), batches(fixed), LR, FedAvg())), found)
 
 
 class Unstackable(Plain):
@@ -311,18 +311,18 @@ class Unstackable(Plain):
 
 def test_a_model_that_cannot_be_stacked_goes_one_by_one() -> None:
     train = training(Unstackable())
-    train.run(Work(start_of(train), batches(train), LR, FedAvg()))
+    train.run(LocalTask(start_of(train), batches(train), LR, FedAvg()))
     assert train.chosen is OneByOne
     train = training(Unstackable(), batching="stacked")
     with pytest.raises(EdgeflError, match="cannot be trained stacked") as error:
-        train.run(Work(start_of(train), batches(train), LR, FedAvg()))
+        train.run(LocalTask(start_of(train), batches(train), LR, FedAvg()))
     assert error.value.place == ("learning", "batching")
 
 
 def test_chunks_fit_the_memory() -> None:
     """Ten devices of logistic regression on 28x28 images in a CPU's cache, as it was measured to be best."""
     module = Logistic().build((28, 28), 10)
-    data = DeviceSplit(
+    data = SplitInMemory(
         Split(np.zeros((1, 28, 28), np.uint8), np.zeros(1, np.int64)),
         *(np.float32(1),) * 2,
         torch.device("cpu"),
@@ -350,7 +350,7 @@ def test_bf16_is_float32_but_for_rounding(batching: str, channels_last: bool) ->
     for bf16 in (False, True):
         train = training(Smooth(), batching=batching, precision=Precision(bf16, channels_last and bf16))
         start = start_of(train)
-        updates.append(train.run(Work(start, batches(train), LR, FedAvg())) - start)
+        updates.append(train.run(LocalTask(start, batches(train), LR, FedAvg())) - start)
     exact, rounded = updates
     error = float((rounded - exact).norm() / exact.norm())
     assert 0 < error < 4 * BF16
@@ -362,7 +362,7 @@ def test_channels_last_changes_nothing_but_rounding() -> None:
         train = training(
             Convolutions(), batching="sequential", precision=Precision(channels_last=channels_last)
         )
-        found.append(train.run(Work(start_of(train), batches(train), LR, FedAvg())).clone())
+        found.append(train.run(LocalTask(start_of(train), batches(train), LR, FedAvg())).clone())
     torch.testing.assert_close(*found, atol=ROUNDING * 10, rtol=0)
 
 
@@ -376,7 +376,7 @@ def test_bf16_is_refused_where_its_gradients_are_wrong() -> None:
 
 def test_bf16_goes_through_autograd_also_for_logistic_regression() -> None:
     train = training(Logistic(), precision=Precision(bf16=True), batching="stacked")
-    train.run(Work(start_of(train), batches(train), LR, FedAvg()))
+    train.run(LocalTask(start_of(train), batches(train), LR, FedAvg()))
     assert list(train._workers) == [Stacked]
 
 
@@ -405,7 +405,7 @@ def test_every_model_trains_alike_stacked_and_one_by_one(name: str) -> None:
     module = model.build(shape, CLASSES)
     tokens = name in ("lstm", "text_bag")
     scaling = (np.float32(0), np.float32(1)) if tokens else (np.float32(40), np.float32(23))
-    split = DeviceSplit(data, *scaling, torch.device("cpu"))
+    split = SplitInMemory(data, *scaling, torch.device("cpu"))
     plan = draw_batches(
         [np.arange(7), np.arange(7, 12)], [2, 2], 4, [np.random.default_rng(k) for k in (0, 1)], 2
     )
@@ -416,7 +416,7 @@ def test_every_model_trains_alike_stacked_and_one_by_one(name: str) -> None:
         train = LocalTraining(model, module, split, RHO, memory_bytes=10**9)
         train._kind = lambda work, kind=kind: kind  # type: ignore[method-assign]
         start = train.layout.flatten(module)
-        work = Work(
+        work = LocalTask(
             start,
             plan,
             0.01,
