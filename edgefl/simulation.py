@@ -166,10 +166,7 @@ def _device_name(device: torch.device) -> str:
 def _learners(
     scenario: Scenario, world: World, device: torch.device, threads: int
 ) -> tuple[dict[int, Learner], dict[str, Any], Scenario]:
-    """A learner per federation, what run.json says of the model, and the scenario with all choices made.
-
-    What `learning.batching: auto` has measured is fixed then: measured again, it might round otherwise.
-    """
+    """A learner per federation, what run.json says of the model, and the scenario."""
     learners: dict[int, Learner] = {}
     if scenario.workload is not None:
         task = scenario.workload.model_dump()
@@ -188,14 +185,11 @@ def _learners(
                 homes_m=world.movement.positions_m(0.0),
                 sites_m=world.sites_m,
             )
-            if settings.batching == "auto" and learner.batching:
-                settings = settings.model_copy(update={"batching": learner.batching})
             learners[cell] = learner
         about = {
             "name": registry.name_of("models", settings.model),
             "parameters": learner.parameters,
         }
-        scenario = scenario.model_copy(update={"learning": settings})
     first = learners[0]
     about |= {"payload_bits": first.payload_bits, "flops_per_sample": first.flops_per_sample}
     return learners, about, scenario

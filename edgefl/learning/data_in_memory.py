@@ -89,6 +89,10 @@ class Reader:
         """(x - mean) / std of the samples rows [...], as float32 [..., *shape]."""
         return self.raw(rows).sub_(self._split.mean).mul_(self._split.scale)
 
+    def labels(self, rows: Tensor) -> Tensor:
+        """[...] labels of the samples rows [...]."""
+        return self._split.y.take(rows)
+
     def _make_room(self, rows: Tensor) -> None:
         count, shape = rows.numel(), self._gathered.shape[1:]
         if len(self._gathered) < count:

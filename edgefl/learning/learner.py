@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
@@ -11,18 +10,20 @@ from torch import Tensor
 from edgefl.contract import Evaluation, Opening, Phase, Start
 from edgefl.errors import EdgeflError, about
 from edgefl.learning.algorithms import Algorithm
-from edgefl.learning.batches import Batches, draw_batches, steps_per_epoch
+from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per_epoch
 from edgefl.learning.cost import flops_per_sample
 from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Dataset
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.evaluation import evaluate, first_batch_losses
 from edgefl.learning.gradients import Precision
-from edgefl.learning.local_training import MEASURED_DEVICES, LocalTraining
+from edgefl.learning.local_rounds import LocalResult, Payload
+from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import Model, OutputTerm
 from edgefl.learning.parameters import ModelLayout
 from edgefl.learning.partitions import Facts, Partition
 from edgefl.learning.settings import LearningSettings
+from edgefl.learning.task import require_labels
 from edgefl.learning.track import Diverged, Track
 from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
 from edgefl.rng import Streams
@@ -39,6 +40,7 @@ class Material:
         dataset: Dataset = settings.dataset
         with about("learning", "dataset"):
             data = dataset.load()
+            require_labels(data)
         self.classes = data.num_classes
         self.labels = data.train.y
         self.groups = data.train.groups
@@ -66,8 +68,6 @@ class TorchLearner:
 
     Attributes:
         rescue: file for the last finite model, written if training diverges; none: nowhere.
-        batching: how devices are trained, `stacked` or `sequential`: the scenario's, or as measured; none:
-            this model's gradients are written out.
     """
 
     def __init__(
@@ -110,15 +110,15 @@ class TorchLearner:
         )
         if settings.batch < self._training.smallest_batch:
             raise EdgeflError("batch norm cannot train on batches of one sample", ("learning", "batch"))
-        vectors = self._algorithm.vectors_exchanged if settings.payload == "exchanged" else 1
-        self.payload_bits = settings.bits_per_parameter * (
-            vectors * self._layout.parameters.size + self._layout.statistics.size
-        )
+        self._payload = Payload(settings.bits_per_parameter, settings.payload == "exchanged")
+        self.payload_bits = self._payload.bits(self._layout, self._algorithm.vectors_up)
         self.batch = settings.batch
         self.version = 0
         self.rescue: Path | None = None
 
-        self._global = Track(self._training, self._algorithm, material.states(devices), self._initial)
+        self._global = Track(
+            self._training, self._algorithm, material.states(devices), self._initial, self._payload
+        )
         self._probe: Track | None = None
         self._probed = False  # whether a probe's update has arrived
         self._check: _Check | None = None
@@ -133,18 +133,6 @@ class TorchLearner:
         self._assignment: tuple[int, list[np.ndarray]] = (-1, [])
         with about("learning", "partition"):
             self._assign(1)  # what these data cannot serve is refused before anything is written
-        self.batching = self._choose_batching()
-
-    def _choose_batching(self) -> Literal["stacked", "sequential"] | None:
-        if self._settings.batching != "auto":
-            return self._settings.batching
-        ids = [id_ for id_ in range(self._population) if len(self._samples(id_))][:MEASURED_DEVICES]
-        if not ids:
-            return None  # the first session says that there are no data
-        scratch = DeviceStates(self._population, self._material.device)
-        trial = Track(self._training, self._algorithm, scratch, self._initial)
-        trial.open(self._initial, {id_: len(self._samples(id_)) for id_ in ids})
-        return self._training.choose(trial.work(ids, self._draw(ids, "train", 0), self._settings.lr, []))
 
     @property
     def parameters(self) -> int:
@@ -178,7 +166,7 @@ class TorchLearner:
                 self._finals = []
             # its own device vectors too: a probe starts afresh and leaves no trace
             scratch = DeviceStates(self._population, self._material.device)
-            self._probe = Track(self._training, self._algorithm, scratch, self._pilot)
+            self._probe = Track(self._training, self._algorithm, scratch, self._pilot, self._payload)
             self._probe.open(self._pilot, self._held())
             self._probed = False
             if self._warm_start.checks(self._saved):
@@ -206,10 +194,10 @@ class TorchLearner:
             assert self._probe is not None
             if round_ > self._warm_start.probes:
                 return self._compare(ids, batches)
-            self._train(self._probe, ids, batches, self._learning_rate(1))
+            done = self._train(self._probe, ids, batches, self._learning_rate(1))
         else:
-            self._train(self._global, ids, batches, self._learning_rate(round_), self._anchor)
-        return {id_: int(steps) for id_, steps in zip(ids, batches.steps, strict=True)}
+            done = self._train(self._global, ids, batches, self._learning_rate(round_), self._anchor)
+        return {id_: int(steps) for id_, steps in zip(ids, done.steps, strict=True)}
 
     def reported_loss(self, ids: Sequence[int]) -> float:
         last = self._global.last
@@ -245,9 +233,9 @@ class TorchLearner:
 
     def _train(
         self, track: Track, ids: list[int], batches: Batches, lr: float, anchor: OutputTerm | None = None
-    ) -> None:
+    ) -> LocalResult:
         try:
-            track.train(ids, batches, lr, [anchor] if anchor else [])
+            return track.train(ids, batches, lr, [anchor] if anchor else [])
         except Diverged as diverged:
             raise self._divergence(diverged, track.model) from diverged
 
@@ -280,14 +268,22 @@ class TorchLearner:
         )
 
     def _draw(self, ids: Sequence[int], phase: Phase, round_: int) -> Batches:
-        samples = [self._samples(id_) for id_ in ids]
+        samples, validation = [self._samples(id_) for id_ in ids], []
+        share = self._algorithm.keeps_apart()
+        if share:
+            key = self._assignment[0]
+            pairs = [
+                keep_apart(held, share, self._streams("validation", id_, key))
+                for id_, held in zip(ids, samples, strict=True)
+            ]
+            samples, validation = [train for train, _ in pairs], [apart for _, apart in pairs]
         epochs, batch = self._settings.epochs, self._settings.batch
         smallest = self._training.smallest_batch
         steps = [self._settings.steps] * len(ids)
         if epochs:
             steps = [epochs * steps_per_epoch(len(own), batch, smallest) for own in samples]
         generators = [self._streams("batches", id_, self._session, phase, round_) for id_ in ids]
-        return draw_batches(samples, steps, batch, generators, smallest)
+        return draw_batches(samples, steps, batch, generators, smallest, validation)
 
     def _divergence(self, diverged: Diverged, finite: Tensor) -> EdgeflError:
         whose = (

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import Field
 from torch import Tensor
 
-from edgefl.learning.algorithms import Members, ServerState, Updates
+from edgefl.learning.algorithms import Members, Received, Receivers, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
 
 
@@ -26,8 +26,8 @@ class FedAcg(FedAvg):
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         return {"momentum": start.new_zeros(start.shape)}
 
-    def start_rows(self, model: Tensor, state: ServerState) -> Tensor:
-        return model + self.momentum * state["momentum"]
+    def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
+        return Received(model + self.momentum * state["momentum"])
 
     def correct(
         self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]

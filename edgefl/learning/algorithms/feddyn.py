@@ -6,7 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 from torch import Tensor
 
-from edgefl.learning.algorithms import Members, ServerState, Updates
+from edgefl.learning.algorithms import Members, ServerState, Trained, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
 
 
@@ -37,8 +37,10 @@ class FedDyn(FedAvg):
     ) -> Tensor:
         return grads.sub_(own["gradient"]).add_(local, alpha=self.alpha).sub_(start, alpha=self.alpha)
 
-    def finish(self, updates: Updates, state: ServerState, own: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        return {"gradient": own["gradient"].sub_(updates.rows - updates.start, alpha=self.alpha)}
+    def keep(
+        self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
+    ) -> Mapping[str, Tensor]:
+        return {"gradient": own["gradient"].sub_(trained.local - trained.start, alpha=self.alpha)}
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         if not self.alpha:

@@ -108,7 +108,11 @@ class _LogisticSteps:
         return self._logits.split(classes, 1) if self._models else (self._logits,)
 
     def _keep(self, active: int) -> None:
-        """The first devices go on."""
+        """The first devices go on.
+
+        All buffers and views are cut once here, when a device drops out: the steps between, of which each is
+        two short products, then take them as they are.
+        """
         for name in (
             *("rows", "gradient", "weights", "bias", "by_weights", "by_bias", "all_weights", "all_bias"),
             *("logits", "delta"),
