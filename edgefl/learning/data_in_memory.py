@@ -79,7 +79,7 @@ class Reader:
 
     def raw(self, rows: Tensor) -> Tensor:
         """The samples rows [...] as they are, in float32 [..., *shape]; for equal shapes the same tensor."""
-        if self._gathered_floats.shape[: rows.dim()] != rows.shape:
+        if self._asked != rows.shape:
             self._make_room(rows)
         torch.index_select(self._split.x, 0, rows.reshape(-1), out=self._part)
         self._float_part.copy_(self._part)
@@ -94,7 +94,7 @@ class Reader:
         return self._split.y.take(rows)
 
     def _make_room(self, rows: Tensor) -> None:
-        count, shape = rows.numel(), self._gathered.shape[1:]
+        count, shape, self._asked = rows.numel(), self._gathered.shape[1:], rows.shape
         if len(self._gathered) < count:
             self._gathered = self._gathered.new_empty((count, *shape))
             self._floats = torch.empty_like(self._gathered, dtype=torch.float32)

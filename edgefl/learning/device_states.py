@@ -1,6 +1,6 @@
 """Vectors that devices keep between rounds, whichever server they meet."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,6 +67,21 @@ class DeviceStates:
         for begin, end in self._blocks(len(ids), by):
             block = ids[begin:end]
             self.keep(name, block, self.rows(name, block, torch.zeros_like(by)).add_(by))
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The rows that devices have, for `restore`: of each name, ids [n] and rows [n, size]."""
+        tensors: dict[str, Tensor] = {}
+        for name, table in self._tables.items():
+            ids = np.flatnonzero(table.known)
+            tensors[f"{name}/ids"], tensors[f"{name}/rows"] = torch.from_numpy(ids), table.rows[ids]
+        return tensors
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Hold what `tensors` gave, and nothing else."""
+        self._tables.clear()
+        for name in tensors:
+            if name.endswith("/ids"):
+                self.keep(name.removesuffix("/ids"), tensors[name].tolist(), tensors[f"{name[:-4]}/rows"])
 
     def _blocks(self, count: int, like: Tensor) -> list[tuple[int, int]]:
         size = max(1, BLOCK_BYTES // (4 * max(1, like.numel())))
