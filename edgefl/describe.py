@@ -55,13 +55,13 @@ def _bound(item: Any) -> str | None:
 
 def _size(model: Any) -> list[str]:
     from edgefl.learning.cost import flops_per_sample
-    from edgefl.learning.parameters import Layout
+    from edgefl.learning.parameters import TensorLayout
     from edgefl.learning.trainer import build_module
 
     shape, classes = model.typical_input, model.typical_classes
     module = build_module(model(), shape, classes, Streams(0))
     return [
         f"Size for {'x'.join(map(str, shape))} inputs and {classes} classes:",
-        f"  parameters: {Layout.of(module).size:,}",
+        f"  parameters: {TensorLayout.of(module).size:,}",
         f"  FLOPs per sample (forward and backward): {flops_per_sample(module, shape):,}",
     ]

@@ -15,12 +15,13 @@ from edgefl.bench import interleaved
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.batches import draw_batches
+from edgefl.learning.batching import Batching
 from edgefl.learning.cost import flops_per_sample
+from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
-from edgefl.learning.device_data import DeviceSplit
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.gradients import Precision
-from edgefl.learning.local_training import Batching, LocalTraining, finish
+from edgefl.learning.local_training import LocalTraining, finish
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.models.resnet18 import Resnet18
@@ -162,7 +163,7 @@ class Ours:
         batching: Batching = "sequential",
     ) -> None:
         module = task.model.build(task.shape, CLASSES).to(device)
-        split = DeviceSplit(data, np.array(MEAN), np.array(STD), device)
+        split = SplitInMemory(data, np.array(MEAN), np.array(STD), device)
         training = LocalTraining(
             task.model, module, split, MOMENTUM, batching=batching, precision=precision, threads=threads
         )

@@ -13,8 +13,11 @@ class Batches:
     rows: [K, steps, B] sample indices; 0 where padded.
     weights: [K, steps, B] weights that sum to one per batch; 0 where padded.
     sizes: [K, steps] samples without padding, which come first; 0 behind a device's last step.
-    steps: [K] local iterations of each device; 0 for one without data.
+    steps: [K] local iterations of each device; 0 for one without data. Early stopping may end it before.
     seeds: [K] what a device's further random numbers of the round (dropout) derive from.
+    per_epoch: [K] iterations of one pass over a device's samples.
+    samples: of each device, indices of the samples that its batches are drawn from.
+    validation: of each device, samples that it keeps apart to see when to stop; empty: nobody does.
     """
 
     rows: np.ndarray
@@ -22,6 +25,14 @@ class Batches:
     sizes: np.ndarray
     steps: np.ndarray
     seeds: np.ndarray
+    per_epoch: np.ndarray
+    samples: Sequence[np.ndarray]
+    validation: Sequence[np.ndarray] = ()
+
+    def processed(self, steps: np.ndarray) -> np.ndarray:
+        """[K] samples in the first `steps` [K] batches of each device, padding left out."""
+        counted = np.concatenate([np.zeros((len(self.sizes), 1), np.int64), self.sizes.cumsum(1)], axis=1)
+        return counted[np.arange(len(steps)), steps]
 
 
 def draw_batches(
@@ -30,6 +41,7 @@ def draw_batches(
     batch: int,
     generators: Sequence[np.random.Generator],
     smallest: int = 1,
+    validation: Sequence[np.ndarray] = (),
 ) -> Batches:
     """Mini-batches without replacement, as a PyTorch DataLoader without drop_last gives them.
 
@@ -44,6 +56,7 @@ def draw_batches(
         generators: per device, its stream for this round.
         smallest: samples that a batch must have: 2 for batch norm, which cannot train on one. The last batch
             of an epoch is left out if it is smaller; a device with a single sample takes it twice.
+        validation: handed on as it is, see `Batches`.
     """
     widest = max(smallest, min(batch, max(len(own) for own in samples)))
     count, longest = len(samples), max(1, max(steps))
@@ -70,10 +83,28 @@ def draw_batches(
         seeds[k] = rng.integers(2**63)
     present = np.arange(widest) < sizes[:, :, None]
     weights = present / np.maximum(sizes, 1)[:, :, None]
-    return Batches(rows, weights.astype(np.float32), sizes, done, seeds)
+    per_epoch = np.array([steps_per_epoch(len(own), batch, smallest) for own in samples])
+    return Batches(rows, weights.astype(np.float32), sizes, done, seeds, per_epoch, samples, validation)
 
 
 def steps_per_epoch(samples: int, batch: int, smallest: int = 1) -> int:
     """Batches that `draw_batches` cuts a device's samples into."""
     full, rest = divmod(samples, batch)
     return full + (rest >= smallest or (not full and rest > 0))
+
+
+def keep_apart(
+    samples: np.ndarray, share: float, generator: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Split a device's samples at random into those to train on and those kept apart, each in their order.
+
+    Args:
+        samples: [n] indices.
+        share: of the samples that is kept apart, in [0, 1): rounded, at least one of two or more samples, and
+            never all.
+        generator: where equal, the split is equal.
+    """
+    count = min(max(1, round(share * len(samples))), len(samples) - 1) if share and len(samples) else 0
+    apart = np.zeros(len(samples), dtype=bool)
+    apart[generator.permutation(len(samples))[:count]] = True
+    return samples[~apart], samples[apart]

@@ -4,8 +4,9 @@ import warnings
 
 import torch
 from torch import nn
-from torch.nn import functional
 from torch.utils.flop_counter import FlopCounterMode
+
+from edgefl.learning import task
 
 
 def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
@@ -23,7 +24,7 @@ def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
         # oneDNN would run an LSTM as one operation that the counter does not know; without it, it is products
         with torch.backends.mkldnn.flags(enabled=False):
             logits = module(x)
-            functional.cross_entropy(logits, torch.zeros(1, dtype=torch.long)).backward()
+            task.loss(logits, torch.zeros(1, dtype=torch.long), "mean").backward()
     module.train(training)
     module.zero_grad(set_to_none=True)
     return int(counter.get_total_flops())

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -20,18 +19,18 @@ class _Table:
 
 
 class DeviceStates:
-    """A row per device and name, kept where there is room and handed out on the torch device.
+    """A row per device and name, kept where there is room, handed out where it is used.
 
     Rows are made when the first device keeps one; on a host they take memory only as they are written.
 
     Args:
         population: N, all devices there are; they are numbered from 0.
-        device: where the rows are used.
+        torch_device: where the rows are used.
     """
 
-    def __init__(self, population: int, device: torch.device) -> None:
+    def __init__(self, population: int, torch_device: torch.device) -> None:
         self._population = population
-        self._device = device
+        self._torch_device = torch_device
         self._tables: dict[str, _Table] = {}
 
     def rows(self, name: str, ids: Sequence[int], missing: Tensor) -> Tensor:
@@ -42,7 +41,7 @@ class DeviceStates:
             there = [k for k, id_ in enumerate(ids) if table.known[id_]]
             if there:
                 kept = table.rows[[ids[k] for k in there]]
-                found[there] = kept.to(self._device)
+                found[there] = kept.to(self._torch_device)
         return found
 
     def keep(self, name: str, ids: Sequence[int], rows: Tensor) -> None:
@@ -69,16 +68,20 @@ class DeviceStates:
             block = ids[begin:end]
             self.keep(name, block, self.rows(name, block, torch.zeros_like(by)).add_(by))
 
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """The rows that devices have, [k, n] by name, and the ids of those devices by name."""
-        ids = {name: np.flatnonzero(table.known).tolist() for name, table in self._tables.items()}
-        return {name: self._tables[name].rows[rows] for name, rows in ids.items()}, {"ids": ids}
+    def tensors(self) -> dict[str, Tensor]:
+        """The rows that devices have, for `restore`: of each name, ids [n] and rows [n, size]."""
+        tensors: dict[str, Tensor] = {}
+        for name, table in self._tables.items():
+            ids = np.flatnonzero(table.known)
+            tensors[f"{name}/ids"], tensors[f"{name}/rows"] = torch.from_numpy(ids), table.rows[ids]
+        return tensors
 
-    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Take over what `state` gave."""
-        self._tables = {}
-        for name, ids in facts["ids"].items():
-            self.keep(name, ids, tensors[name])
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Hold what `tensors` gave, and nothing else."""
+        self._tables.clear()
+        for name in tensors:
+            if name.endswith("/ids"):
+                self.keep(name.removesuffix("/ids"), tensors[name].tolist(), tensors[f"{name[:-4]}/rows"])
 
     def _blocks(self, count: int, like: Tensor) -> list[tuple[int, int]]:
         size = max(1, BLOCK_BYTES // (4 * max(1, like.numel())))
@@ -86,9 +89,9 @@ class DeviceStates:
 
     def _new_table(self, size: int) -> _Table:
         known = np.zeros(self._population, dtype=bool)
-        if self._device.type == "cuda":
-            room = CUDA_SHARE * torch.cuda.get_device_properties(self._device).total_memory
+        if self._torch_device.type == "cuda":
+            room = CUDA_SHARE * torch.cuda.get_device_properties(self._torch_device).total_memory
             if 4 * self._population * size <= room:
-                return _Table(torch.zeros(self._population, size, device=self._device), known)
+                return _Table(torch.zeros(self._population, size, device=self._torch_device), known)
         # NumPy's zeros are pages that the system hands out when they are written
         return _Table(torch.from_numpy(np.zeros((self._population, size), dtype=np.float32)), known)

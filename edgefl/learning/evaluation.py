@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
-from torch.nn import functional
 
+from edgefl.learning import task
 from edgefl.learning.batches import Batches
-from edgefl.learning.device_data import DeviceSplit
+from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.parameters import ModelLayout
 
 BATCH = 2048  # bounds memory; the result does not depend on it beyond rounding
@@ -16,9 +16,9 @@ BATCH = 2048  # bounds memory; the result does not depend on it beyond rounding
 
 @torch.no_grad()
 def evaluate(
-    module: nn.Module, layout: ModelLayout, model: Tensor, test: DeviceSplit, labels: Sequence[int]
+    module: nn.Module, layout: ModelLayout, model: Tensor, test: SplitInMemory, labels: Sequence[int]
 ) -> tuple[float, float]:
-    """Accuracy (0 to 1) and mean cross-entropy of model [M + Q] on the test samples with these labels.
+    """Accuracy (0 to 1) and mean loss of model [M + Q] on the test samples with these labels.
 
     The module must be in evaluation mode.
     """
@@ -27,8 +27,8 @@ def evaluate(
     loss = 0.0
     for x, y in test.batches(labels, BATCH):
         logits = functional_call(module, tensors, (x,))
-        correct += int((logits.argmax(1) == y).sum())
-        loss += float(functional.cross_entropy(logits, y, reduction="sum"))
+        correct += task.hits(logits, y)
+        loss += float(task.loss(logits, y, "sum"))
         count += len(y)
     return correct / count, loss / count
 
@@ -38,23 +38,23 @@ def first_batch_losses(
     module: nn.Module,
     layout: ModelLayout,
     models: Tensor,
-    train: DeviceSplit,
+    train: SplitInMemory,
     batches: Batches,
-    devices: Sequence[int],
+    positions: Sequence[int],
 ) -> list[float]:
-    """Mean cross-entropy of each device's first mini-batch, before any local step.
+    """Mean loss of each device's first mini-batch, before any local step.
 
     The module must be in evaluation mode.
 
     Args:
         models: [M + Q] for all, or [n, M + Q] one for each of these devices.
-        devices: their positions in `batches`; each has a batch.
+        positions: of the devices in `batches`; each has a batch.
     """
-    found = []
-    for k, device in enumerate(devices):
-        size = batches.sizes[device, 0]
-        rows = torch.from_numpy(batches.rows[device, 0, :size]).to(train.x.device)
+    losses = []
+    for k, position in enumerate(positions):
+        size = batches.sizes[position, 0]
+        rows = torch.from_numpy(batches.rows[position, 0, :size]).to(train.x.device)
         tensors = layout.views(models if models.dim() == 1 else models[k])
         logits = functional_call(module, tensors, (train.normalised(rows),))
-        found.append(functional.cross_entropy(logits, train.y[rows]))
-    return torch.stack(found).tolist() if found else []
+        losses.append(task.loss(logits, train.y[rows], "mean"))
+    return torch.stack(losses).tolist() if losses else []

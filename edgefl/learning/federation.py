@@ -94,7 +94,7 @@ class Federation:
         """Everything, as tensors by name and facts; local models that wait for their uploads are left out."""
         tensors: dict[str, Tensor] = {
             "previous": self.previous,
-            **_under("model", self.model.state_tensors()),
+            **_under("model", self.model.tensors()),
         }
         for name, tensor in (("pilot", self.pilot), ("gradient", self.gradient)):
             if tensor is not None:
@@ -108,11 +108,12 @@ class Federation:
         facts: dict[str, Any] = {
             "finals": [final.accuracy for final in self.finals],
             "saved": [saved.session for saved in self.saved],
+            "probes": self.probe is not None,
             "now": {**asdict(self.now), "members": sorted(self.now.members)},
         }
         if self.probe is not None:
-            kept, facts["probe"] = self.probe.devices.state()
-            tensors |= _under("probe.track", self.probe.state_tensors()) | _under("probe.devices", kept)
+            tensors |= _under("probe.track", self.probe.tensors())
+            tensors |= _under("probe.devices", self.probe.devices.tensors())
         return tensors, facts
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], probe: Track) -> None:
@@ -133,9 +134,9 @@ class Federation:
         ]
         self.now = _progress(facts["now"])
         self.probe = None
-        if "probe" in facts:
+        if facts["probes"]:
             probe.restore(_below("probe.track", here))
-            probe.devices.restore(_below("probe.devices", here), facts["probe"])
+            probe.devices.restore(_below("probe.devices", here))
             self.probe = probe
 
 

@@ -10,14 +10,15 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
-from torch.nn import functional
 
-from edgefl.learning.device_data import Reader
+from edgefl.learning import task
+from edgefl.learning.data_in_memory import Reader
 from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm, hand_in_dropout
 from edgefl.learning.parameters import ModelLayout
 
+TESTED_AT_ONCE = 2048  # samples; bounds memory
 # (step, active) -> gradients [active, M] of the first devices of a chunk
-Steps = Callable[[int, int], Tensor]
+GradientSteps = Callable[[int, int], Tensor]
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Kernel(ABC):
             self.module.eval()(example)  # now each dropout knows its shape
         self.module.train()
 
-    def start(self, rows: Tensor, batches: ChunkBatches, terms: Sequence[OutputTerm]) -> Steps:
+    def start(self, rows: Tensor, batches: ChunkBatches, terms: Sequence[OutputTerm]) -> GradientSteps:
         """Gradients of each device's loss at the models rows [k, M + Q], step by step.
 
         The caller moves the models between the steps; fewer and fewer devices may go on.
@@ -107,9 +108,9 @@ class Kernel(ABC):
     def _gradients(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
         """[k, M] gradients of one step."""
 
-    def _autocast(self, device: torch.device) -> torch.autocast:
+    def _autocast(self, torch_device: torch.device) -> torch.autocast:
         # no cache: it would keep casts of parameters that change under it
-        return torch.autocast(device.type, torch.bfloat16, self.precision.bf16, cache_enabled=False)
+        return torch.autocast(torch_device.type, torch.bfloat16, self.precision.bf16, cache_enabled=False)
 
     def _masks(self, batch: Batch) -> dict[str, Tensor]:
         """Dropout masks [k, B, *shape] by their names, drawn device by device for the samples it has."""
@@ -117,8 +118,8 @@ class Kernel(ABC):
         for name, layer in self.dropout.items():
             assert layer.shape is not None
             mask = torch.zeros((*batch.samples.shape, *layer.shape))
-            for own, size, generator in zip(mask, batch.sizes, batch.generators, strict=True):
-                own[:size].uniform_(generator=generator)
+            for of_device, size, generator in zip(mask, batch.sizes, batch.generators, strict=True):
+                of_device[:size].uniform_(generator=generator)
             masks[name] = (mask >= layer.p).to(batch.weight).div_(1 - layer.p)
         return masks
 
@@ -129,13 +130,25 @@ class Kernel(ABC):
         with self._autocast(rows.device):
             if rows.dim() == 1:
                 flat = run(self.module, self.layout.views(rows), x.flatten(0, 1))
-                found = Outputs(*(part.unflatten(0, batch.samples.shape) for part in flat))
+                outputs = Outputs(*(part.unflatten(0, batch.samples.shape) for part in flat))
             elif len(rows) == 1:
-                found = Outputs(*(p[None] for p in run(self.module, self.layout.views(rows[0]), x[0])))
+                outputs = Outputs(*(p[None] for p in run(self.module, self.layout.views(rows[0]), x[0])))
             else:
-                found = vmap(lambda row, x: run(self.module, self.layout.views(row), x))(rows, x)
+                outputs = vmap(lambda row, x: run(self.module, self.layout.views(row), x))(rows, x)
         self.module.train()
-        return Outputs(*(part.float() for part in found))
+        return Outputs(*(part.float() for part in outputs))
+
+    def loss(self, row: Tensor, reader: Reader, samples: Tensor) -> Tensor:
+        """[] mean loss of model [M + Q] over samples [n], in evaluation mode."""
+        self.module.eval()
+        tensors = self.layout.views(row)
+        total = row.new_zeros(())
+        with self._autocast(row.device):
+            for some in samples.split(TESTED_AT_ONCE):
+                logits = run(self.module, tensors, reader.normalised(some)).logits
+                total += task.loss(logits.float(), reader.labels(some), "sum")
+        self.module.train()
+        return total / len(samples)
 
     def _references(self, terms: Sequence[OutputTerm], batch: Batch) -> list[list[Outputs]]:
         return [[self.outputs(rows, batch) for rows in term.references] for term in terms]
@@ -144,7 +157,7 @@ class Kernel(ABC):
 class ByHand(Kernel):
     """The model's own gradients."""
 
-    def start(self, rows: Tensor, batches: ChunkBatches, terms: Sequence[OutputTerm]) -> Steps:
+    def start(self, rows: Tensor, batches: ChunkBatches, terms: Sequence[OutputTerm]) -> GradientSteps:
         if self.model.writes_out() != "stepper":
             assert not terms  # such a model goes another way when there are any
             return super().start(rows, batches, terms)
@@ -215,9 +228,9 @@ class Stacked(Kernel):
         moving = {name: view.clone() for name, view in self.layout.statistics.views(statistics).items()}
         counters = {name: b.clone() for name, b in self.module.named_buffers() if not b.is_floating_point()}
         tensors = {**self.layout.parameters.views(parameters), **moving, **counters, **masks}
-        own = run(self.module, tensors, x)
-        loss = (functional.cross_entropy(own.logits, y, reduction="none") * weight).sum()
-        loss = loss + weighted(terms, references, own, weight)
+        outputs = run(self.module, tensors, x)
+        loss = (task.loss(outputs.logits, y, "none") * weight).sum()
+        loss = loss + weighted(terms, references, outputs, weight)
         pieces = [moving[name].reshape(-1) for name in self.layout.statistics.names]
         return loss, torch.cat(pieces) if pieces else statistics
 
@@ -249,12 +262,12 @@ class OneByOne(Kernel):
             x = x.contiguous(memory_format=torch.channels_last)
         y, weight = batch.y[0, :size], batch.weight[0, :size]
         with torch.enable_grad(), self._autocast(rows.device):
-            own = run(self.module, None, x)
-            loss = functional.cross_entropy(own.logits, y, reduction="none") @ weight
+            outputs = run(self.module, None, x)
+            loss = task.loss(outputs.logits, y, "none") @ weight
             if terms:
-                own = Outputs(*(part[None] for part in own))
-                cut = [[Outputs(*(p[:, :size] for p in o)) for o in outputs] for outputs in references]
-                loss = loss + weighted(terms, cut, own, weight[None])
+                outputs = Outputs(*(part[None] for part in outputs))
+                cut = [[Outputs(*(p[:, :size] for p in o)) for o in of_term] for of_term in references]
+                loss = loss + weighted(terms, cut, outputs, weight[None])
             gradients = torch.autograd.grad(loss, self._parameters)
         if self._gradient.device != rows.device or not len(self._gradient):
             self._gradient = rows.new_empty(self.layout.parameters.size)
@@ -288,30 +301,30 @@ def run(module: nn.Module, tensors: dict[str, Tensor] | None, x: Tensor) -> Outp
 
 
 def weighted(
-    terms: Sequence[OutputTerm], references: Sequence[Sequence[Outputs]], own: Outputs, weight: Tensor
+    terms: Sequence[OutputTerm], references: Sequence[Sequence[Outputs]], outputs: Outputs, weight: Tensor
 ) -> Tensor:
     """Sum of all terms over weighted samples."""
     total = weight.new_zeros(())
-    own = Outputs(*(part.float() for part in own))
-    for term, outputs in zip(terms, references, strict=True):
-        total = total + (term.loss(own, outputs) * weight).sum()
+    outputs = Outputs(*(part.float() for part in outputs))
+    for term, of_term in zip(terms, references, strict=True):
+        total = total + (term.loss(outputs, of_term) * weight).sum()
     return total
 
 
 def pushed(
-    terms: Sequence[OutputTerm], own: Outputs, references: Sequence[Sequence[Outputs]], weight: Tensor
+    terms: Sequence[OutputTerm], outputs: Outputs, references: Sequence[Sequence[Outputs]], weight: Tensor
 ) -> list[Tensor]:
-    """[k, B, ...] gradients of weighted terms by the outputs; where these are one, they add up."""
+    """[k, B, ...] gradients of weighted terms by logits and representation; where these are one, they add up."""
     return [
         gradient * weight.unsqueeze(-1)
-        for term, outputs in zip(terms, references, strict=True)
-        for gradient in term.gradients(own, outputs)
+        for term, of_term in zip(terms, references, strict=True)
+        for gradient in term.gradients(outputs, of_term)
         if gradient is not None
     ]
 
 
 def _by_size(sizes: Sequence[int]) -> list[list[int]]:
     groups: dict[int, list[int]] = {}
-    for device, size in enumerate(sizes):
-        groups.setdefault(size, []).append(device)
+    for position, size in enumerate(sizes):
+        groups.setdefault(size, []).append(position)
     return list(groups.values())

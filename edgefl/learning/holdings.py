@@ -43,6 +43,11 @@ class Holdings:
             )
             self._key = key
 
+    @property
+    def key(self) -> int:
+        """What the present deal is called: sessions with the same one deal alike."""
+        return self._key
+
     def samples(self, device: int) -> np.ndarray:
         """Indices of a device's training samples."""
         return self._samples[device]

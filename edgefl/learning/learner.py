@@ -14,6 +14,7 @@ from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.federation import Federation, Progress, TensorState
 from edgefl.learning.gradients import Precision
 from edgefl.learning.holdings import Holdings
+from edgefl.learning.local_rounds import Payload
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.material import Material
 from edgefl.learning.partitions import Facts
@@ -53,11 +54,9 @@ class TorchLearner:
         )
         training = local_training(settings, material, module.to(material.torch_device))
         layout = training.layout
-        vectors = settings.algorithm.vectors_exchanged if settings.payload == "exchanged" else 1
+        self._payload = Payload(settings.bits_per_parameter, settings.payload == "exchanged")
         self.parameters = layout.parameters.size  # M, the trainable ones
-        self.payload_bits = settings.bits_per_parameter * (
-            vectors * layout.parameters.size + layout.statistics.size
-        )
+        self.payload_bits = self._payload.bits(layout, settings.algorithm.vectors_up)
         facts = Facts(material.groups, homes_m, sites_m)
         self._trainer = Trainer(
             settings=settings,
@@ -131,7 +130,7 @@ class TorchLearner:
         return self._warm_start.probes > 0 and not self._is_pilot
 
     def _track(self, devices: DeviceStates, model: Tensor) -> Track:
-        return Track(self._trainer.training, self._settings.algorithm, devices, model)
+        return Track(self._trainer.training, self._settings.algorithm, devices, model, self._payload)
 
     def _open_probe(self) -> None:
         federation, now = self._federation, self._federation.now

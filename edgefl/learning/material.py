@@ -4,10 +4,11 @@ import torch
 from torch import Tensor
 
 from edgefl.errors import about
+from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Dataset
-from edgefl.learning.device_data import DeviceSplit
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.settings import LearningSettings
+from edgefl.learning.task import require_labels
 
 
 class Material:
@@ -24,6 +25,7 @@ class Material:
         dataset: Dataset = settings.dataset
         with about("learning", "dataset"):
             data = dataset.load()
+            require_labels(data)
         self.classes = data.num_classes
         self.labels = data.train.y
         self.groups = data.train.groups
@@ -31,8 +33,8 @@ class Material:
         self.torch_device = torch_device
         self.threads = threads
         self.devices = devices
-        self.train = DeviceSplit(data.train, data.mean, data.std, torch_device)
-        self.test = DeviceSplit(data.test, data.mean, data.std, torch_device)
+        self.train = SplitInMemory(data.train, data.mean, data.std, torch_device)
+        self.test = SplitInMemory(data.test, data.mean, data.std, torch_device)
         # a device that changes the cell takes its own vectors along
         self.states = self.new_states()
 
@@ -42,8 +44,8 @@ class Material:
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, object]]:
         """What devices keep, for a snapshot."""
-        return self.states.state()
+        return self.states.tensors(), {}
 
     def restore(self, tensors: dict[str, Tensor], facts: dict[str, object]) -> None:
         """Take over what `state` gave."""
-        self.states.restore(tensors, facts)
+        self.states.restore(tensors)

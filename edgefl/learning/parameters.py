@@ -13,19 +13,19 @@ from torch import Tensor, nn
 
 
 @dataclass(frozen=True)
-class Layout:
+class TensorLayout:
     """Where each tensor of a module lies in its part of the flat vector, in the module's own order."""
 
     names: tuple[str, ...]
     shapes: tuple[torch.Size, ...]
 
     @classmethod
-    def of(cls, module: nn.Module) -> "Layout":
+    def of(cls, module: nn.Module) -> "TensorLayout":
         """The layout of a module's trainable parameters."""
         return cls._of((name, p) for name, p in module.named_parameters() if p.requires_grad)
 
     @classmethod
-    def of_statistics(cls, module: nn.Module) -> "Layout":
+    def of_statistics(cls, module: nn.Module) -> "TensorLayout":
         """The layout of a module's statistics: buffers of floats that are saved with it.
 
         Left out: counters, such as batch norm's number of batches, which only a cumulative average reads.
@@ -33,7 +33,7 @@ class Layout:
         return cls._of((name, b) for name, b in _saved_buffers(module) if b.is_floating_point())
 
     @classmethod
-    def _of(cls, named: Iterator[tuple[str, Tensor]]) -> "Layout":
+    def _of(cls, named: Iterator[tuple[str, Tensor]]) -> "TensorLayout":
         found = [(name, tensor.shape) for name, tensor in named]
         return cls(tuple(name for name, _ in found), tuple(shape for _, shape in found))
 
@@ -61,13 +61,13 @@ class Layout:
 class ModelLayout:
     """The whole vector of a module, [M + Q]: parameters, then statistics."""
 
-    parameters: Layout
-    statistics: Layout
+    parameters: TensorLayout
+    statistics: TensorLayout
 
     @classmethod
     def of(cls, module: nn.Module) -> "ModelLayout":
         """The layout of all that is trained or kept in a module."""
-        return cls(Layout.of(module), Layout.of_statistics(module))
+        return cls(TensorLayout.of(module), TensorLayout.of_statistics(module))
 
     @property
     def size(self) -> int:

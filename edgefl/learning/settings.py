@@ -48,7 +48,8 @@ class LearningSettings(Section):
     )
     batching: Literal["auto", "stacked", "sequential"] = Field(
         "auto",
-        description="local training of devices together or one by one; auto: as measured before the run",
+        description="devices trained together or one by one; auto: together, but for recurrent layers and embedding "
+        "bags, and on a CPU convolutions and what overflows its cache; a function of model, batch and processor",
     )
     precision: Literal["float32", "bf16"] = Field(
         "float32", description="bf16: matrix products and convolutions of local training in bfloat16"

@@ -1,20 +1,25 @@
 """A model under training, with all that its algorithm keeps: at the server, and on the devices."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl.learning.algorithms import Algorithm, State, Updates
+from edgefl.learning.algorithms import Algorithm, Notes, Received, Sent, ServerState, Trained, Updates
 from edgefl.learning.batches import Batches
 from edgefl.learning.device_states import DeviceStates
-from edgefl.learning.local_training import LocalTraining, Work
+from edgefl.learning.local_rounds import LocalResult, Payload, WaitingRound
+from edgefl.learning.local_task import LocalTask
+from edgefl.learning.local_training import LocalTraining
+from edgefl.learning.members import RoundReceivers, SessionMembers
 from edgefl.learning.models import OutputTerm
+from edgefl.learning.parameters import ModelLayout
 
 LOCAL_MODEL = "last local model"
-FINISHED_AT_ONCE_BYTES = 256_000_000  # of devices' vectors
+PERSONAL_MODEL = "personal model"
+AT_ONCE_BYTES = 256_000_000  # of devices' vectors in one call of `upload` or `keep`
 
 
 class Diverged(Exception):
@@ -25,94 +30,71 @@ class Diverged(Exception):
         self.device = device
 
 
-@dataclass(frozen=True)
-class LocalRound:
-    """Local models that wait for their uploads.
-
-    start: [M + Q] or [K, M + Q] what the devices received.
-    rows: [K, M + Q] local models, in order of device id.
-    """
-
-    ids: Sequence[int]
-    batches: Batches
-    lr: float
-    start: Tensor
-    rows: Tensor
-
-    def received_by(self, devices: Sequence[int]) -> Tensor:
-        """What the devices at these positions received: [M + Q], or [n, M + Q]."""
-        return self.start if self.start.dim() == 1 else self.start[list(devices)]
-
-
 class Track:
     """The global model's road from round to round, or that of a probe's auxiliary model.
 
     Args:
         devices: where devices keep their vectors; a probe brings its own, so that it leaves no trace.
         model: [M + Q].
+        payload: what a transfer costs.
+
+    Attributes:
+        model: [M + Q] the global model; replaced, never changed in place.
+        state: the algorithm's, at the server.
+        last: the round that was trained last.
     """
 
     def __init__(
-        self, training: LocalTraining, algorithm: Algorithm, devices: DeviceStates, model: Tensor
+        self,
+        training: LocalTraining,
+        algorithm: Algorithm,
+        devices: DeviceStates,
+        model: Tensor,
+        payload: Payload | None = None,
     ) -> None:
         self._training = training
         self._algorithm = algorithm
         self.devices = devices
+        self._payload = payload or Payload()
         self.model = model
-        self.state: State = {}
-        self.last: LocalRound
+        self.state: ServerState = {}
+        self.last: WaitingRound
 
     def open(self, model: Tensor, samples: Mapping[int, int]) -> None:
         """A session begins with this model and these devices (id -> number of samples)."""
         parameters, _ = self._training.layout.split(model)
-        members = _Members(self.devices, samples, parameters)
+        members = SessionMembers(self.devices, samples, parameters)
         self.model = model
         self.state = self._algorithm.init_state(parameters, self.state, members)
 
-    def state_tensors(self) -> dict[str, Tensor]:
-        """Model and the algorithm's state, by name."""
-        return {"model": self.model, **{f"state.{name}": value for name, value in self.state.items()}}
+    def train(
+        self, ids: Sequence[int], batches: Batches, lr: float, terms: Sequence[OutputTerm]
+    ) -> LocalResult:
+        """Local training of a round; `last` holds it until the next.
 
-    def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take over what `state_tensors` gave."""
-        self.model = tensors["model"]
-        self.state = {
-            name.removeprefix("state."): value for name, value in tensors.items() if name.startswith("state.")
-        }
-
-    def train(self, ids: Sequence[int], batches: Batches, lr: float, terms: Sequence[OutputTerm]) -> None:
-        """Local training of a round; afterwards `last`.
+        Args:
+            ids: the participants, sorted.
+            batches: theirs.
+            terms: further terms of the local loss.
 
         Raises:
             Diverged: a local model is not finite.
         """
-        work = self.work(ids, batches, lr, terms)
-        rows = self._training.run(work)
-        finite = torch.isfinite(rows.sum(1))
-        if not finite.all():
-            raise Diverged(ids[int(finite.int().argmin())])
-        self.last = LocalRound(ids, batches, lr, work.start, rows)
-
-    def work(self, ids: Sequence[int], batches: Batches, lr: float, terms: Sequence[OutputTerm]) -> Work:
-        """What these devices have to do in a round."""
-        algorithm, devices = self._algorithm, self.devices
-        parameters, statistics = self._training.layout.split(self.model)
-        received = algorithm.start_rows(parameters, self.state)
-        start = torch.cat([received, statistics.expand(*received.shape[:-1], -1)], dim=-1)
-
-        def chosen(positions: Sequence[int]) -> list[int]:
-            return [ids[k] for k in positions]
-
-        def own(positions: Sequence[int]) -> dict[str, Tensor]:
-            zero = torch.zeros_like(parameters)
-            return {name: devices.rows(name, chosen(positions), zero) for name in algorithm.device_vectors}
-
-        def previous(positions: Sequence[int]) -> Tensor:
-            missing = start if start.dim() == 1 else start[list(positions)]
-            return devices.rows(LOCAL_MODEL, chosen(positions), missing)
-
-        kept = previous if algorithm.keeps_local_model else None
-        return Work(start, batches, lr, algorithm, self.state, own, kept, terms)
+        layout, algorithm = self._training.layout, self._algorithm
+        parameters, statistics = layout.split(self.model)
+        receivers = RoundReceivers(ids, self.devices, batches, self._losses)
+        received = algorithm.receive(parameters, self.state, receivers)
+        start = torch.cat([received.start, statistics.expand(*received.start.shape[:-1], -1)], dim=-1)
+        models = self._training.run(self._task(ids, batches, lr, start, terms))
+        for rows in (models.rows, models.personal):
+            finite = torch.isfinite(rows.sum(1)) if rows is not None else torch.ones(1)
+            if not finite.all():
+                raise Diverged(ids[int(finite.int().argmin())])
+        self.last = WaitingRound(ids, batches, lr, start, models, None, (received.notes, {}))
+        sent = self._upload()
+        if sent is not None:
+            self.last = replace(self.last, sent=sent.rows, notes=(received.notes, sent.notes))
+        return self._result(received, sent, receivers.tested)
 
     def aggregate(self, arrived: Sequence[int], samples: Mapping[int, int]) -> None:
         """Take in the updates of these devices; those without data do not count.
@@ -126,64 +108,180 @@ class Track:
         """
         last, layout = self.last, self._training.layout
         where = {id_: k for k, id_ in enumerate(last.ids)}
-        positions = [where[id_] for id_ in sorted(arrived) if last.batches.steps[where[id_]]]
+        positions = [where[id_] for id_ in sorted(arrived) if last.models.steps[where[id_]]]
         if not positions:
             return
         ids = [last.ids[k] for k in positions]
-        rows = last.rows
-        if len(positions) < len(last.ids):
-            for k, position in enumerate(positions):  # in place: a second [K, M] may not fit
-                rows[k] = rows[position]
-            rows = rows[: len(positions)]
-        held = np.array([samples[id_] for id_ in ids], dtype=np.float64)
-        steps = last.batches.steps[positions]
+        rows = _in_front(last.rows, positions)
         parameters, statistics = layout.split(rows)
-        start, _ = layout.split(last.received_by(positions))
+        sent = parameters if last.sent is None else _in_front(last.sent, positions)
+        held = np.array([samples[id_] for id_ in ids], dtype=np.float64)
+        trained = self._trained(positions, parameters)
         updates = Updates(
-            rows=parameters,
-            start=start,
+            rows=sent,
+            start=trained.start,
             shares=_like(held / held.sum(), rows),
             coverage=float(held.sum() / sum(samples.values())),
-            iterations=_like(steps, rows),
-            travel=_like(self._training.travel(steps), rows),
+            iterations=trained.iterations,
+            travel=trained.travel,
             lr=last.lr,
+            notes={**trained.notes, **_of(positions, last.notes[1])},
         )
-        self._keep_device_states(ids, rows, updates)
+        self._keep(ids, positions, rows, trained, sent)
         model, self.state = self._algorithm.aggregate(layout.split(self.model)[0], updates, self.state)
         if not torch.isfinite(model.sum()):
             raise Diverged(None)
         self.model = torch.cat([model, updates.shares @ statistics])
 
-    def _keep_device_states(self, ids: Sequence[int], rows: Tensor, updates: Updates) -> None:
-        if self._algorithm.keeps_local_model:
+    def personal(self, ids: Sequence[int]) -> Tensor | None:
+        """[k, M + Q] the models with which these devices are tested; None: all with the global one."""
+        algorithm, layout = self._algorithm, self._training.layout
+        if not algorithm.has_personal():
+            return None
+        kept = self.devices.rows(PERSONAL_MODEL, ids, self.model)
+        personal, statistics = layout.split(kept)
+        parameters, _ = layout.split(self.model)
+        models = algorithm.personal(parameters, personal, self._own(ids, parameters))
+        return torch.cat([models, statistics], dim=1)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The model and the algorithm's state, for `restore`; a round that waits is not among them."""
+        return {"model": self.model, **{f"state/{name}": vector for name, vector in self.state.items()}}
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Go on from what `tensors` gave."""
+        here = {name: tensor.to(self.model.device) for name, tensor in tensors.items()}
+        self.model = here.pop("model")
+        self.state = {name.removeprefix("state/"): vector for name, vector in here.items()}
+
+    # ---- a round at the devices
+
+    def _task(
+        self, ids: Sequence[int], batches: Batches, lr: float, start: Tensor, terms: Sequence[OutputTerm]
+    ) -> LocalTask:
+        algorithm = self._algorithm
+        like, _ = self._training.layout.split(self.model)
+
+        def own(positions: Sequence[int]) -> dict[str, Tensor]:
+            return self._own([ids[k] for k in positions], like)
+
+        def kept(name: str) -> Callable[[Sequence[int]], Tensor]:
+            def rows(positions: Sequence[int]) -> Tensor:
+                missing = start if start.dim() == 1 else start[list(positions)]
+                return self.devices.rows(name, [ids[k] for k in positions], missing)
+
+            return rows
+
+        return LocalTask(
+            start,
+            batches,
+            lr,
+            algorithm,
+            self.state,
+            own,
+            previous=kept(LOCAL_MODEL) if algorithm.keeps_local_model else None,
+            personal=kept(PERSONAL_MODEL) if algorithm.trains_personal else None,
+            terms=terms,
+        )
+
+    def _losses(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
+        _, statistics = self._training.layout.split(self.model)
+        whole = torch.cat([models, statistics.expand(len(models), -1)], dim=1)
+        return self._training.losses(whole, samples)
+
+    def _upload(self) -> Sent | None:
+        """What all devices send, zeros without data; None: their local models, which costs nothing."""
+        algorithm, last = self._algorithm, self.last
+        positions = np.flatnonzero(last.models.steps).tolist()
+        if not algorithm.changes_upload() or not positions:
+            return None
+        parameters, _ = self._training.layout.split(last.rows)
+        rows = torch.zeros_like(parameters)
+        parts = []
+        for begin, end in _blocks(len(positions), parameters):
+            some = positions[begin:end]
+            own = self._own([last.ids[k] for k in some], parameters[0])
+            part = algorithm.upload(self._trained(some, parameters[some]), self.state, own)
+            rows[some] = part.rows
+            parts.append(replace(part, rows=part.rows[:0]))
+
+        def all_of(pieces: list[Tensor]) -> Tensor:
+            result = pieces[0].new_zeros(len(last.ids), *pieces[0].shape[1:])
+            result[positions] = torch.cat(pieces)
+            return result
+
+        notes = {name: all_of([part.notes[name] for part in parts]) for name in parts[0].notes}
+        bits = [part.bits for part in parts if part.bits is not None]
+        return Sent(rows, notes, all_of(bits) if bits else None)
+
+    def _result(self, received: Received, sent: Sent | None, tested: np.ndarray) -> LocalResult:
+        last, layout = self.last, self._training.layout
+        count, algorithm = len(last.ids), self._algorithm
+        scalars = {name: note.double().cpu().numpy() for notes in last.notes for name, note in notes.items()}
+        return LocalResult(
+            steps=last.models.steps,
+            samples=last.batches.processed(last.models.steps),
+            tested=last.models.tested + tested,
+            down_bits=self._bits(layout, algorithm.vectors_down, received.bits, count),
+            up_bits=self._bits(layout, algorithm.vectors_up, sent.bits if sent else None, count),
+            scalars={name: values for name, values in scalars.items() if values.ndim == 1},
+        )
+
+    def _bits(self, layout: ModelLayout, vectors: int, own: Tensor | None, count: int) -> np.ndarray:
+        if own is None:
+            return np.full(count, self._payload.bits(layout, vectors), dtype=np.int64)
+        return own.cpu().numpy().astype(np.int64) + self._payload.bits_per_parameter * layout.statistics.size
+
+    def _own(self, ids: Sequence[int], like: Tensor) -> dict[str, Tensor]:
+        zero = torch.zeros_like(like)
+        return {name: self.devices.rows(name, ids, zero) for name in self._algorithm.device_vectors}
+
+    def _trained(self, positions: Sequence[int], local: Tensor) -> Trained:
+        last = self.last
+        steps = last.models.steps[positions]
+        start, _ = self._training.layout.split(last.received_by(positions))
+        return Trained(
+            local=local,
+            start=start,
+            iterations=_like(steps, local),
+            travel=_like(self._training.travel(steps), local),
+            lr=last.lr,
+            notes=_of(positions, last.notes[0]),
+        )
+
+    def _keep(
+        self, ids: Sequence[int], positions: Sequence[int], rows: Tensor, trained: Trained, sent: Tensor
+    ) -> None:
+        """The vectors that these devices, whose update arrived, keep."""
+        algorithm, personal = self._algorithm, self.last.models.personal
+        if algorithm.keeps_local_model:
             self.devices.keep(LOCAL_MODEL, ids, rows)
-        names = self._algorithm.device_vectors
-        if not names:
-            return
-        zero = torch.zeros_like(updates.rows[0])
-        size = max(1, FINISHED_AT_ONCE_BYTES // (4 * zero.numel()))
-        for begin in range(0, len(ids), size):
-            end = min(begin + size, len(ids))
-            own = {name: self.devices.rows(name, ids[begin:end], zero) for name in names}
-            finished = self._algorithm.finish(updates.part(begin, end), self.state, own)
-            for name, vectors in finished.items():
-                self.devices.keep(name, ids[begin:end], vectors)
+        for begin, end in _blocks(len(ids), trained.local):
+            if personal is not None:
+                self.devices.keep(PERSONAL_MODEL, ids[begin:end], personal[positions[begin:end]])
+            if algorithm.device_vectors:
+                own = self._own(ids[begin:end], trained.local[0])
+                kept = algorithm.keep(trained.part(begin, end), sent[begin:end], self.state, own)
+                for name, vectors in kept.items():
+                    self.devices.keep(name, ids[begin:end], vectors)
 
 
-class _Members:
-    """The devices of a session, weighted by their data."""
+def _blocks(count: int, like: Tensor) -> Iterator[tuple[int, int]]:
+    size = max(1, AT_ONCE_BYTES // (4 * like.shape[-1]))
+    for begin in range(0, count, size):
+        yield begin, min(begin + size, count)
 
-    def __init__(self, devices: DeviceStates, samples: Mapping[int, int], like: Tensor) -> None:
-        self._devices = devices
-        self._ids = list(samples)
-        self._weights = np.array(list(samples.values()), dtype=np.float64) / max(1, sum(samples.values()))
-        self._like = like
 
-    def mean(self, name: str) -> Tensor:
-        return self._devices.mean(name, self._ids, self._weights, self._like)
+def _in_front(rows: Tensor, positions: Sequence[int]) -> Tensor:
+    """Rows at ascending positions, moved to the front: in place, for a second [K, M] may not fit."""
+    if len(positions) < len(rows):
+        for k, position in enumerate(positions):
+            rows[k] = rows[position]
+    return rows[: len(positions)]
 
-    def shift(self, name: str, by: Tensor) -> None:
-        self._devices.shift(name, self._ids, by)
+
+def _of(positions: Sequence[int], notes: Notes) -> dict[str, Tensor]:
+    return {name: note[list(positions)] for name, note in notes.items()}
 
 
 def _like(values: np.ndarray, rows: Tensor) -> Tensor:

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from edgefl.contract import Evaluation, LocalRound
 from edgefl.errors import Divergence
-from edgefl.learning.batches import Batches, draw_batches, steps_per_epoch
+from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per_epoch
 from edgefl.learning.evaluation import evaluate, first_batch_losses
 from edgefl.learning.federation import At, Progress
 from edgefl.learning.holdings import Holdings
@@ -58,10 +59,17 @@ class Trainer:
         ids = sorted(ids)
         batches = self._draw(ids, at)
         try:
-            track.train(ids, batches, lr, terms)
+            result = track.train(ids, batches, lr, terms)
         except Diverged as diverged:
             raise self._divergence(diverged, at, track) from diverged
-        return self._booked(ids, batches.steps.tolist(), batches)
+        return LocalRound(
+            tuple(ids),
+            tuple(result.steps.tolist()),
+            self._booked(result.steps, result.samples),
+            tuple(result.down_bits.tolist()),
+            tuple(result.up_bits.tolist()),
+            {name: tuple(values.tolist()) for name, values in result.scalars.items()},
+        )
 
     def aggregate(self, track: Track, ids: Sequence[int], now: Progress) -> None:
         """Take in the updates of these devices.
@@ -96,30 +104,37 @@ class Trainer:
             dict(zip((ids[k] for k in positions), self._first_losses(model, batches, positions), strict=True))
             for model in models
         ]
-        return self._booked(ids, [int(steps > 0) for steps in batches.steps], batches), losses
-
-    def _booked(self, ids: Sequence[int], iterations: Sequence[int], batches: Batches) -> LocalRound:
-        """What the engine hears of a round."""
-        samples = [steps * self.settings.batch for steps in iterations]
-        if self.settings.booked == "processed":
-            samples = [
-                int(sizes[:steps].sum()) for sizes, steps in zip(batches.sizes, iterations, strict=True)
-            ]
+        steps = np.minimum(batches.steps, 1)
         bits = (self.payload_bits,) * len(ids)
-        return LocalRound(tuple(ids), tuple(iterations), tuple(samples), bits, bits)
+        booked = self._booked(steps, batches.processed(steps))
+        return LocalRound(tuple(ids), tuple(steps.tolist()), booked, bits, bits), losses
+
+    def _booked(self, steps: np.ndarray, processed: np.ndarray) -> tuple[int, ...]:
+        """Samples whose computing time and energy are booked."""
+        nominal = self.settings.booked == "nominal"
+        return tuple((steps * self.settings.batch if nominal else processed).tolist())
 
     def _first_losses(self, models: Tensor, batches: Batches, positions: Sequence[int]) -> list[float]:
         return first_batch_losses(self.module, self.layout, models, self.material.train, batches, positions)
 
     def _draw(self, ids: Sequence[int], at: At) -> Batches:
         samples = [self.holdings.samples(id_) for id_ in ids]
+        apart: list[np.ndarray] = []
+        share = self.settings.algorithm.keeps_apart()
+        if share:
+            key = self.holdings.key
+            splits = [
+                keep_apart(held, share, self.streams("validation", id_, key))
+                for id_, held in zip(ids, samples, strict=True)
+            ]
+            samples, apart = [train for train, _ in splits], [watched for _, watched in splits]
         epochs, batch = self.settings.epochs, self.settings.batch
         smallest = self.training.smallest_batch
         steps = [self.settings.steps] * len(ids)
         if epochs:
             steps = [epochs * steps_per_epoch(len(held), batch, smallest) for held in samples]
         generators = [self.streams("batches", id_, *at) for id_ in ids]
-        return draw_batches(samples, steps, batch, generators, smallest)
+        return draw_batches(samples, steps, batch, generators, smallest, apart)
 
     def _divergence(self, diverged: Diverged, at: At, track: Track) -> Divergence:
         whose = (
@@ -127,7 +142,7 @@ class Trainer:
         )
         return Divergence(
             f"training diverged in {at}: {whose} is not finite; lower learning.lr (now {self.settings.lr})",
-            track.state_tensors(),
+            track.tensors(),
         )
 
 

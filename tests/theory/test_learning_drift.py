@@ -19,8 +19,8 @@ from edgefl.learning.algorithms.feddyn import FedDyn
 from edgefl.learning.algorithms.fednova import FedNova
 from edgefl.learning.algorithms.scaffold import Scaffold
 from edgefl.learning.batches import draw_batches
+from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
-from edgefl.learning.device_data import DeviceSplit
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models.logistic import Logistic
@@ -60,7 +60,7 @@ def pooled_gradient(w: np.ndarray) -> np.ndarray:
 def train(algorithm: Algorithm, rounds: int, lr: float, momentum: float, steps: list[int]) -> np.ndarray:
     """The model after some rounds from w = 0."""
     module = Logistic().build((INPUTS,), CLASSES)
-    data = DeviceSplit(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
+    data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
     local = LocalTraining(Logistic(), module, data, momentum)
     held = dict(enumerate(SIZES))
     one = Track(local, algorithm, DeviceStates(4, torch.device("cpu")), torch.zeros(local.layout.size))

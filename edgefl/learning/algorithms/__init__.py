@@ -1,35 +1,97 @@
 """Federated learning algorithms: one readable file each, state in and state out.
 
+The verbs of `Algorithm` follow a round: what a device receives, how it corrects its steps, when it stops,
+what it uploads and keeps, how the server aggregates, and with which model a device is tested.
+
 All tensors hold parameters only, [M] or a row per device; what a model keeps beside its parameters (batch
 statistics) is averaged by the learner and never reaches an algorithm. `OutputTerm`s, which run models, are
 the exception.
 """
 
-from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
 
+import torch
 from torch import Tensor
 
 from edgefl.component import Component
 from edgefl.learning.models import OutputTerm
 
-State = Mapping[str, Tensor]
+ServerState = Mapping[str, Tensor]
+# what an algorithm remarks of each device of a round, [K, ...] by name
+Notes = Mapping[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Received:
+    """What the devices of a round receive and start from.
+
+    start: [M] one model for all, or [K, M] one for each.
+    notes: come back in `Trained` and `Updates`; those of one number per device become columns of devices.csv.
+    bits: [K] integers, that each receives; None: `vectors_down` vectors.
+    """
+
+    start: Tensor
+    notes: Notes = field(default_factory=dict)
+    bits: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What k devices send.
+
+    rows: [k, M], what `aggregate` sees of each local model.
+    notes: [k, ...] by name, beside those of `Received`; likewise.
+    bits: [k] integers, that each sends; None: `vectors_up` vectors.
+    """
+
+    rows: Tensor
+    notes: Notes = field(default_factory=dict)
+    bits: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Trained:
+    """k devices whose local training is done, in order of device id.
+
+    local: [k, M] local models.
+    start: [M] what the devices received, or [k, M] where each received its own.
+    iterations: [k] local steps that each really did, at least 1.
+    travel: [k] sum of the weights with which the steps' gradients g_s entered (start - local) / lr:
+        a_k = sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) with momentum rho, the number of steps without.
+    lr: local learning rate.
+    notes: of `Received`.
+    """
+
+    local: Tensor
+    start: Tensor
+    iterations: Tensor
+    travel: Tensor
+    lr: float
+    notes: Notes
+
+    def part(self, begin: int, end: int) -> "Trained":
+        """The same of some of the devices."""
+        return replace(
+            self,
+            local=self.local[begin:end],
+            start=self.start if self.start.dim() == 1 else self.start[begin:end],
+            iterations=self.iterations[begin:end],
+            travel=self.travel[begin:end],
+            notes={name: note[begin:end] for name, note in self.notes.items()},
+        )
 
 
 @dataclass(frozen=True)
 class Updates:
-    """Local models that reached the server, K of them in order of device id, and how they were made.
+    """What reached the server from K devices, in order of device id.
 
-    rows: [K, M] local models.
-    start: [M] what the devices received, or [K, M] where each received its own.
+    rows: [K, M] what they sent: their local models, unless the algorithm's `upload` says otherwise.
+    start, iterations, travel, lr: of each device, as in `Trained`.
     shares: [K] D_k over the data of these devices, sum 1.
     coverage: data of these devices over the data of all devices of the session, in (0, 1].
-    iterations: [K] local steps that each did, at least 1.
-    travel: [K] sum of the weights with which the steps' gradients g_s entered (start - row) / lr:
-        a_k = sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) with momentum rho, the number of steps without.
-    lr: local learning rate.
+    notes: of `Received` and `Sent`.
     """
 
     rows: Tensor
@@ -39,25 +101,15 @@ class Updates:
     iterations: Tensor
     travel: Tensor
     lr: float
+    notes: Notes
 
     def mean(self) -> Tensor:
-        """[M] local models, averaged by data size (J 5)."""
+        """[M] what was sent, averaged by data size (J 5)."""
         return self.shares @ self.rows
 
     def mean_change(self) -> Tensor:
         """[M] Delta: the mean of row - start."""
         return self.mean() - (self.start if self.start.dim() == 1 else self.shares @ self.start)
-
-    def part(self, begin: int, end: int) -> "Updates":
-        """The same of some of the devices; shares are not rescaled."""
-        return replace(
-            self,
-            rows=self.rows[begin:end],
-            start=self.start if self.start.dim() == 1 else self.start[begin:end],
-            shares=self.shares[begin:end],
-            iterations=self.iterations[begin:end],
-            travel=self.travel[begin:end],
-        )
 
 
 class Members(Protocol):
@@ -70,8 +122,22 @@ class Members(Protocol):
         """Add [M] to the vector of each device."""
 
 
+class Receivers(Protocol):
+    """The K devices of a round, before they receive anything."""
+
+    @property
+    def ids(self) -> Sequence[int]:
+        """Their ids, sorted."""
+
+    def own(self, name: str, missing: Tensor) -> Tensor:
+        """[K, M] their vectors of this name; `missing` [M] for a device that never kept one."""
+
+    def losses(self, models: Tensor) -> Tensor:
+        """[K, C] mean loss of each of C models [C, M] on each device's training data; 0 where it has none."""
+
+
 class Algorithm(Component):
-    """Base of all algorithms; every method here does what federated averaging does.
+    """Base of all algorithms; every verb here does what federated averaging does.
 
     A device's own vectors follow it from session to session and from cell to cell. They change only with an
     update that reaches the server: a device that is cut off forgets the round.
@@ -81,10 +147,16 @@ class Algorithm(Component):
     device_vectors: ClassVar[tuple[str, ...]] = ()
     # whether each device keeps its last local model (for `term`)
     keeps_local_model: ClassVar[bool] = False
-    # vectors of M numbers in a transfer, each way
-    vectors_exchanged: ClassVar[int] = 1
+    # whether each device trains and keeps a personal model beside the local one, on the same mini-batches;
+    # at first it is the model that the device receives
+    trains_personal: ClassVar[bool] = False
+    # vectors of M numbers in a transfer to a device, and in one from it
+    vectors_down: ClassVar[int] = 1
+    vectors_up: ClassVar[int] = 1
 
-    def init_state(self, start: Tensor, last: State, members: Members) -> State:
+    # ---- a session begins
+
+    def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         """The server's state before the first round of a session.
 
         Args:
@@ -94,9 +166,13 @@ class Algorithm(Component):
         """
         return {}
 
-    def start_rows(self, model: Tensor, state: State) -> Tensor:
-        """What the devices receive and start from: [M]; model [M] is the global one."""
-        return model
+    # ---- a round, on its way down
+
+    def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
+        """What the devices of a round receive and start from; model [M] is the global one."""
+        return Received(model)
+
+    # ---- at the devices
 
     def term(self, start: Tensor, previous: Tensor | None) -> OutputTerm | None:
         """A term of the local loss that looks at the models' outputs.
@@ -109,7 +185,7 @@ class Algorithm(Component):
         return None
 
     def correct(
-        self, grads: Tensor, local: Tensor, start: Tensor, state: State, own: Mapping[str, Tensor]
+        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
     ) -> Tensor:
         """Gradients as used by a local step.
 
@@ -125,15 +201,87 @@ class Algorithm(Component):
         """
         return grads
 
-    def finish(self, updates: Updates, state: State, own: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """The devices' own vectors after local training, [k, M] each; may be changed in place.
+    def personal_point(self, personal: Tensor, local: Tensor) -> Tensor:
+        """[k, M] where a step's gradient for the personal models is taken; both [k, M] as before the step."""
+        return personal
+
+    def correct_personal(
+        self, grads: Tensor, personal: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
+    ) -> Tensor:
+        """[k, M] gradients as used by a step of the personal models [k, M]; the rest as in `correct`."""
+        return grads
+
+    def keeps_apart(self) -> float:
+        """Share of a device's samples, in [0, 1), that it does not train on and watches for `stop`; 0: none."""
+        return 0.0
+
+    def stop(self, epoch: Tensor, loss: Tensor, before: Tensor) -> Tensor:
+        """Whether devices end local training after an epoch, asked if they keep data apart.
+
+        A device without a sample to keep apart is not asked, nor one whose steps are done anyway.
 
         Args:
-            updates: of the k devices whose update arrived.
+            epoch: [k] number of the epoch that each has ended, from 1 on.
+            loss: [k] mean loss of its local model on the samples kept apart.
+            before: [k] likewise after the epoch before; of the received model before the first.
+
+        Returns:
+            [k] bool.
+        """
+        return torch.zeros_like(loss, dtype=torch.bool)
+
+    # ---- on the way up
+
+    def upload(self, trained: Trained, state: ServerState, own: Mapping[str, Tensor]) -> Sent:
+        """What k devices send.
+
+        Left as it is, it costs no memory; an algorithm that overrides it needs a second [K, M] for what is
+        sent beside the local models.
+
+        Args:
+            trained: the devices and their local models, not to be changed.
+            state: the server's as the devices received it.
+            own: the devices' vectors, [k, M] each; may be changed in place, and are not kept.
+        """
+        return Sent(trained.local)
+
+    def keep(
+        self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
+    ) -> Mapping[str, Tensor]:
+        """The devices' own vectors after a round, [k, M] each; may be changed in place.
+
+        Args:
+            trained: the k devices whose update arrived, and their local models, not to be changed.
+            sent: [k, M] what they sent.
             state: the server's as the devices received it.
         """
         return own
 
-    @abstractmethod
-    def aggregate(self, model: Tensor, updates: Updates, state: State) -> tuple[Tensor, State]:
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         """The next global model [M] and the server's next state; model [M] is the present one."""
+        return updates.mean(), state
+
+    # ---- when devices are tested
+
+    def personal(self, model: Tensor, personal: Tensor, own: Mapping[str, Tensor]) -> Tensor:
+        """The models with which k devices are tested, where each has its own.
+
+        Args:
+            model: [M] the global one.
+            personal: [k, M] personal models, if the algorithm trains them: else the global one, for each.
+            own: the devices' vectors, [k, M] each.
+
+        Returns:
+            [k, M].
+        """
+        return personal
+
+    @classmethod
+    def changes_upload(cls) -> bool:
+        """Whether devices send something else than their local models."""
+        return cls.upload is not Algorithm.upload
+
+    @classmethod
+    def has_personal(cls) -> bool:
+        """Whether devices are tested with models of their own."""
+        return cls.trains_personal or cls.personal is not Algorithm.personal

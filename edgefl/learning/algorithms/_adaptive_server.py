@@ -5,7 +5,7 @@ from abc import abstractmethod
 from pydantic import Field
 from torch import Tensor
 
-from edgefl.learning.algorithms import Members, State, Updates
+from edgefl.learning.algorithms import Members, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
 
 
@@ -24,14 +24,14 @@ class AdaptiveServer(FedAvg):
     beta1: float = Field(0.9, ge=0, lt=1, description="share of the mean of changes kept")
     tau: float = Field(1e-3, gt=0, description="adaptivity: changes far below it are not normalised")
 
-    def init_state(self, start: Tensor, last: State, members: Members) -> State:
+    def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         return {"mean": start.new_zeros(start.shape), "square": start.new_full(start.shape, self.tau**2)}
 
     @abstractmethod
     def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:
         """v+ from v and Delta^2, [M] each."""
 
-    def aggregate(self, model: Tensor, updates: Updates, state: State) -> tuple[Tensor, State]:
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         change = updates.mean_change()
         mean = self.beta1 * state["mean"] + (1 - self.beta1) * change
         square = self.next_square(state["square"], change.square())

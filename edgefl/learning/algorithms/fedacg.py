@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import Field
 from torch import Tensor
 
-from edgefl.learning.algorithms import Members, State, Updates
+from edgefl.learning.algorithms import Members, Received, Receivers, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
 
 
@@ -23,17 +23,17 @@ class FedAcg(FedAvg):
     momentum: float = Field(0.5, ge=0, lt=1, description="lambda: share of the server momentum kept")
     beta: float = Field(0.1, ge=0, description="weight of the pull to the received model")
 
-    def init_state(self, start: Tensor, last: State, members: Members) -> State:
+    def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         return {"momentum": start.new_zeros(start.shape)}
 
-    def start_rows(self, model: Tensor, state: State) -> Tensor:
-        return model + self.momentum * state["momentum"]
+    def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
+        return Received(model + self.momentum * state["momentum"])
 
     def correct(
-        self, grads: Tensor, local: Tensor, start: Tensor, state: State, own: Mapping[str, Tensor]
+        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
     ) -> Tensor:
         return grads.add_(local, alpha=self.beta).sub_(start, alpha=self.beta)
 
-    def aggregate(self, model: Tensor, updates: Updates, state: State) -> tuple[Tensor, State]:
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         momentum = self.momentum * state["momentum"] + updates.mean_change()
         return model + momentum, {"momentum": momentum}

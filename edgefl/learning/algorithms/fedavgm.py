@@ -3,7 +3,7 @@
 from pydantic import Field
 from torch import Tensor
 
-from edgefl.learning.algorithms import Members, State, Updates
+from edgefl.learning.algorithms import Members, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
 
 
@@ -18,9 +18,9 @@ class FedAvgM(FedAvg):
     beta: float = Field(0.9, ge=0, lt=1, description="share of the server momentum kept")
     server_lr: float = Field(1.0, gt=0, description="step of the server")
 
-    def init_state(self, start: Tensor, last: State, members: Members) -> State:
+    def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         return {"momentum": start.new_zeros(start.shape)}
 
-    def aggregate(self, model: Tensor, updates: Updates, state: State) -> tuple[Tensor, State]:
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         momentum = self.beta * state["momentum"] + updates.mean_change()
         return model + self.server_lr * momentum, {"momentum": momentum}

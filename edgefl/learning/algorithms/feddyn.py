@@ -6,7 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 from torch import Tensor
 
-from edgefl.learning.algorithms import Members, State, Updates
+from edgefl.learning.algorithms import Members, ServerState, Trained, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
 
 
@@ -28,19 +28,21 @@ class FedDyn(FedAvg):
 
     alpha: float = Field(0.01, ge=0, description="weight of the regularisation")
 
-    def init_state(self, start: Tensor, last: State, members: Members) -> State:
+    def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         members.shift("gradient", -members.mean("gradient"))
         return {"gradient": start.new_zeros(start.shape)}
 
     def correct(
-        self, grads: Tensor, local: Tensor, start: Tensor, state: State, own: Mapping[str, Tensor]
+        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
     ) -> Tensor:
         return grads.sub_(own["gradient"]).add_(local, alpha=self.alpha).sub_(start, alpha=self.alpha)
 
-    def finish(self, updates: Updates, state: State, own: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        return {"gradient": own["gradient"].sub_(updates.rows - updates.start, alpha=self.alpha)}
+    def keep(
+        self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
+    ) -> Mapping[str, Tensor]:
+        return {"gradient": own["gradient"].sub_(trained.local - trained.start, alpha=self.alpha)}
 
-    def aggregate(self, model: Tensor, updates: Updates, state: State) -> tuple[Tensor, State]:
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         if not self.alpha:
             return super().aggregate(model, updates, state)
         gradient = state["gradient"] - self.alpha * updates.coverage * updates.mean_change()

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from edgefl.learning.algorithms import State, Updates
+from edgefl.learning.algorithms import ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
 
 
@@ -17,7 +17,7 @@ class FedNova(FedAvg):
     more data does more.
     """
 
-    def aggregate(self, model: Tensor, updates: Updates, state: State) -> tuple[Tensor, State]:
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         effective = updates.shares @ updates.travel
         weights = effective * updates.shares / updates.travel
         return model + weights @ updates.rows - weights.sum() * model, state

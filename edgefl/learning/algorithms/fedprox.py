@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pydantic import Field
 from torch import Tensor
 
-from edgefl.learning.algorithms import State
+from edgefl.learning.algorithms import ServerState
 from edgefl.learning.algorithms.fedavg import FedAvg
 
 
@@ -15,6 +15,6 @@ class FedProx(FedAvg):
     mu: float = Field(1.0, ge=0, description="weight of the proximal term")
 
     def correct(
-        self, grads: Tensor, local: Tensor, start: Tensor, state: State, own: Mapping[str, Tensor]
+        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
     ) -> Tensor:
         return grads.add_(local, alpha=self.mu).sub_(start, alpha=self.mu)

@@ -6,7 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 from torch import Tensor
 
-from edgefl.learning.algorithms import Members, State, Updates
+from edgefl.learning.algorithms import Members, ServerState, Trained, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
 
 
@@ -28,23 +28,26 @@ class Scaffold(FedAvg):
     """
 
     device_vectors: ClassVar = ("control",)
-    vectors_exchanged: ClassVar = 2
+    vectors_down: ClassVar = 2
+    vectors_up: ClassVar = 2
 
     server_lr: float = Field(1.0, gt=0, description="eta_g: step of the server along the mean change")
 
-    def init_state(self, start: Tensor, last: State, members: Members) -> State:
+    def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         return {"control": members.mean("control")}
 
     def correct(
-        self, grads: Tensor, local: Tensor, start: Tensor, state: State, own: Mapping[str, Tensor]
+        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
     ) -> Tensor:
         return grads.sub_(own["control"]).add_(state["control"])
 
-    def finish(self, updates: Updates, state: State, own: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        change = (updates.start - updates.rows).div_((updates.travel * updates.lr).unsqueeze(1))
+    def keep(
+        self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
+    ) -> Mapping[str, Tensor]:
+        change = (trained.start - trained.local).div_((trained.travel * trained.lr).unsqueeze(1))
         return {"control": own["control"].add_(change).sub_(state["control"])}
 
-    def aggregate(self, model: Tensor, updates: Updates, state: State) -> tuple[Tensor, State]:
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         by_step = updates.shares / (updates.travel * updates.lr)
         mean_gradient = by_step.sum() * model - by_step @ updates.rows
         control = state["control"] + updates.coverage * (mean_gradient - state["control"])

@@ -23,10 +23,10 @@ class Logistic(Model):
         return nn.Sequential(nn.Flatten(), nn.Linear(prod(input_shape), classes))
 
     def stepper(self, chunk: ChunkOfDevices) -> Stepper:
-        return _Steps(chunk)
+        return _LogisticSteps(chunk)
 
 
-class _Steps:
+class _LogisticSteps:
     """Gradients by hand: delta = weight (softmax - onehot) by logits, then the chain rule.
 
     Logits lie as [k, classes, B]: with weights kept [classes, inputs] both products run in BLAS's fast
@@ -108,7 +108,11 @@ class _Steps:
         return self._logits.split(classes, 1) if self._models else (self._logits,)
 
     def _keep(self, active: int) -> None:
-        """The first devices go on."""
+        """The first devices go on.
+
+        All buffers and views are cut once here, when a device drops out: the steps between, of which each is
+        two short products, then take them as they are.
+        """
         for name in (
             *("rows", "gradient", "weights", "bias", "by_weights", "by_bias", "all_weights", "all_bias"),
             *("logits", "delta"),

@@ -6,7 +6,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from edgefl.learning.models import Model
+from edgefl.learning.models import Model, Recurrent
 from edgefl.learning.models._shape import require_tokens, with_head
 
 LAYERS = 2
@@ -46,7 +46,7 @@ class _Embedding(nn.Embedding):
         return super().forward(tokens.long())
 
 
-class _LstmLayers(nn.Module):
+class _LstmLayers(Recurrent):
     """[batch, length, inputs] to the output of the last of `LAYERS` layers after the last step, [batch, hidden].
 
     PyTorch's fused LSTM without the second, redundant bias of nn.LSTM (1,024 parameters per layer of 256).

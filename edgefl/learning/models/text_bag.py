@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from edgefl.learning.models import Model
 from edgefl.learning.models._shape import require_tokens, with_head
-from edgefl.learning.parameters import Layout
+from edgefl.learning.parameters import TensorLayout
 
 PADDING = 0
 INITIAL_RANGE = 0.5
@@ -38,7 +38,7 @@ class TextBag(Model):
         return with_head(_Bag(self.vocabulary, self.width), head)
 
     def gradients(
-        self, module: nn.Module, layout: Layout, rows: Tensor, x: Tensor, y: Tensor, weight: Tensor
+        self, module: nn.Module, layout: TensorLayout, rows: Tensor, x: Tensor, y: Tensor, weight: Tensor
     ) -> Tensor:
         # By hand, because autograd first makes a dense gradient of all embeddings and then copies it into
         # the result: twice as fast as that, device by device, and 2.6 times as fast as under vmap, which

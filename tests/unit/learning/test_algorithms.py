@@ -26,8 +26,8 @@ from edgefl.learning.algorithms.fedyogi import FedYogi
 from edgefl.learning.algorithms.moon import Moon
 from edgefl.learning.algorithms.scaffold import Scaffold
 from edgefl.learning.batches import Batches, draw_batches
+from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
-from edgefl.learning.device_data import DeviceSplit
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models.logistic import Logistic
@@ -61,7 +61,7 @@ PLANS = [(list(range(DEVICES)), plan(list(range(DEVICES)), 1)), (SECOND, plan(SE
 def training(**options: Any) -> tuple[LocalTraining, torch.Tensor]:
     torch.manual_seed(1)
     module = Logistic().build((2, 3), CLASSES)
-    data = DeviceSplit(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
+    data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
     train = LocalTraining(Logistic(), module, data, RHO, **options)
     return train, train.layout.flatten(module)
 

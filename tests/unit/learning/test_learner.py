@@ -15,7 +15,7 @@ from edgefl.learning.cost import flops_per_sample
 from edgefl.learning.learner import Material, TorchLearner
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
-from edgefl.learning.parameters import Layout
+from edgefl.learning.parameters import TensorLayout
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.warm_starts import OpeningModel
 from edgefl.learning.warm_starts.similarity import Similarity
@@ -57,7 +57,7 @@ def session(one: TorchLearner, number: int, rounds: int, ids: list[int] | None =
 def test_sizes_of_the_papers_logistic_regression() -> None:
     """7,850 parameters; two matrix products with 7,840 weights, two FLOPs each, per direction."""
     module = Logistic().build((28, 28), 10)
-    assert Layout.of(module).size == 7850
+    assert TensorLayout.of(module).size == 7850
     assert flops_per_sample(module, (28, 28)) == 2 * 2 * 7840
 
 

@@ -14,11 +14,13 @@ from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.algorithms.moon import Moon
 from edgefl.learning.batches import Batches, draw_batches
+from edgefl.learning.batching import STACKED_FROM, choose
+from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
-from edgefl.learning.device_data import DeviceSplit
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.gradients import ByHand, OneByOne, Precision, Stacked
-from edgefl.learning.local_training import LocalTraining, Work
+from edgefl.learning.local_task import LocalTask
+from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.models.resnet18 import Resnet18
@@ -74,7 +76,7 @@ def name_of(value: object) -> str:
 def training(model: Model, **options: Any) -> LocalTraining:
     torch.manual_seed(1)
     module = model.build((2, SIDE, SIDE), CLASSES)
-    data = DeviceSplit(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
+    data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
     return LocalTraining(model, module, data, RHO, **options)
 
 
@@ -87,6 +89,11 @@ def batches(train: LocalTraining, round_: int = 0, ids: list[int] | None = None)
     generators = [np.random.default_rng([round_, k]) for k in ids]
     samples = [OWN[k] for k in ids]
     return draw_batches(samples, [STEPS[k] for k in ids], BATCH, generators, train.smallest_batch)
+
+
+def ends(train: LocalTraining, task: LocalTask) -> Tensor:
+    """[K, M + Q] local models."""
+    return train.run(task).rows
 
 
 def rounds(train: LocalTraining, algorithm: Algorithm, terms: list[OutputTerm]) -> tuple[Tensor, Tensor]:
@@ -129,7 +136,7 @@ def test_stacked_and_sequential_agree(model: Model, name: str) -> None:
 def kernels(model: Model, kind: type, **options: Any) -> LocalTraining:
     """Training by this kernel, whatever would be chosen."""
     train = training(model, **options)
-    train._kind = lambda work: kind  # type: ignore[method-assign]
+    train._kind = lambda task: kind  # type: ignore[method-assign]
     return train
 
 
@@ -185,7 +192,7 @@ def test_threads_do_not_matter(model: Model, batching: str) -> None:
     found = []
     for threads in (1, 3):
         train = training(model, batching=batching, threads=threads, memory_bytes=1)
-        found.append(train.run(Work(start_of(train), batches(train), LR, FedAvg())).clone())
+        found.append(ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg())).clone())
     assert torch.equal(*found)
 
 
@@ -198,31 +205,31 @@ def test_neither_chunks_nor_neighbours_matter(model: Model) -> None:
     def previous(devices: Sequence[int]) -> Tensor:
         return earlier.expand(len(devices), -1)
 
-    together = train.run(Work(start_of(train), batches(train), LR, Moon(), previous=previous)).clone()
+    together = ends(train, LocalTask(start_of(train), batches(train), LR, Moon(), previous=previous)).clone()
     for k in range(DEVICES):
-        work = Work(start_of(train), batches(train, 0, [k]), LR, Moon(), previous=previous)
-        torch.testing.assert_close(train.run(work)[0], together[k], atol=ROUNDING * 10, rtol=0)
+        work = LocalTask(start_of(train), batches(train, 0, [k]), LR, Moon(), previous=previous)
+        torch.testing.assert_close(ends(train, work)[0], together[k], atol=ROUNDING * 10, rtol=0)
     small = training(model, batching="stacked", memory_bytes=1)
     assert small.chunk(BATCH) == 1
-    alone = small.run(Work(start_of(small), batches(small), LR, Moon(), previous=previous))
+    alone = ends(small, LocalTask(start_of(small), batches(small), LR, Moon(), previous=previous))
     torch.testing.assert_close(alone, together, atol=ROUNDING * 10, rtol=0)
 
 
 def test_nothing_is_left_over_from_the_last_round() -> None:
     for model in MODELS:
         train = training(model, batching="stacked")
-        work = Work(start_of(train), batches(train), LR, FedAvg())
-        first = train.run(work).clone()
-        assert torch.equal(train.run(work), first)
+        work = LocalTask(start_of(train), batches(train), LR, FedAvg())
+        first = ends(train, work).clone()
+        assert torch.equal(ends(train, work), first)
 
 
 def test_devices_can_start_from_models_of_their_own() -> None:
     for model in MODELS:
         train = training(model, batching="stacked")
         starts = start_of(train) + 0.1 * torch.rand(DEVICES, train.layout.size)
-        together = train.run(Work(starts, batches(train), LR, FedAvg())).clone()
+        together = ends(train, LocalTask(starts, batches(train), LR, FedAvg())).clone()
         for k in (0, 4):
-            alone = train.run(Work(starts[k], batches(train, 0, [k]), LR, FedAvg()))
+            alone = ends(train, LocalTask(starts[k], batches(train, 0, [k]), LR, FedAvg()))
             torch.testing.assert_close(alone[0], together[k], atol=ROUNDING * 10, rtol=0)
 
 
@@ -234,7 +241,7 @@ def test_statistics_move_as_in_training_mode() -> None:
     train = training(Convolutions(), batching="stacked")
     start = start_of(train)
     plan = batches(train)
-    rows = train.run(Work(start, plan, 0.0, FedAvg()))  # a learning rate of 0: the layer's inputs stay
+    rows = ends(train, LocalTask(start, plan, 0.0, FedAvg()))  # a learning rate of 0: the layer's inputs stay
     with torch.no_grad():
         conv = train._module.features[0]
         for k in range(DEVICES):
@@ -263,9 +270,9 @@ def test_dropout_masks_are_the_devices_own() -> None:
     """Another seed gives another end; the same seed the same, whoever trains beside it."""
     train = training(Convolutions(), batching="stacked")
     plan = batches(train)
-    first = train.run(Work(start_of(train), plan, LR, FedAvg())).clone()
+    first = ends(train, LocalTask(start_of(train), plan, LR, FedAvg())).clone()
     plan.seeds[2] += 1
-    second = train.run(Work(start_of(train), plan, LR, FedAvg()))
+    second = ends(train, LocalTask(start_of(train), plan, LR, FedAvg()))
     differs = (first != second).any(1)
     assert differs.tolist() == [k == 2 for k in range(DEVICES)]
 
@@ -273,29 +280,60 @@ def test_dropout_masks_are_the_devices_own() -> None:
 # ---- the choice
 
 
-def test_a_model_with_gradients_of_its_own_is_not_measured() -> None:
+def test_a_model_with_gradients_of_its_own_is_trained_by_these() -> None:
     train = training(Logistic())
-    train.run(Work(start_of(train), batches(train), LR, FedAvg()))
+    ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
     assert list(train._workers) == [ByHand]
-    assert train.chosen is None
 
 
-def test_the_usual_way_is_kept_unless_the_other_is_clearly_faster() -> None:
-    for took_s, expected in (((1.0, 0.9), OneByOne), ((1.0, 0.5), Stacked), ((1.0, 2.0), OneByOne)):
-        train = training(Plain())
-        times = dict(zip((OneByOne, Stacked), took_s, strict=True))
-        train._time_a_step = lambda kind, work, able, times=times: times[kind]  # type: ignore[method-assign]
-        train.run(Work(start_of(train), batches(train), LR, FedAvg()))
-        assert train.chosen is expected
+def kind_of(model: Model, algorithm: Algorithm | None = None, **options: Any) -> type:
+    train = training(model, **options)
+    return train._kind(LocalTask(start_of(train), batches(train), LR, algorithm or FedAvg()))
 
 
-def test_measuring_leaves_no_trace() -> None:
-    train = training(Convolutions())
-    work = Work(start_of(train), batches(train), LR, FedAvg())
-    found = train.run(work).clone()
-    assert train.chosen is not None
-    fixed = training(Convolutions(), batching="stacked" if train.chosen is Stacked else "sequential")
-    assert torch.equal(fixed.run(Work(start_of(fixed), batches(fixed), LR, FedAvg())), found)
+def test_the_choice_is_by_layers_sizes_and_processor() -> None:
+    """Small dense models together; convolutions one by one on a CPU, recurrent layers everywhere."""
+    assert kind_of(Plain()) is Stacked
+    assert kind_of(Convolutions()) is OneByOne
+    dense, conv, lstm = (
+        Plain().build((2, SIDE, SIDE), 3),
+        Convolutions().build((2, SIDE, SIDE), 3),
+        nn.LSTM(3, 4),
+    )
+    cpu, cuda = torch.device("cpu"), torch.device("cuda")
+    assert choose(dense, STACKED_FROM, cpu) == "stacked"
+    assert choose(dense, STACKED_FROM - 1, cpu) == "sequential"
+    assert choose(conv, 100, cpu) == "sequential"
+    assert choose(dense, 1, cuda) == choose(conv, 1, cuda) == "stacked"
+    assert choose(conv, 1, cuda, channels_last=True) == "sequential"
+    for name in ("lstm", "text_bag"):
+        ours = registry.get("models", name)(**SMALL[name]).build((9,), 3)
+        assert choose(ours, 100, cpu) == choose(ours, 100, cuda) == "sequential"
+    assert choose(lstm, 100, cuda) == "sequential"
+
+
+@pytest.mark.parametrize("name", registry.names("models"))
+def test_the_choice_knows_all_layers_of_our_models(name: str) -> None:
+    """On a GPU all but the recurrent one and the bag of embeddings are stacked: no layer is a stranger."""
+    model = registry.get("models", name)(**SMALL.get(name, {}))
+    module = model.build(INPUT.get(name, model.typical_input), CLASSES)
+    stacked = choose(module, 1, torch.device("cuda")) == "stacked"
+    assert stacked == (name not in ("lstm", "text_bag"))
+
+
+def test_a_cache_too_small_for_some_devices_is_used_by_one() -> None:
+    assert kind_of(Plain(), memory_bytes=10_000) is OneByOne
+
+
+def test_the_same_choice_gives_the_same_bytes() -> None:
+    for model, batching in ((Plain(), "stacked"), (Convolutions(), "sequential")):
+        chosen, fixed = training(model), training(model, batching=batching)
+        assert torch.equal(
+            *(
+                ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
+                for train in (chosen, fixed)
+            )
+        )
 
 
 class Unstackable(Plain):
@@ -311,18 +349,18 @@ class Unstackable(Plain):
 
 def test_a_model_that_cannot_be_stacked_goes_one_by_one() -> None:
     train = training(Unstackable())
-    train.run(Work(start_of(train), batches(train), LR, FedAvg()))
-    assert train.chosen is OneByOne
+    ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
+    assert list(train._workers) == [OneByOne]
     train = training(Unstackable(), batching="stacked")
     with pytest.raises(EdgeflError, match="cannot be trained stacked") as error:
-        train.run(Work(start_of(train), batches(train), LR, FedAvg()))
+        ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
     assert error.value.place == ("learning", "batching")
 
 
 def test_chunks_fit_the_memory() -> None:
     """Ten devices of logistic regression on 28x28 images in a CPU's cache, as it was measured to be best."""
     module = Logistic().build((28, 28), 10)
-    data = DeviceSplit(
+    data = SplitInMemory(
         Split(np.zeros((1, 28, 28), np.uint8), np.zeros(1, np.int64)),
         *(np.float32(1),) * 2,
         torch.device("cpu"),
@@ -350,7 +388,7 @@ def test_bf16_is_float32_but_for_rounding(batching: str, channels_last: bool) ->
     for bf16 in (False, True):
         train = training(Smooth(), batching=batching, precision=Precision(bf16, channels_last and bf16))
         start = start_of(train)
-        updates.append(train.run(Work(start, batches(train), LR, FedAvg())) - start)
+        updates.append(ends(train, LocalTask(start, batches(train), LR, FedAvg())) - start)
     exact, rounded = updates
     error = float((rounded - exact).norm() / exact.norm())
     assert 0 < error < 4 * BF16
@@ -362,7 +400,7 @@ def test_channels_last_changes_nothing_but_rounding() -> None:
         train = training(
             Convolutions(), batching="sequential", precision=Precision(channels_last=channels_last)
         )
-        found.append(train.run(Work(start_of(train), batches(train), LR, FedAvg())).clone())
+        found.append(ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg())).clone())
     torch.testing.assert_close(*found, atol=ROUNDING * 10, rtol=0)
 
 
@@ -376,7 +414,7 @@ def test_bf16_is_refused_where_its_gradients_are_wrong() -> None:
 
 def test_bf16_goes_through_autograd_also_for_logistic_regression() -> None:
     train = training(Logistic(), precision=Precision(bf16=True), batching="stacked")
-    train.run(Work(start_of(train), batches(train), LR, FedAvg()))
+    ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
     assert list(train._workers) == [Stacked]
 
 
@@ -405,7 +443,7 @@ def test_every_model_trains_alike_stacked_and_one_by_one(name: str) -> None:
     module = model.build(shape, CLASSES)
     tokens = name in ("lstm", "text_bag")
     scaling = (np.float32(0), np.float32(1)) if tokens else (np.float32(40), np.float32(23))
-    split = DeviceSplit(data, *scaling, torch.device("cpu"))
+    split = SplitInMemory(data, *scaling, torch.device("cpu"))
     plan = draw_batches(
         [np.arange(7), np.arange(7, 12)], [2, 2], 4, [np.random.default_rng(k) for k in (0, 1)], 2
     )
@@ -414,9 +452,9 @@ def test_every_model_trains_alike_stacked_and_one_by_one(name: str) -> None:
         if kind is ByHand and model.writes_out() != "stepper":
             continue
         train = LocalTraining(model, module, split, RHO, memory_bytes=10**9)
-        train._kind = lambda work, kind=kind: kind  # type: ignore[method-assign]
+        train._kind = lambda task, kind=kind: kind  # type: ignore[method-assign]
         start = train.layout.flatten(module)
-        work = Work(
+        work = LocalTask(
             start,
             plan,
             0.01,
@@ -425,9 +463,9 @@ def test_every_model_trains_alike_stacked_and_one_by_one(name: str) -> None:
         )
         if kind is Stacked and name == "lstm":  # its fused kernel has no batched form
             with pytest.raises(EdgeflError, match="choose sequential"):
-                train.run(work)
+                ends(train, work)
             continue
-        found.append(train.run(work) - start)
+        found.append(ends(train, work) - start)
     scale = float(found[-1].abs().max())
     assert scale > 0
     for other in found[:-1]:

@@ -16,7 +16,7 @@ from edgefl.learning.models import Model
 from edgefl.learning.models.lstm import Lstm, _LstmLayers
 from edgefl.learning.models.svhn_cnn import SvhnCnn
 from edgefl.learning.models.text_bag import TextBag
-from edgefl.learning.parameters import Layout
+from edgefl.learning.parameters import TensorLayout
 
 SEED = 3
 ROUNDING = 2e-5  # relative; float32 sums of some thousand terms in another order
@@ -72,7 +72,7 @@ def test_trainable_parameters_are_those_of_the_papers(
     name: str, parameters: dict[str, object], shape: tuple[int, ...], classes: int, count: int
 ) -> None:
     module = registry.get("models", name)(**parameters).build(shape, classes)
-    assert Layout.of(module).size == count
+    assert TensorLayout.of(module).size == count
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_image_models_take_grey_images() -> None:
     """A channel less in the first convolution is all that differs: 2 x 9 x 32 and 2 x 49 x 64 weights."""
     for name, fewer in (("svhn_cnn", 2 * 9 * 32), ("resnet18", 2 * 49 * 64)):
         grey, colour = (registry.get("models", name)().build(shape, 10) for shape in ((32, 32), (3, 32, 32)))
-        assert Layout.of(colour).size - Layout.of(grey).size == fewer
+        assert TensorLayout.of(colour).size - TensorLayout.of(grey).size == fewer
         assert grey.eval()(torch.zeros(2, 32, 32)).shape == (2, 10)
 
 
@@ -122,7 +122,7 @@ def test_dropout_is_of_training_only_and_can_be_left_out(name: str) -> None:
     off = dict.fromkeys([field for field in model.model_fields if "dropout" in field], 0.0)
     _, plain = build(name, **off)
     assert not any(isinstance(layer, nn.Dropout) for layer in plain.modules())
-    assert Layout.of(plain).shapes == Layout.of(module).shapes
+    assert TensorLayout.of(plain).shapes == TensorLayout.of(module).shapes
 
 
 # ---- FLOPs
@@ -242,7 +242,7 @@ def test_the_text_bags_own_gradients_are_those_of_autograd() -> None:
     model = TextBag(vocabulary=vocabulary, width=6)
     torch.manual_seed(SEED)
     module = model.build((5,), 3)
-    layout = Layout.of(module)
+    layout = TensorLayout.of(module)
     rows = torch.randn(devices, layout.size)
     x = torch.randint(0, vocabulary, (devices, batch, 5)).float()
     x[0, 0] = 0  # a text without words
@@ -289,7 +289,7 @@ def test_modules_can_be_stacked_over_devices(name: str) -> None:
     """No module looks at its data's values: gradients under vmap are those of one device after another."""
     model, module = build(name, **SMALL.get(name, {}))
     module.eval()
-    layout = Layout.of(module)
+    layout = TensorLayout.of(module)
     devices = 2
     start = layout.flatten(module)
     rows = torch.stack([start, 0.9 * start])

@@ -1,4 +1,4 @@
-"""A data set where it is trained: raw bytes on the CPU or GPU, normalised batch by batch."""
+"""A data set in the memory of the CPU or GPU that trains on it: raw, normalised batch by batch."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,17 +12,17 @@ from edgefl.learning.datasets import Split
 READY_BYTES, READY_SETS = 32_000_000, 4  # sets of labels that recur; each may take as much
 
 
-class DeviceSplit:
+class SplitInMemory:
     """Raw inputs [n, *shape] and labels [n] on a torch device.
 
     Inputs stay in their own type (uint8 for images): a quarter of the memory and of the traffic of floats.
     """
 
-    def __init__(self, split: Split, mean: np.ndarray, std: np.ndarray, device: torch.device) -> None:
-        self.x = torch.from_numpy(np.ascontiguousarray(split.x)).to(device)
-        self.y = torch.from_numpy(split.y).to(device)
-        self.mean = torch.as_tensor(mean, dtype=torch.float32, device=device)
-        self.scale = 1.0 / torch.as_tensor(std, dtype=torch.float32, device=device)
+    def __init__(self, split: Split, mean: np.ndarray, std: np.ndarray, torch_device: torch.device) -> None:
+        self.x = torch.from_numpy(np.ascontiguousarray(split.x)).to(torch_device)
+        self.y = torch.from_numpy(split.y).to(torch_device)
+        self.mean = torch.as_tensor(mean, dtype=torch.float32, device=torch_device)
+        self.scale = 1.0 / torch.as_tensor(std, dtype=torch.float32, device=torch_device)
         self.scaling: tuple[float, float] | None = (
             None  # (mean, 1/std), if all of a sample's numbers share them
         )
@@ -70,7 +70,7 @@ class Reader:
     Fresh pages for every batch would cost more than the gather itself.
     """
 
-    def __init__(self, split: DeviceSplit) -> None:
+    def __init__(self, split: SplitInMemory) -> None:
         self._split = split
         self.scaling = split.scaling
         self._gathered = split.x.new_empty((0, *split.x.shape[1:]))
@@ -79,20 +79,24 @@ class Reader:
 
     def raw(self, rows: Tensor) -> Tensor:
         """The samples rows [...] as they are, in float32 [..., *shape]; for equal shapes the same tensor."""
-        if self._found.shape[: rows.dim()] != rows.shape:
+        if self._asked != rows.shape:
             self._make_room(rows)
         torch.index_select(self._split.x, 0, rows.reshape(-1), out=self._part)
         self._float_part.copy_(self._part)
-        return self._found
+        return self._gathered_floats
 
     def normalised(self, rows: Tensor) -> Tensor:
         """(x - mean) / std of the samples rows [...], as float32 [..., *shape]."""
         return self.raw(rows).sub_(self._split.mean).mul_(self._split.scale)
 
+    def labels(self, rows: Tensor) -> Tensor:
+        """[...] labels of the samples rows [...]."""
+        return self._split.y.take(rows)
+
     def _make_room(self, rows: Tensor) -> None:
-        count, shape = rows.numel(), self._gathered.shape[1:]
+        count, shape, self._asked = rows.numel(), self._gathered.shape[1:], rows.shape
         if len(self._gathered) < count:
             self._gathered = self._gathered.new_empty((count, *shape))
             self._floats = torch.empty_like(self._gathered, dtype=torch.float32)
         self._part, self._float_part = self._gathered[:count], self._floats[:count]
-        self._found = self._float_part.view(*rows.shape, *shape)
+        self._gathered_floats = self._float_part.view(*rows.shape, *shape)

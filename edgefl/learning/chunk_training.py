@@ -1,0 +1,246 @@
+"""Local training of a chunk of devices, from the models they receive to the last step of each."""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from edgefl.learning.data_in_memory import Reader, SplitInMemory
+from edgefl.learning.gradients import ChunkBatches, GradientSteps, Kernel
+from edgefl.learning.local_task import LocalModels, LocalTask
+
+
+class Worker:
+    """What one thread needs: a kernel with its own module, a reader, and room for a chunk."""
+
+    def __init__(self, kernel: Kernel, train: SplitInMemory) -> None:
+        self.kernel = kernel
+        self.reader = Reader(train)
+        self._rooms: dict[str, Tensor] = {}
+
+    def room(self, name: str, count: int, size: int, like: Tensor) -> Tensor:
+        """[count, size] numbers under this name, reused from chunk to chunk."""
+        room = self._rooms.get(name)
+        if room is None or len(room) < count or room.device != like.device:
+            room = self._rooms[name] = like.new_empty(count, size)
+        return room[:count]
+
+
+class ChunkTraining:
+    """SGD with momentum of some devices, those with the most steps first, into their rows of `models`."""
+
+    def __init__(self, worker: Worker, task: LocalTask, momentum: float, models: LocalModels) -> None:
+        self._worker = worker
+        self._task = task
+        self._momentum = momentum
+        self._models = models
+        self._layout = worker.kernel.layout
+        self._rows = self._velocity = models.rows[:0]
+        self._masks: dict[int, torch.Generator] = {}
+        self._personal: _PersonalModels | None = None
+        self._stopping: _EarlyStopping | None = None
+
+    @torch.no_grad()
+    def run(self, positions: Sequence[int]) -> None:
+        """Train these devices."""
+        task, worker, result = self._task, self._worker, self._models.rows
+        self._rows = worker.room("local models", len(positions), self._layout.size, result)
+        self._velocity = worker.room("velocities", len(positions), self._layout.parameters.size, result)
+        self._rows.copy_(task.received(positions))
+        self._velocity.zero_()
+        if worker.kernel.dropout:
+            self._masks = {k: torch.Generator().manual_seed(int(task.batches.seeds[k])) for k in positions}
+        if task.personal is not None:
+            assert self._models.personal is not None
+            self._personal = _PersonalModels(worker, task, self._momentum, positions, self._models.personal)
+        if len(task.batches.validation):
+            self._stopping = _EarlyStopping(worker, task, self._models, positions, self._rows)
+        going, step = list(positions), 0
+        while going:  # once, unless devices stop early: then those who go on close ranks
+            going, step = self._train(going, step)
+
+    def _train(self, positions: list[int], first: int) -> tuple[list[int], int]:
+        """Train devices from step `first` on, until all are done or one stops early.
+
+        Returns:
+            who goes on, and from which step.
+        """
+        task, rows, velocity, personal = self._task, self._rows, self._velocity, self._personal
+        algorithm, received = task.algorithm, task.received(positions)
+        (local, _), (start, _) = self._layout.split(rows), self._layout.split(received)
+        own = task.own(positions)
+        masks = [self._masks[k] for k in positions] if self._masks else []
+        gradients = gradient_steps(self._worker, task, positions, first, rows, masks)
+        if personal is not None:
+            personal.begin(positions, first)
+        steps = task.batches.steps[positions]
+        going: list[int] | None = None
+        step = first
+        for step in range(first, int(steps[0])):
+            active = int((steps > step).sum())
+            if active < len(local):  # views: the others have done their last step
+                local, velocity = local[:active], velocity[:active]
+                start = start if start.dim() == 1 else start[:active]
+                own = {name: vector[:active] for name, vector in own.items()}
+            if personal is not None:  # first, for it looks at the local models as they were before the step
+                personal.step(step - first, local, start, own)
+            grads = algorithm.correct(gradients(step - first, active), local, start, task.state, own)
+            torch.add(grads, velocity, alpha=self._momentum, out=velocity)
+            local.sub_(velocity, alpha=task.lr)
+            if self._stopping is not None:
+                going = self._stopping.going(positions[:active], step, rows)
+                if going is not None:
+                    break
+        put(self._models.rows, positions, rows)
+        if personal is not None:
+            personal.put(positions)
+        if going is None:
+            return [], step
+        self._rows, self._velocity = closed(self._rows, going), closed(self._velocity, going)
+        if personal is not None:
+            personal.close(going)
+        return [positions[k] for k in going], step + 1
+
+
+class _PersonalModels:
+    """The models that devices train beside their local ones, on the same mini-batches, with an own velocity.
+
+    The algorithm names the points at which their gradients are taken; statistics move there.
+    """
+
+    def __init__(
+        self, worker: Worker, task: LocalTask, momentum: float, positions: Sequence[int], result: Tensor
+    ) -> None:
+        assert task.personal is not None
+        self._worker, self._task, self._momentum, self._result = worker, task, momentum, result
+        layout = worker.kernel.layout
+        count = len(positions)
+        self._rows = worker.room("personal models", count, layout.size, result)
+        self._velocity = worker.room("personal velocities", count, layout.parameters.size, result)
+        self._points = worker.room("points", count, layout.size, result)
+        self._rows.copy_(task.personal(positions))
+        self._points.copy_(self._rows)
+        self._velocity.zero_()
+        self._gradients: GradientSteps
+        # masks of dropout from streams of their own: those of the local models stay as they are without these
+        self._masks = {
+            k: torch.Generator().manual_seed((int(task.batches.seeds[k]) + 1) % 2**63) for k in positions
+        }
+
+    def begin(self, positions: Sequence[int], first: int) -> None:
+        """These devices, in the order of the rows, go on from this step."""
+        masks = [self._masks[k] for k in positions] if self._worker.kernel.dropout else []
+        self._gradients = gradient_steps(self._worker, self._task, positions, first, self._points, masks)
+
+    def step(self, step: int, local: Tensor, start: Tensor, own: Mapping[str, Tensor]) -> None:
+        """One step of the first devices, beside local models [k, M] that have not done theirs."""
+        algorithm, active = self._task.algorithm, len(local)
+        layout = self._worker.kernel.layout
+        personal, _ = layout.split(self._rows[:active])
+        points, _ = layout.split(self._points[:active])
+        velocity = self._velocity[:active]
+        points.copy_(algorithm.personal_point(personal, local))
+        grads = algorithm.correct_personal(
+            self._gradients(step, active), personal, start, self._task.state, own
+        )
+        torch.add(grads, velocity, alpha=self._momentum, out=velocity)
+        personal.sub_(velocity, alpha=self._task.lr)
+
+    def put(self, positions: Sequence[int]) -> None:
+        """Hand the models over, with the statistics of the points."""
+        layout = self._worker.kernel.layout
+        layout.split(self._rows)[1].copy_(layout.split(self._points)[1])
+        put(self._result, positions, self._rows)
+
+    def close(self, going: Sequence[int]) -> None:
+        """Only some of the rows go on."""
+        self._rows, self._velocity = closed(self._rows, going), closed(self._velocity, going)
+        self._points = closed(self._points, going)
+
+
+class _EarlyStopping:
+    """Sees after each epoch of a device whether the algorithm ends its training."""
+
+    def __init__(
+        self, worker: Worker, task: LocalTask, models: LocalModels, positions: Sequence[int], rows: Tensor
+    ) -> None:
+        self._worker, self._task, self._models = worker, task, models
+        batches = task.batches
+        self._samples = {
+            k: torch.from_numpy(batches.validation[k]).to(rows.device)
+            for k in positions
+            if len(batches.validation[k]) and batches.steps[k] > batches.per_epoch[k]
+        }
+        places = {k: place for place, k in enumerate(positions)}
+        self._before = {k: self._loss(k, rows[places[k]]) for k in self._samples}
+
+    def going(self, positions: Sequence[int], step: int, rows: Tensor) -> list[int] | None:
+        """Places of the devices that go on, if one of these, which have just done a step, stops early."""
+        batches, done = self._task.batches, step + 1
+        asked = [
+            place
+            for place, k in enumerate(positions)
+            if k in self._samples and done % batches.per_epoch[k] == 0 and done < batches.steps[k]
+        ]
+        if not asked:
+            return None
+        ids = [positions[place] for place in asked]
+        losses = [self._loss(k, rows[place]) for k, place in zip(ids, asked, strict=True)]
+        before = torch.stack([self._before[k] for k in ids])
+        epoch = torch.as_tensor(done // batches.per_epoch[ids], device=rows.device)
+        stops = self._task.algorithm.stop(epoch, torch.stack(losses), before).tolist()
+        self._before.update(zip(ids, losses, strict=True))
+        leaving = {place for place, stop in zip(asked, stops, strict=True) if stop}
+        if not leaving:
+            return None
+        for place in leaving:
+            self._models.steps[positions[place]] = done
+        return [
+            place for place, k in enumerate(positions) if place not in leaving and done < batches.steps[k]
+        ]
+
+    def _loss(self, k: int, row: Tensor) -> Tensor:
+        self._models.tested[k] += len(self._samples[k])
+        return self._worker.kernel.loss(row, self._worker.reader, self._samples[k])
+
+
+def gradient_steps(
+    worker: Worker,
+    task: LocalTask,
+    positions: Sequence[int],
+    first: int,
+    rows: Tensor,
+    masks: Sequence[torch.Generator],
+) -> GradientSteps:
+    """Gradients of the devices' losses at rows [k, M + Q], from step `first` on."""
+    batches = task.batches
+    # a step's batches lie together: [steps, k, B]
+    samples, weight = (
+        torch.from_numpy(of_all[positions, first:].swapaxes(0, 1)).to(rows.device).contiguous()
+        for of_all in (batches.rows, batches.weights)
+    )
+    return worker.kernel.start(
+        rows,
+        ChunkBatches(
+            worker.reader,
+            samples,
+            worker.reader.labels(samples),
+            weight,
+            batches.sizes[positions, first:].T.tolist(),
+            masks,
+        ),
+        task.terms_of(positions),
+    )
+
+
+def put(result: Tensor, positions: Sequence[int], rows: Tensor) -> None:
+    """Write rows to their places: at once, where these lie together."""
+    together = list(positions) == list(range(positions[0], positions[-1] + 1))
+    result[slice(positions[0], positions[-1] + 1) if together else list(positions)] = rows
+
+
+def closed(rows: Tensor, going: Sequence[int]) -> Tensor:
+    """The rows in ascending places `going`, moved to the front; in place, for there is no room for more."""
+    for place, row in enumerate(going):
+        rows[place] = rows[row]
+    return rows[: len(going)]

@@ -1,0 +1,49 @@
+"""The devices of a session and of a round, as algorithms see them."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from torch import Tensor
+
+from edgefl.learning.batches import Batches
+from edgefl.learning.device_states import DeviceStates
+
+
+class SessionMembers:
+    """The devices of a session, weighted by their data."""
+
+    def __init__(self, devices: DeviceStates, samples: Mapping[int, int], like: Tensor) -> None:
+        self._devices = devices
+        self._ids = list(samples)
+        self._weights = np.array(list(samples.values()), dtype=np.float64) / max(1, sum(samples.values()))
+        self._like = like
+
+    def mean(self, name: str) -> Tensor:
+        return self._devices.mean(name, self._ids, self._weights, self._like)
+
+    def shift(self, name: str, by: Tensor) -> None:
+        self._devices.shift(name, self._ids, by)
+
+
+class RoundReceivers:
+    """The devices of a round; `tested` counts the samples that each has run forward for `losses`."""
+
+    def __init__(
+        self,
+        ids: Sequence[int],
+        devices: DeviceStates,
+        batches: Batches,
+        losses: Callable[[Tensor, Sequence[np.ndarray]], Tensor],
+    ) -> None:
+        self.ids = ids
+        self._devices = devices
+        self._samples = batches.samples
+        self._losses = losses
+        self.tested = np.zeros(len(ids), dtype=np.int64)
+
+    def own(self, name: str, missing: Tensor) -> Tensor:
+        return self._devices.rows(name, self.ids, missing)
+
+    def losses(self, models: Tensor) -> Tensor:
+        self.tested += len(models) * np.array([len(held) for held in self._samples])
+        return self._losses(models, self._samples)

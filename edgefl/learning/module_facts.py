@@ -1,0 +1,64 @@
+"""What a module tells of itself when an example is run through it."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from edgefl.errors import EdgeflError
+
+EXAMPLES = 2  # samples that show a module its shapes; batch norm wants more than one
+
+
+def example(x: Tensor) -> Tensor:
+    """Zeros [2, *shape] in the shape of samples x [n, *shape], where they lie."""
+    return torch.zeros(EXAMPLES, *x.shape[1:], device=x.device)
+
+
+def numbers_kept(module: nn.Module, x: Tensor) -> int:
+    """Numbers that autograd keeps of a sample: each layer's output and its gradient; x is an `example`."""
+    counted: list[int] = []
+    _look(module, x, lambda layer, inputs, output: counted.append(output.numel()))
+    return 2 * sum(counted) // EXAMPLES
+
+
+def smallest_batch(module: nn.Module) -> int:
+    """Samples that a training batch must have: batch norm wants two."""
+    return 2 if any(isinstance(layer, _BatchNorm) for layer in module.modules()) else 1
+
+
+def refuse_wrong_bf16_gradients(module: nn.Module, x: Tensor) -> None:
+    """oneDNN, as of PyTorch 2.13: weight gradients in bfloat16 read foreign memory for some convolutions.
+
+    Raises:
+        EdgeflError: the module has one.
+    """
+    wrong: list[nn.Module] = []
+
+    def note(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        if not isinstance(layer, nn.Conv2d) or inputs[0].shape[2:].numel() > 1:
+            return
+        if max(layer.stride) > 1 and max(layer.kernel_size) > 1:
+            wrong.append(layer)
+
+    _look(module, x, note)
+    if wrong:
+        raise EdgeflError(
+            f"bf16 gives wrong gradients on a CPU for a convolution with strides on a single pixel ({wrong[0]}): "
+            "choose float32, or larger images",
+            ("learning", "precision"),
+        )
+
+
+@torch.no_grad()
+def _look(
+    module: nn.Module, x: Tensor, seen: Callable[[nn.Module, tuple[Tensor, ...], Tensor], None]
+) -> None:
+    """Run x through the module in evaluation mode; `seen` gets each layer with its inputs and output."""
+    hooks = [layer.register_forward_hook(seen) for layer in module.modules() if not list(layer.children())]
+    training = module.training
+    module.eval()(x)
+    module.train(training)
+    for hook in hooks:
+        hook.remove()

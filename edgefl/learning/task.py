@@ -1,0 +1,49 @@
+"""What is learned: which of C classes a sample is of. The loss and the metric stand here and nowhere else.
+
+Models that write their gradients out know the loss's gradient by the logits, softmax - onehot.
+"""
+
+from typing import Literal
+
+import numpy as np
+from torch import Tensor
+from torch.nn import functional
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.datasets import Data
+
+
+def loss(logits: Tensor, y: Tensor, reduction: Literal["none", "mean", "sum"]) -> Tensor:
+    """Cross-entropy of samples.
+
+    Args:
+        logits: [B, C].
+        y: [B] labels.
+        reduction: over the samples; none: [B].
+    """
+    return functional.cross_entropy(logits, y, reduction=reduction)
+
+
+def hits(logits: Tensor, y: Tensor) -> int:
+    """Samples whose largest logit [B, C] is that of their label [B]."""
+    return int((logits.argmax(1) == y).sum())
+
+
+def require_labels(data: Data) -> None:
+    """Refuse targets that are no labels 0 to C-1.
+
+    Raises:
+        EdgeflError: says what they are instead.
+    """
+    for name, split in (("training", data.train), ("test", data.test)):
+        y = split.y
+        if y.ndim != 1 or not np.issubdtype(y.dtype, np.integer):
+            raise EdgeflError(
+                f"the {name} targets are {y.dtype} {list(y.shape)}: edgefl learns classes, and a target is one "
+                "label per sample, an integer from 0 on (regression is not supported)"
+            )
+        if len(y) and not 0 <= int(y.min()) <= int(y.max()) < data.num_classes:
+            raise EdgeflError(
+                f"the {name} labels are {int(y.min())} to {int(y.max())}; with num_classes "
+                f"{data.num_classes} they must be 0 to {data.num_classes - 1}"
+            )

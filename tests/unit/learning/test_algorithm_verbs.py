@@ -1,0 +1,512 @@
+"""How far the verbs of an algorithm reach: methods that are no components here, written in a few lines each.
+
+FedDC sends something else than its local model, APFL trains a second model, early stopping ends each device's
+training by itself, HypCluster lets each device choose what it starts from, and a compressor counts its bits.
+Each is compared with its derivation in NumPy and float64 on softmax regression, two rounds of momentum SGD
+with three of seven devices in the second.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from edgefl.learning.algorithms import (
+    Algorithm,
+    Members,
+    Received,
+    Receivers,
+    Sent,
+    ServerState,
+    Trained,
+    Updates,
+)
+from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per_epoch
+from edgefl.learning.data_in_memory import SplitInMemory
+from edgefl.learning.datasets import Split
+from edgefl.learning.device_states import DeviceStates
+from edgefl.learning.local_rounds import LocalResult, Payload
+from edgefl.learning.local_training import LocalTraining
+from edgefl.learning.models.logistic import Logistic
+from edgefl.learning.track import PERSONAL_MODEL, Track
+
+INPUTS, CLASSES, SAMPLES, DEVICES = 6, 3, 105, 7
+M = CLASSES * (INPUTS + 1)
+MEAN, STD = 100.0, 80.0
+LR, RHO, BATCH, EPOCHS = 0.05, 0.9, 8, 6
+SECOND = [1, 4, 6]  # who takes part in round 2
+EXACT = 1e-6  # float32 training of two rounds against float64; models are of order 1
+CPU = torch.device("cpu")
+
+rng = np.random.default_rng(0)
+X = rng.integers(0, 256, (SAMPLES, 2, 3), dtype=np.uint8)
+# labels that can be learned, but for some: losses on data kept apart fall for a while
+Y = ((X.reshape(SAMPLES, -1) - MEAN) @ rng.normal(size=(INPUTS, CLASSES))).argmax(1)
+Y = np.where(rng.random(SAMPLES) < 0.1, rng.integers(0, CLASSES, SAMPLES), Y)
+HELD = [np.arange(k, SAMPLES, DEVICES)[: 3 + 4 * k] for k in range(DEVICES)]
+SIZES = np.array([len(held) for held in HELD], dtype=float)
+ALL = list(range(DEVICES))
+
+
+# ---- the methods
+
+
+class FedDc(FedAvg):
+    """Gao et al., FedDC, CVPR 2022: devices send w_k + h_k, where h_k sums the drifts w_k - w of its rounds.
+
+    The local loss has alpha/2 |w_k + h_k - w|^2 and <slope_k - slope, w_k>, the last rounds' mean steps.
+    """
+
+    device_vectors: ClassVar = ("drift", "slope")
+    vectors_down: ClassVar = 2
+    vectors_up: ClassVar = 2
+
+    alpha: float = 0.2
+
+    def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
+        return {"slope": torch.zeros_like(start)}
+
+    def correct(
+        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
+    ) -> Tensor:
+        return grads + self.alpha * (local + own["drift"] - start) + own["slope"] - state["slope"]
+
+    def upload(self, trained: Trained, state: ServerState, own: Mapping[str, Tensor]) -> Sent:
+        after = self.keep(trained, trained.local, state, own)
+        return Sent(trained.local + after["drift"], notes={"slope": after["slope"]})
+
+    def keep(
+        self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
+    ) -> Mapping[str, Tensor]:
+        drift = trained.local - trained.start
+        return {"drift": own["drift"] + drift, "slope": drift / (trained.travel * trained.lr).unsqueeze(1)}
+
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+        return updates.mean(), {"slope": updates.shares @ updates.notes["slope"]}
+
+
+class Apfl(FedAvg):
+    """Deng et al., APFL, 2020: v_k steps along the gradient at a v_k + (1 - a) w_k, by v_k."""
+
+    trains_personal: ClassVar = True
+
+    a: float = 0.3
+
+    def personal_point(self, personal: Tensor, local: Tensor) -> Tensor:
+        return self.a * personal + (1 - self.a) * local
+
+    def correct_personal(
+        self, grads: Tensor, personal: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
+    ) -> Tensor:
+        return self.a * grads
+
+    def personal(self, model: Tensor, personal: Tensor, own: Mapping[str, Tensor]) -> Tensor:
+        return self.a * personal + (1 - self.a) * model
+
+
+class Ditto(FedAvg):
+    """Li et al., Ditto, ICML 2021: v_k is pulled to the model that the device received."""
+
+    trains_personal: ClassVar = True
+
+    pull: float = 0.4
+
+    def correct_personal(
+        self, grads: Tensor, personal: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
+    ) -> Tensor:
+        return grads + self.pull * (personal - start)
+
+
+class EarlyStopping(FedAvg):
+    """Panchal et al., FLASH, ICML 2023: train until the loss on data kept apart falls by less than gamma / e."""
+
+    gamma: float = 0.05
+    apart: float = 0.3
+
+    def keeps_apart(self) -> float:
+        return self.apart
+
+    def stop(self, epoch: Tensor, loss: Tensor, before: Tensor) -> Tensor:
+        return before - loss < self.gamma / epoch
+
+
+class HypCluster(FedAvg):
+    """Mansour et al., 2020: the server keeps two models, each device trains the better one for its data."""
+
+    vectors_down: ClassVar = 2
+
+    def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
+        return last or {"models": torch.stack([start, start.flip(0)])}
+
+    def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
+        cluster = devices.losses(state["models"]).argmin(1)
+        return Received(state["models"][cluster], notes={"cluster": cluster})
+
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+        models = state["models"].clone()
+        for c in range(len(models)):
+            weights = updates.shares * (updates.notes["cluster"] == c)
+            if weights.any():
+                models[c] = weights @ updates.rows / weights.sum()
+        return models.mean(0), {"models": models}
+
+
+class TopK(FedAvg):
+    """Sends the largest changes only and keeps the rest for later (error feedback)."""
+
+    device_vectors: ClassVar = ("residual",)
+
+    count: int = 5
+
+    def upload(self, trained: Trained, state: ServerState, own: Mapping[str, Tensor]) -> Sent:
+        wanted = trained.local - trained.start + own["residual"]
+        largest = wanted.abs().topk(self.count, dim=1).indices
+        sparse = torch.zeros_like(wanted).scatter(1, largest, wanted.gather(1, largest))
+        return Sent(trained.start + sparse, bits=torch.full((len(wanted),), self.count * (32 + 5)))
+
+    def keep(
+        self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
+    ) -> Mapping[str, Tensor]:
+        return {"residual": trained.local - sent + own["residual"]}
+
+
+# ---- ours
+
+
+def plan(algorithm: Algorithm, ids: list[int], round_: int) -> Batches:
+    share = algorithm.keeps_apart()
+    pairs = [keep_apart(HELD[k], share, np.random.default_rng([99, k])) for k in ids]
+    train = [samples for samples, _ in pairs]
+    steps = [EPOCHS * steps_per_epoch(len(samples), BATCH) for samples in train]
+    generators = [np.random.default_rng([round_, k]) for k in ids]
+    return draw_batches(train, steps, BATCH, generators, 1, [apart for _, apart in pairs] if share else ())
+
+
+def track(algorithm: Algorithm, payload: Payload | None = None) -> tuple[Track, DeviceStates]:
+    torch.manual_seed(1)
+    module = Logistic().build((2, 3), CLASSES)
+    data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), CPU)
+    training = LocalTraining(Logistic(), module, data, RHO)
+    states = DeviceStates(DEVICES, CPU)
+    global_ = Track(training, algorithm, states, training.layout.flatten(module), payload)
+    global_.open(global_.model, held())
+    return global_, states
+
+
+def held() -> dict[int, int]:
+    return {k: len(samples) for k, samples in enumerate(HELD)}
+
+
+def two_rounds(algorithm: Algorithm) -> tuple[Track, DeviceStates, list[LocalResult]]:
+    global_, states = track(algorithm)
+    done = []
+    for round_, ids in enumerate((ALL, SECOND), start=1):
+        done.append(global_.train(ids, plan(algorithm, ids, round_), LR, []))
+        global_.aggregate(ids, held())
+    return global_, states, done
+
+
+def start() -> np.ndarray:
+    return track(FedAvg())[0].model.double().numpy()
+
+
+def kept(states: DeviceStates, name: str) -> np.ndarray:
+    return states.rows(name, ALL, torch.zeros(M)).double().numpy()
+
+
+# ---- derivations
+
+
+def loss_and_gradient(w: np.ndarray, rows: np.ndarray) -> tuple[float, np.ndarray]:
+    x = (X[rows].reshape(len(rows), -1).astype(float) - MEAN) / STD
+    logits = x @ w[: CLASSES * INPUTS].reshape(CLASSES, INPUTS).T + w[CLASSES * INPUTS :]
+    p = np.exp(logits - logits.max(1, keepdims=True))
+    p /= p.sum(1, keepdims=True)
+    loss = float(-np.log(p[np.arange(len(rows)), Y[rows]]).mean())
+    delta = (p - np.eye(CLASSES)[Y[rows]]) / len(rows)
+    return loss, np.concatenate([(delta.T @ x).ravel(), delta.sum(0)])
+
+
+def gradient(w: np.ndarray, batches: Batches, j: int, step: int) -> np.ndarray:
+    return loss_and_gradient(w, batches.rows[j, step, : batches.sizes[j, step]])[1]
+
+
+def descend(
+    w: np.ndarray,
+    batches: Batches,
+    j: int,
+    correct: Callable[[np.ndarray, np.ndarray], np.ndarray] = lambda g, w: g,
+) -> np.ndarray:
+    velocity = np.zeros(len(w))
+    for step in range(batches.steps[j]):
+        velocity = RHO * velocity + correct(gradient(w, batches, j, step), w)
+        w = w - LR * velocity
+    return w
+
+
+def shares(ids: list[int]) -> np.ndarray:
+    return SIZES[ids] / SIZES[ids].sum()
+
+
+def travel(steps: int) -> float:
+    return sum(RHO**i for s in range(1, steps + 1) for i in range(steps - s + 1))
+
+
+def plans(algorithm: Algorithm) -> list[tuple[list[int], Batches]]:
+    return [(ids, plan(algorithm, ids, r)) for r, ids in enumerate((ALL, SECOND), start=1)]
+
+
+def feddc(w: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+    h, slope_k, slope = np.zeros((DEVICES, M)), np.zeros((DEVICES, M)), np.zeros(M)
+    for ids, batches in plans(FedDc()):
+        sent = []
+        for j, k in enumerate(ids):
+
+            def correct(g: np.ndarray, v: np.ndarray, k: int = k) -> np.ndarray:
+                return g + alpha * (v + h[k] - w) + slope_k[k] - slope  # noqa: B023
+
+            local = descend(w, batches, j, correct)
+            h[k] += local - w
+            slope_k[k] = (local - w) / (travel(batches.steps[j]) * LR)
+            sent.append(local + h[k])
+        w, slope = shares(ids) @ sent, shares(ids) @ slope_k[ids]
+    return w, h
+
+
+def with_personal(
+    w: np.ndarray, point: Callable[..., np.ndarray], step_of: Callable[..., np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """w and v step by step together; v's gradient is taken at `point(v, w)` and used as `step_of(g, v, start)`."""
+    v = np.full((DEVICES, M), np.nan)
+    for ids, batches in plans(FedAvg()):
+        rows = []
+        for j, k in enumerate(ids):
+            local, own = w, w if np.isnan(v[k]).any() else v[k]
+            velocity, velocity_v = np.zeros(M), np.zeros(M)
+            for step in range(batches.steps[j]):
+                g, g_v = gradient(local, batches, j, step), gradient(point(own, local), batches, j, step)
+                velocity, velocity_v = RHO * velocity + g, RHO * velocity_v + step_of(g_v, own, w)
+                local, own = local - LR * velocity, own - LR * velocity_v
+            v[k] = own
+            rows.append(local)
+        w = shares(ids) @ rows
+    return w, v
+
+
+def apfl(w: np.ndarray, a: float) -> tuple[np.ndarray, np.ndarray]:
+    return with_personal(w, lambda v, w: a * v + (1 - a) * w, lambda g, v, start: a * g)
+
+
+def ditto(w: np.ndarray, pull: float) -> tuple[np.ndarray, np.ndarray]:
+    return with_personal(w, lambda v, w: v, lambda g, v, start: g + pull * (v - start))
+
+
+def early_stopping(w: np.ndarray, gamma: float) -> tuple[np.ndarray, list[list[int]]]:
+    epochs = []
+    for ids, batches in plans(EarlyStopping()):
+        rows, ended = [], []
+        for j in range(len(ids)):
+            local, velocity, last = w, np.zeros(M), loss_and_gradient(w, batches.validation[j])[0]
+            for epoch in range(1, EPOCHS + 1):
+                for step in range((epoch - 1) * batches.per_epoch[j], epoch * batches.per_epoch[j]):
+                    velocity = RHO * velocity + gradient(local, batches, j, step)
+                    local = local - LR * velocity
+                now = loss_and_gradient(local, batches.validation[j])[0]
+                fell, last = last - now, now
+                assert abs(fell - gamma / epoch) > 10 * EXACT, "no decision hangs on rounding"
+                if fell < gamma / epoch:
+                    break
+            rows.append(local)
+            ended.append(epoch)
+        w = shares(ids) @ rows
+        epochs.append(ended)
+    return w, epochs
+
+
+def hypcluster(w: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    models = np.stack([w, w[::-1]])
+    choices = []
+    for ids, batches in plans(HypCluster()):
+        losses = [[loss_and_gradient(model, HELD[k])[0] for model in models] for k in ids]
+        chosen = np.argmin(losses, 1)
+        rows = np.array([descend(models[c], batches, j) for j, c in enumerate(chosen)])
+        for c in set(chosen):
+            weights = SIZES[ids] * (chosen == c)
+            models[c] = weights / weights.sum() @ rows
+        choices.append(chosen)
+    return models.mean(0), choices
+
+
+def top_k(w: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    residual = np.zeros((DEVICES, M))
+    for ids, batches in plans(TopK()):
+        changes = []
+        for j, k in enumerate(ids):
+            wanted = descend(w, batches, j) - w + residual[k]
+            change = np.where(np.abs(wanted) >= np.sort(np.abs(wanted))[-count], wanted, 0.0)
+            residual[k] = wanted - change
+            changes.append(change)
+        w = w + shares(ids) @ changes
+    return w, residual
+
+
+DERIVED: list[tuple[Algorithm, Callable[[np.ndarray], tuple[np.ndarray, Any]]]] = [
+    (FedDc(), lambda w: feddc(w, 0.2)),
+    (Apfl(), lambda w: apfl(w, 0.3)),
+    (Ditto(), lambda w: ditto(w, 0.4)),
+    (EarlyStopping(), lambda w: early_stopping(w, 0.05)),
+    (HypCluster(), hypcluster),
+    (TopK(), lambda w: top_k(w, 5)),
+]
+
+
+def name_of(value: object) -> str:
+    return type(value).__name__ if isinstance(value, Algorithm) else ""
+
+
+@pytest.mark.parametrize(("algorithm", "derivation"), DERIVED, ids=name_of)
+def test_two_rounds_follow_the_derivation(
+    algorithm: Algorithm, derivation: Callable[[np.ndarray], tuple[np.ndarray, Any]]
+) -> None:
+    global_, _, _ = two_rounds(algorithm)
+    assert np.abs(global_.model.numpy() - derivation(start())[0]).max() < EXACT
+    plain = descend_all(start())
+    if not algorithm.trains_personal:  # their global model is that of FedAvg
+        assert np.abs(derivation(start())[0] - plain).max() > 1000 * EXACT, "the test can tell them apart"
+
+
+def descend_all(w: np.ndarray) -> np.ndarray:
+    for ids, batches in plans(FedAvg()):
+        w = shares(ids) @ [descend(w, batches, j) for j in range(len(ids))]
+    return w
+
+
+# ---- what devices keep, and what the engine is told
+
+
+def test_what_was_sent_is_averaged_and_what_was_trained_is_kept() -> None:
+    _, states, _ = two_rounds(FedDc())
+    assert np.abs(kept(states, "drift") - feddc(start(), 0.2)[1]).max() < EXACT
+    _, states, _ = two_rounds(TopK())
+    assert np.abs(kept(states, "residual") - top_k(start(), 5)[1]).max() < EXACT
+
+
+@pytest.mark.parametrize(("algorithm", "derivation"), [(Apfl(), apfl), (Ditto(), ditto)], ids=name_of)
+def test_a_device_is_tested_with_its_personal_model(
+    algorithm: Any, derivation: Callable[[np.ndarray, float], tuple[np.ndarray, np.ndarray]]
+) -> None:
+    global_, states, _ = two_rounds(algorithm)
+    w, v = derivation(start(), algorithm.a if isinstance(algorithm, Apfl) else algorithm.pull)
+    assert np.abs(kept(states, PERSONAL_MODEL) - v).max() < EXACT
+    found = global_.personal([2, 5])
+    assert found is not None
+    expected = algorithm.a * v + (1 - algorithm.a) * w if isinstance(algorithm, Apfl) else v
+    assert np.abs(found.numpy() - expected[[2, 5]]).max() < EXACT
+    assert track(FedAvg())[0].personal([2]) is None, "others are tested with the global model"
+
+
+def test_the_local_model_does_not_see_the_personal_one() -> None:
+    assert torch.equal(two_rounds(Apfl())[0].model, two_rounds(FedAvg())[0].model)
+
+
+def test_a_personal_model_is_lost_with_its_update() -> None:
+    global_, states = track(Apfl())
+    global_.train(ALL, plan(Apfl(), ALL, 1), LR, [])
+    global_.aggregate([2, 5], held())
+    changed = np.abs(kept(states, PERSONAL_MODEL)).max(1) > 0
+    assert changed.tolist() == [k in (2, 5) for k in ALL]
+
+
+def test_steps_and_samples_are_those_really_done() -> None:
+    global_, _, done = two_rounds(EarlyStopping())
+    _, epochs = early_stopping(start(), 0.05)
+    assert len({epoch for ended in epochs for epoch in ended}) > 2, "devices stop at different times"
+    for (ids, batches), ended, result in zip(plans(EarlyStopping()), epochs, done, strict=True):
+        assert result.steps.tolist() == (np.array(ended) * batches.per_epoch).tolist()
+        sizes = np.array([len(batches.samples[j]) for j in range(len(ids))])
+        assert result.samples.tolist() == (np.array(ended) * sizes).tolist()
+        apart = np.array([len(batches.validation[j]) for j in range(len(ids))])
+        # once before training and after each epoch but the last one that there can be
+        assert result.tested.tolist() == (apart * (np.minimum(ended, EPOCHS - 1) + 1)).tolist()
+    last = global_.last.models.steps
+    assert np.allclose(global_._training.travel(last), [travel(steps) for steps in last])
+
+
+@pytest.mark.parametrize("memory_bytes", [1, 3000, 10**9])
+def test_early_stopping_does_not_depend_on_who_trains_beside(memory_bytes: int) -> None:
+    """In a chunk some stop and the others close ranks: each ends where it ends alone."""
+    ends = []
+    for options in ({}, {"memory_bytes": memory_bytes, "threads": 2}):
+        global_, _ = track(EarlyStopping())
+        if options:
+            old = global_._training
+            global_._training = LocalTraining(Logistic(), old._module, old._train, RHO, **options)
+        done = global_.train(ALL, plan(EarlyStopping(), ALL, 1), LR, [])
+        ends.append((global_.last.rows.clone(), done.steps))
+    torch.testing.assert_close(ends[0][0], ends[1][0], atol=EXACT, rtol=0)
+    assert ends[0][1].tolist() == ends[1][1].tolist()
+
+
+def test_a_device_with_one_sample_has_none_to_keep_apart() -> None:
+    train, apart = keep_apart(np.array([7]), 0.3, np.random.default_rng(0))
+    assert (train.tolist(), apart.tolist()) == ([7], [])
+    train, apart = keep_apart(np.arange(2), 0.01, np.random.default_rng(0))
+    assert (len(train), len(apart)) == (1, 1)
+    assert len(keep_apart(np.arange(0), 0.5, np.random.default_rng(0))[0]) == 0
+    samples = np.arange(100, 120)
+    train, apart = keep_apart(samples, 0.3, np.random.default_rng(0))
+    assert len(apart) == 6
+    assert sorted([*train, *apart]) == samples.tolist()
+    again = keep_apart(samples, 0.3, np.random.default_rng(0))
+    assert np.array_equal(again[1], apart), "the same generator gives the same split"
+
+
+def test_notes_of_one_number_per_device_are_reported() -> None:
+    _, _, done = two_rounds(HypCluster())
+    choices = hypcluster(start())[1]
+    assert set(choices[0]) == {0, 1}, "the test can tell them apart"
+    for result, chosen in zip(done, choices, strict=True):
+        assert result.scalars["cluster"].tolist() == chosen.tolist()
+    assert done[1].tested.tolist() == [2 * len(HELD[k]) for k in SECOND]
+    assert two_rounds(FedDc())[2][0].scalars == {}, "a vector is no column"
+
+
+def test_bits_count_each_way() -> None:
+    model = 16 * M
+    for algorithm, exchanged, down, up in [
+        (FedAvg(), True, model, model),
+        (FedDc(), False, model, model),
+        (FedDc(), True, 2 * model, 2 * model),
+        (HypCluster(), True, 2 * model, model),
+        (TopK(), False, model, 5 * 37),
+    ]:
+        global_, _ = track(algorithm, Payload(16, exchanged))
+        done = global_.train(SECOND, plan(algorithm, SECOND, 1), LR, [])
+        assert done.down_bits.tolist() == [down] * len(SECOND)
+        assert done.up_bits.tolist() == [up] * len(SECOND)
+
+
+def test_what_is_sent_as_it_is_costs_no_memory() -> None:
+    global_, _ = track(FedAvg())
+    global_.train(ALL, plan(FedAvg(), ALL, 1), LR, [])
+    assert global_.last.sent is None
+    assert global_.last.models.personal is None
+
+
+@pytest.mark.parametrize("algorithm", [algorithm for algorithm, _ in DERIVED], ids=name_of)
+def test_a_run_can_go_on_from_its_tensors(algorithm: Algorithm) -> None:
+    first, states, _ = two_rounds(algorithm)
+    second, others = track(algorithm)
+    second.restore({name: tensor.clone() for name, tensor in first.tensors().items()})
+    others.restore({name: tensor.clone() for name, tensor in states.tensors().items()})
+    for global_ in (first, second):
+        global_.train(ALL, plan(algorithm, ALL, 3), LR, [])
+        global_.aggregate([0, 3, 4], held())
+    assert torch.equal(first.model, second.model)
+    assert states.tensors().keys() == others.tensors().keys()
+    for name, tensor in states.tensors().items():
+        assert torch.equal(tensor, others.tensors()[name])
