@@ -244,6 +244,8 @@ class Radio:
         self, link: Link, direction: Direction, payload_bits: int, first_slot: int, slots: int
     ) -> int:
         """Bits that a transfer had moved when it was cut off, after so many whole slots."""
+        if not payload_bits:
+            return 0
         if self.dynamic:
             band = self._band(link.cell, direction)
             return int(band.cut_off(link.device, payload_bits, first_slot + slots))
@@ -255,16 +257,20 @@ class Radio:
         return LinkFading(self._fading_key ^ (device << 64 | cell), self._correlations[device])
 
     def _static_shares(self, snr: np.ndarray, static: np.ndarray, payload_bits: Sequence[int]) -> np.ndarray:
-        with refused("radio"):
-            return self._scheduler.shares(
-                Flows(
-                    snr=snr,
-                    remaining_bits=np.asarray(payload_bits, dtype=float),
-                    static=static,
-                    power=self._settings.power_over_share,
-                    cap=self._settings.max_efficiency,
+        bits = np.asarray(payload_bits, dtype=float)
+        busy, shares = bits > 0, np.zeros(len(bits))
+        if busy.any():  # who has nothing to move needs no share, and schedulers know none such
+            with refused("radio"):
+                shares[busy] = self._scheduler.shares(
+                    Flows(
+                        snr=snr[busy],
+                        remaining_bits=bits[busy],
+                        static=static[busy],
+                        power=self._settings.power_over_share,
+                        cap=self._settings.max_efficiency,
+                    )
                 )
-            )
+        return shares
 
     def _how(self, link: Link, direction: Direction, first_slot: int) -> dict[str, Any]:
         settings, share = self._settings, link.share[direction]
@@ -281,6 +287,8 @@ class Radio:
         }
 
     def _static_slots(self, link: Link, direction: Direction, payload_bits: int, first_slot: int) -> int:
+        if not payload_bits:
+            return 0
         with refused("radio"):
             return transfer_slots(payload_bits, **self._how(link, direction, first_slot))
 

@@ -413,6 +413,20 @@ def test_every_device_has_its_own_bits_samples_and_iterations() -> None:
     assert world.rows.further == {name: list(values) for name, values in scalars.items()}
 
 
+@pytest.mark.parametrize("scheduler", ["equal_share", "min_max_latency"])
+@pytest.mark.parametrize("sharing", ["static", "dynamic"])
+def test_who_has_nothing_to_send_needs_no_share(scheduler: str, sharing: str) -> None:
+    """Device 1 receives and does not send: the uplink's band is device 0's alone, at no cost to device 1."""
+    silent = (STEPS, STEPS * BATCH, PAYLOAD_BITS, 0)
+    radio = {"scheduler": scheduler, "sharing": sharing}
+    world = World([50.0, 50.5], learner=spy(of={1: silent}), radio=radio).run()
+    rows = world.rows.of[DeviceRound]
+    sent_s = world.slots(0, TX_W, sharing=1) * SLOT_S
+    assert rows[0].uplink_end_s - rows[0].uplink_start_s == pytest.approx(sent_s, abs=EXACT)
+    assert rows[1].uplink_end_s == rows[1].uplink_start_s
+    assert (rows[1].uplink_bits, rows[1].energy_tx_j, rows[1].outcome) == (0, 0.0, "completed")
+
+
 def test_scalars_follow_their_devices_through_selection_and_probes() -> None:
     """A value per row of devices.csv, in the rows' order, whoever takes part."""
     scalars = {"rank": (10.0, 11.0, 12.0, 13.0)}
