@@ -253,6 +253,8 @@ class Radio:
         self, link: Link, direction: Direction, payload_bits: int, first_slot: int, slots: int
     ) -> int:
         """Bits that a transfer had moved when it was cut off, after so many whole slots."""
+        if not payload_bits:
+            return 0
         if self.dynamic:
             band = self._band(link.cell, direction)
             return int(band.cut_off(link.device, payload_bits, first_slot + slots))
@@ -266,15 +268,15 @@ class Radio:
     def _static_shares(
         self, direction: Direction, snr: np.ndarray, static: np.ndarray, payload_bits: Sequence[int]
     ) -> np.ndarray:
-        with refused("radio"):
-            return self._scheduler.shares(
-                Flows(
-                    self._carriers[direction],
-                    snr=snr,
-                    remaining_bits=np.asarray(payload_bits, dtype=float),
-                    static=static,
+        bits = np.asarray(payload_bits, dtype=float)
+        busy, shares = bits > 0, np.zeros(len(bits))
+        if busy.any():  # who has nothing to move needs no share, and schedulers know none such
+            carrier = self._carriers[direction]
+            with refused("radio"):
+                shares[busy] = self._scheduler.shares(
+                    Flows(carrier, snr=snr[busy], remaining_bits=bits[busy], static=static[busy])
                 )
-            )
+        return shares
 
     def _flow(self, link: Link, direction: Direction, first_slot: int) -> Flow:
         """The link's share of the band from a slot on."""
@@ -289,6 +291,8 @@ class Radio:
         )
 
     def _static_slots(self, link: Link, direction: Direction, payload_bits: int, first_slot: int) -> int:
+        if not payload_bits:
+            return 0
         with refused("radio"):
             return self._flow(link, direction, first_slot).slots(payload_bits)
 

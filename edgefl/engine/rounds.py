@@ -69,7 +69,7 @@ class Rounds:
         own_links = [links[id_] for id_ in selection.ids]
         if self._undisturbed(selection):
             plan = planned_parts(scene, own_links, tasks, self.processor)
-            yield scene.env.timeout(max(0.0, plan.end_s - scene.env.now))
+            yield from _until(scene.env, plan.end_s)
             return plan.parts
         processes = [
             scene.devices[link.device].start(task, link, self.processor)
@@ -117,6 +117,13 @@ class Rounds:
     def _named(self, key: RoundKey) -> RoundKey:
         """The round's name for draws that belong to it."""
         return (key[0], f"{key[1]} in cell {self.cell}", key[2]) if self.cell else key
+
+
+def _until(env: simpy.Environment, time_s: float) -> Generator[simpy.Event, None, None]:
+    """Wait until the clock, which adds each delay to what it reads, reads this time to the last bit."""
+    if env.now + (time_s - env.now) != time_s:
+        yield env.timeout(0.75 * (time_s - env.now))  # from beyond half of it on, differences are exact
+    yield env.timeout(max(0.0, time_s - env.now))
 
 
 def _enough(env: simpy.Environment, processes: Sequence[simpy.Process], wanted: int) -> simpy.Event:

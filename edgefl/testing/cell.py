@@ -101,7 +101,8 @@ class Scripted:
     work: what every device does in a round, unless `of` says otherwise: iterations, samples, bits down, bits
         up. of: device -> the same. scalars: name -> a value per device of the run.
     probes, share: probe rounds at the start of each session, and the share of participants in them.
-    losses: reports of the rounds to come, the same from every device, where a session policy asks for them.
+    losses: reports of the rounds to come, the same from every device, where a session policy asks for them;
+        `scalars` says otherwise.
     """
 
     work: tuple[int, int, int, int] = (5, 640, PAYLOAD_BITS, PAYLOAD_BITS)
@@ -140,7 +141,7 @@ class ScriptedStage:
         iterations, samples, down_bits, up_bits = zip(*work, strict=True)
         scalars = {name: tuple(values[id_] for id_ in ids) for name, values in learner.scalars.items()}
         local = LocalRound(tuple(ids), iterations, samples, down_bits, up_bits, scalars)
-        if self.start.reports:
+        if self.start.reports and learner.losses:
             reports = (learner.losses.pop(0),) * len(ids)
             local = replace(local, scalars={**scalars, "loss_received": reports})
         return local

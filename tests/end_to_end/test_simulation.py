@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors.torch import load_file
 
 import edgefl
 from edgefl import registry
@@ -131,6 +132,10 @@ def test_a_failing_run_is_not_a_result(digits: Path, tmp_path: Path) -> None:
     about = json.loads((tmp_path / "bad" / "run.json").read_text())
     assert about["status"] == "failed"
     assert "diverged" in about["error"]
+    rescued = tmp_path / "bad" / "diverged-cell0.safetensors"
+    assert about["error"].endswith(f"the last finite model is in {rescued}")
+    model = load_file(rescued)["model"]
+    assert (model.numel(), bool(torch.isfinite(model).all())) == (650, True)
     assert len(pd.read_csv(tmp_path / "bad" / "events.csv")) >= 0, "what was written stays readable"
 
 

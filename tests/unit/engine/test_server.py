@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from channel.path_loss.umi import UMi
-from edgefl.contract import Evaluation, Opening
+from edgefl.contract import REPORTED_LOSS, Evaluation, Opening
 from edgefl.engine.records import DeviceRound, Event, Round, Session
+from edgefl.engine.sessions import SessionState
 from edgefl.engine.sessions.adaptive import Adaptive
 from edgefl.engine.sessions.membership import Membership
 from edgefl.engine.sessions.schedule import Schedule
@@ -357,6 +358,90 @@ def test_an_adaptive_session_ends_on_evidence_and_its_reports_cost_bits() -> Non
     assert [s.reason for s in world.rows.of[Session]] == ["start", "adaptive"]
     assert [r.session for r in world.rows.of[Round]] == [1] * 5 + [2] * 5
     assert all(r.uplink_bits == PAYLOAD_BITS + 32 for r in world.rows.of[Round])
+
+
+class Listening(Schedule):
+    """A session of a few rounds whose policy asks for reports and notes what it hears."""
+
+    heard: list[tuple[float, ...]] = []  # noqa: RUF012  # the list is the test's
+
+    @property
+    def report_bits(self) -> int:
+        return 32
+
+    def reason_to_end(self, state: SessionState) -> str | None:
+        self.heard.append(state.losses)
+        return super().reason_to_end(state)
+
+
+def test_a_policy_hears_the_mean_of_the_reports_that_arrived() -> None:
+    """Device 1 has no data and reports nothing; device 2 leaves in round 1, so its report is lost."""
+    learner = spy(scalars={REPORTED_LOSS: (1.0, None, 5.0, 2.0)})
+    policy = Listening(count=1, rounds=2, heard=[])
+    World([50.0, 60.0, 70.0, 80.0], learner=learner, policy=policy, crossings_s={2: [0.02, 0.05]}).run()
+    first = (1.0 + 2.0) / 2
+    assert policy.heard == [(first,), (first, pytest.approx((1.0 + 5.0 + 2.0) / 3))]
+
+
+def test_reports_of_nobody_count_as_zero() -> None:
+    policy = Listening(count=1, rounds=1, heard=[])
+    World([50.0], learner=spy(scalars={REPORTED_LOSS: (None,)}), policy=policy).run()
+    assert policy.heard == [(0.0,)]
+
+
+FIRST, OTHER = (3, 300, 1_000_000, 2_000_000), (7, 0, 5_000_000, 400_000)
+
+
+def test_every_device_has_its_own_bits_samples_and_iterations() -> None:
+    """A device without samples computes for no time and no joules; shares are equal whatever the bits."""
+    scalars = {"epsilon": (0.5, None), "rank": (4.0, 8.0)}
+    world = World([50.0, 240.0], learner=spy(of={0: FIRST, 1: OTHER}, scalars=scalars)).run()
+    rows = world.rows.of[DeviceRound]
+    for row, (iterations, samples, down_bits, up_bits) in zip(rows, (FIRST, OTHER), strict=True):
+        received_s = world.slots(row.device, SERVER_W, 2, down_bits) * SLOT_S
+        compute_s = FLOPS * samples / (1.0e9 * 8)  # (J 27)
+        sends_s = next_slot_s(received_s + compute_s)
+        sent_s = sends_s + world.slots(row.device, TX_W, 2, up_bits) * SLOT_S
+        expected = [0.0, received_s, received_s, received_s + compute_s, sends_s, sent_s]
+        assert stages(row) == pytest.approx(expected, abs=EXACT)
+        assert (row.iterations, row.downlink_bits, row.uplink_bits) == (iterations, down_bits, up_bits)
+        assert row.energy_rx_j == pytest.approx(RX_W * received_s)
+        assert row.energy_compute_j == pytest.approx(1.0e-28 * (FLOPS * samples / 8) * 1.0e9**2)  # (J 28)
+        assert row.energy_tx_j == pytest.approx(TX_W * (sent_s - sends_s))
+    (round_,) = world.rows.of[Round]
+    assert (round_.downlink_bits, round_.uplink_bits) == (FIRST[2] + OTHER[2], FIRST[3] + OTHER[3])
+    assert world.rows.further == {name: list(values) for name, values in scalars.items()}
+
+
+@pytest.mark.parametrize("scheduler", ["equal_share", "min_max_latency"])
+@pytest.mark.parametrize("sharing", ["static", "dynamic"])
+def test_who_has_nothing_to_send_needs_no_share(scheduler: str, sharing: str) -> None:
+    """Device 1 receives and does not send: the uplink's band is device 0's alone, at no cost to device 1."""
+    silent = (STEPS, STEPS * BATCH, PAYLOAD_BITS, 0)
+    radio = {"scheduler": scheduler, "sharing": sharing}
+    world = World([50.0, 50.5], learner=spy(of={1: silent}), radio=radio).run()
+    rows = world.rows.of[DeviceRound]
+    sent_s = world.slots(0, TX_W, sharing=1) * SLOT_S
+    assert rows[0].uplink_end_s - rows[0].uplink_start_s == pytest.approx(sent_s, abs=EXACT)
+    assert rows[1].uplink_end_s == rows[1].uplink_start_s
+    assert (rows[1].uplink_bits, rows[1].energy_tx_j, rows[1].outcome) == (0, 0.0, "completed")
+
+
+def test_scalars_follow_their_devices_through_selection_and_probes() -> None:
+    """A value per row of devices.csv, in the rows' order, whoever takes part."""
+    scalars = {"rank": (10.0, 11.0, 12.0, 13.0)}
+    learner = spy(scalars=scalars, probes=2, share=0.5)
+    world = World([50.0, 60.0, 70.0, 80.0], learner=learner, policy=Schedule(count=1, rounds=3))
+    world.run()
+    rows = world.rows.of[DeviceRound]
+    assert len(rows) == 2 * 2 + 3 * 4
+    assert world.rows.further["rank"] == [scalars["rank"][row.device] for row in rows]
+
+
+def test_reports_add_to_each_devices_own_bits() -> None:
+    learner = spy(of={0: FIRST, 1: OTHER}, scalars={REPORTED_LOSS: (1.0, 1.0)})
+    world = World([50.0, 240.0], learner=learner, policy=Listening(count=1, rounds=1, heard=[])).run()
+    assert [row.uplink_bits for row in world.rows.of[DeviceRound]] == [FIRST[3] + 32, OTHER[3] + 32]
 
 
 def test_a_dynamic_band_goes_to_who_is_left() -> None:

@@ -1,27 +1,35 @@
 """The learner as the engine drives it, on the digits."""
 
 import math
-from pathlib import Path
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from edgefl import registry
-from edgefl.errors import EdgeflError
+from edgefl.contract import REPORTED_LOSS, Evaluation, Opening, SessionStart, StageFacts
+from edgefl.errors import Divergence, EdgeflError
 from edgefl.learning.cost import flops_per_sample
-from edgefl.learning.learner import Material, TorchLearner
+from edgefl.learning.learner import TorchLearner
+from edgefl.learning.material import Material
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.parameters import TensorLayout
+from edgefl.learning.partitions import NO_FACTS, Facts, Staying
 from edgefl.learning.settings import LearningSettings
+from edgefl.learning.stages import Train
+from edgefl.learning.trainer import Trainer
 from edgefl.learning.warm_starts import OpeningModel
 from edgefl.learning.warm_starts.similarity import Similarity
 from edgefl.rng import Streams
 
 DEVICES = 12
+EVERYONE = list(range(DEVICES))
 CPU = torch.device("cpu")
 
 
@@ -34,24 +42,62 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def learner(**changes: Any) -> TorchLearner:
+def learner(threads: int = 1, **changes: Any) -> TorchLearner:
     learning = LearningSettings(**{**SETTINGS, "warm_start": "similarity", **changes})
-    return TorchLearner(learning, Material(learning, CPU), devices=DEVICES, streams=Streams(5))
+    material = Material(learning, CPU, devices=DEVICES, threads=threads)
+    return TorchLearner(learning, material, streams=Streams(5))
 
 
-def session(one: TorchLearner, number: int, rounds: int, ids: list[int] | None = None) -> Any:
-    ids = list(range(DEVICES)) if ids is None else ids
-    opening = one.open_session(number, ids, rounds)
-    for v in range(1, opening.probe_rounds + 1):
-        one.local_update(ids, "probe", v)
-        one.aggregate(ids)
-    start = one.begin_training()
-    for t in range(1, rounds + 1):
-        one.local_update(ids, opening.phase, t)
-        one.aggregate(ids)
-    final = one.model.clone()
-    one.close_session()
-    return opening, start, final
+def begin(
+    one: TorchLearner,
+    number: int = 1,
+    ids: Sequence[int] = EVERYONE,
+    longest: int = 5,
+    reports: bool = False,
+) -> Iterator[Any]:
+    """The stages of a session."""
+    return one.session(SessionStart(number, tuple(ids), longest, reports))
+
+
+def pilot(one: TorchLearner, **how: Any) -> Train:
+    """The only stage of session 1."""
+    stage = next(begin(one, **how))
+    assert isinstance(stage, Train)
+    return stage
+
+
+@dataclass(frozen=True)
+class Played:
+    """A session from which every update arrived."""
+
+    stages: list[StageFacts]
+    final: Tensor
+    evaluation: Evaluation
+    trainer: Trainer
+
+    @property
+    def opening(self) -> Opening:
+        opening = self.stages[-1].opening
+        assert opening is not None
+        return opening
+
+    @property
+    def spells(self) -> list[tuple[str, int | None]]:
+        """Phase and rounds of each stage."""
+        return [(facts.phase, facts.rounds) for facts in self.stages]
+
+
+def session(one: TorchLearner, number: int, rounds: int, ids: Sequence[int] = EVERYONE) -> Played:
+    stages, done = [], Counter[str]()
+    for stage in begin(one, number, ids, longest=rounds):
+        facts = stage.facts
+        stages.append(facts)
+        for _ in range(facts.rounds or rounds):
+            done[facts.phase] += 1
+            stage.train(ids, done[facts.phase])
+            stage.aggregate(ids)
+        played = (one.model.clone(), stage.evaluate(), stage.trainer)
+    return Played(stages, *played)
 
 
 def test_sizes_of_the_papers_logistic_regression() -> None:
@@ -74,57 +120,62 @@ def test_algorithm_1_session_by_session() -> None:
     finals, starts = {}, {}
     for number in range(1, 6):
         before = one.model.clone()
-        opening, start, finals[number] = session(one, number, 15)
-        starts[number] = start
-        assert opening.phase == ("pilot" if number == 1 else "train")
-        assert opening.probe_rounds == (0 if number == 1 else 2)
+        played = session(one, number, 15)
+        finals[number], starts[number] = played.final, played.opening
+        assert played.spells == ([("pilot", None)] if number == 1 else [("probe", 2), ("train", None)])
+        assert [facts.opening is not None for facts in played.stages[:-1]] == [False] * (number > 1)
         if number == 2:  # no saved model yet: it goes on from the existing one
-            assert start.weights == {}
-            assert start.accuracy == _accuracy(one, before, start.labels)
+            assert starts[2].weights == {}
+            assert starts[2].accuracy == _accuracy(played.trainer, before, starts[2].labels)
     assert starts[3].weights == {2: 1.0}, "the only saved model"
     assert set(starts[5].weights) == {2, 3, 4}
-    assert max(starts[4].weights, key=starts[4].weights.get) == 2, "sessions 2 and 4 share their labels"
-    assert max(starts[5].weights, key=starts[5].weights.get) == 3
+    assert max(starts[4].weights, key=lambda z: starts[4].weights[z]) == 2, (
+        "sessions 2 and 4 share their labels"
+    )
+    assert max(starts[5].weights, key=lambda z: starts[5].weights[z]) == 3
     combined = sum(weight * finals[z].double() for z, weight in starts[5].weights.items())
-    assert _accuracy(one, combined.float(), starts[5].labels) == starts[5].accuracy
+    assert _accuracy(played.trainer, combined.float(), starts[5].labels) == starts[5].accuracy
     assert sorted({*starts[1].labels, *starts[2].labels}) == list(range(10))
     assert starts[1].labels == starts[3].labels
 
 
-def _accuracy(one: TorchLearner, model: torch.Tensor, labels: Any) -> float:
-    x = (one._material.test.x.double() - one._material.test.mean.double()) * one._material.test.scale.double()
-    keep = torch.isin(one._material.test.y, torch.tensor(list(labels)))
+def _accuracy(trainer: Trainer, model: Tensor, labels: Sequence[int]) -> float:
+    test = trainer.material.test
+    x = (test.x.double() - test.mean.double()) * test.scale.double()
+    keep = torch.isin(test.y, torch.tensor(list(labels)))
     weight, bias = model[:640].view(10, 64).double(), model[640:].double()
-    hits = (x.flatten(1) @ weight.T + bias).argmax(1) == one._material.test.y
+    hits = (x.flatten(1) @ weight.T + bias).argmax(1) == test.y
     return float(hits[keep].double().mean())
 
 
 def test_aggregation_weighs_by_data_size() -> None:
     one = learner(warm_start="previous")
     ids = [1, 4, 7]
-    one.open_session(1, list(range(DEVICES)), 5)
-    one.begin_training()
-    one.local_update(list(range(DEVICES)), "pilot", 1)
-    rows = one._global.last.rows.double().numpy()[ids]
-    sizes = np.array([len(one._samples(id_)) for id_ in ids], dtype=float)
-    one.aggregate(ids)
+    stage = pilot(one)
+    assert stage.train(EVERYONE, 1).ids == tuple(EVERYONE)
+    rows = stage.federation.model.last.rows.double().numpy()[ids]
+    sizes = np.array([len(stage.trainer.holdings.samples(id_)) for id_ in ids], dtype=float)
+    stage.aggregate(ids)
     expected = (sizes / sizes.sum()) @ rows
     assert np.abs(one.model.numpy() - expected).max() < 1e-6
-    assert one.version == 1
 
 
 def test_learning_rate_decays_to_zero_within_a_session() -> None:
-    one = learner(lr=0.4, lr_power=2.0)
-    one.open_session(1, [0], 10)
-    assert [one._learning_rate(t) for t in (1, 6)] == pytest.approx([0.4, 0.4 * 0.25])
-    assert learner(lr_power=0.0)._learning_rate(1) == 0.05
+    stage = pilot(learner(lr=0.4, lr_power=2.0), ids=[0], longest=10)
+    used = []
+    for round_ in (1, 6):
+        stage.train([0], round_)
+        used.append(stage.federation.model.last.lr)
+    assert used == pytest.approx([0.4, 0.4 * 0.25])
+    assert stage.trainer.learning_rate(11, longest=10) == 0.0
+    assert pilot(learner(lr_power=0.0)).trainer.learning_rate(1, longest=5) == 0.05
 
 
 def test_the_test_data_are_those_of_the_labels_present() -> None:
-    one = learner(partition={"name": "dirichlet", "alpha": 0.05})
-    held = set(one._material.labels[one._samples(3)].tolist())
-    one.open_session(1, [3], 5)
-    assert set(one.begin_training().labels) == held != set(range(10))
+    stage = pilot(learner(partition={"name": "dirichlet", "alpha": 0.05}), ids=[3])
+    held = set(stage.trainer.material.labels[stage.trainer.holdings.samples(3)].tolist())
+    assert stage.facts.opening is not None
+    assert set(stage.facts.opening.labels) == held != set(range(10))
 
 
 def test_the_first_model_is_a_function_of_the_seed_alone() -> None:
@@ -149,26 +200,27 @@ def test_an_impossible_partition_is_refused_at_once() -> None:
 def test_loss_of_the_zero_model_is_log_c() -> None:
     """Zero weights give uniform probabilities: cross-entropy log C exactly."""
     one = learner()
-    one.open_session(1, list(range(DEVICES)), 5)
-    one._global.model = torch.zeros_like(one.model)
-    start = one.begin_training()
-    assert start.loss == pytest.approx(math.log(10), abs=1e-6)
+    tensors, facts = one.state()
+    one.restore({**tensors, "model.model": torch.zeros_like(one.model)}, facts)
+    opening = pilot(one).facts.opening
+    assert opening is not None
+    assert opening.loss == pytest.approx(math.log(10), abs=1e-6)
 
 
-def test_reported_loss_is_the_received_models_mean_over_devices() -> None:
+def test_reported_losses_are_those_of_the_model_received() -> None:
     one = learner(batch=10_000)  # the first batch is all a device has
     ids = [0, 3, 5]
-    one.open_session(1, ids, 5)
-    one.begin_training()
+    stage = pilot(one, ids=ids, reports=True)
     received = one.model.clone()
-    one.local_update(ids, "pilot", 1)
-    losses = []
-    for id_ in (0, 5):
-        rows = torch.from_numpy(one._samples(id_))
-        x = one._material.train.normalised(rows).flatten(1)
-        logits = x @ received[:640].view(10, 64).T + received[640:]
-        losses.append(float(torch.nn.functional.cross_entropy(logits, one._material.train.y[rows])))
-    assert one.reported_loss([0, 5]) == pytest.approx(sum(losses) / 2, rel=1e-5)
+    local = stage.train(ids, 1)
+    train, losses = stage.trainer.material.train, []
+    for id_ in ids:
+        rows = torch.from_numpy(stage.trainer.holdings.samples(id_))
+        logits = train.normalised(rows).flatten(1) @ received[:640].view(10, 64).T + received[640:]
+        losses.append(float(torch.nn.functional.cross_entropy(logits, train.y[rows])))
+    assert local.ids == tuple(ids)
+    assert local.scalars[REPORTED_LOSS] == pytest.approx(tuple(losses), rel=1e-5)
+    assert not pilot(learner(), ids=ids).train(ids, 1).scalars, "reported only where a policy asks"
 
 
 # ---- every warm start with every algorithm
@@ -179,11 +231,11 @@ def test_reported_loss_is_the_received_models_mean_over_devices() -> None:
 def test_every_warm_start_goes_with_every_algorithm(algorithm: str, warm_start: str) -> None:
     one = learner(algorithm=algorithm, warm_start=warm_start)
     for number in range(1, 5):
-        _, start, final = session(one, number, 3)
-        assert torch.isfinite(final).all()
-        assert start.warm_start == ("" if number == 1 else warm_start)
-        assert sum(start.weights.values()) == pytest.approx(1.0 if number > 2 else 0.0)
-        assert one.evaluate().accuracy > 0.4, "twice as good as guessing one of five labels"
+        played = session(one, number, 3)
+        assert torch.isfinite(played.final).all()
+        assert played.opening.warm_start == ("" if number == 1 else warm_start)
+        assert sum(played.opening.weights.values()) == pytest.approx(1.0 if number > 2 else 0.0)
+        assert played.evaluation.accuracy > 0.4, "twice as good as guessing one of five labels"
 
 
 @pytest.mark.parametrize("algorithm", registry.names("algorithms"))
@@ -192,7 +244,7 @@ def test_probes_leave_no_trace(algorithm: str) -> None:
     finals = []
     for warm_start in ("previous", {"name": "similarity", "probe_rounds": 2}):
         one = learner(algorithm=algorithm, warm_start=warm_start)
-        finals.append([session(one, number, 3)[2] for number in (1, 2)])
+        finals.append([session(one, number, 3).final for number in (1, 2)])
     assert all(torch.equal(a, b) for a, b in zip(*finals, strict=True))
 
 
@@ -201,14 +253,12 @@ def test_the_second_probe_round_knows_the_first(name: str) -> None:
     """A probe keeps its own devices' vectors: G_s of two rounds is not that of two first rounds."""
     one = learner(algorithm=name, warm_start={"name": "similarity", "probe_rounds": 2})
     session(one, 1, 3)
-    ids = list(range(DEVICES))
-    one.open_session(2, ids, 3)
-    one.local_update(ids, "probe", 1)
-    one.aggregate(ids)
-    assert one._probe is not None
-    vector = next(iter(one._probe._algorithm.device_vectors))
-    zero = torch.zeros(one.parameters)
-    assert one._probe._devices.rows(vector, ids, zero).abs().max() > 0
+    probe = next(begin(one, 2, longest=3))
+    probe.train(EVERYONE, 1)
+    probe.aggregate(EVERYONE)
+    (vector,) = registry.get("algorithms", name).device_vectors
+    own = probe.federation.probe.devices.rows(vector, EVERYONE, torch.zeros(one.parameters))
+    assert own.abs().max() > 0
 
 
 def test_continuous_holds_on_to_what_was_known() -> None:
@@ -216,13 +266,13 @@ def test_continuous_holds_on_to_what_was_known() -> None:
     divergences = []
     for warm_start in ("previous", {"name": "continuous", "coefficient": 20.0}):
         one = learner(warm_start=warm_start, lr=0.02)
-        _, start, before = session(one, 1, 10)
-        _, _, after = session(one, 2, 10)
-        x = one._material.test
-        logits = []
-        for model in (before, after):
-            inputs = x.normalised(torch.arange(len(x.y))).flatten(1)
-            logits.append((inputs @ model[:640].view(10, 64).T + model[640:])[:, start.labels].log_softmax(1))
+        before, after = session(one, 1, 10), session(one, 2, 10)
+        test, known = before.trainer.material.test, before.opening.labels
+        inputs = test.normalised(torch.arange(len(test.y))).flatten(1)
+        logits = [
+            (inputs @ final[:640].view(10, 64).T + final[640:])[:, known].log_softmax(1)
+            for final in (before.final, after.final)
+        ]
         divergences.append(float((logits[0].exp() * (logits[0] - logits[1])).sum(1).mean()))
     assert divergences[1] < 0.5 * divergences[0]
 
@@ -234,25 +284,28 @@ SURE = {"name": "similarity", "check": True, "scale": 20.0}
 
 def test_a_check_is_one_more_probe_round_of_one_iteration() -> None:
     one = learner(warm_start=SURE)
-    rounds = {}
+    spells = {}
     for number in range(1, 5):
-        ids = list(range(DEVICES))
-        opening = one.open_session(number, ids, 3)
-        rounds[number] = opening.probe_rounds
-        for v in range(1, opening.probe_rounds + 1):
-            iterations = one.local_update(ids, "probe", v)
-            assert set(iterations.values()) == {1 if v == 2 else 5}
-            version = one.version
-            one.aggregate(ids)
-            assert one.version == version
-        one.begin_training()
-        one.local_update(ids, opening.phase, 1)
-        one.aggregate(ids)
-        one.close_session()
-    assert rounds == {1: 0, 2: 1, 3: 1, 4: 2}, "from two saved sessions on"
+        stages, rounds = [], 0
+        for stage in begin(one, number, longest=3):
+            facts, before = stage.facts, one.model.clone()
+            stages.append((facts.phase, facts.rounds))
+            rounds += facts.phase == "probe"
+            local = stage.train(EVERYONE, rounds)
+            assert set(local.iterations) == {1 if (facts.phase, rounds) == ("probe", 2) else 5}
+            stage.aggregate(EVERYONE)
+            assert torch.equal(one.model, before) == (not facts.evaluates)
+        spells[number] = stages
+    probe, train = ("probe", 1), ("train", None)
+    assert spells == {
+        1: [("pilot", None)],
+        2: [probe, train],
+        3: [probe, train],
+        4: [probe, probe, train],  # from two saved sessions on
+    }
 
 
-@pytest.mark.parametrize("arrived", [list(range(DEVICES)), []])
+@pytest.mark.parametrize("arrived", [EVERYONE, []])
 def test_the_check_keeps_the_better_model(arrived: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """A constructed model that is useless gives way to the previous one, if the devices' reports arrive."""
     one = learner(warm_start=SURE)
@@ -261,16 +314,17 @@ def test_the_check_keeps_the_better_model(arrived: list[int], monkeypatch: pytes
     previous = one.model
     useless = OpeningModel(100 * torch.randn_like(previous), {2: 0.5, 3: 0.5})
     monkeypatch.setattr(Similarity, "opening", lambda self, *args: useless)
-    ids = list(range(DEVICES))
-    one.open_session(4, ids, 3)
-    one.local_update(ids, "probe", 1)
-    one.aggregate(ids)
-    one.local_update(ids, "probe", 2)
+    stages = begin(one, 4, longest=3)
+    probe = next(stages)
+    probe.train(EVERYONE, 1)
+    probe.aggregate(EVERYONE)
+    check = next(stages)
+    check.train(EVERYONE, 2)
     if arrived:
-        one.aggregate(arrived)
-    start = one.begin_training()
+        check.aggregate(arrived)
+    opening = next(stages).facts.opening
     assert torch.equal(one.model, previous if arrived else useless.model)
-    assert start.weights == ({3: 1.0} if arrived else useless.weights)
+    assert opening.weights == ({3: 1.0} if arrived else useless.weights)
 
 
 def test_the_check_leaves_a_good_construction_alone() -> None:
@@ -279,8 +333,8 @@ def test_the_check_leaves_a_good_construction_alone() -> None:
     for check in (False, True):
         one = learner(warm_start={**SURE, "check": check})
         for number in range(1, 5):
-            _, start, final = session(one, number, 10)
-        starts.append((start, final))
+            played = session(one, number, 10)
+        starts.append((played.opening, played.final))
     assert starts[0][0] == starts[1][0]
     assert torch.equal(starts[0][1], starts[1][1])
 
@@ -290,43 +344,79 @@ def test_the_check_leaves_a_good_construction_alone() -> None:
 
 def test_a_devices_vectors_follow_it_into_another_cell() -> None:
     settings = LearningSettings(**SETTINGS, algorithm="scaffold")
-    material = Material(settings, CPU)
-    here, there = (TorchLearner(settings, material, devices=DEVICES, streams=Streams(5)) for _ in range(2))
+    material = Material(settings, CPU, devices=DEVICES)
+    here, there = (TorchLearner(settings, material, streams=Streams(5)) for _ in range(2))
     session(here, 1, 2, ids=[0, 1, 2])
     zero = torch.zeros(here.parameters)
-    own = material.states(DEVICES).rows("control", [1], zero)
+    own = material.states.rows("control", [1], zero)
     assert own.abs().max() > 0
-    there.open_session(1, [1, 7], 2)
-    there.begin_training()
-    sizes = np.array([len(there._samples(k)) for k in (1, 7)])
+    stage = pilot(there, ids=[1, 7], longest=2)
+    sizes = np.array(list(stage.trainer.holdings.sizes([1, 7]).values()))
     expected = sizes[0] / sizes.sum() * own[0]
-    torch.testing.assert_close(there._global.state["control"], expected)
+    torch.testing.assert_close(stage.federation.model.state["control"], expected)
 
 
 def test_a_device_that_joins_a_session_counts_with_its_data() -> None:
     one = learner(algorithm="scaffold", warm_start="previous")
-    one.open_session(1, [0, 1], 3)
-    one.begin_training()
-    one.local_update([0, 1, 5], "pilot", 1)
-    one.aggregate([0, 1, 5])
-    assert list(one._held()) == [0, 1, 5]
-    zero = torch.zeros(one.parameters)
-    weights = np.array(list(one._held().values())) / sum(one._held().values())
-    mean = one._material.states(DEVICES).mean("control", [0, 1, 5], weights, zero)
-    torch.testing.assert_close(one._global.state["control"], mean, atol=1e-5, rtol=1e-4)
+    ids = [0, 1, 5]
+    stage = pilot(one, ids=[0, 1], longest=3)
+    stage.train(ids, 1)
+    stage.aggregate(ids)
+    assert stage.federation.now.members == set(ids)
+    sizes = stage.trainer.holdings.sizes(ids)
+    weights = np.array(list(sizes.values())) / sum(sizes.values())
+    mean = stage.trainer.material.states.mean("control", ids, weights, torch.zeros(one.parameters))
+    torch.testing.assert_close(stage.federation.model.state["control"], mean, atol=1e-5, rtol=1e-4)
 
 
 # ---- what the engine is told
 
 
 def test_iterations_of_local_epochs_depend_on_the_data() -> None:
-    one = learner(epochs=2, algorithm="fednova")
-    ids = list(range(DEVICES))
-    one.open_session(1, ids, 3)
-    one.begin_training()
-    iterations = one.local_update(ids, "pilot", 1)
-    assert iterations == {id_: 2 * math.ceil(len(one._samples(id_)) / 16) for id_ in ids}
-    assert len(set(iterations.values())) > 1
+    stage = pilot(learner(epochs=2, algorithm="fednova"), longest=3)
+    local = stage.train(EVERYONE, 1)
+    sizes = stage.trainer.holdings.sizes(EVERYONE)
+    assert local.iterations == tuple(2 * math.ceil(sizes[id_] / 16) for id_ in EVERYONE)
+    assert len(set(local.iterations)) > 1
+    assert local.samples == tuple(16 * steps for steps in local.iterations), "nominal: e B (J 27)"
+
+
+def test_what_is_processed_can_be_booked_instead_of_e_b() -> None:
+    """e = 5 steps, B = 64: a device with D < B takes all D in every step, another its epoch's last batch short."""
+    batch, steps = 64, 5
+    stage = pilot(learner(batch=batch, booked="processed"), longest=3)
+    sizes = stage.trainer.holdings.sizes(EVERYONE)
+
+    def processed(held: int) -> int:
+        epoch = [batch] * (held // batch) + [held % batch] * (held % batch > 0)
+        return sum((epoch * steps)[:steps])
+
+    local = stage.train(EVERYONE, 1)
+    assert local.samples == tuple(processed(sizes[id_]) for id_ in EVERYONE)
+    assert local.iterations == (steps,) * DEVICES
+    assert min(local.samples) < steps * batch, "the test can tell them apart"
+    nominal = pilot(learner(batch=batch), longest=3).train(EVERYONE, 1)
+    assert nominal.samples == (steps * batch,) * DEVICES
+
+
+def test_a_check_books_its_one_pass_as_it_is_processed() -> None:
+    one = learner(warm_start=SURE, batch=64, booked="processed")
+    for number in range(1, 4):
+        session(one, number, 3)
+    stages = begin(one, 4)
+    probe = next(stages)
+    probe.train(EVERYONE, 1)
+    probe.aggregate(EVERYONE)
+    check = next(stages)
+    local = check.train(EVERYONE, 2)
+    sizes = check.trainer.holdings.sizes(EVERYONE)
+    assert local.samples == tuple(min(64, sizes[id_]) for id_ in EVERYONE)
+
+
+def test_a_rounds_bits_are_the_payload_each_way() -> None:
+    one = learner(algorithm="scaffold", payload="exchanged")
+    local = pilot(one).train([2, 3], 1)
+    assert local.down_bits == local.up_bits == (one.payload_bits,) * 2
 
 
 def test_the_payload_can_count_all_that_is_exchanged() -> None:
@@ -335,43 +425,52 @@ def test_the_payload_can_count_all_that_is_exchanged() -> None:
     assert learner(algorithm="fedacg", payload="exchanged").payload_bits == 32 * 650
 
 
+class Uneven(Staying):
+    """Device 4 has no data; from session 2 on nobody has."""
+
+    def key(self, session: int) -> int:
+        return min(session, 2)
+
+    def assign(
+        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+    ) -> list[np.ndarray]:
+        nothing = np.arange(0)
+        if session > 1:
+            return [nothing] * devices
+        return [nothing if id_ == 4 else np.arange(id_, len(labels), devices) for id_ in range(devices)]
+
+
 def test_a_device_without_data_does_nothing() -> None:
-    one = learner(warm_start="previous")
-    one._assignment[1][4] = np.arange(0)
-    ids = [3, 4]
-    one.open_session(1, ids, 3)
-    one.begin_training()
-    assert one.local_update(ids, "pilot", 1) == {3: 5, 4: 0}
-    trained = one._global.last.rows[0].clone()
-    one.aggregate(ids)
-    torch.testing.assert_close(one.model, trained)
-    assert one.reported_loss([4]) == 0.0
-    one._assignment = (one._partition.key(2), [np.arange(0)] * DEVICES)
-    with pytest.raises(EdgeflError, match="no device of session 2 has any data"):
-        one.open_session(2, [4], 3)
+    for booked in ("nominal", "processed"):
+        one = learner(warm_start="previous", partition=Uneven(), booked=booked)
+        stage = pilot(one, ids=[3, 4], longest=3, reports=True)
+        local = stage.train([3, 4], 1)
+        assert (local.iterations, local.samples) == ((5, 0), (5 * 16, 0))
+        loss, none = local.scalars[REPORTED_LOSS]
+        assert loss is not None
+        assert none is None
+        trained = stage.federation.model.last.rows[0].clone()
+        stage.aggregate([3, 4])
+        torch.testing.assert_close(one.model, trained)
+        stage.train([3, 4], 2)
+        stage.aggregate([4])
+        torch.testing.assert_close(one.model, trained)
+        with pytest.raises(EdgeflError, match="no device of session 2 has any data"):
+            next(begin(one, 2, ids=[4]))
 
 
-def test_divergence_names_the_device_and_saves_the_last_finite_model(tmp_path: Path) -> None:
+def test_divergence_names_the_device_and_holds_the_last_finite_model() -> None:
     one = learner(lr=100.0, algorithm={"name": "fedprox", "mu": 1e9})
-    one.rescue = tmp_path / "last-finite.pt"
     with pytest.raises(
-        EdgeflError,
-        match=r"diverged in session 1, pilot round \d+: the model of device \d+ .*last-finite\.pt",
-    ):
+        Divergence, match=r"diverged in session 1, pilot round \d+: the model of device \d+ is not finite"
+    ) as error:
         session(one, 1, 40)
-    saved = torch.load(one.rescue)
-    assert torch.isfinite(saved["model"]).all()
-    assert saved["at"].startswith("session 1, pilot round ")
-    assert torch.equal(saved["model"], one.model)
+    assert torch.isfinite(error.value.last["model"]).all()
+    assert torch.equal(error.value.last["model"], one.model)
 
 
 def test_threads_do_not_change_the_result() -> None:
-    finals = []
-    for threads in (1, 2):
-        settings = LearningSettings(**SETTINGS, algorithm="moon", memory_gb=1e-9)
-        material = Material(settings, CPU, threads=threads)
-        one = TorchLearner(settings, material, devices=DEVICES, streams=Streams(5))
-        finals.append(session(one, 1, 3)[2])
+    finals = [session(learner(threads, algorithm="moon", memory_gb=1e-9), 1, 3).final for threads in (1, 2)]
     assert torch.equal(*finals)
 
 
@@ -393,17 +492,18 @@ def test_statistics_are_sent_averaged_and_used_in_tests() -> None:
     assert one.parameters == 2 * 64 + 650
     assert one.payload_bits == 32 * (one.parameters + 2 * 64)
     for number in range(1, 5):
-        _, start, final = session(one, number, 10)
-    assert one._saved[0].gradient is not None
-    assert len(one._saved[0].gradient) == one.parameters, "statistics are no gradient"
-    assert start.weights.keys() == {2, 3}
+        played = session(one, number, 10)
+    tensors, _ = one.state()
+    assert len(tensors["saved.0.gradient"]) == one.parameters, "statistics are no gradient"
+    assert played.opening.weights.keys() == {2, 3}
+    test, final = played.trainer.material.test, played.final
     mean, variance = final[one.parameters :].view(2, 64)
-    x = (one._material.test.x.float() - one._material.test.mean) * one._material.test.scale
+    x = (test.x.float() - test.mean) * test.scale
     x = (x.flatten(1) - mean) / (variance + 1e-5).sqrt() * final[:64] + final[64:128]
     logits = x @ final[128:768].view(10, 64).T + final[768:778]
-    keep = torch.isin(one._material.test.y, torch.tensor(start.labels))
-    hits = (logits.argmax(1) == one._material.test.y)[keep]
-    assert one.evaluate().accuracy == float(hits.double().mean())
+    keep = torch.isin(test.y, torch.tensor(played.opening.labels))
+    hits = (logits.argmax(1) == test.y)[keep]
+    assert played.evaluation.accuracy == float(hits.double().mean())
 
 
 def test_batch_norm_refuses_batches_of_one() -> None:

@@ -1,0 +1,118 @@
+"""A round that is planned at once is the round that its processes would have run, to the last bit."""
+
+from collections.abc import Mapping
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import event, example, given, settings
+from hypothesis import strategies as st
+
+from edgefl.engine import rounds
+from edgefl.engine.network import Network
+from edgefl.engine.records import DeviceRound, LedgerRow, Round
+from edgefl.testing import Scripted, SmallWorld, small_world
+
+MOST = 5  # devices
+SLOW_M_S, FAST_M_S = 1.0, 30.0
+
+work = st.tuples(
+    st.integers(0, 20),  # iterations
+    st.one_of(st.just(0), st.integers(1, 3_000)),  # samples
+    st.one_of(st.just(0), st.integers(1, 4_000_000)),  # bits down
+    st.one_of(st.just(0), st.integers(1, 4_000_000)),  # bits up
+)
+radio = st.fixed_dictionaries(
+    {
+        "scheduler": st.sampled_from(["equal_share", "min_max_latency"]),
+        "fidelity": st.sampled_from(["slot", "renewal", "auto"]),
+        "tdd": st.sampled_from([None, {}, {"pattern": "DSUUD"}]),
+        "slot_s": st.sampled_from([0.5e-3, 0.125e-3, 1e-3]),
+        "shadowing_std_db": st.sampled_from([0.0, 4.0]),
+    }
+)
+
+
+def worked(
+    distances_m: list[float], work_of: Mapping[int, Any], planned: bool, seed: int, **options: Any
+) -> SmallWorld:
+    """Two rounds, so that the second begins at a time that is no multiple of a slot."""
+    with (
+        mock.patch.object(Network, "still", planned),
+        mock.patch.object(rounds, "planned_parts", wraps=rounds.planned_parts) as plans,
+    ):
+        small = small_world(
+            list(distances_m),
+            learner=Scripted(of=work_of, flops_per_sample=1.7e6),
+            policy={"name": "schedule", "count": 1, "rounds": 2},
+            seed=seed,
+            **options,
+        ).run()
+        assert plans.called == planned
+    scene = small.scene
+    small.rows.write(*scene.ledger.rows(scene.network.power.running_s(), 0.01))
+    return small
+
+
+@given(
+    distances_m=st.lists(st.floats(10.0, 250.0), min_size=1, max_size=MOST),
+    works=st.lists(work, min_size=MOST, max_size=MOST),
+    radio=radio,
+    doppler_speed_m_s=st.sampled_from([0.0, SLOW_M_S, FAST_M_S]),
+    seed=st.integers(0, 2**32 - 1),
+)
+@example(  # the second round lasts longer than the run before it: the clock cannot reach its end in one wait
+    distances_m=[10.0, 10.0, 10.0, 21.0, 37.0],
+    works=[*[(0, 0, 0, 0)] * 3, (0, 187, 53858, 215409), (0, 0, 1, 0)],
+    radio={
+        "scheduler": "equal_share",
+        "fidelity": "renewal",
+        "tdd": {},
+        "slot_s": 0.125e-3,
+        "shadowing_std_db": 4.0,
+    },
+    doppler_speed_m_s=1.0,
+    seed=1557595,
+)
+@settings(max_examples=200, deadline=None)
+def test_a_plan_is_what_the_processes_return(
+    distances_m: list[float],
+    works: list[Any],
+    radio: dict[str, Any],
+    doppler_speed_m_s: float,
+    seed: int,
+) -> None:
+    event(f"{radio['scheduler']}, {radio['fidelity']}, {'TDD' if radio['tdd'] is not None else 'intervals'}")
+    plan, processes = (
+        worked(
+            distances_m,
+            dict(enumerate(works)),
+            planned,
+            seed,
+            radio=radio,
+            doppler_speed_m_s=doppler_speed_m_s,
+        )
+        for planned in (True, False)
+    )
+    for table in (DeviceRound, Round, LedgerRow):
+        # repr: equal to the last bit, and of the same type
+        assert [repr(row) for row in plan.rows.of[table]] == [repr(row) for row in processes.rows.of[table]]
+    assert repr(plan.env.now) == repr(processes.env.now)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rules": {"deadline_s": 100.0}},
+        {"rules": {"selector": {"name": "uniform", "count": 1}, "over_selection": 2.0}},
+        {"radio": {"sharing": "dynamic"}},
+        {"crossings_s": {0: [50.0]}},
+        {"switches_s": [[0.0], [0.0]]},
+        {"devices": {"battery_j": 100.0}},
+    ],
+    ids=lambda options: "-".join(options),
+)
+def test_what_can_be_disturbed_is_not_planned(options: dict[str, Any]) -> None:
+    with mock.patch.object(rounds, "planned_parts", side_effect=AssertionError("planned")):
+        small = small_world([50.0, 60.0], **options).run()
+    assert len(small.rows.of[DeviceRound]) == 2
