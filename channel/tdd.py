@@ -109,7 +109,11 @@ class Frame:
 
     def weights_from(self, first_slot: int, count: int) -> FloatArray:
         """[count] weights of the slots first_slot, first_slot + 1, ..."""
-        return np.asarray(self.weights)[np.arange(first_slot, first_slot + count) % self.period]
+        return self.weights_at(np.arange(first_slot, first_slot + count))
+
+    def weights_at(self, slots: npt.NDArray[np.int64]) -> FloatArray:
+        """Weights of these slots; same shape."""
+        return np.asarray(self.weights)[slots % self.period]
 
     def airtime(self, first_slot: int, slots: int) -> float:
         """Sum of the weights of `slots` slots from first_slot on."""
