@@ -138,7 +138,7 @@ class LinkFading:
         return real * real + imaginary * imaginary
 
     def generator(self, first_slot: int, stream: int) -> np.random.Generator:
-        """Random numbers of this link that belong to a slot and purpose, independent of the fading.
+        """Make random numbers of this link that belong to a slot and purpose, independent of the fading.
 
         Args:
             first_slot: the slot, 0 to 2^64 - 1.
@@ -240,7 +240,7 @@ def power_of_many(links: Sequence[LinkFading], first_slots: npt.NDArray[np.int64
 
 
 def _pages_of_many(links: Sequence[LinkFading], blocks: Sequence[int]) -> list[FloatArray]:
-    """[2, BLOCK] a block of each link; those that are missing are drawn together."""
+    """Get a block [2, BLOCK] of each link; draw those that are missing together."""
     held = [link._pages[0].get(block) for link, block in zip(links, blocks, strict=True)]
     missing: dict[float, list[int]] = {}
     for i, page in enumerate(held):
@@ -258,7 +258,7 @@ def _pages_of_many(links: Sequence[LinkFading], blocks: Sequence[int]) -> list[F
 
 
 def _draw_pages(level: int, places: Sequence[tuple[LinkFading, int]]) -> list[FloatArray]:
-    """[2, BLOCK] a page of each link, by its index; the links are of one correlation."""
+    """Draw a page [2, BLOCK] of each link, given by its index; the links have one correlation."""
     grid = places[0][0]._grids[level]
     noise = np.empty((len(places), 2, BLOCK))
     rng = None

@@ -1,4 +1,4 @@
-"""How many slots many transfers take, found together."""
+"""Count the slots of many transfers at once."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ def slots_of_many(
     direction: Direction = "downlink",
     fidelity: Fidelity = "auto",
 ) -> IntArray:
-    """Find the slots of n transfers: exactly what `Flow.slots` says of each.
+    """Count the slots of n transfers at once; the numbers are exactly those of `Flow.slots`.
 
     Those that are drawn slot by slot go on together, some slots at a time; their sums are carried on in
     order, so that rounding is that of a transfer alone. Static links and transfers by renewal are found one
@@ -59,7 +59,10 @@ def slots_of_many(
     for value in gamma[~((gamma > 0) & (gamma < np.inf))]:
         check_snr(float(value))
 
-    expected = need / (carrier.mean_efficiency(gamma) * carrier.frame.mean)
+    mean = carrier.mean_efficiency(gamma) * carrier.frame.mean
+    # a vanishing rate divides by zero: such a transfer is refused below
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = need / mean
     correlation = np.array([link.correlation for link in fading])
     alone = _may_not_be_drawn(expected, correlation, fidelity)
     # as in `Carrier.refuse_endless`, where it is close: the flow itself then decides
@@ -73,14 +76,14 @@ def slots_of_many(
         slots[i] = flow.slots(float(payload[i]))
     rows = np.flatnonzero(~alone & (need > 0))
     links = [fading[i] for i in rows.tolist()]
-    slots[rows] = _drawn(carrier, need[rows], gamma[rows], links, first[rows], expected[rows])
+    slots[rows] = _drawn(carrier, need[rows], gamma[rows], links, first[rows], mean[rows])
     return slots
 
 
 def _may_not_be_drawn(
     expected: FloatArray, correlation: FloatArray, fidelity: Fidelity
 ) -> npt.NDArray[np.bool_]:
-    """[n] static links, and transfers that are drawn by renewal or come close to it."""
+    """Mark [n] static links, and transfers that are drawn by renewal or come close to it."""
     static = correlation == 1.0
     if fidelity == "slot":
         return static
@@ -97,15 +100,14 @@ def _drawn(
     snr: FloatArray,
     links: list[LinkFading],
     first: IntArray,
-    expected: FloatArray,
+    mean: FloatArray,
 ) -> IntArray:
-    """[n] `Flow.slots_exact` of transfers with something to send over links that fade."""
+    """Count [n] `Flow.slots_exact` of transfers with something to send over links that fade."""
     slots, got = np.zeros(len(need), np.int64), np.zeros(len(need))
     left, done, more = np.arange(len(need)), 0, _MORE_SLOTS
-    rate = need / expected
     while left.size:
         # all that are left have been read equally far
-        rest = (need[left] - got[left]) / rate[left]
+        rest = (need[left] - got[left]) / mean[left]
         enough = int(min(rest.max(), 2.0 * rest.mean())) + more
         largest = min(_LARGEST_CHUNK // len(left), CHUNK_BLOCKS * BLOCK, MAX_SLOTS - done)
         count = max(1, min(enough, largest))

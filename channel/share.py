@@ -161,7 +161,7 @@ def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full
 
 
 def check_cap(cap: float) -> float:
-    """Refuse a cap that nothing could be sent under, and return it otherwise.
+    """Return a cap if it is valid.
 
     Raises:
         ValueError: it is not positive.
