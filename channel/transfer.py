@@ -21,6 +21,8 @@ from channel.units import FloatArray
 
 Fidelity = Literal["slot", "renewal", "auto"]
 
+_FIDELITIES = get_args(Fidelity)
+
 # `auto` draws every slot of a transfer that is expected to be shorter than this ...
 AUTO_SLOTS = 4000
 # ... or shorter than this many coherence times 1 / (1 - rho): the normal limit behind renewal needs both
@@ -221,5 +223,5 @@ def check_choices(direction: str, fidelity: str) -> None:
     """
     if direction not in _STREAMS:
         raise ValueError(f"direction must be one of {', '.join(_STREAMS)}, got {direction!r}")
-    if fidelity not in get_args(Fidelity):
+    if fidelity not in _FIDELITIES:
         raise ValueError(f"fidelity must be slot, renewal or auto, got {fidelity!r}")
