@@ -1,4 +1,4 @@
-"""How flows that share a band go on from slot to slot; `channel.shared_band` knows who is there, and when."""
+"""Run the flows that share a band from slot to slot; `channel.shared_band` knows who is there, and when."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,7 @@ class BandFlow:
     blocks: dict[int, FloatArray] = field(default_factory=dict)
 
     def power(self, first_slot: int, count: int, now: int) -> FloatArray:
-        """[count] |h|^2, within one block. Keeps the next blocks from now on, and the one read last."""
+        """Read [count] |h|^2 within one block; keep the blocks from `now` on, and the one read last."""
         if self.static_power is not None:
             return np.full(count, self.static_power)
         block, start = divmod(first_slot, BLOCK)
@@ -51,7 +51,7 @@ class BandState:
     airtime: FloatArray  # slots served, for schedulers that decide in every slot
 
     def with_new(self) -> "BandState":
-        """One more flow, which has nothing yet."""
+        """Add a flow that has moved nothing yet."""
         return BandState(
             self.slot,
             np.append(self.got, 0.0),
@@ -60,7 +60,7 @@ class BandState:
         )
 
     def without(self, rows: Sequence[int]) -> "BandState":
-        """Less some flows."""
+        """Take some flows out."""
         return BandState(
             self.slot,
             np.delete(self.got, rows),
@@ -71,16 +71,16 @@ class BandState:
 
 @dataclass(frozen=True)
 class BandRules:
-    """The band in one direction of a cell, and its rules; see `channel.shared_band.SharedBand`."""
+    """Who gets which share of a band, and the rates on it; see `channel.shared_band.SharedBand`."""
 
     scheduler: Scheduler
     carrier: Carrier
 
     def begin(self, flows: Sequence[BandFlow], state: BandState) -> tuple[BandState, FloatArray | None]:
-        """The state in which new flows have begun, and the shares if the scheduler holds them.
+        """Let new flows begin; return the state, and the shares if the scheduler holds them.
 
         Raises:
-            ValueError: the scheduler's shares are none, or no flow would end within MAX_SLOTS.
+            ValueError: the scheduler gives wrong shares, or no flow would end within MAX_SLOTS.
         """
         view = self._view(flows, state)
         if self.scheduler.per_slot:
@@ -101,7 +101,7 @@ class BandRules:
     def run(
         self, flows: Sequence[BandFlow], state: BandState, stop: int, shares: FloatArray | None, now: int
     ) -> tuple[BandState, list[int]]:
-        """The state at slot `stop`, in the block of state.slot, or where flows end before it; and these."""
+        """Go on to slot `stop`, in the block of state.slot, or to the first end; return the state and who ended."""
         power = np.stack([flow.power(state.slot, stop - state.slot, now) for flow in flows])
         if shares is None:
             return self._run_by_slot(flows, state, power)
@@ -123,7 +123,7 @@ class BandRules:
     def _run_by_slot(
         self, flows: Sequence[BandFlow], state: BandState, power: FloatArray
     ) -> tuple[BandState, list[int]]:
-        """`run` with a scheduler that decides in every slot."""
+        """Do what `run` does, with a scheduler that decides in every slot."""
         snr = _snr(flows)[:, None] * power
         efficiency = np.ascontiguousarray(self.carrier.efficiency(snr).T)
         need, memory, unit_bits = _need(flows), self.scheduler.memory, self.carrier.unit_bits
@@ -160,7 +160,7 @@ class BandRules:
         return BandState(state.slot + power.shape[1], got, average, airtime), []
 
     def _checked(self, shares: FloatArray, flows: int) -> FloatArray:
-        """Refuse shares that are none, or more than there is, and return the others."""
+        """Return the shares if they are valid: one per flow, >= 0, and together not more than the band."""
         if shares.shape != (flows,) or not np.all(shares >= 0):
             raise ValueError(f"{self.scheduler} must give each of {flows} flows a share >= 0, got {shares}")
         if shares.sum() > 1.0 + _SHARE_ROUNDING:
@@ -168,7 +168,7 @@ class BandRules:
         return shares
 
     def _view(self, flows: Sequence[BandFlow], state: BandState) -> Flows:
-        """The flows at a slot boundary, as a scheduler sees them."""
+        """Show the flows at a slot boundary to a scheduler."""
         static_power = [flow.static_power for flow in flows]
         return Flows(
             self.carrier,

@@ -1,4 +1,4 @@
-"""What the rate of a transfer depends on, its link aside."""
+"""What the rate of a transfer depends on, apart from its link."""
 
 import math
 from dataclasses import dataclass, replace
@@ -18,13 +18,13 @@ from channel.share import (
 from channel.tdd import Frame, Weights, frame_of
 from channel.units import FloatArray, Values
 
-# 28 hours of 0.5 ms slots: a longer transfer is taken for one that cannot end
+# 28 hours of 0.5 ms slots; a transfer that would take longer is refused
 MAX_SLOTS = 200_000_000
 
 
 @dataclass(frozen=True)
 class Carrier:
-    """A band in one direction, or a share of it, and the rules of its rates. It is checked once, here.
+    """A band in one direction, or a share of it, and the rules of its rates; checked once, when it is made.
 
     Args:
         bandwidth_hz: W, > 0.
@@ -60,19 +60,19 @@ class Carrier:
 
     @property
     def unit_bits(self) -> float:
-        """Bits that 1 bit/s/Hz moves in a slot in full, W tau."""
+        """Bits that a rate of 1 bit/s/Hz moves in a full slot, W tau."""
         return self.unit_bits_of(1.0)
 
     def unit_bits_of(self, share: Values) -> Values:
-        """Bits that 1 bit/s/Hz on a share of this band moves in a slot in full, b W tau; shape of share."""
+        """Count the bits that 1 bit/s/Hz on a share b of this band moves in a full slot, b W tau; shape of b."""
         return share * self.bandwidth_hz * self.slot_s
 
     def part(self, share: float) -> "Carrier":
-        """A share of this band, > 0."""
+        """Take a share, > 0, of this band."""
         return replace(self, bandwidth_hz=share * self.bandwidth_hz)
 
     def need(self, payload_bits: float) -> float:
-        """Sum of spectral efficiencies that a payload has to gather over its slots, Z / (W tau).
+        """Compute the sum of spectral efficiencies that a payload needs over its slots, Z / (W tau).
 
         Raises:
             ValueError: the payload is negative or not finite.
@@ -82,7 +82,7 @@ class Carrier:
         return payload_bits / self.unit_bits
 
     def needs(self, payload_bits: FloatArray, share: FloatArray) -> FloatArray:
-        """[transfers] `need` of payloads on shares of this band.
+        """Compute [transfers] `need` of payloads on shares of this band.
 
         Raises:
             ValueError: a payload is negative or not finite, or a share is not positive.
@@ -94,19 +94,19 @@ class Carrier:
         return payload_bits / self.unit_bits_of(share)
 
     def efficiency(self, snr: npt.ArrayLike) -> FloatArray:
-        """Spectral efficiency in one slot in full, min(log2(1 + snr), cap); same shape, bits/s/Hz."""
+        """Compute min(log2(1 + snr), cap), the rate in one full slot in bits/s/Hz; same shape."""
         return spectral_efficiency(snr, self.cap)
 
     def mean_efficiency(self, snr: npt.ArrayLike) -> FloatArray:
-        """Mean of `efficiency` over Rayleigh fading; same shape, bits/s/Hz."""
+        """Average `efficiency` over Rayleigh fading; same shape, bits/s/Hz."""
         return ergodic_rate(snr, self.cap)
 
     def share_snr(self, share: npt.ArrayLike, snr: npt.ArrayLike) -> FloatArray:
-        """SNR on a share of this band; snr is that on the whole band with full power."""
+        """Compute the SNR on a share of this band from that on the whole band with full power."""
         return share_snr(share, snr, self.power)
 
     def share_rate(self, share: npt.ArrayLike, snr: npt.ArrayLike) -> FloatArray:
-        """Rate of a share in one slot in full, in bits/s per Hz of this band.
+        """Compute the rate of a share in one full slot, in bits/s per Hz of this band.
 
         Args:
             share: b, within 0 and 1.
@@ -116,12 +116,12 @@ class Carrier:
         return part * self.efficiency(self.share_snr(part, snr))
 
     def mean_share_rate(self, share: npt.ArrayLike, snr: npt.ArrayLike) -> FloatArray:
-        """Mean of `share_rate` over Rayleigh fading; snr is the mean SNR on this band with full power."""
+        """Average `share_rate` over Rayleigh fading; snr is the mean SNR on this band with full power."""
         part = np.asarray(share, dtype=float)
         return part * self.mean_efficiency(self.share_snr(part, snr))
 
     def refuse_endless(self, need: float, snr: float) -> None:
-        """Refuse at once a transfer that would be read for MAX_SLOTS slots in vain.
+        """Refuse a transfer that cannot end, before its slots are read.
 
         Raises:
             ValueError: at the highest mean rate the transfer would take more than MAX_SLOTS.
@@ -144,7 +144,7 @@ def check_snr(snr: float) -> None:
 
 
 def endless(why: str, max_slots: int) -> str:
-    """Message about a transfer that does not end."""
+    """Write the message about a transfer that does not end."""
     return (
         f"the transfer does not end within {max_slots} slots ({why}): give it more bandwidth or power, "
         "a smaller payload, or a shorter distance"

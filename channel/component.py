@@ -37,7 +37,7 @@ def parameter(
 
 
 class Parameter(NamedTuple):
-    """What is known of a component's parameter."""
+    """Name, default, meaning and range of a component's parameter."""
 
     name: str
     default: Any  # ...: it is required
@@ -66,7 +66,7 @@ class Component:
 
 
 def parameters(cls: type[Component]) -> list[Parameter]:
-    """The parameters of a component, in the order of its fields."""
+    """List the parameters of a component, in the order of its fields."""
     return [
         Parameter(
             each.name,

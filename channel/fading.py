@@ -1,6 +1,7 @@
 """Rayleigh fading that is a function of time: readable at any slot, in any order."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -20,9 +21,13 @@ NO_CORRELATION = 1e-6
 # J0 is positive up to here; beyond, it swings around zero.
 FIRST_BESSEL_ZERO = float(special.jn_zeros(0, 1)[0])
 
+# Links whose blocks are drawn together: their pages stay in a core's second-level cache.
+_LINKS_AT_ONCE = 8
+
 # Regions of the random counter, which no draw of another region can reach
 _FADING_REGION = 0
 _STREAM_REGION = 1
+_EMPTY_BUFFER = np.zeros(4, dtype=np.uint64)
 
 
 def doppler_hz(speed_m_s: float, *, carrier_hz: float) -> float:
@@ -133,7 +138,7 @@ class LinkFading:
         return real * real + imaginary * imaginary
 
     def generator(self, first_slot: int, stream: int) -> np.random.Generator:
-        """Random numbers of this link that belong to a slot and purpose, independent of the fading.
+        """Make random numbers of this link that belong to a slot and purpose, independent of the fading.
 
         Args:
             first_slot: the slot, 0 to 2^64 - 1.
@@ -146,10 +151,18 @@ class LinkFading:
             raise ValueError(f"first_slot and stream must be >= 0 and below 2^64, got {first_slot}, {stream}")
         return self._draws(first_slot, stream, _STREAM_REGION)
 
-    def _draws(self, index: int, level: int, region: int) -> np.random.Generator:
+    def _draws(
+        self, index: int, level: int, region: int, reused: np.random.Generator | None = None
+    ) -> np.random.Generator:
         # The lowest 64 bits of the counter run while numbers are drawn; the rest tells the pages apart.
         counter = np.array((0, index, level, region), dtype=np.uint64)
-        return np.random.Generator(np.random.Philox(key=self._words, counter=counter))
+        if reused is None:
+            return np.random.Generator(np.random.Philox(key=self._words, counter=counter))
+        # a seventh of the time
+        fresh = {"buffer": _EMPTY_BUFFER, "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}
+        state = {"counter": counter, "key": self._words}
+        reused.bit_generator.state = {"bit_generator": "Philox", "state": state, **fresh}
+        return reused
 
     def _read(self, first_slot: int, count: int) -> FloatArray:
         """[2, count] real and imaginary parts."""
@@ -170,27 +183,104 @@ class LinkFading:
         """[2, BLOCK] points index * BLOCK onwards of the grid whose step is BLOCK^level slots."""
         pages = self._pages[level]
         if index not in pages:
-            if len(pages) == (1 if level == 0 else 2):
-                del pages[next(iter(pages))]
-            pages[index] = self._draw_page(level, index)
+            self._keep(level, index, _draw_pages(level, [(self, index)])[0])
         return pages[index]
 
-    def _draw_page(self, level: int, index: int) -> FloatArray:
-        grid = self._grids[level]
-        noise = self._draws(index, level, _FADING_REGION).standard_normal((2, BLOCK)) * grid.innovation_std
-        if grid.weights is None:
-            return noise
-        left, right = self._point(level + 1, index), self._point(level + 1, index + 1)
-        free, _ = signal.lfilter([1.0], [1.0, -grid.correlation], noise, zi=grid.correlation * left)
-        page = np.empty((2, BLOCK))
-        page[:, :1] = left
-        page[:, 1:] = free[:, :-1] + grid.weights * (right - free[:, -1:])
-        return page
+    def _keep(self, level: int, index: int, page: FloatArray) -> None:
+        pages = self._pages[level]
+        if len(pages) == (1 if level == 0 else 2):
+            del pages[next(iter(pages))]
+        pages[index] = page
 
     def _point(self, level: int, index: int) -> FloatArray:
         """[2, 1] one point of a grid."""
         page, offset = divmod(index, BLOCK)
         return self._page(level, page)[:, offset : offset + 1]
+
+
+def power_of_many(links: Sequence[LinkFading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:
+    """Read the power of many links at once; the numbers are those of `LinkFading.power`.
+
+    Blocks that several links of one correlation lack are drawn together.
+
+    Args:
+        links: none of them static.
+        first_slots: [links] >= 0.
+        count: slots of each, > 0.
+
+    Returns:
+        [links, count] |h|^2 of the slots from each link's first one on.
+
+    Raises:
+        ValueError: a link is static, a slot is negative, or the count is not positive.
+    """
+    if count <= 0 or first_slots.min(initial=0) < 0:
+        raise ValueError(f"first_slots must be >= 0 and count > 0, got {first_slots} and {count}")
+    if 1.0 in [link.correlation for link in links]:
+        raise ValueError("a static link has no slots to read one by one")
+    parts = np.empty((len(links), 2, count))
+    blocks, starts = np.divmod(first_slots, BLOCK)
+    pages = _pages_of_many(links, blocks.tolist())
+    left_in_block = BLOCK - starts
+    if links and left_in_block.min() >= count:
+        # nearly always: no read goes beyond its block
+        pieces = [page[:, start : start + count] for page, start in zip(pages, starts.tolist(), strict=True)]
+        np.concatenate(pieces, out=parts.reshape(2 * len(links), count))
+    else:
+        taken = np.minimum(left_in_block, count).tolist()
+        for part, page, start, slots in zip(parts, pages, starts.tolist(), taken, strict=True):
+            part[:, :slots] = page[:, start : start + slots]
+        # the second block of all that reach into it is drawn together; further ones are read alone
+        beyond = np.flatnonzero(left_in_block < count).tolist()
+        _pages_of_many([links[i] for i in beyond], [int(blocks[i]) + 1 for i in beyond])
+        for i in beyond:
+            parts[i, :, taken[i] :] = links[i]._read(int(first_slots[i]) + taken[i], count - taken[i])
+    real, imaginary = parts[:, 0], parts[:, 1]
+    return real * real + imaginary * imaginary
+
+
+def _pages_of_many(links: Sequence[LinkFading], blocks: Sequence[int]) -> list[FloatArray]:
+    """Get a block [2, BLOCK] of each link; draw those that are missing together."""
+    held = [link._pages[0].get(block) for link, block in zip(links, blocks, strict=True)]
+    missing: dict[float, list[int]] = {}
+    for i, page in enumerate(held):
+        if page is None:
+            missing.setdefault(links[i].correlation, []).append(i)
+    pages = {}
+    for rows in missing.values():
+        for first in range(0, len(rows), _LINKS_AT_ONCE):
+            some = rows[first : first + _LINKS_AT_ONCE]
+            drawn = _draw_pages(0, [(links[i], blocks[i]) for i in some])
+            for i, page in zip(some, drawn, strict=True):
+                links[i]._keep(0, blocks[i], page)
+                pages[i] = page
+    return [pages[i] if page is None else page for i, page in enumerate(held)]
+
+
+def _draw_pages(level: int, places: Sequence[tuple[LinkFading, int]]) -> list[FloatArray]:
+    """Draw a page [2, BLOCK] of each link, given by its index; the links have one correlation."""
+    grid = places[0][0]._grids[level]
+    noise = np.empty((len(places), 2, BLOCK))
+    rng = None
+    for (link, index), row in zip(places, noise, strict=True):
+        rng = link._draws(index, level, _FADING_REGION, rng)
+        rng.standard_normal(out=row)
+    noise *= grid.innovation_std
+    if grid.weights is None:
+        return [row.copy() for row in noise]
+    left, right = np.empty((2, len(places), 2, 1))
+    for row, (link, index) in enumerate(places):
+        left[row], right[row] = link._point(level + 1, index), link._point(level + 1, index + 1)
+    free, _ = signal.lfilter([1.0], [1.0, -grid.correlation], noise, zi=grid.correlation * left)
+    pages = []
+    # one by one, in arrays of their own: a page must not keep the others in memory
+    for path, start, end in zip(free, left, right, strict=True):
+        page = np.empty((2, BLOCK))
+        page[:, :1] = start
+        np.multiply(grid.weights, end - path[:, -1:], out=page[:, 1:])
+        page[:, 1:] += path[:, :-1]
+        pages.append(page)
+    return pages
 
 
 @dataclass(frozen=True)

@@ -98,18 +98,7 @@ class LargeScale:
         self._height_m = bs_height_m - ut_height_m
         radio = {"carrier_hz": carrier_hz, "bs_height_m": bs_height_m, "ut_height_m": ut_height_m}
         farthest_m = self._farthest_m()
-        if not min_distance_m < farthest_m:
-            raise ValueError(
-                f"min_distance_m {min_distance_m:g} must be less than {farthest_m:g} m, the farthest that a "
-                "place can be from a site"
-            )
-        try:
-            model.path_loss_db([min_distance_m, farthest_m], **radio)
-        except ValueError as error:
-            raise ValueError(
-                f"places are from min_distance_m {min_distance_m:g} to {farthest_m:g} m away from a site: "
-                f"{error}"
-            ) from error
+        _check_model_holds(model, min_distance_m, farthest_m, radio)
         lines = model.lines(**radio)
 
         def fields(correlation_m: float, stream: int) -> GaussianFields:
@@ -121,13 +110,8 @@ class LargeScale:
             std_db = model.shadowing_std_db(in_sight) if shadowing_std_db is None else shadowing_std_db
             shadow = None
             if shadowing == "spatial" and std_db > 0:
-                if model.correlation_m is None:
-                    raise ValueError(
-                        f"{type(model).__name__} has no shadowing: set shadowing to none, or take another "
-                        "path loss"
-                    )
-                correlation_m = model.correlation_m.los if in_sight else model.correlation_m.nlos
-                shadow = fields(correlation_m, _LOS_SHADOWING if in_sight else _NLOS_SHADOWING)
+                stream = _LOS_SHADOWING if in_sight else _NLOS_SHADOWING
+                shadow = fields(_shadowing_correlation_m(model, in_sight), stream)
             return StateLoss.of(lines.los if in_sight else lines.nlos, std_db, shadow)
 
         # those that occur; if both, in sight first
@@ -288,6 +272,29 @@ class LargeScale:
     def _loss_db(self, log_square: Floats, in_sight: npt.NDArray[np.bool_], read: Read) -> Floats:
         losses = [state.loss_db(log_square, read) for state in self._states]
         return losses[0] if len(losses) == 1 else np.where(in_sight, *losses)
+
+
+def _check_model_holds(model: PathLoss, nearest_m: float, farthest_m: float, radio: dict[str, float]) -> None:
+    """Refuse distances of places from sites at which the model does not hold."""
+    if not nearest_m < farthest_m:
+        raise ValueError(
+            f"min_distance_m {nearest_m:g} must be less than {farthest_m:g} m, the farthest that a "
+            "place can be from a site"
+        )
+    try:
+        model.path_loss_db([nearest_m, farthest_m], **radio)
+    except ValueError as error:
+        raise ValueError(
+            f"places are from min_distance_m {nearest_m:g} to {farthest_m:g} m away from a site: {error}"
+        ) from error
+
+
+def _shadowing_correlation_m(model: PathLoss, in_sight: bool) -> float:
+    if model.correlation_m is None:
+        raise ValueError(
+            f"{type(model).__name__} has no shadowing: set shadowing to none, or take another path loss"
+        )
+    return model.correlation_m.los if in_sight else model.correlation_m.nlos
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -33,7 +33,9 @@ def rate_moments(
     correlation: npt.ArrayLike,
     carrier: Carrier,
 ) -> tuple[FloatArray, FloatArray]:
-    """Find the mean and the long-run variance per slot of the rate w_n f(|h_n|^2), f(g) = min(log2(1 + snr g), cap).
+    """Compute the mean and the long-run variance per slot of the rate of a fading link.
+
+    The rate is w_n f(|h_n|^2) with f(g) = min(log2(1 + snr g), cap).
 
     The long-run variance s2 is the limit of Var(f_1 + ... + f_n) / n. For a complex Gauss-Markov h, the
     Laguerre polynomials L_m of g = |h|^2 decorrelate: E[L_m(g_0) L_l(g_k)] = rho^(2mk) for m = l, else 0.
@@ -91,7 +93,7 @@ def rate_moments(
 
 
 def rate_moments_of(snr: float, correlation: float, carrier: Carrier) -> tuple[float, float]:
-    """`rate_moments` of one link, without arrays: some microseconds.
+    """Compute `rate_moments` of one link, without arrays: in some microseconds.
 
     Raises:
         ValueError: as in `rate_moments`.

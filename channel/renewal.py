@@ -74,7 +74,7 @@ def slots_renewal_many(
     share: npt.ArrayLike = 1.0,
     first_slot: npt.ArrayLike = 0,
 ) -> npt.NDArray[np.int64]:
-    """`slots_renewal` of many transfers at once: less than 1 us each from some thousand on.
+    """Draw `slots_renewal` of many transfers at once: less than 1 us each from some thousand on.
 
     The numbers are those that `slots_renewal` draws one after another from the same rng, where no payload
     is empty.

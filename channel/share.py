@@ -14,6 +14,7 @@ from channel.units import FloatArray, Values, db_to_linear
 
 # How a transmitter spreads its power over its share of the band, see `share_power_w`
 PowerRule = Literal["full", "per_resource_block"]
+_POWER_RULES = get_args(PowerRule)
 
 # From x = 1/snr = 30 on, the continued fraction of e^x E1(x) cut at this depth is exact to 1e-15.
 _FRACTION_FROM = 30.0
@@ -161,7 +162,7 @@ def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full
 
 
 def check_cap(cap: float) -> float:
-    """Refuse a cap that nothing could be sent under, and return it otherwise.
+    """Return a cap if it is valid.
 
     Raises:
         ValueError: it is not positive.
@@ -177,8 +178,8 @@ def check_power_rule(rule: str) -> None:
     Raises:
         ValueError: there is no such rule.
     """
-    if rule not in get_args(PowerRule):
-        raise ValueError(f"power must be one of {', '.join(get_args(PowerRule))}, got {rule!r}")
+    if rule not in _POWER_RULES:
+        raise ValueError(f"power must be one of {', '.join(_POWER_RULES)}, got {rule!r}")
 
 
 def scaled_exp1(x: FloatArray) -> FloatArray:

@@ -29,7 +29,7 @@ class _Plan:
 
 
 class SharedBand:
-    """Transfers that share a band, exact slot by slot: the first slot boundary at which one is complete.
+    """Time transfers that share a band, exactly slot by slot.
 
     In slot n a flow with share b gathers w_n b min(log2(1 + snr |h_n|^2 / b), cap) W tau bits (power `full`;
     `per_resource_block` without / b), w_n the weight of a TDD frame. A flow ends in the first slot in which
@@ -55,18 +55,18 @@ class SharedBand:
         self._plan: _Plan | None = None
 
     def __len__(self) -> int:
-        """Flows in the band, with those complete and not yet handed out."""
+        """Count the flows in the band, with those complete and not yet handed out."""
         return len(self._flows) + len(self._done)
 
     @property
     def slot(self) -> int:
-        """The boundary up to which the band is settled: slots before it are past."""
+        """Boundary up to which the band is settled: slots before it are past."""
         return self._state.slot
 
     def add(
         self, id_: Hashable, payload_bits: float, *, snr_whole_band: float, fading: LinkFading, slot: int
     ) -> None:
-        """A flow joins, from `slot` on.
+        """Let a flow join, from `slot` on.
 
         Args:
             id_: its name, unlike those in the band.
@@ -94,7 +94,7 @@ class SharedBand:
         self._plan = None
 
     def next_end(self, horizon: int | None = None) -> tuple[int, list[Any]] | None:
-        """The first slot boundary at which flows are complete if nobody joins or leaves, and which.
+        """Find the next slot boundary at which flows are complete if nobody joins or leaves, and name them.
 
         Args:
             horizon: look no further than this slot. When flows come often, a horizon some hundred slots
@@ -131,7 +131,7 @@ class SharedBand:
         return [flow.id for flow in done]
 
     def moved_bits(self, id_: Hashable) -> float:
-        """Bits of a flow up to the settled slot.
+        """Count the bits of a flow up to the settled slot.
 
         Raises:
             ValueError: no such flow.
@@ -145,7 +145,7 @@ class SharedBand:
         return min(bits, self._flows[i].payload_bits)
 
     def remove(self, id_: Hashable, slot: int) -> float:
-        """A flow leaves at a slot boundary; bits moved until then, its payload if it was complete.
+        """Take a flow out at a slot boundary; return its bits until then, its payload if it was complete.
 
         Raises:
             ValueError: no such flow, the slot is past, or flows end before it.
@@ -170,7 +170,7 @@ class SharedBand:
         self._plan = None
 
     def _advance(self, slot: int) -> None:
-        """Make `slot` the settled boundary; what changes nothing keeps the plan."""
+        """Make `slot` the settled boundary; keep the plan where nothing changes."""
         if slot < self.slot:
             raise ValueError(f"slot {slot} is past: the band is settled up to slot {self.slot}")
         if slot == self.slot:
@@ -197,7 +197,7 @@ class SharedBand:
             self._drop(plan.ended)
 
     def _look_ahead(self, horizon: int | None) -> _Plan:
-        """The plan, as far as the horizon or the first end."""
+        """Plan as far as the horizon or the first end."""
         if self._plan is None:
             state, shares = self._band.begin(self._flows, self._state)
             self._plan = _Plan(shares, [state])

@@ -30,7 +30,7 @@ class StateLoss:
 
     @classmethod
     def of(cls, lines: tuple[Line, ...], std_db: float, shadowing: GaussianFields | None) -> "StateLoss":
-        """The state of a model's lines, which are over log10 d3D = ln d3D^2 / (2 ln 10)."""
+        """Convert a model's lines, which are over log10 d3D = ln d3D^2 / (2 ln 10)."""
         natural = tuple(Line(line.intercept_db, line.slope_db / (2.0 * math.log(10.0))) for line in lines)
         return cls(natural, std_db, shadowing)
 

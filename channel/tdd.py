@@ -108,16 +108,20 @@ class Frame:
         self.mean = self._airtime / self.period
 
     def weights_from(self, first_slot: int, count: int) -> FloatArray:
-        """[count] weights of the slots first_slot, first_slot + 1, ..."""
-        return np.asarray(self.weights)[np.arange(first_slot, first_slot + count) % self.period]
+        """List [count] weights of the slots first_slot, first_slot + 1, ..."""
+        return self.weights_at(np.arange(first_slot, first_slot + count))
+
+    def weights_at(self, slots: npt.NDArray[np.int64]) -> FloatArray:
+        """Look up the weights of these slots; same shape."""
+        return np.asarray(self.weights)[slots % self.period]
 
     def airtime(self, first_slot: int, slots: int) -> float:
-        """Sum of the weights of `slots` slots from first_slot on."""
+        """Sum the weights of `slots` slots from first_slot on."""
         periods, rest = divmod(first_slot % self.period + slots, self.period)
         return periods * self._airtime + self._before[rest] - self._before[first_slot % self.period]
 
     def slots(self, first_slot: int, airtime: float) -> int:
-        """Smallest number of slots from first_slot on whose airtime is at least `airtime`, to rounding."""
+        """Find the smallest number of slots from first_slot on whose airtime is at least `airtime`, to rounding."""
         phase = first_slot % self.period
         until = airtime + self._before[phase]
         # whole periods, so that a rest within 0 (excluded) and a period (included) remains
@@ -126,7 +130,7 @@ class Frame:
         return max(0, periods * self.period + bisect_left(self._before, rest, 0, self.period) - phase)
 
     def slots_many(self, first_slot: npt.ArrayLike, airtime: FloatArray) -> npt.NDArray[np.int64]:
-        """[transfers] `slots` of each."""
+        """Find `slots` of many: [transfers]."""
         phase = np.asarray(first_slot) % self.period
         before = np.asarray(self._before)
         until = airtime + before[phase]
@@ -142,7 +146,7 @@ class Frame:
 
 
 def frame_of(weights: npt.ArrayLike | None) -> Frame:
-    """The frame of some weights; None: every slot in full.
+    """Look up the frame of some weights; None: every slot in full.
 
     Raises:
         ValueError: a weight is out of range, or all are 0.

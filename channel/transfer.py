@@ -1,4 +1,4 @@
-"""How many slots a transfer takes.
+"""Count the slots that a transfer takes.
 
 A transfer of Z bits that begins in slot n0 ends in the first slot in which the bits moved reach Z. Slots
 count from the simulation's start; with the weights of a TDD frame (`channel.tdd`) slot n carries w_n of what
@@ -21,6 +21,8 @@ from channel.units import FloatArray
 
 Fidelity = Literal["slot", "renewal", "auto"]
 
+_FIDELITIES = get_args(Fidelity)
+
 # `auto` draws every slot of a transfer that is expected to be shorter than this ...
 AUTO_SLOTS = 4000
 # ... or shorter than this many coherence times 1 / (1 - rho): the normal limit behind renewal needs both
@@ -35,9 +37,9 @@ _STREAMS: dict[Direction, int] = {"downlink": 0, "uplink": 1}
 
 @dataclass(frozen=True)
 class Flow:
-    """Bits on their way over one link, from a slot on. It is checked once, here.
+    """A link and its share of the band, from a slot on; checked once, when it is made.
 
-    How many slots they take is a function of this and the payload, whatever the fidelity.
+    The slots of a transfer are a function of this and the payload, whatever the fidelity.
 
     Args:
         carrier: the link's share of the band.
@@ -63,7 +65,7 @@ class Flow:
         check_choices(self.direction, self.fidelity)
 
     def slots(self, payload_bits: float) -> int:
-        """Number of slots of a transfer.
+        """Count the slots of a transfer.
 
         `slot` is `slots_exact`, `renewal` is `channel.renewal.slots_renewal` with a draw that belongs to
         link, first slot and direction. `auto` is renewal for transfers that are expected to take AUTO_SLOTS
@@ -84,7 +86,7 @@ class Flow:
         )
 
     def slots_exact(self, payload_bits: float, max_slots: int = MAX_SLOTS) -> int:
-        """Smallest n with sum of w W min(log2(1 + snr |h|^2), cap) tau over n slots >= Z.
+        """Find the smallest n with sum of w W min(log2(1 + snr |h|^2), cap) tau over n slots >= Z.
 
         Args:
             payload_bits: Z, >= 0.
@@ -110,7 +112,7 @@ class Flow:
         raise ValueError(endless(f"its {max_slots} slots carried too little", max_slots))
 
     def bits(self, slots: int, payload_bits: float) -> float:
-        """Bits moved after `slots` slots of a transfer that is cut off; never more than the payload.
+        """Count the bits that a transfer cut off after `slots` slots has moved; never more than the payload.
 
         Drawn slot by slot, it is what those slots carried; by renewal, the share of the payload that their
         airtime is of the whole transfer's.
@@ -131,7 +133,7 @@ class Flow:
         )
 
     def bits_carried(self, slots: int) -> float:
-        """Bits that the link carries in `slots` slots, slot by slot; 0 slots carry 0.
+        """Count the bits that the link carries in `slots` slots, read slot by slot; 0 slots carry 0.
 
         Raises:
             ValueError: slots is negative.
@@ -150,7 +152,7 @@ class Flow:
         return self.carrier.unit_bits * total
 
     def expected_slots(self, payload_bits: float) -> float:
-        """Slots of a transfer at the ergodic rate, need / mu with need = Z / (W tau); not rounded.
+        """Compute the slots of a transfer at the ergodic rate, need / mu with need = Z / (W tau), not rounded.
 
         Raises:
             ValueError: the payload is out of range.
@@ -159,7 +161,7 @@ class Flow:
         return need / (float(self.carrier.mean_efficiency(float(self.snr))) * self.carrier.frame.mean)
 
     def by_renewal(self, payload_bits: float) -> bool:
-        """Whether the number of slots of a transfer is drawn directly.
+        """Tell whether the number of slots of a transfer is drawn directly.
 
         Raises:
             ValueError: the payload is out of range.
@@ -171,7 +173,7 @@ class Flow:
         )
 
     def _running_totals(self, count: int) -> Iterator[tuple[int, FloatArray]]:
-        """Slots before each chunk, and the sums of w min(log2(1 + snr |h|^2), cap) up to each of its slots.
+        """Yield the slots before each chunk, and the sums of w min(log2(1 + snr |h|^2), cap) up to each of its slots.
 
         The sum is carried from chunk to chunk in order, so that its rounding does not depend on the chunks.
         """
@@ -208,7 +210,7 @@ class Flow:
 
 
 def long_enough(expected_slots: float, correlation: float) -> bool:
-    """Whether `auto` draws a transfer by renewal."""
+    """Tell whether `auto` draws a transfer by renewal."""
     coherence_times = expected_slots * (1.0 - abs(correlation))
     return expected_slots >= AUTO_SLOTS and coherence_times >= AUTO_COHERENCE_TIMES
 
@@ -221,5 +223,5 @@ def check_choices(direction: str, fidelity: str) -> None:
     """
     if direction not in _STREAMS:
         raise ValueError(f"direction must be one of {', '.join(_STREAMS)}, got {direction!r}")
-    if fidelity not in get_args(Fidelity):
+    if fidelity not in _FIDELITIES:
         raise ValueError(f"fidelity must be slot, renewal or auto, got {fidelity!r}")

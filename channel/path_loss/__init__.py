@@ -56,7 +56,7 @@ class PathLoss(Component, ABC):
 
     @abstractmethod
     def lines(self, *, carrier_hz: float, bs_height_m: float, ut_height_m: float) -> LossLines:
-        """Lines of which the path loss is the greatest, at this carrier and these heights.
+        """Compute the lines of which the path loss is the greatest, at this carrier and these heights.
 
         Raises:
             ValueError: the carrier or a height is outside the model's range.
@@ -64,7 +64,7 @@ class PathLoss(Component, ABC):
 
     @abstractmethod
     def los_probability(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
-        """Probability that a link is in line of sight. Its correlation in space is in `channel.large_scale`.
+        """Compute the probability of line of sight; its correlation in space is in `channel.large_scale`.
 
         Args:
             distance_2d_m: [devices] horizontal distance, >= 0.
@@ -90,7 +90,7 @@ class PathLoss(Component, ABC):
         bs_height_m: float | None = None,
         ut_height_m: float | None = None,
     ) -> FloatArray:
-        """Path loss without shadowing.
+        """Compute the path loss without shadowing.
 
         Args:
             distance_2d_m: [devices] horizontal distance, within the model's range.
@@ -116,7 +116,7 @@ class PathLoss(Component, ABC):
         return np.where(line_of_sight, los, nlos)
 
     def shadowing_std_db(self, line_of_sight: bool) -> float:
-        """Standard deviation of the shadowing in dB, in one state."""
+        """Look up the standard deviation of the shadowing in dB, in one state."""
         return self.std_db.los if line_of_sight else self.std_db.nlos
 
     def _check_range(self, what: str, distance: FloatArray, nearest_m: float, farthest_m: float) -> None:
@@ -132,7 +132,7 @@ class PathLoss(Component, ABC):
 
 
 def not_negative(distance_2d_m: npt.ArrayLike) -> FloatArray:
-    """Distances as an array.
+    """Return distances as an array if none is negative.
 
     Raises:
         ValueError: a distance is negative.

@@ -1,4 +1,4 @@
-"""Who gets which share of the band: schedulers, one file each.
+"""Schedulers share the band among flows; one file each.
 
 Those with `per_slot` decide in every slot, on the channel of that slot; the others hold their shares until a
 flow joins or leaves. Shares are real numbers; the grid of resource blocks is left out, and fading is flat, so
@@ -55,7 +55,7 @@ class Flows:
         return len(self.snr)
 
     def mean_rate(self, shares: npt.ArrayLike) -> FloatArray:
-        """[n] mean rate on these shares, in bits/s per Hz of the whole band."""
+        """Compute [n] mean rates on these shares, in bits/s per Hz of the whole band."""
         rate = self.carrier.mean_share_rate(shares, self.snr)
         if self.static is None or not self.static.any():
             return rate
@@ -75,11 +75,11 @@ class Scheduler(Component, ABC):
 
     @abstractmethod
     def shares(self, flows: Flows) -> FloatArray:
-        """[n] shares of the band, >= 0, with a sum of at most 1."""
+        """Choose [n] shares of the band, >= 0, with a sum of at most 1."""
 
 
 def all_to(winner: np.intp, flows: int) -> FloatArray:
-    """[flows] the whole band to one of them."""
+    """Give the whole band to one of the flows: [flows] shares."""
     shares = np.zeros(flows)
     shares[winner] = 1.0
     return shares

@@ -1,0 +1,130 @@
+"""Count the slots of many transfers at once."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
+from channel.fading import BLOCK, LinkFading, power_of_many
+from channel.tdd import Direction
+from channel.transfer import AUTO_COHERENCE_TIMES, AUTO_SLOTS, CHUNK_BLOCKS, Fidelity, Flow, check_choices
+from channel.units import FloatArray
+
+IntArray = npt.NDArray[np.int64]
+
+# Links times slots that are read at a time, at most; half a dozen arrays of them take 50 MB.
+_LARGEST_CHUNK = 2**20
+# Slots read beyond the expected rest of the transfers, the first time; twice as many each time
+_MORE_SLOTS = 8
+# Rounding between a number found alone and the same in an array is far below this, relative.
+_CLOSE = 1e-9
+
+
+def slots_of_many(
+    carrier: Carrier,
+    payload_bits: npt.ArrayLike,
+    *,
+    share: npt.ArrayLike,
+    snr: npt.ArrayLike,
+    fading: Sequence[LinkFading],
+    first_slot: npt.ArrayLike,
+    direction: Direction = "downlink",
+    fidelity: Fidelity = "auto",
+) -> IntArray:
+    """Count the slots of n transfers at once; the numbers are exactly those of `Flow.slots`.
+
+    Those that are drawn slot by slot go on together, some slots at a time; their sums are carried on in
+    order, so that rounding is that of a transfer alone. Static links and transfers by renewal are found one
+    by one.
+
+    Args:
+        carrier: the band of all of them.
+        payload_bits, share, snr, first_slot: [n], or one for all; share of the carrier, snr on that share.
+        fading: [n] links.
+
+    Returns:
+        [n] slots.
+
+    Raises:
+        ValueError: an argument is out of range, or a transfer would take more than MAX_SLOTS.
+    """
+    check_choices(direction, fidelity)
+    shape = (len(fading),)
+    payload, part, gamma = (
+        np.broadcast_to(np.asarray(value, dtype=float), shape) for value in (payload_bits, share, snr)
+    )
+    first = np.broadcast_to(np.asarray(first_slot, dtype=np.int64), shape)
+    need = carrier.needs(payload, part)
+    for value in gamma[~((gamma > 0) & (gamma < np.inf))]:
+        check_snr(float(value))
+
+    mean = carrier.mean_efficiency(gamma) * carrier.frame.mean
+    # a vanishing rate divides by zero: such a transfer is refused below
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expected = need / mean
+    correlation = np.array([link.correlation for link in fading])
+    alone = _may_not_be_drawn(expected, correlation, fidelity)
+    # as in `Carrier.refuse_endless`, where it is close: the flow itself then decides
+    alone |= need > (1.0 - _CLOSE) * MAX_SLOTS * carrier.frame.mean * carrier.efficiency(gamma)
+
+    slots = np.zeros(shape, np.int64)
+    for i in np.flatnonzero(alone).tolist():
+        flow = Flow(
+            carrier.part(float(part[i])), float(gamma[i]), fading[i], int(first[i]), direction, fidelity
+        )
+        slots[i] = flow.slots(float(payload[i]))
+    rows = np.flatnonzero(~alone & (need > 0))
+    links = [fading[i] for i in rows.tolist()]
+    slots[rows] = _drawn(carrier, need[rows], gamma[rows], links, first[rows], mean[rows])
+    return slots
+
+
+def _may_not_be_drawn(
+    expected: FloatArray, correlation: FloatArray, fidelity: Fidelity
+) -> npt.NDArray[np.bool_]:
+    """Mark [n] static links, and transfers that are drawn by renewal or come close to it."""
+    static = correlation == 1.0
+    if fidelity == "slot":
+        return static
+    if fidelity == "renewal":
+        return np.ones_like(static)
+    coherence_times = expected * (1.0 - np.abs(correlation))
+    nearly = 1.0 - _CLOSE
+    return static | ((expected >= nearly * AUTO_SLOTS) & (coherence_times >= nearly * AUTO_COHERENCE_TIMES))
+
+
+def _drawn(
+    carrier: Carrier,
+    need: FloatArray,
+    snr: FloatArray,
+    links: list[LinkFading],
+    first: IntArray,
+    mean: FloatArray,
+) -> IntArray:
+    """Count [n] `Flow.slots_exact` of transfers with something to send over links that fade."""
+    slots, got = np.zeros(len(need), np.int64), np.zeros(len(need))
+    left, done, more = np.arange(len(need)), 0, _MORE_SLOTS
+    while left.size:
+        # all that are left have been read equally far
+        rest = (need[left] - got[left]) / mean[left]
+        enough = int(min(rest.max(), 2.0 * rest.mean())) + more
+        largest = min(_LARGEST_CHUNK // len(left), CHUNK_BLOCKS * BLOCK, MAX_SLOTS - done)
+        count = max(1, min(enough, largest))
+        at = first[left] + done
+        power = power_of_many(links, at, count)
+        rates = carrier.efficiency(snr[left, None] * power)
+        if not carrier.frame.plain:
+            rates *= carrier.frame.weights_at(at[:, None] + np.arange(count))
+        # carried on in order, so that rounding does not depend on how many are read at a time
+        rates[:, 0] += got[left]
+        totals = np.cumsum(rates, axis=1)
+        got[left] = totals[:, -1]
+        ended = totals[:, -1] >= need[left]
+        some = left[ended]
+        slots[some] = done + 1 + np.count_nonzero(totals[ended] < need[some, None], axis=1)
+        left, done, more = left[~ended], done + count, 2 * more
+        links = [link for link, over in zip(links, ended.tolist(), strict=True) if not over]
+        if left.size and done == MAX_SLOTS:
+            raise ValueError(endless(f"its {MAX_SLOTS} slots carried too little", MAX_SLOTS))
+    return slots

@@ -1,0 +1,142 @@
+"""Many transfers together against each alone: the same numbers, to the last bit of their sums."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from channel import many
+from channel.carrier import Carrier
+from channel.fading import BLOCK, LinkFading, slot_correlation
+from channel.many import slots_of_many
+from channel.tdd import Pattern
+from channel.transfer import AUTO_COHERENCE_TIMES, AUTO_SLOTS, Flow
+
+KEY = 0x3A3A << 64
+FAST = 0.9667
+# 10 m/s at 3.5 GHz and 0.5 ms; pedestrians; nearly nothing from slot to slot; a link that never changes
+SPEEDS_M_S = [10.0, 1.0, 65.0, 0.0]
+FRAMES = [None, Pattern("DDDSU").weights("uplink"), Pattern("DDDSU").weights("downlink")]
+BAND = Carrier(1e6, 0.5e-3)
+UNIT_BITS = 500.0
+
+
+def links(keys: Any, correlations: Any) -> list[LinkFading]:
+    return [LinkFading(KEY + key, rho) for key, rho in zip(keys, correlations, strict=True)]
+
+
+@st.composite
+def transfers(draw: st.DrawFn) -> dict[str, Any]:
+    """What `slots_of_many` takes, apart from the links themselves."""
+    count = draw(st.integers(1, 12))
+
+    def each(values: st.SearchStrategy[Any]) -> list[Any]:
+        return draw(st.lists(values, min_size=count, max_size=count))
+
+    near_an_edge = st.builds(
+        lambda block, beside: max(0, block * BLOCK + beside), st.integers(0, 3), st.integers(-40, 40)
+    )
+    together = draw(near_an_edge)
+    return {
+        # a key may come twice: two transfers over one link
+        "keys": each(st.integers(0, 9)),
+        "correlations": [
+            slot_correlation(speed, carrier_hz=3.5e9, slot_s=0.5e-3)
+            for speed in each(st.sampled_from(SPEEDS_M_S))
+        ],
+        "payload_bits": each(st.one_of(st.just(0.0), st.floats(0, 1e5), st.floats(0, 1e7))),
+        "share": each(st.floats(0.3, 1.0)),
+        "snr": [10 ** (db / 10) for db in each(st.floats(-20, 90))],
+        "first_slot": each(st.one_of(st.just(together), near_an_edge)),
+        "weights": draw(st.sampled_from(FRAMES)),
+        "cap": draw(st.sampled_from([None, 2.0, 7.4])),
+        "direction": draw(st.sampled_from(["downlink", "uplink"])),
+        "fidelity": draw(st.sampled_from(["slot", "renewal", "auto"])),
+    }
+
+
+@settings(deadline=None, max_examples=80)
+@given(story=transfers(), chunk=st.sampled_from([100, 5000, 2**20]))
+def test_together_is_one_by_one(story: dict[str, Any], chunk: int) -> None:
+    carrier = Carrier(1e6, 0.5e-3, story.pop("weights"), story.pop("cap"))
+    keys, correlations = story.pop("keys"), story.pop("correlations")
+    # the same key at another correlation is another link
+    alone, shared = (
+        {pair: LinkFading(KEY + pair[0], pair[1]) for pair in zip(keys, correlations, strict=True)}
+        for _ in range(2)
+    )
+    pairs = list(zip(keys, correlations, strict=True))
+    expected = [
+        Flow(
+            carrier.part(story["share"][i]),
+            story["snr"][i],
+            alone[pair],
+            story["first_slot"][i],
+            story["direction"],
+            story["fidelity"],
+        ).slots(story["payload_bits"][i])
+        for i, pair in enumerate(pairs)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(many, "_LARGEST_CHUNK", chunk)
+        found = slots_of_many(carrier, fading=[shared[pair] for pair in pairs], **story)
+    assert found.tolist() == expected
+
+
+def test_auto_draws_the_same_ones_by_renewal() -> None:
+    # on both sides of where `auto` changes over, for want of slots and of coherence times
+    rate = float(BAND.mean_efficiency(10.0))
+    slow = 0.999
+    bits = [
+        slots * factor * rate * UNIT_BITS
+        for slots in (AUTO_SLOTS, AUTO_COHERENCE_TIMES / (1 - slow))
+        for factor in (0.5, 1 - 1e-14, 1.0, 1 + 1e-14, 1.5)
+    ]
+    correlations = [FAST] * 5 + [slow] * 5
+    how: dict[str, Any] = {"share": 1.0, "snr": 10.0, "first_slot": 7}
+    found = slots_of_many(BAND, bits, fading=links(range(10), correlations), **how)
+    flows = [Flow(BAND, 10.0, link, 7) for link in links(range(10), correlations)]
+    assert found.tolist() == [flow.slots(z) for flow, z in zip(flows, bits, strict=True)]
+    assert {flow.by_renewal(z) for flow, z in zip(flows, bits, strict=True)} == {True, False}
+
+
+def test_one_value_may_serve_all() -> None:
+    found = slots_of_many(
+        BAND, 1e5, share=0.5, snr=100.0, fading=links(range(3), [FAST] * 3), first_slot=2000
+    )
+    expected = [Flow(BAND.part(0.5), 100.0, link, 2000).slots(1e5) for link in links(range(3), [FAST] * 3)]
+    assert found.tolist() == expected
+    assert slots_of_many(BAND, [], share=[], snr=[], fading=[], first_slot=[]).shape == (0,)
+
+
+def test_bad_values_are_named() -> None:
+    how: dict[str, Any] = {
+        "payload_bits": [1e5, 1e5],
+        "share": [0.5, 0.5],
+        "snr": [1.0, 1.0],
+        "fading": links(range(2), [FAST] * 2),
+        "first_slot": 0,
+    }
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"payload_bits": [1e5, -1.0]}, "payload_bits must be >= 0"),
+        ({"share": [0.5, 0.0]}, "shares of the band must be > 0"),
+        ({"snr": [1.0, 0.0]}, "snr must be positive and finite for a transfer to end, got 0"),
+        ({"snr": [1.0, np.nan]}, "snr must be positive and finite for a transfer to end, got nan"),
+        ({"first_slot": [3, -1]}, "first_slots must be >= 0"),
+        ({"fidelity": "exact"}, "fidelity must be slot, renewal or auto"),
+        ({"direction": "up"}, "direction must be one of downlink, uplink"),
+        ({"snr": [1.0, 1e-12]}, r"at snr 1e-12 .*more bandwidth"),
+    ]
+    for change, message in wrong:
+        with pytest.raises(ValueError, match=message):
+            slots_of_many(BAND, **{**how, **change})
+
+
+def test_a_transfer_that_only_fades_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(many, "MAX_SLOTS", 50)
+    how: dict[str, Any] = {"share": 1.0, "snr": 1.0, "fading": links([1], [FAST]), "first_slot": 0}
+    # some 0.86 bits/s/Hz a slot; 1 bit/s/Hz at most, by Jensen
+    with pytest.raises(ValueError, match="does not end within 50 slots"):
+        slots_of_many(BAND, 49 * UNIT_BITS, fidelity="slot", **how)
