@@ -58,16 +58,16 @@ def draw_batches(
             of an epoch is left out if it is smaller; a device with a single sample takes it twice.
         validation: handed on as it is, see `Batches`.
     """
-    widest = max(smallest, min(batch, max(len(own) for own in samples)))
+    widest = max(smallest, min(batch, max(len(held) for held in samples)))
     count, longest = len(samples), max(1, max(steps))
     rows = np.zeros((count, longest, widest), dtype=np.int64)
     sizes = np.zeros((count, longest), dtype=np.int64)
     seeds = np.zeros(count, dtype=np.int64)
-    done = np.array([wanted if len(own) else 0 for own, wanted in zip(samples, steps, strict=True)])
-    for k, (own, rng) in enumerate(zip(samples, generators, strict=True)):
+    done = np.array([wanted if len(held) else 0 for held, wanted in zip(samples, steps, strict=True)])
+    for k, (held, rng) in enumerate(zip(samples, generators, strict=True)):
         step = 0
         while step < done[k]:
-            epoch = rng.permutation(own)
+            epoch = rng.permutation(held)
             if len(epoch) < smallest:
                 epoch = np.resize(epoch, smallest)
             full, rest = divmod(len(epoch), batch)
@@ -83,7 +83,7 @@ def draw_batches(
         seeds[k] = rng.integers(2**63)
     present = np.arange(widest) < sizes[:, :, None]
     weights = present / np.maximum(sizes, 1)[:, :, None]
-    per_epoch = np.array([steps_per_epoch(len(own), batch, smallest) for own in samples])
+    per_epoch = np.array([steps_per_epoch(len(held), batch, smallest) for held in samples])
     return Batches(rows, weights.astype(np.float32), sizes, done, seeds, per_epoch, samples, validation)
 
 

@@ -35,14 +35,14 @@ class DeviceStates:
 
     def rows(self, name: str, ids: Sequence[int], missing: Tensor) -> Tensor:
         """[k, n] copies of the devices' rows; without one it is `missing`, [n] or the device's of [k, n]."""
-        found = missing.expand(len(ids), -1).clone()
+        rows = missing.expand(len(ids), -1).clone()
         table = self._tables.get(name)
         if table is not None:
             there = [k for k, id_ in enumerate(ids) if table.known[id_]]
             if there:
                 kept = table.rows[[ids[k] for k in there]]
-                found[there] = kept.to(self._torch_device)
-        return found
+                rows[there] = kept.to(self._torch_device)
+        return rows
 
     def keep(self, name: str, ids: Sequence[int], rows: Tensor) -> None:
         """Replace the devices' rows by rows [k, n]."""

@@ -125,8 +125,8 @@ class LocalTraining:
     def chunk(self, batch: int) -> int:
         """Stacked devices that fit the memory for a chunk."""
         models = self.layout.size + 3 * self.layout.parameters.size  # model, velocity, gradients twice
-        one = 4 * (models + batch * self._numbers_per_sample)
-        return max(1, self._memory_bytes // one)
+        bytes_per_device = 4 * (models + batch * self._numbers_per_sample)
+        return max(1, self._memory_bytes // bytes_per_device)
 
     def _run(self, kind: type[Kernel], task: LocalTask, models: LocalModels) -> None:
         chunks = iter(list(self._chunks(task.batches, kind)))
@@ -154,8 +154,9 @@ class LocalTraining:
             return ByHand
         way: Any = self._batching
         if way == "auto":
-            chunk = self.chunk(task.batches.rows.shape[2])
-            way = choose(self._module, chunk, self._train.x.device, self._precision.channels_last)
+            count, _, batch = task.batches.rows.shape
+            together = min(count, self.chunk(batch))
+            way = choose(self._module, together, self._train.x.device, self._precision.channels_last)
         return Stacked if way == "stacked" else OneByOne
 
     @cached_property

@@ -34,8 +34,8 @@ class TensorLayout:
 
     @classmethod
     def _of(cls, named: Iterator[tuple[str, Tensor]]) -> "TensorLayout":
-        found = [(name, tensor.shape) for name, tensor in named]
-        return cls(tuple(name for name, _ in found), tuple(shape for _, shape in found))
+        shapes = {name: tensor.shape for name, tensor in named}
+        return cls(tuple(shapes), tuple(shapes.values()))
 
     @property
     def size(self) -> int:

@@ -43,21 +43,23 @@ class _Contrast(OutputTerm):
     mu: float
     tau: float
 
-    def loss(self, own: Outputs, references: Sequence[Outputs]) -> Tensor:
-        _, _, nearer_previous = self._compared(own, references)
+    def loss(self, outputs: Outputs, references: Sequence[Outputs]) -> Tensor:
+        _, _, nearer_previous = self._compared(outputs, references)
         # -log(a / (a + b)) = log(1 + b / a)
         return self.mu * functional.softplus(nearer_previous / self.tau)
 
-    def gradients(self, own: Outputs, references: Sequence[Outputs]) -> tuple[Tensor | None, Tensor | None]:
+    def gradients(
+        self, outputs: Outputs, references: Sequence[Outputs]
+    ) -> tuple[Tensor | None, Tensor | None]:
         # with u = z / |z| and loss mu softplus(u.d / tau): d u.d / d z = (d - (u.d) u) / |z|
-        direction, towards, nearer_previous = self._compared(own, references)
-        slope = torch.sigmoid(nearer_previous / self.tau) * (self.mu / self.tau * _inverse_length(own))
+        direction, towards, nearer_previous = self._compared(outputs, references)
+        slope = torch.sigmoid(nearer_previous / self.tau) * (self.mu / self.tau * _inverse_length(outputs))
         return None, slope.unsqueeze(-1) * (towards - nearer_previous.unsqueeze(-1) * direction)
 
-    def _compared(self, own: Outputs, references: Sequence[Outputs]) -> tuple[Tensor, Tensor, Tensor]:
+    def _compared(self, outputs: Outputs, references: Sequence[Outputs]) -> tuple[Tensor, Tensor, Tensor]:
         """u [..., F]; d, the previous direction minus the received one; and u.d, the difference of cosines."""
         direction, received, previous = (
-            outputs.representation * _inverse_length(outputs).unsqueeze(-1) for outputs in (own, *references)
+            some.representation * _inverse_length(some).unsqueeze(-1) for some in (outputs, *references)
         )
         towards = previous - received
         return direction, towards, (direction * towards).sum(-1)

@@ -32,16 +32,23 @@ class OutputTerm(ABC):
     references: tuple[Tensor, ...]
 
     @abstractmethod
-    def loss(self, own: Outputs, references: Sequence[Outputs]) -> Tensor:
-        """[..., B] of each sample, differentiable; there may be any dimensions before the batch's."""
+    def loss(self, outputs: Outputs, references: Sequence[Outputs]) -> Tensor:
+        """[..., B] of each sample, differentiable; there may be any dimensions before the batch's.
 
-    def gradients(self, own: Outputs, references: Sequence[Outputs]) -> tuple[Tensor | None, Tensor | None]:
+        Args:
+            outputs: of the model under training.
+            references: of each of the other models.
+        """
+
+    def gradients(
+        self, outputs: Outputs, references: Sequence[Outputs]
+    ) -> tuple[Tensor | None, Tensor | None]:
         """[..., B, C] and [..., B, F] of each sample's loss by its outputs; None is zero.
 
         By automatic differentiation; terms that small models meet in every step may write them out.
         """
         with torch.enable_grad():
-            leaves = Outputs(*(part.detach().requires_grad_() for part in own))
+            leaves = Outputs(*(part.detach().requires_grad_() for part in outputs))
             total = self.loss(leaves, references).sum()
             by_logits, by_representation = torch.autograd.grad(total, leaves, allow_unused=True)
         return by_logits, by_representation

@@ -78,9 +78,9 @@ class _LogisticSteps:
         torch.softmax(logits[0], 1, out=self._delta)
         torch.addcmul(cold, self._delta, weight, out=self._delta)
         if self._push is not None:
-            own, *others = (Outputs(z, z) for z in (part.transpose(1, 2) for part in logits))
+            outputs, *others = (Outputs(z, z) for z in (part.transpose(1, 2) for part in logits))
             others_of = [[others.pop(0) for _ in range(count)] for count in self._models]
-            for gradient in self._push(own, others_of, weight[:, 0]):
+            for gradient in self._push(outputs, others_of, weight[:, 0]):
                 self._delta.add_(gradient.transpose(1, 2))
         torch.sum(self._delta, 2, out=self._by_bias)
         # sum_b delta_b (x_b - mean) s: the mean's part is the bias's gradient, for every input

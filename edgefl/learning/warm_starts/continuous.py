@@ -42,14 +42,16 @@ class _Distillation(OutputTerm):
     coefficient: float
     classes: Tensor  # [c] indices of the known classes
 
-    def loss(self, own: Outputs, references: Sequence[Outputs]) -> Tensor:
-        log_p = functional.log_softmax(own.logits.index_select(-1, self.classes), -1)
+    def loss(self, outputs: Outputs, references: Sequence[Outputs]) -> Tensor:
+        log_p = functional.log_softmax(outputs.logits.index_select(-1, self.classes), -1)
         log_q = functional.log_softmax(references[0].logits.index_select(-1, self.classes), -1)
         return self.coefficient * (log_q.exp() * (log_q - log_p)).sum(-1)
 
-    def gradients(self, own: Outputs, references: Sequence[Outputs]) -> tuple[Tensor | None, Tensor | None]:
+    def gradients(
+        self, outputs: Outputs, references: Sequence[Outputs]
+    ) -> tuple[Tensor | None, Tensor | None]:
         # d KL(q || p) / d logits = p - q on the known classes
-        return self.coefficient * (self._among_known(own) - self._among_known(references[0])), None
+        return self.coefficient * (self._among_known(outputs) - self._among_known(references[0])), None
 
     def _among_known(self, outputs: Outputs) -> Tensor:
         """[..., B, C] probabilities over the known classes, 0 for the others."""

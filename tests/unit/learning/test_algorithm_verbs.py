@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from edgefl.learning.algorithms import (
     Algorithm,
@@ -31,6 +31,7 @@ from edgefl.learning.datasets import Split
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.local_rounds import LocalResult, Payload
 from edgefl.learning.local_training import LocalTraining
+from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.track import PERSONAL_MODEL, Track
 
@@ -177,20 +178,25 @@ class TopK(FedAvg):
 # ---- ours
 
 
-def plan(algorithm: Algorithm, ids: list[int], round_: int) -> Batches:
+def plan(algorithm: Algorithm, ids: list[int], round_: int, smallest: int = 1) -> Batches:
     share = algorithm.keeps_apart()
     pairs = [keep_apart(HELD[k], share, np.random.default_rng([99, k])) for k in ids]
     train = [samples for samples, _ in pairs]
-    steps = [EPOCHS * steps_per_epoch(len(samples), BATCH) for samples in train]
+    steps = [EPOCHS * steps_per_epoch(len(samples), BATCH, smallest) for samples in train]
     generators = [np.random.default_rng([round_, k]) for k in ids]
-    return draw_batches(train, steps, BATCH, generators, 1, [apart for _, apart in pairs] if share else ())
+    return draw_batches(
+        train, steps, BATCH, generators, smallest, [apart for _, apart in pairs] if share else ()
+    )
 
 
-def track(algorithm: Algorithm, payload: Payload | None = None) -> tuple[Track, DeviceStates]:
+def track(
+    algorithm: Algorithm, payload: Payload | None = None, model: Model | None = None, **options: Any
+) -> tuple[Track, DeviceStates]:
     torch.manual_seed(1)
-    module = Logistic().build((2, 3), CLASSES)
+    model = model or Logistic()
+    module = model.build((2, 3), CLASSES)
     data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), CPU)
-    training = LocalTraining(Logistic(), module, data, RHO)
+    training = LocalTraining(model, module, data, RHO, **options)
     states = DeviceStates(DEVICES, CPU)
     global_ = Track(training, algorithm, states, training.layout.flatten(module), payload)
     global_.open(global_.model, held())
@@ -385,6 +391,55 @@ def descend_all(w: np.ndarray) -> np.ndarray:
     return w
 
 
+# ---- models that automatic differentiation trains
+
+
+class Normed(Model):
+    """Batch norm and dropout."""
+
+    typical_input = (2, 3)
+    typical_classes = CLASSES
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        layers = [nn.Flatten(), nn.Linear(INPUTS, 5), nn.BatchNorm1d(5), nn.Dropout(0.3)]
+        return nn.Sequential(*layers, nn.Linear(5, classes))
+
+
+def one_round(algorithm: Algorithm, **options: Any) -> tuple[Track, LocalResult]:
+    global_, _ = track(algorithm, model=Normed(), **options)
+    done = global_.train(ALL, plan(algorithm, ALL, 1, smallest=2), LR, [])
+    return global_, done
+
+
+@pytest.mark.parametrize("algorithm", [Apfl(), Ditto(), EarlyStopping()], ids=name_of)
+def test_stacked_and_sequential_agree(algorithm: Algorithm) -> None:
+    """Statistics and masks of the personal models too; devices that stop early leave the others as they are."""
+    (stacked, done), (sequential, expected) = (
+        one_round(algorithm, batching=batching) for batching in ("stacked", "sequential")
+    )
+    assert done.steps.tolist() == expected.steps.tolist()
+    for ours, theirs in zip(_models(stacked), _models(sequential), strict=True):
+        assert float((ours - theirs).abs().max()) < 1e-4 * float(theirs.abs().max())
+    if not algorithm.trains_personal:
+        assert len(set(done.steps // plan(algorithm, ALL, 1, smallest=2).per_epoch)) > 1, "some stop early"
+
+
+@pytest.mark.parametrize("algorithm", [Apfl(), EarlyStopping()], ids=name_of)
+def test_threads_do_not_matter(algorithm: Algorithm) -> None:
+    first, second = (one_round(algorithm, threads=threads, memory_bytes=1)[0] for threads in (1, 3))
+    assert all(torch.equal(a, b) for a, b in zip(_models(first), _models(second), strict=True))
+
+
+def test_the_local_models_masks_stay_as_they_are_without_personal_models() -> None:
+    alone, beside = (one_round(algorithm)[0].last.rows for algorithm in (FedAvg(), Apfl()))
+    assert torch.equal(alone, beside)
+
+
+def _models(global_: Track) -> list[Tensor]:
+    models = global_.last.models
+    return [models.rows, *([] if models.personal is None else [models.personal])]
+
+
 # ---- what devices keep, and what the engine is told
 
 
@@ -441,10 +496,7 @@ def test_early_stopping_does_not_depend_on_who_trains_beside(memory_bytes: int) 
     """In a chunk some stop and the others close ranks: each ends where it ends alone."""
     ends = []
     for options in ({}, {"memory_bytes": memory_bytes, "threads": 2}):
-        global_, _ = track(EarlyStopping())
-        if options:
-            old = global_._training
-            global_._training = LocalTraining(Logistic(), old._module, old._train, RHO, **options)
+        global_, _ = track(EarlyStopping(), **options)
         done = global_.train(ALL, plan(EarlyStopping(), ALL, 1), LR, [])
         ends.append((global_.last.rows.clone(), done.steps))
     torch.testing.assert_close(ends[0][0], ends[1][0], atol=EXACT, rtol=0)

@@ -286,15 +286,16 @@ def test_a_model_with_gradients_of_its_own_is_trained_by_these() -> None:
     assert list(train._workers) == [ByHand]
 
 
-def kind_of(model: Model, algorithm: Algorithm | None = None, **options: Any) -> type:
-    train = training(model, **options)
-    return train._kind(LocalTask(start_of(train), batches(train), LR, algorithm or FedAvg()))
+def kind_of(train: LocalTraining, times: int) -> type:
+    """The kernel for a round of 6 x `times` devices."""
+    plan = batches(train, 0, list(range(DEVICES)) * times)
+    return train._kind(LocalTask(start_of(train), plan, LR, FedAvg()))
 
 
 def test_the_choice_is_by_layers_sizes_and_processor() -> None:
     """Small dense models together; convolutions one by one on a CPU, recurrent layers everywhere."""
-    assert kind_of(Plain()) is Stacked
-    assert kind_of(Convolutions()) is OneByOne
+    assert kind_of(training(Plain()), 2) is Stacked
+    assert kind_of(training(Convolutions()), 2) is OneByOne
     dense, conv, lstm = (
         Plain().build((2, SIDE, SIDE), 3),
         Convolutions().build((2, SIDE, SIDE), 3),
@@ -321,17 +322,20 @@ def test_the_choice_knows_all_layers_of_our_models(name: str) -> None:
     assert stacked == (name not in ("lstm", "text_bag"))
 
 
-def test_a_cache_too_small_for_some_devices_is_used_by_one() -> None:
-    assert kind_of(Plain(), memory_bytes=10_000) is OneByOne
+def test_few_devices_go_one_by_one() -> None:
+    """Few in a round, or few in the cache."""
+    assert kind_of(training(Plain()), 1) is OneByOne
+    assert kind_of(training(Plain(), memory_bytes=10_000), 2) is OneByOne
 
 
 def test_the_same_choice_gives_the_same_bytes() -> None:
+    ids = list(range(DEVICES)) * 2
     for model, batching in ((Plain(), "stacked"), (Convolutions(), "sequential")):
-        chosen, fixed = training(model), training(model, batching=batching)
+        trainings = training(model), training(model, batching=batching)
         assert torch.equal(
             *(
-                ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
-                for train in (chosen, fixed)
+                ends(train, LocalTask(start_of(train), batches(train, 0, ids), LR, FedAvg()))
+                for train in trainings
             )
         )
 
