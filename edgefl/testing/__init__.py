@@ -1,0 +1,17 @@
+"""For tests and benchmarks, here and in other packages: small worlds, and what every component must hold.
+
+`small_world` gives a whole run at stated places and times, composed as `edgefl run` composes it; `check`
+tries a component of any kind against the contract of its kind. Nothing here needs a test framework.
+"""
+
+from edgefl.testing.cell import (
+    PAYLOAD_BITS,
+    Placed,
+    Rows,
+    Scripted,
+    SmallWorld,
+    SwitchedAt,
+    small_world,
+)
+
+__all__ = ["PAYLOAD_BITS", "Placed", "Rows", "Scripted", "SmallWorld", "SwitchedAt", "small_world"]
