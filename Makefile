@@ -1,11 +1,12 @@
 # make demo   install edgefl, get Fashion-MNIST, run the quickstart study
 # make test   install the dev extras, then lint, type-check and test
+# make golden write the tables of the golden runs again; CHANGELOG.md says when that is allowed
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 
-.PHONY: demo test lint clean
+.PHONY: demo test golden lint clean
 
 demo: $(VENV)/installed $(FASHION)
 	$(BIN)/edgefl study scenarios/studies/quickstart.yaml
@@ -15,6 +16,9 @@ test: $(VENV)/installed-dev $(FASHION)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest
+
+golden: $(VENV)/installed-dev
+	$(BIN)/python tests/golden/make.py
 
 $(VENV)/installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -1,10 +1,11 @@
 """Reads run directories, and nothing else: tidy tables, the papers' metrics, comparisons and figures."""
 
 from analysis import metrics
-from analysis.comparison import Comparison, compare
+from analysis.comparison import compare
 from analysis.load import Runs, load_runs, load_settings
 from analysis.network import handover_figures
-from analysis.settings import SettingsTable, compare_settings
+from analysis.results import Comparison, SettingsTable
+from analysis.settings import compare_settings
 
 __all__ = [
     "Comparison",

@@ -38,14 +38,14 @@ def _compare(options: argparse.Namespace) -> None:
 
 
 def _settings(options: argparse.Namespace) -> None:
-    found = compare_settings(
+    settings = compare_settings(
         options.runs,
         out=options.out,
         reference=options.reference,
         sessions=options.session,
         first_rounds=options.first_rounds,
     )
-    print_settings(found, Console())
+    print_settings(settings, Console())
 
 
 def _network(options: argparse.Namespace) -> None:

@@ -1,16 +1,17 @@
 """A study at a glance: every variant's adaptation and cost, over seeds, as tables, files and one figure."""
 
-import difflib
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 
-from analysis import figures, metrics, tables
+from analysis import metrics
+from analysis.figures.comparison import adaptation_figure, cost_figure
 from analysis.load import Runs, load_runs
 from analysis.metrics import RUN, SESSION
+from analysis.results import DIFFER, Comparison
+from analysis.scope import FIRST_ROUNDS, common_seeds, have_rounds, reference_of, scope_of
+from analysis.tables.comparison import latex, markdown
 
-FIRST_ROUNDS = 10  # J, Tables II, III and X to XII
 PER_SESSION = [
     *("accuracy_start", "accuracy_round_1", "accuracy_first"),
     *("rounds_to_target", "seconds_to_target", "joules_to_target", "probe_rounds", "gain"),
@@ -19,43 +20,6 @@ PER_RUN = [
     *("energy_j", "simulated_s", "latency_s", "latency_mean_s"),
     *("round_energy_j", "round_energy_rx_j", "round_energy_tx_j", "round_energy_compute_j"),
 ]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Variants side by side. Means and sample standard deviations are over seeds.
-
-    Attributes:
-        table: one row per variant, the reference first; units in the column names, accuracies 0..1. `_mean` and
-            `_std` are over seeds of each seed's mean over `sessions`. A `_to_target_mean` is inf as soon as one
-            session missed the target; `_to_target_at_least` then is what can be said: the mean when a session
-            that missed counts with its whole length. not_reached of targets sessions x seeds missed it.
-        per_session: one row per session: labels (or: differ, by seed or cell), kind (pilot, new, recurring; in
-            any seed or cell), and per variant the mean and standard deviation of its opening model's accuracy.
-        detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
-        figure: the PNG.
-        out: the folder of all files.
-        reference: the variant that sets the target; None: the best variant of each session sets it.
-        target: rho of J (31).
-        seeds: the seeds that all variants have; only these are compared.
-        sessions: the sessions that `table` averages over.
-        scope: what these sessions are, in words.
-        trained: False if no run has an accuracy; then only latency and energy are compared.
-        notes: what a reader has to know, one sentence each.
-    """
-
-    table: pd.DataFrame = field(repr=False)
-    per_session: pd.DataFrame = field(repr=False)
-    detail: pd.DataFrame = field(repr=False)
-    figure: Path
-    out: Path
-    reference: str | None
-    target: float
-    seeds: tuple[int, ...]
-    sessions: tuple[int, ...]
-    scope: str
-    trained: bool
-    notes: tuple[str, ...]
 
 
 def compare(
@@ -79,13 +43,16 @@ def compare(
     """
     runs = runs if isinstance(runs, Runs) else load_runs(runs)
     notes = list(runs.left_out)
-    seeds = common_seeds(runs.info, notes)
+    some = have_rounds(runs.info, runs.rounds)
+    if not some.any():
+        raise ValueError(f"the runs in {runs.path} have no rounds: simulate at least one session")
+    notes += [f"left out {path}: it has no rounds" for path in runs.info.loc[~some, "path"]]
+    info = runs.info[some]
+    seeds = common_seeds(info, notes)
     rounds = runs.rounds[runs.rounds["seed"].isin(seeds)]
     sessions = runs.sessions[runs.sessions["seed"].isin(seeds)]
-    if rounds.empty:
-        raise ValueError(f"the runs in {runs.path} have no rounds: simulate at least one session")
     trained = bool(rounds["accuracy"].notna().any())
-    reference = reference_of(runs.info, reference, notes)
+    reference = reference_of(info, reference, notes)
 
     if rounds["cell"].nunique() > 1:
         cells = rounds["cell"].nunique()
@@ -120,49 +87,10 @@ def compare(
     return comparison
 
 
-def common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
-    """Seeds that all variants have; adds a note if some have more."""
-    by_variant = {str(variant): set(group["seed"]) for variant, group in info.groupby("variant")}
-    common = set.intersection(*by_variant.values())
-    listed = "; ".join(
-        f"{variant} {', '.join(str(seed) for seed in sorted(seeds))}" for variant, seeds in by_variant.items()
-    )
-    if not common:
-        raise ValueError(
-            f"no seed that all variants have ({listed}): run the missing ones or compare fewer variants"
-        )
-    if any(seeds != common for seeds in by_variant.values()):
-        kept = ", ".join(str(seed) for seed in sorted(common))
-        notes.append(f"the variants have different seeds ({listed}): compared on the common ones, {kept}")
-    return sorted(common)
-
-
-def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> str | None:
-    """The variant that sets targets: the wanted one, or the one that the runs name."""
-    known = sorted(info["variant"].unique())
-    if wanted is not None:
-        if wanted not in known:
-            near = difflib.get_close_matches(wanted, known, n=1)
-            hint = f": did you mean '{near[0]}'?" if near else f"; known: {', '.join(known)}"
-            raise ValueError(f"no variant '{wanted}' to compare with{hint}")
-        return wanted
-    named = sorted(info["reference"].dropna().unique())
-    if len(named) > 1:
-        raise ValueError(
-            f"the runs name different references ({', '.join(named)}): choose one with --reference"
-        )
-    if named and named[0] not in known:
-        notes.append(
-            f"the reference '{named[0]}' has no completed run: the best variant sets each target instead"
-        )
-        return None
-    return named[0] if named else None
-
-
 def _detail(
     rounds: pd.DataFrame, sessions: pd.DataFrame, reference: str | None, target: float
 ) -> pd.DataFrame:
-    """Every per-session metric beside the session's kind."""
+    """Gather every per-session metric beside the session's kind."""
     times = metrics.time_to_target(rounds, sessions, reference=reference, target=target)
     parts = [
         metrics.accuracy_after_change(rounds, sessions),
@@ -180,25 +108,8 @@ def _detail(
     return detail
 
 
-def scope_of(detail: pd.DataFrame, notes: list[str]) -> str:
-    """Mark the sessions that a headline averages over, in a new column `in_scope`; returns them in words.
-
-    They are the recurring ones, if there are any.
-    """
-    if detail["recurring"].any():
-        detail["in_scope"] = detail["recurring"] & ~detail["pilot"]
-        return tables.RECURRING
-    if detail["pilot"].all():
-        detail["in_scope"] = True
-        return "all sessions"
-    detail["in_scope"] = ~detail["pilot"]
-    some_pilot = bool(detail["pilot"].any())
-    scope = "sessions after the pilot" if some_pilot else "all sessions"
-    notes.append(f"no session repeats the labels of an earlier one: averaged over {scope}")
-    return scope
-
-
 def _check_paired(detail: pd.DataFrame, notes: list[str]) -> None:
+    """Note the sessions in which the variants met different labels."""
     sets = detail["labels"].map(lambda labels: frozenset(labels.split()))
     differing = sets.groupby([detail[column] for column in metrics.SPELL]).nunique()
     unpaired = sorted({int(session) for _, _, session in differing.index[differing > 1]})
@@ -213,12 +124,12 @@ def _table(detail: pd.DataFrame, totals: pd.DataFrame, variants: list[str]) -> p
     scope = detail[detail["in_scope"]]
     rows = []
     for variant in variants:
-        own, run = scope[scope["variant"] == variant], totals[totals["variant"] == variant]
-        by_seed = own.groupby(RUN)[PER_SESSION].mean()
+        spells, run = scope[scope["variant"] == variant], totals[totals["variant"] == variant]
+        by_seed = spells.groupby(RUN)[PER_SESSION].mean()
         row: dict[str, object] = {"variant": variant, "seeds": len(run)}
         for column in PER_SESSION:
             row |= _mean_and_std(column, by_seed[column])
-        timed = own[own["rounds_to_target"].notna()]
+        timed = spells[spells["rounds_to_target"].notna()]
         missed = timed["rounds_to_target"] == float("inf")
         row["rounds_to_target_median"] = timed["rounds_to_target"].median()
         for unit, length in (("seconds", "session_s"), ("joules", "session_j")):
@@ -226,7 +137,7 @@ def _table(detail: pd.DataFrame, totals: pd.DataFrame, variants: list[str]) -> p
             row[f"{unit}_to_target_at_least"] = spent.groupby(timed["seed"]).mean().mean()
         row |= {"not_reached": int(missed.sum()), "targets": len(timed)}
         for unit in ("rounds", "seconds", "joules"):
-            row[f"speed_up_{unit}_median"] = own[f"speed_up_{unit}"].median()
+            row[f"speed_up_{unit}_median"] = spells[f"speed_up_{unit}"].median()
         for column in PER_RUN:
             row |= _mean_and_std(column, run[column])
         rows.append(row)
@@ -234,7 +145,7 @@ def _table(detail: pd.DataFrame, totals: pd.DataFrame, variants: list[str]) -> p
 
 
 def _mean_and_std(name: str, values: pd.Series) -> dict[str, float]:
-    """Over seeds; the deviation of one seed, or of something infinite, is unknown (NaN)."""
+    """Average over seeds; the deviation of one seed, or of something infinite, is unknown (NaN)."""
     mean = values.mean()
     spread = values.std(ddof=1) if abs(mean) < float("inf") else float("nan")
     return {f"{name}_mean": mean, f"{name}_std": spread}
@@ -246,25 +157,25 @@ def _per_session(detail: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
         texts = group["labels"].unique()
         row: dict[str, object] = {
             "session": session,
-            "labels": texts[0] if len(texts) == 1 else tables.DIFFER,
+            "labels": texts[0] if len(texts) == 1 else DIFFER,
             "kind": "pilot" if group["pilot"].any() else "recurring" if group["recurring"].any() else "new",
         }
         for variant in variants:
-            own = group[group["variant"] == variant]
-            row |= _mean_and_std(f"{variant}_accuracy_start", own.groupby("seed")["accuracy_start"].mean())
+            starts = group.loc[group["variant"] == variant].groupby("seed")["accuracy_start"].mean()
+            row |= _mean_and_std(f"{variant}_accuracy_start", starts)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def _write(comparison: Comparison, rounds: pd.DataFrame) -> None:
-    """All files of a comparison."""
-    draw = figures.adaptation_figure if comparison.trained else figures.cost_figure
+    """Write all files of a comparison."""
+    draw = adaptation_figure if comparison.trained else cost_figure
     try:
         comparison.out.mkdir(parents=True, exist_ok=True)
         comparison.table.to_csv(comparison.out / "comparison.csv", index=False)
         comparison.per_session.to_csv(comparison.out / "comparison_sessions.csv", index=False)
-        (comparison.out / "comparison.md").write_text(tables.markdown(comparison), encoding="utf-8")
-        (comparison.out / "comparison.tex").write_text(tables.latex(comparison), encoding="utf-8")
+        (comparison.out / "comparison.md").write_text(markdown(comparison), encoding="utf-8")
+        (comparison.out / "comparison.tex").write_text(latex(comparison), encoding="utf-8")
         draw(comparison, rounds).savefig(comparison.figure)
     except OSError as error:
         raise ValueError(

@@ -1,7 +1,8 @@
-"""Run directories as tidy tables: one row per run, round, device, event or session."""
+"""Run directories as tidy tables: one row per run, round, participation, event, session or device."""
 
 import json
 import os
+import shlex
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,12 +25,18 @@ REQUIRED_COLUMNS = {
     ],
     "events": ["time_s", "event", "device", "session", "detail"],
     "sessions": ["session", "start_s", "labels", "accuracy_start"],
+    "ledger": ["device", "receive_j", "transmit_j", "compute_j", "idle_j", "total_j", "wasted_j"],
 }
 # columns of words or of lists: "3" in them is a list of one, not a number
-TEXT_COLUMNS = {"phase", "outcome", "event", "detail", "reason", "devices", "labels", "warm_start", "weights"}
+TEXT_COLUMNS = {
+    "rounds": {"phase"},
+    "devices": {"phase", "outcome"},
+    "events": {"event", "detail"},
+    "sessions": {"reason", "devices", "labels", "warm_start", "weights"},
+    "ledger": set(),
+}
 # empty throughout in runs without training: a number all the same
 FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start"}
-
 
 Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () without one
 
@@ -56,8 +63,13 @@ class Runs:
 
     @cached_property
     def devices(self) -> pd.DataFrame:
-        """devices.csv of all runs, one row per device and round. Large: read when first asked for."""
+        """Read devices.csv of all runs, one row per device and round. Large: only when first asked for."""
         return _read_all(self.info, "devices")
+
+    @cached_property
+    def ledger(self) -> pd.DataFrame:
+        """Read ledger.csv of all runs, one row per device: its joules by what it was doing, and those wasted."""
+        return _read_all(self.info, "ledger")
 
 
 def load_runs(path: str | Path) -> Runs:
@@ -81,17 +93,17 @@ def load_runs(path: str | Path) -> Runs:
 
 
 def load_settings(path: str | Path) -> dict[Setting, Runs]:
-    """As `load_runs`, for the runs of each setting of a study's grid, in order of their folders."""
+    """Read the runs of each setting of a study's grid as `load_runs` does, in order of their folders."""
     root = Path(path)
     if not root.is_dir():
         raise ValueError(f"no folder {root}: give the folder of a run or of a study")
-    found = _run_directories(root)
-    if not found:
+    directories = _run_directories(root)
+    if not directories:
         raise ValueError(
             f"no run directory (a folder with run.json) in or below {root}: run a scenario first"
         )
     rows, left_out = [], []
-    for directory in found:
+    for directory in directories:
         try:
             rows.append(_info(directory))
         except _NotUsableError as reason:
@@ -105,11 +117,11 @@ def load_settings(path: str | Path) -> dict[Setting, Runs]:
     info = pd.DataFrame(rows, columns=INFO_COLUMNS)
     by_setting = {}
     for setting, group in info.groupby("setting", sort=False):
-        own = group.sort_values(["variant", "seed"], ignore_index=True)
-        _check_distinct(own)
-        tables = {name: _read_all(own, name) for name in ("rounds", "events", "sessions")}
-        folder = root if len(own) == len(info) else Path(os.path.commonpath(list(own["path"])))
-        by_setting[setting] = Runs(path=folder, info=own, left_out=tuple(left_out), **tables)
+        runs = group.sort_values(["variant", "seed"], ignore_index=True)
+        _check_distinct(runs)
+        tables = {name: _read_all(runs, name) for name in ("rounds", "events", "sessions")}
+        folder = root if len(runs) == len(info) else Path(os.path.commonpath(list(runs["path"])))
+        by_setting[setting] = Runs(path=folder, info=runs, left_out=tuple(left_out), **tables)
     return by_setting
 
 
@@ -118,13 +130,13 @@ class _NotUsableError(Exception):
 
 
 def _run_directories(root: Path) -> list[Path]:
-    found = []
+    directories = []
     for folder, subfolders, files in os.walk(root):
         subfolders.sort()
         if "run.json" in files:
-            found.append(Path(folder))
+            directories.append(Path(folder))
             subfolders.clear()  # a run directory holds checkpoints, not further runs
-    return found
+    return directories
 
 
 def _info(directory: Path) -> dict[str, Any]:
@@ -139,7 +151,7 @@ def _info(directory: Path) -> dict[str, Any]:
             f"schema version {run.get('schema_version')}, this release reads {SCHEMA_VERSION}: run it again"
         )
     if run.get("status") != "completed":
-        raise _NotUsableError(f"its status is '{run.get('status')}', not 'completed'")
+        raise _NotUsableError(_what_is_missing(run, directory))
     name = run.get("name") or directory.name
     return {
         **{column: run.get(column) for column in ("seed", "status", "wall_s", "simulated_s", "reference")},
@@ -148,6 +160,21 @@ def _info(directory: Path) -> dict[str, Any]:
         "variant": run.get("variant") or name,
         "name": name,
     }
+
+
+def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
+    """Say what a run without result is in, and how to bring it to its end."""
+    status = run.get("status")
+    sentence = f"its status is '{status}', not 'completed'"
+    resume = f"`edgefl resume {shlex.quote(str(directory))}`"
+    if status in ("failed", "interrupted"):
+        return f"{sentence}: continue it with {resume}"
+    if status == "running":
+        signs = {"process": "pid", "on": "host", "last heard of": "heartbeat"}
+        known = " ".join(f"{word} {run[key]}" for word, key in signs.items() if run.get(key) is not None)
+        about = f" ({known})" if known else ""
+        return f"{sentence}{about}: wait for its end or, if it was killed, continue it with {resume}"
+    return sentence
 
 
 def _check_distinct(info: pd.DataFrame) -> None:
@@ -167,7 +194,7 @@ def _read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
         frame.insert(0, "variant", run.variant)
         frame.insert(1, "seed", run.seed)
         frames.append(frame)
-    # an empty table has no dtypes of its own and would turn numbers into objects
+    # an empty table has no dtypes that another one should take over
     return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
 
@@ -175,17 +202,20 @@ def _read(directory: Path, table: str) -> pd.DataFrame:
     path = directory / f"{table}.csv"
     try:
         columns = list(pd.read_csv(path, nrows=0).columns)
-        types = {c: str for c in columns if c in TEXT_COLUMNS} | {
-            c: float for c in columns if c in FLOAT_COLUMNS
-        }
-        frame = pd.read_csv(path, dtype=types)
+        texts = [column for column in columns if column in TEXT_COLUMNS[table]]
+        numbers = [column for column in columns if column in FLOAT_COLUMNS]
+        frame = pd.read_csv(path, dtype=dict.fromkeys(texts, str) | dict.fromkeys(numbers, float))
+    except pd.errors.EmptyDataError as error:
+        raise ValueError(
+            f"{path} is empty, without even a header: remove the run directory or run it again"
+        ) from error
     except (OSError, ValueError) as error:
         raise ValueError(f"cannot read {path} ({error}): remove the run directory or run it again") from error
     missing = [column for column in REQUIRED_COLUMNS[table] if column not in columns]
     if missing:
         raise ValueError(f"{path} lacks the column {', '.join(missing)}: run it again with this release")
-    if "cell" not in columns:
+    if "cell" not in columns and table != "ledger":  # a device's joules belong to no cell
         frame["cell"] = 0
-    texts = [column for column in columns if column in TEXT_COLUMNS]
     frame[texts] = frame[texts].fillna("")
-    return frame
+    # without a row pandas knows no type: sums and means of nothing are numbers all the same
+    return frame if len(frame) else frame.astype({c: float for c in frame.columns if c not in texts})

@@ -21,12 +21,14 @@ TIE = 1e-9
 
 
 def training_rounds(rounds: pd.DataFrame) -> pd.DataFrame:
-    """The rounds that train the session's model: pilot and train, not probe."""
+    """Keep the rounds that train the session's model: pilot and train, not probe."""
     return rounds[rounds["phase"] != "probe"]
 
 
 def over_seeds(frame: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
-    """Mean and sample standard deviation over seeds (NaN with one), cells being averaged within a seed first.
+    """Average a column over seeds, with its sample standard deviation (NaN with one seed).
+
+    Cells are averaged within a seed first.
 
     Returns:
         mean, std, indexed by `by`.
@@ -36,7 +38,7 @@ def over_seeds(frame: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
 
 
 def session_kinds(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
-    """Which sessions are pilots and which recur.
+    """Tell which sessions are pilots and which recur.
 
     A session recurs when its set of labels was seen in an earlier session that was no pilot. Pilots are taken
     together over the variants of a seed, so that a variant without pilot is measured on the same sessions.
@@ -60,7 +62,7 @@ def session_kinds(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
 
 
 def accuracy_after_change(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy right after each session change, on the session's test labels.
+    """Find the accuracy right after each session change, on the session's test labels.
 
     Returns:
         variant, seed, cell, session, accuracy_start (the opening model, before any training), accuracy_round_1 (after
@@ -73,7 +75,7 @@ def accuracy_after_change(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.Da
 
 
 def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.DataFrame:
-    """Mean accuracy over the first training rounds of each session, all of them if it has fewer.
+    """Average the accuracy over the first training rounds of each session, all of them if it has fewer.
 
     Returns:
         variant, seed, cell, session, accuracy_first. Source: J, Tables II, III and X to XII (10 rounds).
@@ -86,7 +88,7 @@ def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.Da
 
 
 def target_accuracy(rounds: pd.DataFrame, *, reference: str | None, target: float) -> pd.DataFrame:
-    """The accuracy to reach in a session: target x the reference's best accuracy over its training rounds.
+    """Set the accuracy to reach in a session: target x the reference's best over its training rounds.
 
     Without a reference the best of all variants counts, so that all have the same goal (and a single variant is
     its own reference).
@@ -106,7 +108,7 @@ def target_accuracy(rounds: pd.DataFrame, *, reference: str | None, target: floa
 def time_to_target(
     rounds: pd.DataFrame, sessions: pd.DataFrame, *, reference: str | None, target: float = 0.95
 ) -> pd.DataFrame:
-    """T_rho: how long each session takes to reach `target_accuracy`, the peak being of the same seed and session.
+    """Measure T_rho: how long each session takes to reach `target_accuracy` of the same seed and session.
 
     rounds_to_target counts training rounds, as J does. Seconds and joules are counted from the start of the
     session, so the probe rounds before the first training round are in them; probe_rounds says how many they are.
@@ -154,7 +156,7 @@ def time_to_target(
 
 
 def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
-    """How many times faster (and thriftier) the reference reaches the target than each variant does.
+    """Count how many times faster (and thriftier) the reference reaches the target than each variant.
 
     Args:
         times: as `time_to_target` returns it.
@@ -165,17 +167,17 @@ def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
     """
     kinds = ("rounds", "seconds", "joules")
     wanted = [f"{kind}_to_target" for kind in kinds]
-    own = times.loc[times["variant"] == reference, [*SPELL, *wanted]]
-    both = times[[*SESSION, *wanted]].merge(own, on=SPELL, how="left", suffixes=("", "_reference"))
-    result = both[SESSION].copy()
+    of_reference = times.loc[times["variant"] == reference, [*SPELL, *wanted]]
+    paired = times[[*SESSION, *wanted]].merge(of_reference, on=SPELL, how="left", suffixes=("", "_reference"))
+    result = paired[SESSION].copy()
     for kind, column in zip(kinds, wanted, strict=True):
-        base = both[f"{column}_reference"]
-        result[f"speed_up_{kind}"] = both[column] / base.where(np.isfinite(base))
+        base = paired[f"{column}_reference"]
+        result[f"speed_up_{kind}"] = paired[column] / base.where(np.isfinite(base))
     return result
 
 
 def accumulated_gain(rounds: pd.DataFrame, *, reference: str) -> pd.DataFrame:
-    """G_total: the sum over a session's training rounds of the reference's accuracy minus the variant's.
+    """Sum up G_total: over a session's training rounds, the reference's accuracy minus the variant's.
 
     Rounds that only one of the two has are left out.
 
@@ -184,15 +186,15 @@ def accumulated_gain(rounds: pd.DataFrame, *, reference: str) -> pd.DataFrame:
         reference is better; 0 for the reference itself. Source: J (32).
     """
     training = training_rounds(rounds)[[*SESSION, "round", "accuracy"]]
-    own = training[training["variant"] == reference].drop(columns="variant")
-    both = training.merge(own, on=[*SPELL, "round"], suffixes=("", "_reference"))
-    both["gain"] = both["accuracy_reference"] - both["accuracy"]
+    of_reference = training[training["variant"] == reference].drop(columns="variant")
+    paired = training.merge(of_reference, on=[*SPELL, "round"], suffixes=("", "_reference"))
+    paired["gain"] = paired["accuracy_reference"] - paired["accuracy"]
     # min_count: a session without a single accuracy has no gain, rather than a gain of zero
-    return both.groupby(SESSION)["gain"].sum(min_count=1).reset_index()
+    return paired.groupby(SESSION)["gain"].sum(min_count=1).reset_index()
 
 
 def totals(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Cost of a whole run, probe rounds included, and of a training round on average.
+    """Add up the cost of a whole run, probe rounds included, and average that of a training round.
 
     Returns:
         variant, seed, energy_j, simulated_s (end of the last round), rounds and probe_rounds; means over the

@@ -1,41 +1,16 @@
 """The variants of a study side by side in every setting of its grid, as the papers' large tables print them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 
-from analysis import metrics, tables
-from analysis.comparison import FIRST_ROUNDS, common_seeds, reference_of, scope_of
-from analysis.load import Runs, load_settings
-from analysis.settings_figure import settings_figure
-
-
-@dataclass(frozen=True)
-class SettingsTable:
-    """Mean accuracy over the first rounds of sessions, per setting and variant.
-
-    Attributes:
-        table: one row per setting and session: the axes' labels, session, and per variant VARIANT_mean and
-            VARIANT_std (0..1; over seeds, NaN with one); best, the variant with the highest mean; lead, the
-            reference's mean minus the best other's (NaN without reference).
-        axes: names of the grid's axes.
-        variants: their names, the reference first.
-        sessions: those in the table.
-        figure: the PNG.
-        notes: what a reader has to know, one sentence each.
-    """
-
-    table: pd.DataFrame = field(repr=False)
-    axes: tuple[str, ...]
-    variants: tuple[str, ...]
-    reference: str | None
-    seeds: tuple[int, ...]
-    sessions: tuple[int, ...]
-    first_rounds: int
-    figure: Path
-    notes: tuple[str, ...]
+from analysis import metrics
+from analysis.figures.settings import settings_figure
+from analysis.load import Runs, Setting, load_settings
+from analysis.results import SettingsTable
+from analysis.scope import FIRST_ROUNDS, common_seeds, have_rounds, reference_of, scope_of
+from analysis.tables.settings import latex, markdown
 
 
 def compare_settings(
@@ -46,7 +21,7 @@ def compare_settings(
     sessions: Sequence[int] | None = None,
     first_rounds: int = FIRST_ROUNDS,
 ) -> SettingsTable:
-    """Compare the variants in every setting; writes settings.csv, .md, .tex and .png.
+    """Compare the variants in every setting and write settings.csv, .md, .tex and .png.
 
     Args:
         path: folder of a study with a grid.
@@ -57,7 +32,7 @@ def compare_settings(
 
     Raises:
         ValueError: no completed run, no grid, other variants or seeds in some settings, no such reference or session,
-            no accuracy, or a folder that cannot be written.
+            no round or accuracy, or a folder that cannot be written.
     """
     by_setting = load_settings(path)
     axes = tuple(axis for axis, _ in next(iter(by_setting)))
@@ -82,7 +57,7 @@ def compare_settings(
     others = [name for name in variants if name != reference]
     table["lead"] = means[reference] - means[others].max(axis=1) if reference and others else float("nan")
     folder = Path(out) if out is not None else Path(path)
-    found = SettingsTable(
+    settings = SettingsTable(
         table=table,
         axes=axes,
         variants=tuple(variants),
@@ -93,17 +68,17 @@ def compare_settings(
         figure=folder / "settings.png",
         notes=tuple(notes),
     )
-    _write(found, folder)
-    return found
+    _write(settings, folder)
+    return settings
 
 
-def _seeds(by_setting: dict[tuple[tuple[str, str], ...], Runs], notes: list[str]) -> list[int]:
-    """Seeds that all variants of all settings have."""
-    found = [common_seeds(runs.info, []) for runs in by_setting.values()]
-    common = sorted(set.intersection(*map(set, found)))
+def _seeds(by_setting: dict[Setting, Runs], notes: list[str]) -> list[int]:
+    """List the seeds that all variants of all settings have."""
+    by_itself = [common_seeds(runs.info, []) for runs in by_setting.values()]
+    common = sorted(set.intersection(*map(set, by_itself)))
     if not common:
         raise ValueError("no seed that all settings have: run the missing ones")
-    if any(seeds != common for seeds in found):
+    if any(seeds != common for seeds in by_itself):
         notes.append(f"compared on the seeds that all settings have: {', '.join(map(str, common))}")
     return common
 
@@ -111,6 +86,8 @@ def _seeds(by_setting: dict[tuple[tuple[str, str], ...], Runs], notes: list[str]
 def _of_setting(
     runs: Runs, seeds: list[int], variants: list[str], wanted: Sequence[int] | None, first_rounds: int
 ) -> pd.DataFrame:
+    for path in runs.info.loc[~have_rounds(runs.info, runs.rounds), "path"]:
+        raise ValueError(f"{path} has no rounds: simulate at least one session in every setting")
     rounds = runs.rounds[runs.rounds["seed"].isin(seeds)]
     if not rounds["accuracy"].notna().any():
         raise ValueError(f"the runs in {runs.path} have no accuracy: settings compare what was learnt")
@@ -122,18 +99,20 @@ def _of_setting(
     if missing:
         raise ValueError(f"{runs.path} has no session {', '.join(map(str, sorted(missing)))}")
     first = metrics.accuracy_first_rounds(rounds, first_rounds)
-    found = metrics.over_seeds(first, ["session", "variant"], "accuracy_first").unstack("variant")
-    columns = {f"{variant}_{kind}": found[kind, variant] for variant in variants for kind in ("mean", "std")}
+    accuracy = metrics.over_seeds(first, ["session", "variant"], "accuracy_first").unstack("variant")
+    columns = {
+        f"{variant}_{kind}": accuracy[kind, variant] for variant in variants for kind in ("mean", "std")
+    }
     return pd.DataFrame(columns).reindex([int(session) for session in wanted]).reset_index(names="session")
 
 
-def _write(found: SettingsTable, folder: Path) -> None:
+def _write(settings: SettingsTable, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        found.table.to_csv(folder / "settings.csv", index=False)
-        (folder / "settings.md").write_text(tables.settings_markdown(found), encoding="utf-8")
-        (folder / "settings.tex").write_text(tables.settings_latex(found), encoding="utf-8")
-        settings_figure(found).savefig(found.figure)
+        settings.table.to_csv(folder / "settings.csv", index=False)
+        (folder / "settings.md").write_text(markdown(settings), encoding="utf-8")
+        (folder / "settings.tex").write_text(latex(settings), encoding="utf-8")
+        settings_figure(settings).savefig(settings.figure)
     except OSError as error:
         raise ValueError(
             f"cannot write to {folder} ({error.strerror or error}): choose another folder with --out"

@@ -49,7 +49,7 @@ class State:
 
     slot: int
     got: FloatArray  # of the need
-    average: FloatArray  # bits/s/Hz served, for schedulers with beta
+    average: FloatArray  # bits/s/Hz served, for schedulers with memory
     airtime: FloatArray  # slots served, for schedulers that decide in every slot
 
     def with_new(self) -> "State":
@@ -98,7 +98,7 @@ class Band:
             new = np.isnan(state.airtime)
             least = 0.0 if new.all() else np.nanmin(state.airtime)
             average = state.average
-            if self.scheduler.beta is not None:
+            if self.scheduler.memory is not None:
                 average = np.where(new, view.mean_rate(1.0) / len(flows), average)
             return replace(state, average=average, airtime=np.where(new, least, state.airtime)), None
 
@@ -135,7 +135,7 @@ class Band:
         """`run` with a scheduler that decides in every slot."""
         snr = _snr(flows)[:, None] * power
         efficiency = np.ascontiguousarray(spectral_efficiency(snr, self.cap).T)
-        need, beta, unit_bits = _need(flows), self.scheduler.beta, self.unit_bits
+        need, memory, unit_bits = _need(flows), self.scheduler.memory, self.unit_bits
         got, average, airtime = state.got.copy(), state.average.copy(), state.airtime.copy()
         view = self._view(flows, state)
         view.average, view.airtime = average, airtime
@@ -158,9 +158,9 @@ class Band:
             airtime[served] += weight * shares[served]
             missing = need[served] - got[served]
             view.remaining_bits[served] = missing * unit_bits
-            if beta is not None:
+            if memory is not None:
                 # a special slot forgets as much as it lasts
-                decay = beta**weight
+                decay = memory**weight
                 average *= decay
                 average[served] += (1.0 - decay) * rate
             if missing.min() <= 0.0:

@@ -15,14 +15,13 @@ def transmit_energy_j(transmit_power_w: float, duration_s: float) -> float:
 
 
 def compute_time_s(
-    flops_per_sample: float, iterations: int, batch: int, *, clock_hz: float, flops_per_cycle: float
+    flops_per_sample: float, samples: int, *, clock_hz: float, flops_per_cycle: float
 ) -> float:
     """Time of local training, N_p phi e B / (f chi).
 
     Args:
         flops_per_sample: N_p phi, FLOPs of one sample forward and backward.
-        iterations: e, mini-batches really done.
-        batch: B, samples per mini-batch.
+        samples: e B, all that the local iterations process.
         clock_hz: f.
         flops_per_cycle: chi.
 
@@ -33,13 +32,12 @@ def compute_time_s(
     """
     if not clock_hz > 0:
         raise ValueError(f"clock_hz must be > 0, got {clock_hz}")
-    return _cycles(flops_per_sample, iterations, batch, flops_per_cycle) / clock_hz
+    return _cycles(flops_per_sample, samples, flops_per_cycle) / clock_hz
 
 
 def compute_energy_j(
     flops_per_sample: float,
-    iterations: int,
-    batch: int,
+    samples: int,
     *,
     clock_hz: float,
     flops_per_cycle: float,
@@ -48,7 +46,7 @@ def compute_energy_j(
     """Energy of local training, xi (N_p phi e B / chi) f^2.
 
     Args:
-        flops_per_sample, iterations, batch, clock_hz, flops_per_cycle: as in `compute_time_s`.
+        flops_per_sample, samples, clock_hz, flops_per_cycle: as in `compute_time_s`.
         capacitance: xi, effective chipset capacitance.
 
     Raises:
@@ -60,18 +58,15 @@ def compute_energy_j(
         raise ValueError(f"clock_hz must be > 0, got {clock_hz}")
     if not capacitance >= 0:
         raise ValueError(f"capacitance must be >= 0, got {capacitance}")
-    return capacitance * _cycles(flops_per_sample, iterations, batch, flops_per_cycle) * clock_hz**2
+    return capacitance * _cycles(flops_per_sample, samples, flops_per_cycle) * clock_hz**2
 
 
-def _cycles(flops_per_sample: float, iterations: int, batch: int, flops_per_cycle: float) -> float:
+def _cycles(flops_per_sample: float, samples: int, flops_per_cycle: float) -> float:
     if not flops_per_cycle > 0:
         raise ValueError(f"flops_per_cycle must be > 0, got {flops_per_cycle}")
-    flops = flops_per_sample * iterations * batch
-    if not (flops_per_sample >= 0 and iterations >= 0 and batch >= 0):
-        raise ValueError(
-            f"work must be >= 0, got {flops_per_sample} FLOPs per sample x {iterations} iterations x {batch}"
-        )
-    return flops / flops_per_cycle
+    if not (flops_per_sample >= 0 and samples >= 0):
+        raise ValueError(f"work must be >= 0, got {flops_per_sample} FLOPs per sample x {samples} samples")
+    return flops_per_sample * samples / flops_per_cycle
 
 
 def _power_times_time(power_w: float, duration_s: float) -> float:

@@ -1,35 +1,26 @@
 """Large-scale gain as a function of place: path loss, line of sight and shadowing that a place keeps."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from channel.gaussian_fields import Float32Array, GaussianFields, Places, check_area
 from channel.layout import Floats, Wraparound
-from channel.path_loss import Line
-from channel.path_loss_models import PathLossModel
+from channel.path_loss import PathLoss
+from channel.sight import Read, StateLoss, Thresholds
 from channel.units import FloatArray
 
 LineOfSight = Literal["always", "never", "probabilistic"]
 Shadowing = Literal["none", "spatial"]
 
-# reads fields at the places in hand
-Read = Callable[[GaussianFields], Float32Array]
-
 # Streams of a site's key
 _LOS_SHADOWING, _NLOS_SHADOWING, _LOS_STATE = 0, 1, 2
 # Places x sites that are worked on at a time: a dozen arrays of them stay in a core's second-level cache.
 _CHUNK = 16384
-# Cells of the table of thresholds over the logarithm of distance
-_THRESHOLDS = 16384
-# Thresholds of states that are certain; a standard normal stays within 9.
-_CERTAIN = 100.0
 
 
 class LargeScale:
@@ -57,7 +48,7 @@ class LargeScale:
         self,
         *,
         sites_m: npt.ArrayLike,
-        model: PathLossModel,
+        model: PathLoss,
         carrier_hz: float,
         bs_height_m: float,
         ut_height_m: float,
@@ -72,7 +63,7 @@ class LargeScale:
         """
         Args:
             sites_m: [S, 2] positions of the base stations.
-            model: path loss and the constants that belong to it, e.g. `path_loss_model("umi")`.
+            model: path loss and the constants that belong to it, e.g. `channel.path_loss.umi.UMi()`.
             min_distance_m: closer places take the path loss of this distance.
             area_radius_m: places lie within this distance of the origin.
             keys: [S] one 128-bit key per site.
@@ -119,29 +110,25 @@ class LargeScale:
                 f"places are from min_distance_m {min_distance_m:g} to {farthest_m:g} m away from a site: "
                 f"{error}"
             ) from error
-        lines = model.loss_lines(**radio)
+        lines = model.lines(**radio)
 
         def fields(correlation_m: float, stream: int) -> GaussianFields:
             return GaussianFields(
                 keys=keys, correlation_m=correlation_m, area_radius_m=area_radius_m, stream=stream
             )
 
-        def state(in_sight: bool) -> _State:
+        def state(in_sight: bool) -> StateLoss:
             std_db = model.shadowing_std_db(in_sight) if shadowing_std_db is None else shadowing_std_db
             shadow = None
             if shadowing == "spatial" and std_db > 0:
                 if model.correlation_m is None:
                     raise ValueError(
-                        f"{model.name} has no shadowing: set shadowing to none, or take another path loss"
+                        f"{type(model).__name__} has no shadowing: set shadowing to none, or take another "
+                        "path loss"
                     )
                 correlation_m = model.correlation_m.los if in_sight else model.correlation_m.nlos
                 shadow = fields(correlation_m, _LOS_SHADOWING if in_sight else _NLOS_SHADOWING)
-            # lines over ln d3D^2: log10 d3D = ln d3D^2 / (2 ln 10)
-            natural = tuple(
-                Line(line.intercept_db, line.slope_db / (2.0 * math.log(10.0)))
-                for line in (lines.los if in_sight else lines.nlos)
-            )
-            return _State(natural, std_db, shadow)
+            return StateLoss.of(lines.los if in_sight else lines.nlos, std_db, shadow)
 
         # those that occur; if both, in sight first
         self._states = tuple(
@@ -153,7 +140,7 @@ class LargeScale:
         self._los_fields: GaussianFields | None = None
         if line_of_sight == "probabilistic":
             self._los_fields = fields(model.los_correlation_m, _LOS_STATE)
-            self._thresholds = _Thresholds(model, min_distance_m, farthest_m, self._height_m)
+            self._thresholds = Thresholds(model, min_distance_m, farthest_m, self._height_m)
 
     @property
     def memory_bytes(self) -> int:
@@ -301,52 +288,6 @@ class LargeScale:
     def _loss_db(self, log_square: Floats, in_sight: npt.NDArray[np.bool_], read: Read) -> Floats:
         losses = [state.loss_db(log_square, read) for state in self._states]
         return losses[0] if len(losses) == 1 else np.where(in_sight, *losses)
-
-
-@dataclass(frozen=True)
-class _State:
-    """Path loss and shadowing with line of sight, or without."""
-
-    lines: tuple[Line, ...]  # over ln d3D^2 in place of log10 d3D
-    std_db: float
-    shadowing: GaussianFields | None
-
-    def loss_db(self, log_square: Floats, read: Read) -> Floats:
-        loss, *others = (line.slope_db * log_square for line in self.lines)
-        loss += self.lines[0].intercept_db
-        for line, other in zip(self.lines[1:], others, strict=True):
-            other += line.intercept_db
-            np.maximum(loss, other, out=loss)
-        if self.shadowing:
-            shadowing = read(self.shadowing)
-            shadowing *= self.std_db
-            loss += shadowing
-        return loss
-
-
-class _Thresholds:
-    """The normal quantile of P_LoS, tabulated over ln d3D^2 and interpolated in between."""
-
-    def __init__(self, model: PathLossModel, nearest_m: float, farthest_m: float, height_m: float) -> None:
-        # a cell more on both sides, for the rounding of single precision
-        first, last = (math.log(distance_m**2 + height_m**2) for distance_m in (nearest_m, farthest_m))
-        cell = (last - first) / (_THRESHOLDS - 2)
-        nodes = first + cell * np.arange(-1, _THRESHOLDS)
-        distance_m = np.sqrt(np.maximum(np.exp(nodes) - height_m**2, nearest_m**2))
-        # certain line of sight is infinite
-        quantile = np.clip(special.ndtri(model.los_probability(distance_m)), -_CERTAIN, _CERTAIN)
-        self._first, self._per_unit = float(nodes[0]), 1.0 / cell
-        self._value = quantile[:-1].astype(np.float32)
-        self._step = np.diff(quantile).astype(np.float32)
-
-    def at(self, log_square: Float32Array) -> Float32Array:
-        # take() and in place: four times as fast as plain indexing here
-        position = (log_square - self._first) * self._per_unit
-        cell = position.astype(np.intp)
-        position -= cell.astype(np.float32)
-        position *= self._step.take(cell)
-        position += self._value.take(cell)
-        return position
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -5,9 +5,6 @@ import numpy.typing as npt
 
 from channel.units import FloatArray
 
-# line of sight -> dB; UMi street canyon, 3GPP TR 38.901, Table 7.4.1-1. Others: channel.path_loss_models.
-SHADOWING_STD_DB = {True: 4.0, False: 7.82}
-
 
 def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayLike) -> FloatArray:
     """Independent zero-mean normal draws in dB, added to the path loss: gain psi = 10^(-(PL + xi)/10).
@@ -16,7 +13,7 @@ def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayL
 
     Args:
         size: number of devices.
-        std_db: [size] standard deviation, or one for all, >= 0.
+        std_db: [size] standard deviation, or one for all, >= 0; those of an environment are in its path loss.
 
     Returns:
         [size] xi in dB.

@@ -24,6 +24,10 @@ app = typer.Typer(
 console = Console(highlight=False)
 
 Out = Annotated[Path | None, typer.Option(help="Directory to write; new or empty. Default: below runs/.")]
+Override = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override one dotted key; may be repeated."),
+]
 TorchDevice = Annotated[str, typer.Option(help="Where models are trained: auto, cpu or cuda.")]
 SnapshotRounds = Annotated[
     int | None,
@@ -66,10 +70,7 @@ def _root(
 @app.command()
 def run(
     scenario: Annotated[Path, typer.Argument(help="Scenario YAML.")],
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Override one dotted key; may be repeated."),
-    ] = None,
+    set_: Override = None,
     seed: Annotated[int | None, typer.Option(help="Replace the scenario's seed.")] = None,
     out: Out = None,
     device: TorchDevice = "auto",
@@ -279,6 +280,27 @@ def bench_training(
 
     found = training.run(repeats, threads, torch_device(device))
     _show(found, json, report.training)
+
+
+@bench_app.command("run")
+def bench_run(
+    scenario: Annotated[Path, typer.Argument(help="Scenario YAML.")],
+    set_: Override = None,
+    device: TorchDevice = "auto",
+    json: Json = False,
+) -> None:
+    """Run a scenario and say where its wall time goes: training, evaluation, engine, radio, drawing, writing.
+
+    Examples:
+
+        edgefl bench run scenarios/journal_fashion_mnist.yaml --set sessions.count=2
+    """
+    from edgefl.bench import report
+    from edgefl.bench import run as bench
+    from edgefl.scenario import load
+
+    found = bench.run(load(scenario, set_ or ()), device=device)
+    _show(found, json, report.run)
 
 
 @bench_app.command("memory")

@@ -1,6 +1,15 @@
-"""What every pluggable part of a scenario has in common."""
+"""What every pluggable part of a scenario has in common.
 
-from pydantic import BaseModel, ConfigDict
+Components of `edgefl` are pydantic models. `channel` does without pydantic: its components are frozen
+dataclasses. `parameters_of`, `build` and `values_of` treat both alike.
+"""
+
+from collections.abc import Mapping
+from typing import Any, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from channel import component as channel_component
 
 
 class Component(BaseModel):
@@ -12,3 +21,44 @@ class Component(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+AnyComponent = Component | channel_component.Component
+# the base class of a kind extends one of these directly
+SHAPES: tuple[type[AnyComponent], ...] = (Component, channel_component.Component)
+
+
+def parameters_of(cls: type[AnyComponent]) -> type[BaseModel]:
+    """The model of a component's parameters: their types, ranges, defaults and descriptions."""
+    return cls if issubclass(cls, BaseModel) else _mirror(cls)
+
+
+def build(cls: type[AnyComponent], values: Mapping[str, Any]) -> AnyComponent:
+    """A component with these parameters.
+
+    Raises:
+        ValidationError: names each parameter that is wrong.
+        ValueError: parameters that are wrong together.
+    """
+    checked = parameters_of(cls).model_validate(values)
+    return checked if isinstance(checked, Component) else cls(**dict(checked))
+
+
+def values_of(component: AnyComponent) -> dict[str, Any]:
+    """Parameters as a scenario file holds them; `build` makes the same component of them."""
+    if isinstance(component, BaseModel):
+        return component.model_dump(mode="json")
+    model = parameters_of(type(component))
+    values = {name: getattr(component, name) for name in model.model_fields}
+    return model.model_construct(**values).model_dump(mode="json")
+
+
+def _mirror(cls: type[channel_component.Component]) -> type[BaseModel]:
+    """A pydantic model with the fields of a frozen dataclass."""
+    types = get_type_hints(cls)
+    fields: dict[str, Any] = {}
+    for each in channel_component.parameters(cls):
+        about: dict[str, Any] = {"description": each.description, **each.bounds}
+        fields[each.name] = (types[each.name], Field(each.default, **about))
+    config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    return create_model(cls.__name__, __config__=config, **fields)

@@ -1,29 +1,47 @@
-"""Where engine and learning meet: payload bits, iterations, device ids. No clock, no tensor passes."""
+"""Where engine and learning meet: payload bits, iterations, device ids. No clock, no tensor passes.
 
-from collections.abc import Mapping, Sequence
+A session is a sequence of stages, a stage a sequence of rounds: the server loops over the stages that the
+learner yields, and each round asks its stage to train, then to aggregate what arrived.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Protocol
 
-Phase = Literal["pilot", "probe", "train"]
+
+@dataclass(frozen=True)
+class SessionStart:
+    """What a learner is told when a session begins.
+
+    Args:
+        number: of the session, from 1 on.
+        ids: devices that are there, sorted.
+        longest: most training rounds that the session can have; the learning rate decays over them.
+        reports: whether devices report the loss of the model they receive, as `LocalRound.losses`.
+    """
+
+    number: int
+    ids: tuple[int, ...]
+    longest: int
+    reports: bool = False
 
 
 @dataclass(frozen=True)
 class Opening:
-    """How a session opens: the phase of its rounds, and the probe rounds that come before them."""
+    """The model with which a session's training begins.
 
-    phase: Phase
-    probe_rounds: int = 0
-    probe_share: float = 1.0
-
-
-@dataclass(frozen=True)
-class Start:
-    """The model with which a session's training begins."""
+    Args:
+        warm_start: its name; empty where none made it.
+        weights: saved session -> weight in the model.
+        labels: that the session's devices hold.
+        accuracy: before any training, on the test data of these labels; None where nothing is tested.
+        loss: likewise.
+    """
 
     warm_start: str = ""
-    weights: Mapping[int, float] = field(default_factory=dict)  # saved session -> weight in the model
+    weights: Mapping[int, float] = field(default_factory=dict)
     labels: Sequence[int] = ()
-    accuracy: float | None = None  # before any training, on the test data of the session's labels
+    accuracy: float | None = None
     loss: float | None = None
 
 
@@ -35,31 +53,73 @@ class Evaluation:
     loss: float
 
 
-class Learner(Protocol):
-    """Training as the server sees it: by payload bits, iterations and device ids."""
+@dataclass(frozen=True)
+class LocalRound:
+    """What the participants of a round do, one entry per device, in the order of `ids`.
 
-    payload_bits: int
-    flops_per_sample: float
-    batch: int
-    version: int  # counts the global models made so far
+    Args:
+        ids: the participants, sorted.
+        iterations: local steps that each really does.
+        samples: that each processes; compute time and energy are those of this many.
+        down_bits: that each receives.
+        up_bits: that each sends; the engine adds what it asks for itself.
+        scalars: further columns of devices.csv, name -> a value per device, None: an empty cell. Names come
+            with a run's first round and stay.
+    """
 
-    def open_session(self, session: int, ids: Sequence[int], longest: int) -> Opening:
-        """A session of at most `longest` rounds begins with these devices."""
+    ids: tuple[int, ...]
+    iterations: tuple[int, ...]
+    samples: tuple[int, ...]
+    down_bits: tuple[int, ...]
+    up_bits: tuple[int, ...]
+    scalars: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
 
-    def begin_training(self) -> Start:
-        """Probe rounds are over; the session's opening model is made."""
 
-    def local_update(self, ids: Sequence[int], phase: Phase, round_: int) -> Mapping[int, int]:
-        """Train on these devices; returns the iterations each has done."""
+# the scalar in which devices report the loss of the model they receive, where a session policy asks for it
+REPORTED_LOSS = "loss_received"
 
-    def reported_loss(self, ids: Sequence[int]) -> float:
-        """Mean loss, over these participants of the last local_update, of the model they received."""
+
+@dataclass(frozen=True)
+class StageFacts:
+    """What the server needs to know of a stage.
+
+    Args:
+        phase: name of its rounds in the tables; rounds of one phase are numbered through a session.
+        rounds: how many there are; None: until the session policy ends the session.
+        share: of a round's participants that takes part, in (0, 1].
+        evaluates: whether its rounds move the global model on, which is then tested.
+        opening: of the stage with which a session's training begins, the model it begins with.
+    """
+
+    phase: str
+    rounds: int | None
+    share: float = 1.0
+    evaluates: bool = True
+    opening: Opening | None = None
+
+
+class Stage(Protocol):
+    """A spell of rounds that all do the same thing."""
+
+    @property
+    def facts(self) -> StageFacts:
+        """What the server needs to know of it."""
+
+    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
+        """Train on these devices (sorted) in round 1, 2, ... of this phase."""
 
     def aggregate(self, ids: Sequence[int]) -> None:
-        """Aggregate the updates of the devices that made it; never called without one."""
+        """Take in the updates of those devices of the last `train` that made it; never called without one."""
 
     def evaluate(self) -> Evaluation | None:
-        """Test the global model; None where nothing is trained."""
+        """Test the global model; None where nothing is trained. Asked only if the stage evaluates."""
 
-    def close_session(self) -> None:
-        """The session is over; its last model may be saved."""
+
+class Learner(Protocol):
+    """Training as the server sees it."""
+
+    flops_per_sample: float
+    payload_bits: int  # of one model transfer where all are alike; a round's own bits stand in LocalRound
+
+    def session(self, start: SessionStart) -> Iterator[Stage]:
+        """The stages of a session; each is over, and its model made, when the next is asked for."""

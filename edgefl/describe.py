@@ -1,13 +1,13 @@
 """`edgefl describe`: what a component does, and its parameters."""
 
 import inspect
-from dataclasses import fields
 from typing import Any
 
 import annotated_types
 from pydantic.fields import FieldInfo
 
 from edgefl import registry
+from edgefl.component import parameters_of
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 
@@ -17,22 +17,12 @@ def describe(component: str) -> str:
     kind, slash, name = component.partition("/")
     if not slash:
         raise EdgeflError(f"'{component}': write KIND/NAME, e.g. algorithms/fedprox")
-    found: Any = _found(kind, name)
+    found = registry.get(kind, name)
     lines = [f"{kind}/{name}", "", inspect.getdoc(found) or ""]
-    if kind == "schedulers":
-        defaults = [f"  {field.name}: default {field.default!r}" for field in fields(found)]
-        lines += ["", "Parameters:" if defaults else "Parameters: none", *defaults]
-    elif kind != "path_loss":
-        lines += ["", *_parameters(found.model_fields)]
+    lines += ["", *_parameters(parameters_of(found).model_fields)]
     if kind == "models":
         lines += ["", *_size(found)]
     return "\n".join(lines)
-
-
-def _found(kind: str, name: str) -> Any:
-    if kind == "schedulers":
-        return registry.scheduler(name)
-    return registry.path_loss(name) if kind == "path_loss" else registry.get(kind, name)
 
 
 def _parameters(fields: dict[str, FieldInfo]) -> list[str]:
@@ -65,8 +55,8 @@ def _bound(item: Any) -> str | None:
 
 def _size(model: Any) -> list[str]:
     from edgefl.learning.cost import flops_per_sample
-    from edgefl.learning.learner import build_module
     from edgefl.learning.parameters import Layout
+    from edgefl.learning.trainer import build_module
 
     shape, classes = model.typical_input, model.typical_classes
     module = build_module(model(), shape, classes, Streams(0))

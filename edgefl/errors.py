@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 class EdgeflError(ValueError):
@@ -21,6 +22,19 @@ class EdgeflError(ValueError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class Divergence(EdgeflError):
+    """Training has left the finite numbers.
+
+    Args:
+        message: where, and the remedy.
+        last: tensors by name: the model that was finite until then, and its algorithm's state.
+    """
+
+    def __init__(self, message: str, last: dict[str, Any]) -> None:
+        super().__init__(message)
+        self.last = last
 
 
 @contextmanager

@@ -13,9 +13,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
-
-import torch
+from typing import TYPE_CHECKING, Any, Self
 
 import edgefl
 from edgefl.errors import EdgeflError
@@ -24,6 +22,9 @@ from edgefl.interruption import held
 from edgefl.plain import decoded, encoded, words
 from edgefl.seal import sealed, unsealed
 from edgefl.snapshot import DEFAULT, Every, Snapshot, Snapshotable, Snapshots
+
+if TYPE_CHECKING:
+    import torch
 
 FORMAT = 1
 FILE = "journal.jsonl"
@@ -225,13 +226,15 @@ class Journal(Records):
         self._on_note(note)
 
 
-def circumstances(scenario: Path, device: torch.device) -> dict[str, str]:
+def circumstances(scenario: Path, device: "torch.device") -> dict[str, str]:
     """What a run's numbers depend on besides its seed.
 
     Args:
         scenario: the scenario.yaml of the run directory.
         device: where models are trained.
     """
+    import torch
+
     return {
         "edgefl": edgefl.__version__,
         "scenario.yaml": hashlib.sha256(scenario.read_bytes()).hexdigest(),

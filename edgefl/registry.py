@@ -2,21 +2,18 @@
 
 Three sources, in this order: a file in the kind's package (`edgefl/learning/algorithms/fedprox.py` is
 `fedprox`), an entry point of an installed package in the group `edgefl.<kind>`, or `module:Class` written
-in the scenario. Schedulers are classes of `channel.schedulers`, path-loss models functions of
-`channel.path_loss`.
+in the scenario.
 """
 
 import difflib
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
-from channel.schedulers import SCHEDULERS, Scheduler
-from edgefl.component import Component
+from edgefl.component import SHAPES, AnyComponent, parameters_of
 from edgefl.errors import EdgeflError
 
 # kind -> package whose files are the components; the package itself defines their base class
@@ -30,23 +27,19 @@ PACKAGES = {
     "selectors": "edgefl.engine.selectors",
     "sessions": "edgefl.engine.sessions",
     "churn": "edgefl.engine.churn",
+    "schedulers": "channel.schedulers",
+    "path_loss": "channel.path_loss",
 }
-# path-loss models are the functions of this module with this suffix: `umi` is umi_path_loss_db
-PATH_LOSS, PATH_LOSS_SUFFIX = "channel.path_loss", "_path_loss_db"
-KINDS = (*PACKAGES, "schedulers", "path_loss")
+KINDS = tuple(PACKAGES)
 
 
 def names(kind: str) -> list[str]:
     """Sorted names of all components of a kind."""
     _check_kind(kind)
-    if kind == "schedulers":
-        return sorted(SCHEDULERS)
-    if kind == "path_loss":
-        return sorted(_path_losses())
     return sorted({*_modules(kind), *_entry_points(kind)})
 
 
-def get(kind: str, name: str) -> type[Component]:
+def get(kind: str, name: str) -> type[AnyComponent]:
     """The class of a component.
 
     Raises:
@@ -62,31 +55,17 @@ def get(kind: str, name: str) -> type[Component]:
     raise EdgeflError(_unknown(kind, name))
 
 
-def path_loss(name: str) -> Callable[..., Any]:
-    """The function of a path-loss model."""
-    if name not in _path_losses():
-        raise EdgeflError(_unknown("path_loss", name))
-    return _path_losses()[name]
-
-
-def scheduler(name: str) -> type[Scheduler]:
-    """The class of a scheduler."""
-    if name not in SCHEDULERS:
-        raise EdgeflError(_unknown("schedulers", name))
-    return SCHEDULERS[name]
-
-
-def name_of(kind: str, component: Component) -> str:
+def name_of(kind: str, component: AnyComponent) -> str:
     """The name under which `get` finds the class of this component again."""
     module, cls = type(component).__module__, type(component).__name__
     package, _, last = module.rpartition(".")
     return last if package == PACKAGES[kind] else f"{module}:{cls}"
 
 
-def base(kind: str) -> type[Component]:
-    """The base class of a kind: the one in its package that directly extends Component."""
+def base(kind: str) -> type[AnyComponent]:
+    """The base class of a kind: the one in its package that directly extends a Component."""
     package = importlib.import_module(PACKAGES[kind])
-    return next(cls for cls in _classes(package, Component) if Component in cls.__bases__)
+    return next(cls for cls in _classes(package, SHAPES) if set(SHAPES) & set(cls.__bases__))
 
 
 def did_you_mean(word: str, known: list[str]) -> str:
@@ -119,17 +98,7 @@ def _entry_points(kind: str) -> dict[str, str]:
     return {point.name: point.value for point in entry_points(group=f"edgefl.{kind}")}
 
 
-@cache
-def _path_losses() -> dict[str, Callable[..., Any]]:
-    module = importlib.import_module(PATH_LOSS)
-    return {
-        name.removesuffix(PATH_LOSS_SUFFIX): value
-        for name, value in inspect.getmembers(module, inspect.isfunction)
-        if name.endswith(PATH_LOSS_SUFFIX) and value.__module__ == PATH_LOSS and not name.startswith("_")
-    }
-
-
-def _only_component(kind: str, module_name: str) -> type[Component]:
+def _only_component(kind: str, module_name: str) -> type[AnyComponent]:
     module, parent = importlib.import_module(module_name), base(kind)
     found = _classes(module, parent)
     if len(found) != 1:
@@ -137,7 +106,9 @@ def _only_component(kind: str, module_name: str) -> type[Component]:
     return found[0]
 
 
-def _classes(module: Any, parent: type[Component]) -> list[type[Component]]:
+def _classes(
+    module: Any, parent: type[AnyComponent] | tuple[type[AnyComponent], ...]
+) -> list[type[AnyComponent]]:
     return [
         value
         for _, value in inspect.getmembers(module, inspect.isclass)
@@ -145,12 +116,18 @@ def _classes(module: Any, parent: type[Component]) -> list[type[Component]]:
     ]
 
 
-def _component_at(kind: str, path: str) -> type[Component]:
+def _component_at(kind: str, path: str) -> type[AnyComponent]:
     module_name, _, class_name = path.partition(":")
     try:
         found = getattr(importlib.import_module(module_name), class_name)
     except (ImportError, AttributeError) as error:
         raise EdgeflError(f"cannot load '{path}': {error}") from error
+    except Exception as error:  # whatever a file from outside does while it is imported
+        raise EdgeflError(f"cannot load '{path}': {type(error).__name__}: {error}") from error
     if not (inspect.isclass(found) and issubclass(found, base(kind))):
         raise EdgeflError(f"'{path}' is not a {base(kind).__name__}")
+    try:
+        parameters_of(found)
+    except Exception as error:  # annotations that cannot be read, bounds that make no sense
+        raise EdgeflError(f"'{path}' has malformed parameters: {error}") from error
     return found

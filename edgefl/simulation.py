@@ -2,42 +2,60 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import simpy
-import torch
 
 from edgefl import registry
 from edgefl.contract import Learner
-from edgefl.engine.device import Device
+from edgefl.engine.device import Device, Processor
 from edgefl.engine.ledger import Ledger
-from edgefl.engine.records import Round
+from edgefl.engine.radio import Radio
+from edgefl.engine.records import Recorder, Round
+from edgefl.engine.rounds import Rounds
+from edgefl.engine.scene import Scene
 from edgefl.engine.server import Server
-from edgefl.engine.workload import Workload
-from edgefl.errors import EdgeflError
-from edgefl.learning.learner import Material, TorchLearner
+from edgefl.engine.untrained import Untrained
+from edgefl.errors import Divergence, EdgeflError
+from edgefl.interruption import interruptible
+from edgefl.journal import Journal, circumstances
+from edgefl.replay import JournaledLearner
 from edgefl.results import RunDirectory, free_directory
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario
+from edgefl.snapshot import DEFAULT, Every, Snapshotable, Together
 from edgefl.world import World
+
+if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
+    import torch
 
 # PyTorch's own threads stay off: small layers run faster on one, and with two and other load OpenMP barriers
 # have been seen to slow logistic regression 17-fold. Cores are used by training several devices at a time, and
 # in a study by processes.
 THREADS_PER_OPERATION = 1
+RESCUED = "diverged-cell{}.safetensors"  # the last finite model of a cell whose training diverged
 
 
 @dataclass(frozen=True)
-class Membership:
+class StudyMembership:
     """Which study a run belongs to; setting: axis of its grid -> label."""
 
     study: str
     variant: str
     reference: str
     setting: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a run trains, and where; only such a run has a journal: without tensors, the engine alone is as fast."""
+
+    state: Together
+    torch_device: "torch.device"
 
 
 def simulate(
@@ -47,7 +65,10 @@ def simulate(
     device: str = "auto",
     threads: int | None = None,
     on_round: Callable[[Round], None] | None = None,
-    member: Membership | None = None,
+    member: StudyMembership | None = None,
+    every: Every = DEFAULT,
+    on_note: Callable[[str], None] = lambda note: None,
+    resume_from: Path | None = None,
 ) -> Path:
     """Run a scenario.
 
@@ -58,6 +79,9 @@ def simulate(
         threads: devices trained at the same time on a CPU; None: one per core. Results do not depend on it.
         on_round: called with every finished round.
         member: the study this run is part of.
+        every: how often a snapshot is taken, from which an interrupted run can go on.
+        on_note: told what is damaged in a run that goes on, and what is done about it.
+        resume_from: a run directory that was left; its tables are written anew. See `edgefl.resume`.
 
     Returns:
         The run directory.
@@ -65,60 +89,91 @@ def simulate(
     Raises:
         EdgeflError: something in the scenario cannot be had; nothing has been written, or what was
             written is marked `failed`.
+        Interrupted: Ctrl-C or SIGTERM; what was written is marked `interrupted`.
     """
-    torch.set_num_threads(THREADS_PER_OPERATION)
     began = time.perf_counter()
-    trained_on = torch_device(device)
-    streams = Streams(scenario.seed)
-    env = simpy.Environment()
-    with scenario.naming_places():
-        world = World(scenario, streams)
-        radio = world.radio(env)
-        learners, about_model, scenario = _learners(scenario, world, trained_on, threads or available_cores())
-
-    path = (
-        Path(out) if out is not None else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
-    )
-    about: dict[str, Any] = {"device": _device_name(trained_on), "model": about_model, "notes": []}
-    if member:
-        about |= asdict(member)
-    with RunDirectory(path, scenario, about) as run:
-        for cell, learner in learners.items():
-            if isinstance(learner, TorchLearner):
-                learner.rescue = path / f"diverged-cell{cell}.pt"
-        recorder = _Announcing(run, on_round)
-        network = world.network(env, recorder)
-        devices = [Device(env, id_, radio, scenario.devices, network) for id_ in range(world.count)]
-        network.cut_off = lambda id_, why: devices[id_].leave(why)
-        ledger = Ledger(world.count)
-        servers = [
-            Server(
-                env,
-                cell=cell,
-                network=network,
-                devices=devices,
-                radio=radio,
-                learner=learner,
-                policy=scenario.sessions,
-                rules=scenario.rounds,
-                ledger=ledger,
-                recorder=recorder,
-                streams=streams,
-                members=scenario.devices.churn.members,
-            )
-            for cell, learner in learners.items()
-        ]
-        for process in network.processes():
-            env.process(process)
+    with interruptible():
         with scenario.naming_places():
-            env.run(until=env.all_of([env.process(server.run()) for server in servers]))
-        recorder.write(*ledger.rows(network.on_time_s(), scenario.devices.idle_power_w))
-        notes = []
-        clamped = world.gains.clamped
-        if clamped:
-            notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
-        run.complete(wall_s=round(time.perf_counter() - began, 3), simulated_s=round(env.now, 9), notes=notes)
+            world = World(scenario, Streams(scenario.seed))
+            radio = world.radio(simpy.Environment())
+            learners, about, training = _learners(scenario, world, device, threads or available_cores())
+
+        about |= {"notes": []} | (asdict(member) if member else {})
+        path = resume_from or (
+            Path(out) if out else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
+        )
+        with (
+            RunDirectory(path, scenario, about, resume=resume_from is not None) as run,
+            _journal(path, training, every, on_note) as journal,
+        ):
+            if journal is not None:
+                learners = {cell: JournaledLearner(one, cell, journal) for cell, one in learners.items()}
+            scene, servers = compose(world, radio, _Announcing(run, on_round), learners)
+            env = scene.env
+            ends = [
+                env.process(_serve(server, path / RESCUED.format(cell))) for cell, server in servers.items()
+            ]
+            with scenario.naming_places():
+                env.run(until=env.all_of(ends))
+            on_time_s = scene.network.power.running_s()
+            scene.recorder.write(*scene.ledger.rows(on_time_s, scenario.devices.idle_power_w))
+            notes = list(journal.notes) if journal else []
+            clamped = world.gains.clamped
+            if clamped:
+                notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
+            wall_s = round(time.perf_counter() - began, 3)
+            run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=notes)
     return path
+
+
+def _journal(
+    path: Path, training: Training | None, every: Every, on_note: Callable[[str], None]
+) -> AbstractContextManager[Journal | None]:
+    if training is None:
+        return nullcontext()
+    where = circumstances(path / "scenario.yaml", training.torch_device)
+    return Journal(path, where, training.state, every=every, on_note=on_note)
+
+
+def compose(
+    world: World, radio: Radio, recorder: Recorder, learners: Mapping[int, Learner]
+) -> tuple[Scene, dict[int, Server]]:
+    """The scene of a run, alive from the radio's clock on, and a server per federation, not yet started.
+
+    Args:
+        radio: of this world.
+        learners: cell -> its learner.
+    """
+    scenario, env = world.scenario, radio.env
+    network = world.network(env, recorder)
+    devices = [Device(env, id_, radio, scenario.devices, network) for id_ in range(world.count)]
+    scene = Scene(env, radio, network, devices, Ledger(world.count), recorder, world.streams)
+    for process in network.processes():
+        env.process(process)
+    return scene, {cell: _server(scene, cell, learner, scenario) for cell, learner in learners.items()}
+
+
+def _server(scene: Scene, cell: int, learner: Learner, scenario: Scenario) -> Server:
+    policy = scenario.sessions
+    processor = Processor(scenario.devices, learner.flops_per_sample)
+    return Server(
+        scene,
+        Rounds(scene, cell, scenario.rounds, processor, policy.report_bits),
+        learner=learner,
+        policy=policy,
+        members=scenario.devices.churn.members,
+    )
+
+
+def _serve(server: Server, rescue: Path) -> Generator[simpy.Event, None, None]:
+    """Run a server; if training diverges, keep the last finite model in the file."""
+    try:
+        yield from server.run()
+    except Divergence as diverged:
+        from safetensors.torch import save_file
+
+        save_file({name: tensor.contiguous() for name, tensor in diverged.last.items()}, rescue)
+        raise EdgeflError(f"{diverged}; the last finite model is in {rescue}") from diverged
 
 
 def available_cores() -> int:
@@ -131,26 +186,28 @@ def available_cores() -> int:
 class _Announcing:
     """A recorder that also tells a listener of every round."""
 
-    def __init__(self, run: RunDirectory, on_round: Callable[[Round], None] | None) -> None:
-        self._run = run
+    def __init__(self, recorder: Recorder, on_round: Callable[[Round], None] | None) -> None:
         self._on_round = on_round
-        self.flush = run.flush
-        self.write_columns = run.write_columns
+        self._write = recorder.write
+        self.flush = recorder.flush
+        self.write_columns = recorder.write_columns
 
     def write(self, *rows: Any) -> None:
-        self._run.write(*rows)
+        self._write(*rows)
         if self._on_round:
             for row in rows:
                 if isinstance(row, Round):
                     self._on_round(row)
 
 
-def torch_device(name: str) -> torch.device:
-    """The device of `auto`, `cpu` or `cuda`.
+def torch_device(name: str) -> "torch.device":
+    """The torch device of `auto`, `cpu` or `cuda`.
 
     Raises:
         EdgeflError: no such name, or no such device here.
     """
+    import torch
+
     if name not in ("auto", "cpu", "cuda"):
         raise EdgeflError(f"--device {name}: choose auto, cpu or cuda")
     available = torch.cuda.is_available()
@@ -159,43 +216,48 @@ def torch_device(name: str) -> torch.device:
     return torch.device("cuda" if available and name != "cpu" else "cpu")
 
 
-def _device_name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-
-
 def _learners(
-    scenario: Scenario, world: World, device: torch.device, threads: int
-) -> tuple[dict[int, Learner], dict[str, Any], Scenario]:
-    """A learner per federation, what run.json says of the model, and the scenario with all choices made.
-
-    What `learning.batching: auto` has measured is fixed then: measured again, it might round otherwise.
-    """
-    learners: dict[int, Learner] = {}
+    scenario: Scenario, world: World, device: str, threads: int
+) -> tuple[dict[int, Any], dict[str, Any], Training | None]:
+    """A learner per federation, what run.json says of the model and of where it is trained, and its training."""
+    training = None
     if scenario.workload is not None:
         task = scenario.workload.model_dump()
-        learners = {cell: Workload(**task) for cell in world.federations}
+        learners: dict[int, Any] = {cell: Untrained(**task) for cell in world.federations}
         about: dict[str, Any] = {"name": None, "parameters": None}
+        where = "cpu"
     else:
-        settings = scenario.learning
-        assert settings is not None  # the schema wants one of the two
-        material = Material(settings, device, threads=threads)
-        for cell in world.federations:
-            learner = TorchLearner(
-                settings,
-                material,
-                devices=world.count,
-                streams=world.streams,
-                homes_m=world.movement.positions_m(0.0),
-                sites_m=world.sites_m,
-            )
-            if settings.batching == "auto" and learner.batching:
-                settings = settings.model_copy(update={"batching": learner.batching})
-            learners[cell] = learner
+        learners, where, training = _torch_learners(scenario, world, device, threads)
+        assert scenario.learning is not None  # the schema wants one of the two
         about = {
-            "name": registry.name_of("models", settings.model),
-            "parameters": learner.parameters,
+            "name": registry.name_of("models", scenario.learning.model),
+            "parameters": learners[0].parameters,
         }
-        scenario = scenario.model_copy(update={"learning": settings})
     first = learners[0]
     about |= {"payload_bits": first.payload_bits, "flops_per_sample": first.flops_per_sample}
-    return learners, about, scenario
+    return learners, {"device": where, "model": about}, training
+
+
+def _torch_learners(
+    scenario: Scenario, world: World, device: str, threads: int
+) -> tuple[dict[int, Any], str, Training]:
+    """A learner per federation that trains for real, the name of the processor it trains on, and the training."""
+    import torch
+
+    from edgefl.learning.learner import TorchLearner
+    from edgefl.learning.material import Material
+
+    torch.set_num_threads(THREADS_PER_OPERATION)
+    trained_on = torch_device(device)
+    settings = scenario.learning
+    assert settings is not None
+    material = Material(settings, trained_on, devices=world.count, threads=threads)
+    homes_m, sites_m = world.movement.positions_m(0.0), world.sites_m
+    learners = {
+        cell: TorchLearner(settings, material, streams=world.streams, homes_m=homes_m, sites_m=sites_m)
+        for cell in world.federations
+    }
+    name = torch.cuda.get_device_name(trained_on) if trained_on.type == "cuda" else "cpu"
+    parts: dict[str, Snapshotable] = {"devices": material}
+    parts |= {f"cell {cell}": learner for cell, learner in learners.items()}
+    return learners, name, Training(Together(parts), trained_on)

@@ -11,15 +11,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
-
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, Protocol
 
 from edgefl.errors import EdgeflError
 from edgefl.files import draft_of, keep, settle, writing
 from edgefl.seal import sealed, unsealed
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 KEPT = 2
 # Of a run's time; where a snapshot takes long, the next one waits longer than was asked for.
@@ -29,11 +28,35 @@ LARGEST_SHARE = 0.05
 class Snapshotable(Protocol):
     """What a snapshot holds: everything that training has changed, in all cells."""
 
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    def state(self) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
         """Tensors by name, and facts that JSON can hold."""
 
-    def restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
+    def restore(self, tensors: dict[str, "Tensor"], facts: dict[str, Any]) -> None:
         """Be as when `state` gave these; the tensors are on the CPU."""
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several parts of a training as one; their names must not hold a slash."""
+
+    parts: Mapping[str, Snapshotable]
+
+    def state(self) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
+        """The parts' tensors as `part/name`, and their facts by part."""
+        tensors: dict[str, Tensor] = {}
+        facts = {}
+        for name, part in self.parts.items():
+            own, facts[name] = part.state()
+            tensors |= {f"{name}/{key}": tensor for key, tensor in own.items()}
+        return tensors, facts
+
+    def restore(self, tensors: dict[str, "Tensor"], facts: dict[str, Any]) -> None:
+        """Give each part its own."""
+        for name, part in self.parts.items():
+            own = {
+                key.removeprefix(f"{name}/"): tensors[key] for key in tensors if key.startswith(f"{name}/")
+            }
+            part.restore(own, facts[name])
 
 
 @dataclass(frozen=True)
@@ -64,8 +87,10 @@ class Snapshot:
     entries: int
     facts: dict[str, Any]
 
-    def tensors(self) -> dict[str, Tensor]:
+    def tensors(self) -> dict[str, "Tensor"]:
         """Its tensors, on the CPU."""
+        from safetensors.torch import load_file
+
         return load_file(self.path)
 
 
@@ -95,6 +120,9 @@ class Snapshots:
         Raises:
             EdgeflError: it cannot be written; nothing of it is left.
         """
+        from safetensors import SafetensorError
+        from safetensors.torch import save_file
+
         began = time.monotonic()
         tensors, facts = training.state()
         path = self._folder / f"{entries:06d}.safetensors"
@@ -177,7 +205,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _plain(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _plain(tensors: Mapping[str, "Tensor"]) -> dict[str, "Tensor"]:
     """Contiguous, on the CPU, and each with memory of its own: no view of another."""
     plain: dict[str, Tensor] = {}
     taken = set()

@@ -22,7 +22,7 @@ from edgefl.errors import EdgeflError
 from edgefl.results import free_directory, fresh_directory
 from edgefl.scenario import LARGEST_SEED, Scenario, from_source
 from edgefl.scenario_fields import Section
-from edgefl.simulation import Membership, available_cores, simulate, torch_device
+from edgefl.simulation import StudyMembership, available_cores, simulate, torch_device
 from edgefl.yaml_source import Source
 
 Overrides = dict[str, Any]
@@ -100,7 +100,7 @@ class Run:
 
     scenario: Scenario
     path: Path
-    member: Membership
+    member: StudyMembership
 
     @property
     def label(self) -> str:
@@ -157,7 +157,7 @@ def plan(path: str | Path, seeds: Sequence[int] = ()) -> Plan:
         Run(
             case.scenario.model_copy(update={"seed": seed}),
             Path(case.folder, case.variant, f"seed-{seed}"),
-            Membership(study.name, case.variant, study.reference, case.setting),
+            StudyMembership(study.name, case.variant, study.reference, case.setting),
         )
         for seed in study.seeds
         for case in cases

@@ -10,9 +10,8 @@ import simpy
 from channel.geometry import poisson_count, sample_ring
 from channel.large_scale import LargeScale
 from channel.layout import Wraparound, hexagonal_sites, site_count
-from channel.path_loss_models import path_loss_model
+from channel.path_loss import PathLoss
 from channel.units import dbm_to_watt
-from edgefl import registry
 from edgefl.engine.battery import Battery
 from edgefl.engine.churn import Churn
 from edgefl.engine.churn.always_on import AlwaysOn
@@ -146,11 +145,11 @@ class World:
                 "line of sight by probability belongs to a place: set radio.shadowing: spatial",
                 ("radio", "line_of_sight"),
             )
+        path_loss: PathLoss = radio.path_loss
         std_db = radio.shadowing_std_db
         if std_db is None:
-            std_db = path_loss_model(radio.path_loss).shadowing_std_db(radio.line_of_sight == "always")
-        path_loss_db = registry.path_loss(radio.path_loss)
-        return PerRound(path_loss_db, std_db, radio, self.scenario.cell, self.streams)
+            std_db = path_loss.shadowing_std_db(radio.line_of_sight == "always")
+        return PerRound(path_loss, std_db, radio, self.scenario.cell, self.streams)
 
     def _per_place(self) -> Gains:
         radio, cell, layout = self.scenario.radio, self.scenario.cell, self.scenario.layout
@@ -158,7 +157,7 @@ class World:
         return PerPlace(
             LargeScale(
                 sites_m=self.sites_m,
-                model=path_loss_model(radio.path_loss),
+                model=radio.path_loss,
                 carrier_hz=radio.carrier_hz,
                 bs_height_m=cell.bs_height_m,
                 ut_height_m=cell.ut_height_m,

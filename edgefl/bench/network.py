@@ -13,11 +13,11 @@ import simpy
 
 from edgefl.bench import peak_memory_mb
 from edgefl.engine.gains import PerPlace, Survey
-from edgefl.engine.network import Network
-from edgefl.engine.radio import DIRECTIONS, Link, Radio, Transfer
+from edgefl.engine.radio import DIRECTIONS, Link
 from edgefl.engine.records import Event
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario
+from edgefl.simulation import compose
 from edgefl.world import World
 
 SIZES = (100, 1_000, 10_000)
@@ -95,17 +95,12 @@ class _Traffic:
     """Every device uploads once per period, at its own phase; a handover breaks an upload."""
 
     def __init__(self, scenario: Scenario) -> None:
-        self.env = simpy.Environment()
         self.handovers = self.transfers = self.broken = 0
         world = World(scenario, Streams(scenario.seed))
         assert isinstance(world.gains, PerPlace)
         self._large_scale = world.gains.large_scale
-        self._radio: Radio = world.radio(self.env)
-        self._network: Network = world.network(self.env, self)
-        self._uploads: dict[int, simpy.Process] = {}
-        self._network.cut_off = self._cut_off
-        for process in self._network.processes():
-            self.env.process(process)
+        scene, _ = compose(world, world.radio(simpy.Environment()), self, learners={})
+        self.env, self._radio, self._network = scene.env, scene.radio, scene.network
         tick_s = scenario.handover.measurement_interval_s
         self.env.process(self._start_uploads(world.count, tick_s))
 
@@ -140,24 +135,13 @@ class _Traffic:
         shares = dict.fromkeys(DIRECTIONS, np.full(len(ids), SHARE))
         links = self._radio.links(survey, cells.tolist(), self._radio.snr(survey), shares)
         for device, link in links.items():
-            self._network.part_begins(device)
-            self._uploads[device] = self.env.process(self._send(device, link))
+            self._network.part_begins(device, self.env.process(self._send(device, link)))
 
     def _send(self, device: int, link: Link) -> Generator[simpy.Event, None, None]:
-        try:
-            yield from self._radio.transfer(link, "uplink", PAYLOAD_BITS, self._done)
-        except simpy.Interrupt:
-            self.broken += 1
-        del self._uploads[device]
+        transfer = yield from self._radio.transfer(link, "uplink", PAYLOAD_BITS)
+        self.broken += transfer.cut is not None
+        self.transfers += transfer.cut is None
         self._network.part_ended(device)
-
-    def _done(self, transfer: Transfer) -> None:
-        self.transfers += transfer.bits == PAYLOAD_BITS
-
-    def _cut_off(self, device: int, why: str) -> None:
-        upload = self._uploads.get(device)
-        if upload is not None and upload.is_alive:
-            upload.interrupt(why)
 
 
 class _Walkers:

@@ -82,6 +82,17 @@ def memory(found: dict[str, Any]) -> Table:
     return table
 
 
+def run(found: dict[str, Any]) -> Table:
+    """A row per room: its share of the wall time."""
+    table = _table(
+        f"{found['scenario']}: {found['rounds']:,} rounds in {found['wall_s']:.1f} s", "share", "s"
+    )
+    for name, share in found["shares"].items():
+        table.add_row(name, f"{100 * share:.1f} %", f"{share * found['wall_s']:.2f}")
+    table.caption = f"Neither training nor evaluation, while the clock runs: {100 * found['other']:.1f} %"
+    return table
+
+
 def _table(title: str, *columns: str, corner: str = "") -> Table:
     table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column(corner, no_wrap=True)

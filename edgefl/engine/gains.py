@@ -1,12 +1,13 @@
 """Large-scale gain between devices and sites: drawn for a round (J), or belonging to a place."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from channel.large_scale import LargeScale
+from channel.path_loss import PathLoss
 from channel.shadowing import draw_shadowing_db
 from channel.units import db_to_linear
 from edgefl.engine.settings import CellSettings, RadioSettings
@@ -46,13 +47,13 @@ class PerRound:
 
     def __init__(
         self,
-        path_loss_db: Callable[..., np.ndarray],
+        path_loss: PathLoss,
         std_db: float,
         radio: RadioSettings,
         cell: CellSettings,
         streams: Streams,
     ) -> None:
-        self._path_loss_db = path_loss_db
+        self._path_loss = path_loss
         self._std_db = std_db
         self._radio = radio
         self._cell = cell
@@ -63,7 +64,7 @@ class PerRound:
         chosen = np.asarray(ids)
         distances_m = np.linalg.norm(positions_m[chosen], axis=1)
         self.clamped += int((distances_m < self._cell.min_distance_m).sum())
-        loss_db = self._path_loss_db(
+        loss_db = self._path_loss.path_loss_db(
             # path-loss models begin at the minimum distance; a device that walks closer is held at it
             np.maximum(distances_m, self._cell.min_distance_m),
             carrier_hz=self._radio.carrier_hz,

@@ -1,10 +1,11 @@
 """The energy ledger: every joule of a device once, by what the device was doing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from edgefl.engine.records import DeviceRound, LedgerRow
+from edgefl.engine.parts import Part
+from edgefl.engine.records import LedgerRow, total
 
 
 class Ledger:
@@ -17,20 +18,18 @@ class Ledger:
         self._wasted_j = np.zeros(devices)
         self._busy_s = np.zeros(devices)
 
-    def book(self, row: DeviceRound, wasted: bool) -> None:
-        """Book one device's part of a round; wasted: its update was not aggregated."""
-        self._receive_j[row.device] += row.energy_rx_j
-        self._transmit_j[row.device] += row.energy_tx_j
-        self._compute_j[row.device] += row.energy_compute_j
-        if wasted:
-            self._wasted_j[row.device] += row.energy_j
-        for start_s, end_s in (
-            (row.downlink_start_s, row.downlink_end_s),
-            (row.compute_start_s, row.compute_end_s),
-            (row.uplink_start_s, row.uplink_end_s),
-        ):
-            if start_s is not None and end_s is not None:
-                self._busy_s[row.device] += end_s - start_s
+    def book(self, parts: Sequence[Part], aggregated: bool) -> float:
+        """Book a round's parts; returns the joules of those whose update was not aggregated."""
+        ids = np.array([part.device for part in parts])
+        energy_j = np.array([part.energy_j for part in parts])
+        wasted = np.array([not (aggregated and part.completed) for part in parts])
+        self._receive_j[ids] += [part.receive_j for part in parts]
+        self._transmit_j[ids] += [part.transmit_j for part in parts]
+        self._compute_j[ids] += [part.compute_j for part in parts]
+        self._wasted_j[ids[wasted]] += energy_j[wasted]
+        for spans in zip(*((part.downlink, part.compute, part.uplink) for part in parts), strict=True):
+            self._busy_s[ids] += [span.end_s - span.start_s if span else 0.0 for span in spans]
+        return total(energy_j[wasted].tolist())
 
     def rows(self, on_time_s: np.ndarray, idle_power_w: float) -> Iterator[LedgerRow]:
         """A row per device; idle is the time switched on in which it did nothing else."""

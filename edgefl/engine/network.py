@@ -6,13 +6,14 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 import numpy as np
 import simpy
 
+from edgefl.engine.attachment import NOWHERE, Attachments
 from edgefl.engine.battery import Battery
 from edgefl.engine.handover import EventA3
-from edgefl.engine.records import Event, Recorder
+from edgefl.engine.parts import Cause
+from edgefl.engine.power import Power, PowerListener
+from edgefl.engine.records import Event, EventName, Recorder
 from edgefl.engine.settings import HandoverSettings
 from edgefl.mobility import Movement
-
-NOWHERE = -1
 
 
 class Network:
@@ -48,53 +49,40 @@ class Network:
         idle_power_w: float = 0.0,
     ) -> None:
         self.env = env
-        self.cells = cells
-        self.batteries = batteries
-        self.cut_off: Callable[[int, str], None] = lambda device, why: None
         self._movement = movement
         self._radius_m = radius_m
         self._power_db = power_db
         self._tick_s = tick_s
         self._handover = handover
         self._recorder = recorder
-        self._switches = switches
-        self._idle_power_w = idle_power_w
-
         positions_m = movement.positions_m(env.now)
         count = len(positions_m)
-        self._serving = np.full(count, NOWHERE)
-        self._attached_s = np.zeros(count)  # a cell counts from then on: interruptions end here
-        self._on = np.ones(count, dtype=bool)
-        self._charged = np.ones(count, dtype=bool)
-        self._going: dict[int, int] = {}  # busy devices that leave after their part, and where to
+        self._served = Attachments(count)
+        self._parts: dict[int, simpy.Process] = {}  # of the devices that take part in a round just now
+        self._going: dict[int, int] = {}  # those among them that leave after their part, and where to
         self._a3 = EventA3(handover, count, cells)
         self._arrivals = [env.event() for _ in range(cells)]
-        self._drains = [env.event() for _ in batteries]
-        self._working = np.zeros(count, dtype=bool)  # takes part in a round just now
-        self._last_cell = np.full(count, NOWHERE)  # before the serving one, and when it was left
-        self._left_s = np.full(count, -np.inf)
-        self._on_since_s = np.zeros(count)
-        self._on_time_s = np.zeros(count)
-        self._first_switch_s = np.zeros(count)
-        for device, times in enumerate(switches):
-            self._first_switch_s[device] = next(times, np.inf)
-            self._on[device] = self._first_switch_s[device] <= env.now
-        for device, battery in enumerate(batteries):
-            battery.drain(env.now, idle_power_w if self._on[device] else 0.0)
+        self.power = Power(
+            env,
+            count,
+            switches=switches,
+            batteries=batteries,
+            idle_power_w=idle_power_w,
+            listener=PowerListener(self._event, self._announce_device, self._cut_off),
+        )
         here = self._here(positions_m)
-        self._serving[here] = self._strongest(positions_m)[here]
+        self._served.cell[here] = self._strongest(positions_m)[here]
 
     def present(self, cell: int) -> list[int]:
         """Sorted ids of the devices that can take part in a round of this cell."""
-        present = (self._serving == cell) & self._on & self._charged & (self._attached_s <= self.env.now)
+        present = (self._served.connected(self.env.now) == cell) & self.power.running
         for device in self._going:
             present[device] = False
         return np.flatnonzero(present).tolist()
 
     def serving(self, devices: np.ndarray) -> np.ndarray:
         """[devices] cell that serves each now; -1 where it has none or is interrupted."""
-        connected = self._attached_s[devices] <= self.env.now
-        return np.where(connected, self._serving[devices], NOWHERE)
+        return self._served.connected(self.env.now)[devices]
 
     def positions_m(self) -> np.ndarray:
         """[devices, 2] positions now; nan: nowhere."""
@@ -104,10 +92,10 @@ class Network:
         """Succeeds when the next device becomes present in the cell."""
         return self._arrivals[cell]
 
-    def on_time_s(self) -> np.ndarray:
-        """[devices] time switched on with a charged battery until now."""
-        running = self._on & self._charged
-        return self._on_time_s + np.where(running, self.env.now - self._on_since_s, 0.0)
+    @property
+    def still(self) -> bool:
+        """Whether nothing ever changes: nobody moves, is switched or runs on a battery."""
+        return not self._movement.moves and self.power.constant
 
     # -- processes ------------------------------------------------------------------------------------
 
@@ -115,23 +103,21 @@ class Network:
         """All generators that the composition root has to start."""
         if self._movement.moves:
             yield self._watch()
-        for device, times in enumerate(self._switches):
-            yield self._switch(device, times)
-        for device in range(len(self.batteries)):
-            yield self._run_down(device)
+        yield from self.power.processes()
 
     def _watch(self) -> Generator[simpy.Event, None, None]:
         """Look at all devices every tick: cell edges, or measurements and handovers."""
+        served = self._served
         for tick in itertools.count(1):
             # an absolute grid, so that ticks do not drift with rounding
             yield self.env.timeout(max(0.0, tick * self._tick_s - self.env.now))
             positions_m = self._movement.positions_m(self.env.now)
             here = self._here(positions_m)
-            gone = np.flatnonzero(~here & (self._serving >= 0))
+            gone = np.flatnonzero(~here & (served.cell >= 0))
             gone = gone[[device not in self._going for device in gone.tolist()]] if self._going else gone
             if len(gone):
                 self._leave(gone, np.full(len(gone), NOWHERE))
-            for device in np.flatnonzero(here & (self._serving < 0)).tolist():
+            for device in np.flatnonzero(here & (served.cell < 0)).tolist():
                 self._attach(device, int(self._strongest(positions_m[[device]])[0]))
             for device in [d for d in self._going if here[d] and self._going[d] == NOWHERE]:
                 del self._going[device]  # back in the cell before its part was over
@@ -139,93 +125,63 @@ class Network:
                 yield from self._measure(self._power_db(positions_m))
 
     def _measure(self, power_db: np.ndarray) -> Generator[simpy.Event, None, None]:
-        connected = np.where(self._attached_s <= self.env.now, self._serving, NOWHERE)
+        connected = self._served.connected(self.env.now)
         for decision in self._a3.measure(self.env.now, power_db, connected):
             yield self.env.timeout(max(0.0, decision.time_s - self.env.now))
-            still = self._serving[decision.devices] == connected[decision.devices]
+            still = self._served.cell[decision.devices] == connected[decision.devices]
             self._leave(decision.devices[still], decision.targets[still])
-
-    def _switch(self, device: int, times: Iterator[float]) -> Generator[simpy.Event, None, None]:
-        first_s = float(self._first_switch_s[device])
-        if first_s > self.env.now:
-            if first_s == np.inf:
-                return
-            times = itertools.chain([first_s], times)
-        for time_s in times:
-            yield self.env.timeout(max(0.0, time_s - self.env.now))
-            self._set_power(device, self._on, not self._on[device], "switched_on", "switched_off")
-
-    def _run_down(self, device: int) -> Generator[simpy.Event, None, None]:
-        battery = self.batteries[device]
-        while True:
-            empty_s, changed = battery.empty_s(), self._drains[device]
-            if empty_s == np.inf:
-                yield changed
-                continue
-            yield changed | self.env.timeout(max(0.0, empty_s - self.env.now))
-            if changed.triggered:
-                continue
-            self._set_power(device, self._charged, False, "battery_back", "battery_empty")
-            if battery.back_s() == np.inf:
-                return
-            yield self.env.timeout(battery.back_s() - self.env.now)
-            self._set_power(device, self._charged, True, "battery_back", "battery_empty")
 
     # -- what happens to a device ---------------------------------------------------------------------
 
-    def draw(self, device: int, power_w: float) -> None:
-        """The device draws this power from now on; nothing while it is off or empty."""
-        if self.batteries:
-            running = self._on[device] and self._charged[device]
-            self.batteries[device].drain(self.env.now, power_w if running else 0.0)
-            changed, self._drains[device] = self._drains[device], self.env.event()
-            changed.succeed()
-
-    def part_begins(self, device: int) -> None:
-        """A device takes part in a round from now on."""
-        self._working[device] = True
+    def part_begins(self, device: int, process: simpy.Process) -> None:
+        """A device takes part in a round from now on; its process is interrupted if it cannot go on."""
+        self._parts[device] = process
 
     def part_ended(self, device: int) -> None:
         """A device's part of a round is over: if it was only waiting for that, it goes now."""
-        self._working[device] = False
-        self.draw(device, self._idle_power_w)
+        del self._parts[device]
+        self.power.rest(device)
         if device in self._going:
             self._move(np.array([device]), np.array([self._going.pop(device)]))
 
+    def _cut_off(self, device: int, cause: Cause) -> None:
+        process = self._parts.get(device)
+        if process is not None and process.is_alive:
+            process.interrupt(cause)
+
     def _leave(self, devices: np.ndarray, targets: np.ndarray) -> None:
         """Devices [n] leave their cells for others [n] or for none; `finish` lets them end their part first."""
-        caught = self._working[devices]
+        caught = np.array([device in self._parts for device in devices.tolist()], dtype=bool)
         for device, target in zip(devices[caught].tolist(), targets[caught].tolist(), strict=True):
             if self._handover.policy == "finish":
                 self._going[device] = target
             else:
-                self.cut_off(device, "left")
+                self._cut_off(device, Cause.LEFT)
         if caught.any() and self._handover.policy == "finish":
             devices, targets = devices[~caught], targets[~caught]
         self._move(devices, targets)
 
     def _move(self, devices: np.ndarray, targets: np.ndarray) -> None:
-        sources = self._serving[devices]
+        sources = self._served.cell[devices]
         self._a3.forget(devices)
-        self._serving[devices] = targets
-        for device, source in zip(devices[targets < 0].tolist(), sources[targets < 0].tolist(), strict=True):
-            self._event("departure", device, source)
-        changes = targets >= 0
-        if changes.any():
-            self._hand_over(devices[changes], sources[changes], targets[changes])
+        self._served.cell[devices] = targets
+        gone = targets < 0
+        for device, source in zip(devices[gone].tolist(), sources[gone].tolist(), strict=True):
+            self._write(EventName.DEPARTURE, device, source)
+        if not gone.all():
+            self._hand_over(devices[~gone], sources[~gone], targets[~gone])
 
     def _hand_over(self, devices: np.ndarray, sources: np.ndarray, targets: np.ndarray) -> None:
         now_s, rules = self.env.now, self._handover
-        stays_s = now_s - self._attached_s[devices]
-        quick = now_s - self._left_s[devices] < rules.min_time_of_stay_s
-        ping_pong = quick & (targets == self._last_cell[devices])
-        self._last_cell[devices], self._left_s[devices] = sources, now_s
-        self._attached_s[devices] = now_s + rules.handover_latency_s
+        stays_s, since_change_s, returns = self._served.hand_over(
+            devices, sources, now_s, rules.handover_latency_s
+        )
+        ping_pong = returns & (since_change_s < rules.min_time_of_stay_s)
         # handovers are most of all events: a row object for each would cost more than to decide it
         self._recorder.write_columns(
             Event,
             time_s=now_s,
-            event="handover",
+            event=EventName.HANDOVER.value,
             device=devices,
             session=None,
             cell=targets,
@@ -238,29 +194,20 @@ class Network:
             self._announce(cell, rules.handover_latency_s)
 
     def _attach(self, device: int, cell: int) -> None:
-        self._serving[device] = cell
-        self._attached_s[device] = self.env.now
-        self._event("arrival", device, cell)
+        self._served.attach(device, cell, self.env.now)
+        self._write(EventName.ARRIVAL, device, cell)
         self._announce(cell)
 
-    def _set_power(self, device: int, state: np.ndarray, value: bool, name_on: str, name_off: str) -> None:
-        was_running = bool(self._on[device] and self._charged[device])
-        state[device] = value
-        running = bool(self._on[device] and self._charged[device])
-        cell = int(self._serving[device])
-        self.draw(device, self._idle_power_w)
-        self._event(name_on if value else name_off, device, cell)
-        if running and not was_running:
-            self._on_since_s[device] = self.env.now
-            if cell != NOWHERE:
-                self._announce(cell)
-        elif was_running and not running:
-            self._on_time_s[device] += self.env.now - self._on_since_s[device]
-            self.cut_off(device, "off" if state is self._on else "empty")
+    def _event(self, name: EventName, device: int) -> None:
+        self._write(name, device, int(self._served.cell[device]))
 
-    def _event(self, name: str, device: int, cell: int) -> None:
-        at = None if cell == NOWHERE else cell
-        self._recorder.write(Event(self.env.now, name, device, None, at))
+    def _write(self, name: EventName, device: int, cell: int) -> None:
+        self._recorder.write(Event(self.env.now, name, device, None, None if cell == NOWHERE else cell))
+
+    def _announce_device(self, device: int) -> None:
+        cell = int(self._served.cell[device])
+        if cell != NOWHERE:
+            self._announce(cell)
 
     def _announce(self, cell: int, delay_s: float = 0.0) -> None:
         """Wake whoever waits for a device in this cell."""

@@ -1,10 +1,10 @@
 """The radio: links of a round, and transfers as one event each."""
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import simpy
@@ -15,9 +15,10 @@ from channel.schedulers import Flows, Scheduler
 from channel.shared_band import SharedBand
 from channel.tdd import Direction, frame
 from channel.transfer import transfer_bits, transfer_slots
-from channel.units import db_to_linear, dbm_to_watt
+from channel.units import FloatArray, db_to_linear, dbm_to_watt
 from edgefl.engine.band import BandInUse
 from edgefl.engine.gains import Gains, RoundKey, Survey
+from edgefl.engine.parts import Cause, Span
 from edgefl.engine.settings import RadioSettings
 from edgefl.errors import refused
 from edgefl.rng import Streams
@@ -41,14 +42,18 @@ class Link:
     share: dict[Direction, float]  # of the band; not used where the band is shared dynamically
 
 
-@dataclass
-class Transfer:
-    """A transfer under way or ended; `bits` is what has been moved, `airtime_s` how long the radio was on."""
+class Transfer(NamedTuple):
+    """A transfer that has ended, or was cut off: what it moved, and how long the radio was on."""
 
     start_s: float
     end_s: float
-    bits: int = 0
-    airtime_s: float = 0.0
+    bits: int
+    airtime_s: float
+    cut: Cause | None = None
+
+    def span(self, energy_j: float) -> Span:
+        """The transfer as an activity of a device, with what it cost."""
+        return Span(self.start_s, self.end_s, energy_j, self.bits, cut=self.cut)
 
 
 class Radio:
@@ -73,6 +78,7 @@ class Radio:
         server_power_w = dbm_to_watt(settings.server_power_dbm)
         self.server_draw_w = server_power_w / settings.server_pa_efficiency
         self._settings = settings
+        self.dynamic = settings.sharing == "dynamic"
         self._scheduler: Scheduler = settings.scheduler
         self._power_w = {"downlink": server_power_w, "uplink": device_power_w}
         self._noise_psd_w_hz = dbm_to_watt(settings.noise_dbm_hz)
@@ -95,10 +101,16 @@ class Radio:
         """What is known of the links of these devices in the round named by key."""
         return self._gains.of_round(positions_m, ids, cell, key)
 
-    def open_round(self, survey: Survey, cell: int, payload_bits: dict[Direction, int]) -> dict[int, Link]:
-        """Links of a round's participants, who share the cell's band."""
+    def open_round(
+        self, survey: Survey, cell: int, payload_bits: dict[Direction, Sequence[int]]
+    ) -> dict[int, Link]:
+        """Links of a round's participants, who share the cell's band.
+
+        Args:
+            payload_bits: of each participant in each direction.
+        """
         snr = self.snr(survey)
-        if self._settings.sharing == "dynamic":
+        if self.dynamic:
             everything = np.ones(len(survey.ids))
             shares = dict.fromkeys(DIRECTIONS, everything)
         else:
@@ -154,18 +166,17 @@ class Radio:
         }
 
     def transfer(
-        self, link: Link, direction: Direction, payload_bits: int, done: Callable[[Transfer], None]
-    ) -> Generator[simpy.Event, None, None]:
-        """Move payload_bits from the next slot on; `done` gets the transfer, also one that was cut off."""
+        self, link: Link, direction: Direction, payload_bits: int
+    ) -> Generator[simpy.Event, None, Transfer]:
+        """Move payload_bits from the next slot on; an interrupt with a Cause cuts the transfer off."""
         slot_s = self._settings.slot_s
-        first_slot = math.ceil(self.env.now / slot_s - SLOT_TOLERANCE)
-        transfer = Transfer(first_slot * slot_s, first_slot * slot_s)
-        dynamic = self._settings.sharing == "dynamic"
+        first_slot = self.next_slot(self.env.now)
+        start_s = first_slot * slot_s
         joined = False
         try:
-            yield self.env.timeout(max(0.0, transfer.start_s - self.env.now))
+            yield self.env.timeout(max(0.0, start_s - self.env.now))
             joined = True
-            if dynamic:
+            if self.dynamic:
                 with refused("radio"):
                     end_slot = yield from self._band(link.cell, direction).move(
                         link.device,
@@ -177,33 +188,78 @@ class Radio:
             else:
                 end_slot = first_slot + self._static_slots(link, direction, payload_bits, first_slot)
                 yield self.env.timeout(max(0.0, end_slot * slot_s - self.env.now))
-            transfer.end_s, transfer.bits = end_slot * slot_s, payload_bits
-        except simpy.Interrupt:
+        except simpy.Interrupt as interrupt:
             # only whole slots have moved bits; the power was spent until the very end
-            transfer.end_s = max(self.env.now, transfer.start_s)
-            slots = int((transfer.end_s - transfer.start_s) / slot_s + SLOT_TOLERANCE)
-            if joined and dynamic:
-                band = self._band(link.cell, direction)
-                transfer.bits = int(band.cut_off(link.device, payload_bits, first_slot + slots))
-            elif joined:
-                how = self._how(link, direction, first_slot)
-                transfer.bits = int(transfer_bits(payload_bits, slots, **how))
-            raise
-        finally:
-            transfer.airtime_s = self._airtime_s(direction, first_slot, transfer)
-            done(transfer)
+            end_s = max(self.env.now, start_s)
+            slots = int((end_s - start_s) / slot_s + SLOT_TOLERANCE)
+            bits = self._bits_until_now(link, direction, payload_bits, first_slot, slots) if joined else 0
+            airtime_s = self._airtime_s(direction, first_slot, end_s - start_s)
+            return Transfer(start_s, end_s, bits, airtime_s, interrupt.cause)
+        end_s = end_slot * slot_s
+        return Transfer(start_s, end_s, payload_bits, self._airtime_s(direction, first_slot, end_s - start_s))
+
+    def transfers(
+        self, links: Sequence[Link], direction: Direction, payload_bits: Sequence[int], from_s: FloatArray
+    ) -> tuple[list[Transfer], FloatArray]:
+        """Transfers on static shares that nothing cuts off.
+
+        Args:
+            payload_bits: of each link.
+            from_s: [links] when each may begin.
+
+        Returns:
+            The transfers, and [links] the clock's reading at the end of each.
+        """
+        slot_s = self._settings.slot_s
+        first_slots = np.ceil(from_s / slot_s - SLOT_TOLERANCE).astype(np.int64)
+        start_s = first_slots * slot_s
+        ends = first_slots + self._slots(
+            links, direction, payload_bits, first_slots.astype(np.int64).tolist()
+        )
+        end_s = ends * slot_s
+        # the clock reaches a time by waiting for it from where it stands, which may round
+        begun_s = from_s + np.maximum(0.0, start_s - from_s)
+        clock_s = begun_s + np.maximum(0.0, end_s - begun_s)
+        airtimes_s = [
+            self._airtime_s(direction, first, elapsed_s)
+            for first, elapsed_s in zip(first_slots.tolist(), (end_s - start_s).tolist(), strict=True)
+        ]
+        columns = (start_s.tolist(), end_s.tolist(), payload_bits, airtimes_s)
+        return [Transfer(*values) for values in zip(*columns, strict=True)], clock_s
+
+    def _slots(
+        self, links: Sequence[Link], direction: Direction, payload_bits: Sequence[int], first_slots: list[int]
+    ) -> list[int]:
+        """Slots of each of these transfers."""
+        return [
+            self._static_slots(link, direction, bits, first)
+            for link, bits, first in zip(links, payload_bits, first_slots, strict=True)
+        ]
+
+    def next_slot(self, time_s: float) -> int:
+        """The first slot that begins no earlier than this."""
+        return math.ceil(time_s / self._settings.slot_s - SLOT_TOLERANCE)
+
+    def _bits_until_now(
+        self, link: Link, direction: Direction, payload_bits: int, first_slot: int, slots: int
+    ) -> int:
+        """Bits that a transfer had moved when it was cut off, after so many whole slots."""
+        if self.dynamic:
+            band = self._band(link.cell, direction)
+            return int(band.cut_off(link.device, payload_bits, first_slot + slots))
+        return int(transfer_bits(payload_bits, slots, **self._how(link, direction, first_slot)))
 
     def _fading(self, device: int, cell: int) -> LinkFading:
         """The fading of the link between a device and a cell's site."""
         # any change of its key gives Philox an independent stream
         return LinkFading(self._fading_key ^ (device << 64 | cell), self._correlations[device])
 
-    def _static_shares(self, snr: np.ndarray, static: np.ndarray, payload_bits: int) -> np.ndarray:
+    def _static_shares(self, snr: np.ndarray, static: np.ndarray, payload_bits: Sequence[int]) -> np.ndarray:
         with refused("radio"):
             return self._scheduler.shares(
                 Flows(
                     snr=snr,
-                    remaining_bits=np.full(len(snr), float(payload_bits)),
+                    remaining_bits=np.asarray(payload_bits, dtype=float),
                     static=static,
                     power=self._settings.power_over_share,
                     cap=self._settings.max_efficiency,
@@ -242,11 +298,12 @@ class Radio:
             self._bands[cell, direction] = BandInUse(self.env, band, settings.slot_s)
         return self._bands[cell, direction]
 
-    def _airtime_s(self, direction: Direction, first_slot: int, transfer: Transfer) -> float:
+    def _airtime_s(self, direction: Direction, first_slot: int, elapsed_s: float) -> float:
+        """Time of a transfer in which its radio is on: in a TDD frame, in the slots of its direction."""
         weights = self._weights[direction]
-        elapsed_s, slot_s = transfer.end_s - transfer.start_s, self._settings.slot_s
         if weights is None:
             return elapsed_s
+        slot_s = self._settings.slot_s
         whole = int(elapsed_s / slot_s + SLOT_TOLERANCE)
         of = frame(weights)
         rest_s = max(0.0, elapsed_s - whole * slot_s)

@@ -1,7 +1,11 @@
 """Rows that the engine hands to whoever keeps them. Column names are the run directory's contract."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Protocol
+
+from edgefl.engine.parts import Part, Span
 
 
 @dataclass
@@ -88,6 +92,22 @@ class Event:
     detail: str = ""
 
 
+class EventName(StrEnum):
+    """What can happen, as the column `event` of events.csv names it."""
+
+    SESSION_START = "session_start"  # detail: why
+    SESSION_END = "session_end"  # detail: why
+    WAITING_FOR_DEVICES = "waiting_for_devices"  # a cell is empty; its federation waits
+    NO_UPDATES = "no_updates"  # too few updates arrived in a round: the model stays as it is
+    ARRIVAL = "arrival"  # a device came into the cell
+    DEPARTURE = "departure"  # a device left for where no cell is
+    HANDOVER = "handover"  # a device changed its cell; detail: ping_pong for a quick return
+    SWITCHED_ON = "switched_on"
+    SWITCHED_OFF = "switched_off"
+    BATTERY_EMPTY = "battery_empty"
+    BATTERY_BACK = "battery_back"  # charged enough to take part again
+
+
 @dataclass
 class LedgerRow:
     """All joules of one device over the run, by what it was doing. Wasted: part of the first three."""
@@ -107,12 +127,78 @@ class Recorder(Protocol):
     def write(self, *rows: Any) -> None:
         """Append rows to the table of their type."""
 
-    def write_columns(self, row_type: type, **columns: Any) -> None:
+    def write_columns(
+        self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
+    ) -> None:
         """Append many rows to the table of a type, given by column.
 
         Args:
-            columns: an array [rows], or one value for all of them; what is left out has its default.
+            further: columns that the type does not have, behind its own: a value per row, None: empty.
+            columns: an array or list [rows], or one value for all of them; what is left out has its default.
         """
 
     def flush(self) -> None:
         """Make everything written so far readable by others."""
+
+
+def device_columns(parts: Sequence[Part]) -> dict[str, Any]:
+    """The columns of DeviceRound that a round's parts fill, a list [parts] each."""
+    columns: dict[str, Any] = {"device": [part.device for part in parts]}
+    for name, spans in (
+        ("downlink", [part.downlink for part in parts]),
+        ("compute", [part.compute for part in parts]),
+        ("uplink", [part.uplink for part in parts]),
+    ):
+        columns[f"{name}_start_s"] = [span and span.start_s for span in spans]
+        columns[f"{name}_end_s"] = [span and span.end_s for span in spans]
+    columns["iterations"] = [part.iterations for part in parts]
+    columns["downlink_bits"] = [part.downlink.bits for part in parts]
+    columns["uplink_bits"] = [part.uplink.bits if part.uplink else 0 for part in parts]
+    columns["energy_rx_j"] = [part.receive_j for part in parts]
+    columns["energy_tx_j"] = [part.transmit_j for part in parts]
+    columns["energy_compute_j"] = [part.compute_j for part in parts]
+    columns["energy_j"] = [part.energy_j for part in parts]
+    columns["outcome"] = [part.outcome.value for part in parts]
+    return columns
+
+
+def round_columns(parts: Sequence[Part], start_s: float) -> dict[str, Any]:
+    """The columns of Round that are sums or means over a round's parts."""
+    ends_s = [end_s(part, start_s) for part in parts]
+    energy_rx_j = total(part.receive_j for part in parts)
+    energy_tx_j = total(part.transmit_j for part in parts)
+    energy_compute_j = total(part.compute_j for part in parts)
+    return {
+        "latency_mean_s": total(ends_s) / len(ends_s) - start_s,
+        "participants": len(parts),
+        "completed": sum(part.completed for part in parts),
+        "downlink_bits": sum(part.downlink.bits for part in parts),
+        "uplink_bits": sum(part.uplink.bits for part in parts if part.uplink),
+        "energy_j": energy_rx_j + energy_tx_j + energy_compute_j,
+        "energy_rx_j": energy_rx_j,
+        "energy_tx_j": energy_tx_j,
+        "energy_compute_j": energy_compute_j,
+    }
+
+
+def total(values: Iterable[float]) -> float:
+    """Sum from first to last; the built-in sum rounds otherwise from Python 3.12 on."""
+    result = 0.0
+    for value in values:
+        result += value
+    return result
+
+
+def end_s(part: Part, start_s: float) -> float:
+    """When a participant of a round was done, or left."""
+    spans = (part.downlink, part.compute, part.uplink)
+    return max(start_s, *(span.end_s for span in spans if span))
+
+
+def covered_s(spans: Iterable[Span]) -> float:
+    """Time in which at least one of these was under way."""
+    covered_until_s, covered = 0.0, 0.0
+    for start_s, stop_s in sorted((span.start_s, span.end_s) for span in spans):
+        covered += max(0.0, stop_s - max(start_s, covered_until_s))
+        covered_until_s = max(covered_until_s, stop_s)
+    return covered

@@ -6,7 +6,8 @@ from pydantic import Field, model_validator
 
 from channel.schedulers import Scheduler
 from channel.tdd import Pattern
-from edgefl.scenario_fields import Named, PathLossName, SchedulerName, Section
+from edgefl import registry
+from edgefl.scenario_fields import Named, Section
 
 
 class CellSettings(Section):
@@ -131,7 +132,9 @@ class RadioSettings(Section):
     server_pa_efficiency: float = Field(
         1.0, gt=0, le=1, description="radiated over drawn power of the base station's amplifier"
     )
-    path_loss: Annotated[str, PathLossName()] = Field("umi", description="path-loss model")
+    path_loss: Annotated[Any, Named("path_loss", "umi", short=True)] = Field(
+        "umi", validate_default=True, description="path-loss model"
+    )
     line_of_sight: Literal["always", "never", "probabilistic"] = Field(
         "always", description="LoS everywhere (J), nowhere, or by 38.901's probability and place"
     )
@@ -142,7 +145,7 @@ class RadioSettings(Section):
         None, ge=0, le=20, description="shadowing, dB; none: the path loss's own (UMi: 4 LoS, 7.82 NLoS)"
     )
     slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot tau, s, 1e-5 to 1e-2")
-    scheduler: Annotated[Any, SchedulerName()] = Field(
+    scheduler: Annotated[Any, Named("schedulers", "equal_share")] = Field(
         "equal_share", validate_default=True, description="who gets which share of the band"
     )
     sharing: Literal["static", "dynamic"] = Field(
@@ -170,7 +173,8 @@ class RadioSettings(Section):
     def _sharing_fits(self) -> Self:
         scheduler: Scheduler = self.scheduler
         if scheduler.per_slot and self.sharing == "static":
-            raise ValueError(f"{scheduler.name} decides slot by slot: set sharing: dynamic")
+            name = registry.name_of("schedulers", scheduler)
+            raise ValueError(f"{name} decides slot by slot: set sharing: dynamic")
         if self.sharing == "dynamic" and self.fidelity == "renewal":
             raise ValueError(
                 "a dynamically shared band is simulated slot by slot: set fidelity: auto or slot"

@@ -1,7 +1,8 @@
 """Vectors that devices keep between rounds, whichever server they meet."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -67,6 +68,17 @@ class DeviceStates:
         for begin, end in self._blocks(len(ids), by):
             block = ids[begin:end]
             self.keep(name, block, self.rows(name, block, torch.zeros_like(by)).add_(by))
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """The rows that devices have, [k, n] by name, and the ids of those devices by name."""
+        ids = {name: np.flatnonzero(table.known).tolist() for name, table in self._tables.items()}
+        return {name: self._tables[name].rows[rows] for name, rows in ids.items()}, {"ids": ids}
+
+    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+        """Take over what `state` gave."""
+        self._tables = {}
+        for name, ids in facts["ids"].items():
+            self.keep(name, ids, tensors[name])
 
     def _blocks(self, count: int, like: Tensor) -> list[tuple[int, int]]:
         size = max(1, BLOCK_BYTES // (4 * max(1, like.numel())))

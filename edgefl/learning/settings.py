@@ -38,6 +38,11 @@ class LearningSettings(Section):
     payload: Literal["model", "exchanged"] = Field(
         "model", description="a transfer carries one model (J), or all that the algorithm exchanges"
     )
+    booked: Literal["nominal", "processed"] = Field(
+        "nominal",
+        description="samples whose compute time and energy are booked: e B, as J (27, 28), or those a device"
+        " really processes, which are fewer where it has less than B",
+    )
     flops_per_sample: float | Literal["counted"] = Field(
         "counted", description="N_p phi, FLOPs per sample forward and backward: a number, or counted"
     )

@@ -57,7 +57,7 @@ class Track:
     ) -> None:
         self._training = training
         self._algorithm = algorithm
-        self._devices = devices
+        self.devices = devices
         self.model = model
         self.state: State = {}
         self.last: LocalRound
@@ -65,9 +65,20 @@ class Track:
     def open(self, model: Tensor, samples: Mapping[int, int]) -> None:
         """A session begins with this model and these devices (id -> number of samples)."""
         parameters, _ = self._training.layout.split(model)
-        members = _Members(self._devices, samples, parameters)
+        members = _Members(self.devices, samples, parameters)
         self.model = model
         self.state = self._algorithm.init_state(parameters, self.state, members)
+
+    def state_tensors(self) -> dict[str, Tensor]:
+        """Model and the algorithm's state, by name."""
+        return {"model": self.model, **{f"state.{name}": value for name, value in self.state.items()}}
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take over what `state_tensors` gave."""
+        self.model = tensors["model"]
+        self.state = {
+            name.removeprefix("state."): value for name, value in tensors.items() if name.startswith("state.")
+        }
 
     def train(self, ids: Sequence[int], batches: Batches, lr: float, terms: Sequence[OutputTerm]) -> None:
         """Local training of a round; afterwards `last`.
@@ -84,7 +95,7 @@ class Track:
 
     def work(self, ids: Sequence[int], batches: Batches, lr: float, terms: Sequence[OutputTerm]) -> Work:
         """What these devices have to do in a round."""
-        algorithm, devices = self._algorithm, self._devices
+        algorithm, devices = self._algorithm, self.devices
         parameters, statistics = self._training.layout.split(self.model)
         received = algorithm.start_rows(parameters, self.state)
         start = torch.cat([received, statistics.expand(*received.shape[:-1], -1)], dim=-1)
@@ -145,7 +156,7 @@ class Track:
 
     def _keep_device_states(self, ids: Sequence[int], rows: Tensor, updates: Updates) -> None:
         if self._algorithm.keeps_local_model:
-            self._devices.keep(LOCAL_MODEL, ids, rows)
+            self.devices.keep(LOCAL_MODEL, ids, rows)
         names = self._algorithm.device_vectors
         if not names:
             return
@@ -153,10 +164,10 @@ class Track:
         size = max(1, FINISHED_AT_ONCE_BYTES // (4 * zero.numel()))
         for begin in range(0, len(ids), size):
             end = min(begin + size, len(ids))
-            own = {name: self._devices.rows(name, ids[begin:end], zero) for name in names}
+            own = {name: self.devices.rows(name, ids[begin:end], zero) for name in names}
             finished = self._algorithm.finish(updates.part(begin, end), self.state, own)
             for name, vectors in finished.items():
-                self._devices.keep(name, ids[begin:end], vectors)
+                self.devices.keep(name, ids[begin:end], vectors)
 
 
 class _Members:

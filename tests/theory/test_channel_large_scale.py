@@ -12,8 +12,7 @@ from scipy import special, stats
 
 from channel.gaussian_fields import GaussianFields
 from channel.large_scale import LargeScale
-from channel.path_loss import los_probability_umi, umi_path_loss_db
-from channel.path_loss_models import UMI
+from channel.path_loss.umi import UMi
 
 SEEDS = [0, 1]  # innermost decorator: it varies slowest, so that fields are made once each
 KEYS = 1000
@@ -120,7 +119,7 @@ def test_sites_are_independent_and_so_are_the_states(seed: int) -> None:
 def test_gain_has_the_states_deviation(seed: int, state: str, std_db: float) -> None:
     subject = LargeScale(
         sites_m=np.zeros((KEYS, 2)),
-        model=UMI,
+        model=UMi(),
         min_distance_m=10.0,
         area_radius_m=40.0,
         keys=keys(seed),
@@ -129,7 +128,7 @@ def test_gain_has_the_states_deviation(seed: int, state: str, std_db: float) -> 
         **RADIO,
     )
     place = np.array([[30.0, 17.0]])
-    loss_db = umi_path_loss_db(math.hypot(30, 17), line_of_sight=state == "always", **RADIO)
+    loss_db = UMi().path_loss_db(math.hypot(30, 17), line_of_sight=state == "always", **RADIO)
     shadowing_db = subject.gain_db(place)[0].astype(float) + loss_db
     assert abs(shadowing_db.mean()) < STANDARD_ERRORS * std_db / math.sqrt(KEYS)
     assert abs(shadowing_db.std() - std_db) < STANDARD_ERRORS * std_db / math.sqrt(2 * KEYS)
@@ -141,7 +140,7 @@ def line_of_sight(seed: int) -> LargeScale:
     count = 4 * KEYS
     return LargeScale(
         sites_m=np.zeros((count, 2)),
-        model=UMI,
+        model=UMi(),
         min_distance_m=10.0,
         area_radius_m=130.0,
         keys=keys(seed, count),
@@ -155,7 +154,7 @@ def line_of_sight(seed: int) -> LargeScale:
 def test_line_of_sight_has_its_probability(seed: int, distance_m: float) -> None:
     subject = line_of_sight(seed)
     in_sight = subject.line_of_sight([[distance_m, 0.0]])[0]
-    probability = float(los_probability_umi(distance_m))
+    probability = float(UMi().los_probability(distance_m))
     error = math.sqrt(probability * (1 - probability) / len(in_sight))
     assert abs(in_sight.mean() - probability) < STANDARD_ERRORS * error
 
@@ -169,7 +168,7 @@ def test_neighbouring_places_agree_as_a_thresholded_gaussian_does(seed: int, lag
         [(math.cos(angle), math.sin(angle)) for angle in (0.3 - half_angle, 0.3 + half_angle)]
     )
     both = line_of_sight(seed).line_of_sight(positions).all(axis=0)
-    threshold = float(special.ndtri(los_probability_umi(60.0)))
+    threshold = float(special.ndtri(UMi().los_probability(60.0)))
     correlation = math.exp(-lag_m / 50.0)
     law = float(stats.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]]).cdf([threshold] * 2))
     # the correlation of a single pair of places deviates from exp(-d / 50 m) by 0.1 at most; dP / d rho is
@@ -183,7 +182,7 @@ def test_every_site_has_its_own_view() -> None:
     count = 300
     subject = LargeScale(
         sites_m=np.zeros((count, 2)),
-        model=UMI,
+        model=UMi(),
         min_distance_m=10.0,
         area_radius_m=130.0,
         keys=range(count),
@@ -192,8 +191,8 @@ def test_every_site_has_its_own_view() -> None:
     )
     # places 100 m apart on a circle and more: e^-2; 4 places x 150 disjoint pairs of sites
     places = 100.0 * np.array([(1, 0), (0, 1), (-1, 0), (0, -1)])
-    in_sight = subject.line_of_sight(places).astype(float) - los_probability_umi(100.0)
+    in_sight = subject.line_of_sight(places).astype(float) - UMi().los_probability(100.0)
     products = in_sight[:, 0::2] * in_sight[:, 1::2]
     # variance p^2 (1-p)^2 of a product; places count as one, the worst case
-    variance = float(los_probability_umi(100.0) * (1 - los_probability_umi(100.0)))
+    variance = float(UMi().los_probability(100.0) * (1 - UMi().los_probability(100.0)))
     assert abs(products.mean()) < STANDARD_ERRORS * variance / math.sqrt(count / 2)

@@ -16,15 +16,12 @@ from channel.fading import LinkFading
 from channel.ofdma import ergodic_rate
 from channel.rates import rate_moments
 from channel.renewal import slots_renewal_many
-from channel.schedulers import (
-    EqualShare,
-    Flows,
-    MaxRate,
-    MinMaxLatency,
-    ProportionalFair,
-    RoundRobin,
-    Scheduler,
-)
+from channel.schedulers import Flows, Scheduler
+from channel.schedulers.equal_share import EqualShare
+from channel.schedulers.max_rate import MaxRate
+from channel.schedulers.min_max_latency import MinMaxLatency
+from channel.schedulers.proportional_fair import ProportionalFair
+from channel.schedulers.round_robin import RoundRobin
 from channel.shared_band import SharedBand
 from channel.tdd import Pattern, Weights
 from channel.transfer import slots_exact
@@ -80,12 +77,11 @@ class Counted(Scheduler):
 
     scheduler: Scheduler
     winners: dict
-    name: ClassVar[str] = "counted"
     per_slot: ClassVar[bool] = True
 
     @property
-    def beta(self) -> float | None:  # type: ignore[override]
-        return self.scheduler.beta
+    def memory(self) -> float | None:
+        return self.scheduler.memory
 
     def shares(self, flows: Flows) -> np.ndarray:
         shares = self.scheduler.shares(flows)

@@ -1,6 +1,8 @@
 """Imports point one way; the rooms stay apart."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ FORBIDDEN = {
     "analysis": ("edgefl", "channel", "torch", "simpy"),
     "edgefl/engine": ("edgefl.learning", "edgefl.simulation", "torch", "analysis"),
     "edgefl/learning": ("edgefl.engine", "edgefl.simulation", "simpy", "channel", "analysis"),
+    "edgefl/testing": ("pytest", "hypothesis", "analysis"),
     "edgefl/mobility": ("edgefl.engine", "edgefl.learning", "simpy", "torch", "analysis"),
 }
 
@@ -49,12 +52,28 @@ def test_only_the_command_line_uses_analysis() -> None:
     assert users == {"edgefl/cli.py"}
 
 
-def test_only_server_and_devices_start_processes() -> None:
+def test_only_devices_and_composition_roots_start_processes() -> None:
     """A generator that is called but not started does nothing, so starting is kept in few places."""
     starters = {
         str(file.relative_to(ROOT))
         for file in (ROOT / "edgefl").rglob("*.py")
         if "env.process(" in file.read_text()
     }
-    benches = {"edgefl/bench/network.py", "edgefl/bench/radio.py"}  # composition roots of their own
-    assert starters - benches == {"edgefl/engine/device.py", "edgefl/simulation.py"}
+    assert starters == {
+        "edgefl/engine/device.py",
+        "edgefl/simulation.py",
+        "edgefl/testing/cell.py",  # starts the one server of a small world
+        "edgefl/bench/network.py",  # uploads without a server, and the rival's walkers
+        "edgefl/bench/radio.py",  # the rival's transfers
+    }
+
+
+def test_nothing_that_runs_needs_the_testing_room() -> None:
+    users = {line.split()[0] for line in offences("edgefl", ("edgefl.testing",))}
+    assert all(user.startswith(("edgefl/testing/", "edgefl/bench/")) for user in users)
+
+
+@pytest.mark.parametrize("module", ["torch", "pytest", "hypothesis"])
+def test_the_testing_room_imports_quickly_and_without_a_test_framework(module: str) -> None:
+    code = f"import sys, edgefl.testing; sys.exit({module!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,52 +1,92 @@
 """Conformance: what holds for every registered component, so that a new file is tested by being there."""
 
+import dataclasses
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from edgefl import registry
-from edgefl.component import Component
+from edgefl import scenario as scenarios
+from edgefl.component import AnyComponent, parameters_of
+from edgefl.component import build as build_component
 from edgefl.describe import describe
 from edgefl.errors import EdgeflError
 from edgefl.scenario_fields import Named
 
 # parameters that have no default, per component field name
 REQUIRED = {"count": 3, "rounds": 2, "sessions": [[0, 1], [2]], "path": "trace.csv"}
-CLASSES = [(kind, name) for kind in registry.PACKAGES for name in registry.names(kind)]
-CHANNEL = [(kind, name) for kind in ("schedulers", "path_loss") for name in registry.names(kind)]
+ALL = [(kind, name) for kind in registry.KINDS for name in registry.names(kind)]
+SCENARIO = """\
+name: outside
+devices: {count: 2}
+sessions: {name: schedule, count: 1, rounds: 1}
+workload: {payload_bits: 1000000, flops_per_sample: 1000}
+radio:
+"""
+OUTSIDE = """\
+from dataclasses import dataclass
+from channel.component import parameter
+from channel.path_loss.umi import UMi
+from channel.schedulers.equal_share import EqualShare
+
+@dataclass(frozen=True)
+class Halves(EqualShare):
+    "Some of the band."
+    share: float = parameter(0.5, gt=0, le=1, description="what is given away")
+
+    def shares(self, flows):
+        return self.share * super().shares(flows)
+
+@dataclass(frozen=True)
+class Walls(UMi):
+    "UMi behind walls."
+    loss_db: float = parameter(20.0, ge=0, description="loss of the wall, dB")
+
+    def path_loss_db(self, distance_2d_m, **radio):
+        return super().path_loss_db(distance_2d_m, **radio) + self.loss_db
+"""
 
 
-def build(kind: str, name: str) -> Component:
+def build(kind: str, name: str) -> AnyComponent:
     cls = registry.get(kind, name)
-    return cls(**{k: REQUIRED[k] for k, field in cls.model_fields.items() if field.is_required()})
+    fields = parameters_of(cls).model_fields
+    return build_component(cls, {k: REQUIRED[k] for k, field in fields.items() if field.is_required()})
 
 
 def test_every_kind_has_components() -> None:
-    assert {kind for kind, _ in CLASSES + CHANNEL} == set(registry.KINDS)
+    assert {kind for kind, _ in ALL} == set(registry.KINDS)
 
 
-@pytest.mark.parametrize(("kind", "name"), CLASSES)
+@pytest.mark.parametrize(("kind", "name"), ALL)
 def test_component(kind: str, name: str) -> None:
     component = build(kind, name)
     assert isinstance(component, registry.base(kind))
     assert registry.name_of(kind, component) == name
-    for field_name, field in type(component).model_fields.items():
-        assert field.description, f"{field_name} has no description"
-        with pytest.raises(Exception, match="frozen"):
+    for field_name, parameter in parameters_of(type(component)).model_fields.items():
+        assert parameter.description, f"{field_name} has no description"
+        with pytest.raises(Exception, match=r"frozen|cannot assign"):
             setattr(component, field_name, None)
     # what a run directory's scenario.yaml holds gives the same component again
-    field: Any = Named(kind)
-    assert field._parse(field._write(component)) == component
+    for field in (Named(kind), Named(kind, short=True)):
+        written: Any = field._write(component)
+        assert field._parse(written) == component
+    assert isinstance(written, str) == (not parameters_of(type(component)).model_fields)
 
 
-@pytest.mark.parametrize(("kind", "name"), CLASSES + CHANNEL)
+@pytest.mark.parametrize(("kind", "name"), ALL)
 def test_describe(kind: str, name: str) -> None:
     text = describe(f"{kind}/{name}")
     assert text.startswith(f"{kind}/{name}\n\n")
     assert len(text.splitlines()) > 2
     assert "FLOPs per sample" in text or kind != "models"
+
+
+def test_describe_shows_ranges_of_both_shapes() -> None:
+    assert "  mu: " in describe("algorithms/fedprox")
+    assert "(>= 0, < 1, default 0.98)" in describe("schedulers/proportional_fair")
 
 
 def test_unknown_names_suggest_the_nearest() -> None:
@@ -55,10 +95,12 @@ def test_unknown_names_suggest_the_nearest() -> None:
     with pytest.raises(EdgeflError, match="no kind 'algoritms': did you mean 'algorithms'"):
         registry.names("algoritms")
     with pytest.raises(EdgeflError, match="no scheduler 'x'; known: equal_share, max_rate"):
-        registry.scheduler("x")
+        registry.get("schedulers", "x")
+    with pytest.raises(EdgeflError, match="no path loss 'rma': did you mean 'uma'"):
+        registry.get("path_loss", "rma")
 
 
-def test_outside_component_by_path(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_component_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "my_algorithms.py").write_text(
         "from edgefl.learning.algorithms.fedavg import FedAvg\nclass Mine(FedAvg):\n    '''Mine.'''\n"
     )
@@ -69,6 +111,108 @@ def test_outside_component_by_path(tmp_path: Any, monkeypatch: pytest.MonkeyPatc
         registry.get("warm_starts", "my_algorithms:Mine")
     with pytest.raises(EdgeflError, match="cannot load 'my_algorithms:Nobody'"):
         registry.get("algorithms", "my_algorithms:Nobody")
+
+
+@pytest.fixture
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A module of somebody else's, and a folder for scenarios."""
+    (tmp_path / "outside.py").write_text(OUTSIDE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    sys.modules.pop("outside", None)
+
+
+def load(folder: Path, radio: str) -> scenarios.Scenario:
+    path = folder / "a.yaml"
+    path.write_text(SCENARIO + radio)
+    return scenarios.load(path)
+
+
+def test_outside_scheduler_and_path_loss_in_a_scenario(outside: Path) -> None:
+    loaded = load(
+        outside,
+        "  path_loss: {name: 'outside:Walls', loss_db: 12}\n  scheduler: {name: 'outside:Halves', share: 0.25}\n",
+    )
+    assert dataclasses.asdict(loaded.radio.path_loss) == {"loss_db": 12.0}
+    assert dataclasses.asdict(loaded.radio.scheduler) == {"share": 0.25}
+    text = scenarios.dump(loaded)
+    assert "name: outside:Halves\n    share: 0.25" in text
+    (outside / "b.yaml").write_text(text)
+    again = scenarios.load(outside / "b.yaml")
+    assert again.radio == loaded.radio
+    assert scenarios.dump(again) == text
+    # a class that adds no parameter is written as its base is
+    assert "path_loss: umi\n" in scenarios.dump(load(outside, "  path_loss: umi\n"))
+    assert "what is given away (> 0, <= 1, default 0.5)" in describe("schedulers/outside:Halves")
+
+
+@pytest.mark.parametrize(
+    ("radio", "message"),
+    [
+        (
+            "  scheduler: {name: proportional_fair, beta: 'x'}",
+            "a.yaml:6 radio.scheduler.beta: must be a valid number, unable to parse string as a number, got 'x'"
+            " (weight of the past",
+        ),
+        (
+            "  scheduler: {name: proportional_fair, beta: 1}",
+            "a.yaml:6 radio.scheduler.beta: must be < 1, got 1",
+        ),
+        (
+            "  scheduler: {name: proportional_fair, beta: .nan}",
+            "radio.scheduler.beta: must be a finite number",
+        ),
+        (
+            "  scheduler: {name: proportional_fair, bta: 0.9}",
+            "a.yaml:6 radio.scheduler.bta: unknown key: did you mean 'beta'?",
+        ),
+        ("  scheduler: {name: max_rate, beta: 1}", "radio.scheduler.beta: this takes no parameters"),
+        ("  scheduler: {name: 3}", "a.yaml:6 radio.scheduler: write a name or {name: ..., parameters}"),
+        (
+            "  scheduler:\n    name: outside:Halves\n    share: 2",
+            "a.yaml:8 radio.scheduler.share: must be <= 1",
+        ),
+        (
+            "  path_loss: {name: 'outside:Walls', loss_db: -1}",
+            "a.yaml:6 radio.path_loss.loss_db: must be >= 0",
+        ),
+        ("  path_loss: outside:Halves", "a.yaml:6 radio.path_loss: 'outside:Halves' is not a PathLoss"),
+        ("  path_loss: rma", "a.yaml:6 radio.path_loss: no path loss 'rma': did you mean 'uma'?"),
+        (
+            "  path_loss: nowhere:X",
+            "a.yaml:6 radio.path_loss: cannot load 'nowhere:X': No module named 'nowhere'",
+        ),
+    ],
+)
+def test_bad_parameters_name_the_place(outside: Path, radio: str, message: str) -> None:
+    with pytest.raises(EdgeflError) as error:
+        load(outside, radio + "\n")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("this is no Python", "cannot load 'outside:Mine': SyntaxError"),
+        ("1 / 0", "cannot load 'outside:Mine': ZeroDivisionError: division by zero"),
+        (
+            "from dataclasses import dataclass\nfrom channel.component import parameter\n"
+            "from channel.schedulers import Scheduler\n"
+            "@dataclass(frozen=True)\nclass Mine(Scheduler):\n"
+            "    x: 'Nowhere' = parameter(1, description='?')\n",
+            "'outside:Mine' has malformed parameters: name 'Nowhere' is not defined",
+        ),
+    ],
+)
+def test_a_malformed_file_from_outside_is_an_error_with_its_name(
+    outside: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
+) -> None:
+    (outside / "outside.py").write_text(text)
+    monkeypatch.setattr(registry, "_entry_points", lambda kind: {"mine": "outside:Mine"})
+    # its name is listed, nothing is imported
+    assert "mine" in registry.names("schedulers")
+    with pytest.raises(EdgeflError, match=message):
+        registry.get("schedulers", "mine")
 
 
 def test_the_command_line_starts_without_torch() -> None:

@@ -382,7 +382,7 @@ def test_a_snapshot_that_cannot_be_written_does_not_end_the_run(
     def full(*arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("edgefl.snapshot.save_file", full)
+    monkeypatch.setattr("safetensors.torch.save_file", full)
     rows, journal = run(tmp_path, every=EVERY)
     assert rows == left[1]
     assert "no snapshot" in journal.notes[0]

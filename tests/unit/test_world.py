@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from channel.path_loss import umi_path_loss_db
+from channel.path_loss.umi import UMi
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario
@@ -69,7 +69,7 @@ def test_a_links_shadowing_does_not_depend_on_who_takes_part() -> None:
 
 def test_without_shadowing_the_gain_is_the_path_loss() -> None:
     positions_m = np.array([[60.0, 0.0], [0.0, 4.0]])
-    expected = -umi_path_loss_db(np.array([60.0, 10.0]), carrier_hz=3.5e9)
+    expected = -UMi().path_loss_db(np.array([60.0, 10.0]), carrier_hz=3.5e9)
     for shadowing in ("spatial", "round"):
         gains = world(radio={"shadowing": shadowing, "shadowing_std_db": 0}).gains
         assert gains.of_round(positions_m, [0, 1], 0, (1, "train", 1)).gains_db == pytest.approx(expected)

@@ -43,6 +43,7 @@ DEVICE = {
     "outcome": "completed",
 }
 ROUND_COLUMNS = ["session", "round", *list(ROUND)[:2], "start_s", "end_s", *list(ROUND)[2:], "cell"]
+EVENT_COLUMNS = ["time_s", "event", "device", "session", "stay_s", "interruption_s", "detail"]
 SESSION_COLUMNS = ["session", "start_s", *SESSION, "cell"]
 
 
@@ -94,7 +95,7 @@ def write_run(directory: Path, rounds: list[dict], sessions: list[dict], **run: 
     pd.DataFrame(devices, columns=["session", "round", *DEVICE]).to_csv(
         directory / "devices.csv", index=False
     )
-    pd.DataFrame(events).to_csv(directory / "events.csv", index=False)
+    pd.DataFrame(events, columns=EVENT_COLUMNS).to_csv(directory / "events.csv", index=False)
     return directory
 
 

@@ -1,11 +1,13 @@
 """Reading run directories, and the command line."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from analysis import load_runs, load_settings
+from analysis import compare, handover_figures, load_runs, load_settings
 from analysis.__main__ import main
 
 Write = Callable[..., Path]
@@ -25,13 +27,105 @@ def test_tables_lead_with_variant_and_seed(write_run: Write) -> None:
     assert load_runs(alone).info.loc[0, "variant"] == "alone"
 
 
-@pytest.mark.parametrize("status", ["running", "failed"])
-def test_what_is_not_completed_is_left_out_and_named(write_run: Write, status: str) -> None:
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        ({"status": "failed"}, "'failed', not 'completed': continue it with `edgefl resume {path}`"),
+        (
+            {"status": "interrupted"},
+            "'interrupted', not 'completed': continue it with `edgefl resume {path}`",
+        ),
+        (
+            {"status": "running", "pid": 17, "host": "lab", "heartbeat": "2025-01-02T03:04:05Z"},
+            "'running', not 'completed' (process 17 on lab last heard of 2025-01-02T03:04:05Z): wait for its end or, "
+            "if it was killed, continue it with `edgefl resume {path}`",
+        ),
+        (
+            {"status": "running"},
+            "'running', not 'completed': wait for its end or, if it was killed, continue it",
+        ),
+        ({"status": "odd"}, "'odd', not 'completed'"),
+    ],
+    ids=lambda value: value["status"] if isinstance(value, dict) else "",
+)
+def test_what_is_not_completed_is_left_out_and_named(write_run: Write, about: dict, message: str) -> None:
     root = write_run("good", ROUNDS, SESSIONS).parent
-    write_run("bad", ROUNDS, SESSIONS, status=status)
-    with pytest.warns(UserWarning, match=f"bad: its status is '{status}'"):
+    path = write_run("bad run", ROUNDS, SESSIONS, **about)
+    with pytest.warns(UserWarning, match="bad run: its status is") as caught:
         runs = load_runs(root)
+    assert message.format(path=f"'{path}'") in str(caught[0].message)
     assert list(runs.info.variant) == ["good"]
+
+
+def test_a_run_killed_before_its_first_round_is_left_out_whatever_its_tables_are(write_run: Write) -> None:
+    path = write_run("killed", ROUNDS, SESSIONS, status="interrupted")
+    for table in ("rounds", "devices", "events", "sessions"):
+        (path / f"{table}.csv").write_text("")
+    with pytest.raises(ValueError, match=r"no completed run.*edgefl resume"):
+        load_runs(path)
+
+
+@pytest.mark.parametrize("table", ["rounds", "devices", "events", "sessions"])
+def test_a_table_without_header_is_named(write_run: Write, table: str) -> None:
+    path = write_run("a", ROUNDS, SESSIONS)
+    (path / f"{table}.csv").write_text("")
+    with pytest.raises(ValueError, match=rf"{table}\.csv is empty, without even a header"):
+        _ = load_runs(path).devices
+
+
+def test_tables_without_a_row_are_empty_tables_of_numbers(write_run: Write) -> None:
+    path = write_run("a", [], [])
+    runs = load_runs(path)
+    for table in (runs.rounds, runs.devices, runs.events, runs.sessions):
+        assert table.empty
+    assert runs.rounds["energy_j"].sum() == 0
+    figures = handover_figures(runs).iloc[0]
+    assert (figures.handovers, figures.broken, figures.wasted_j) == (0, 0, 0.0)
+    assert math.isnan(figures.handovers_per_device_hour)
+    with pytest.raises(ValueError, match="have no rounds: simulate at least one session"):
+        compare(runs)
+
+
+@pytest.mark.parametrize(
+    "rounds", [[], [{"session": 1, "round": 1, "phase": "probe"}]], ids=["none", "probe"]
+)
+def test_a_run_without_rounds_beside_others_is_left_out_and_noted(
+    write_run: Write, rounds: list[dict]
+) -> None:
+    empty = write_run("empty", rounds, [])
+    with pytest.raises(ValueError, match="have no rounds"):
+        compare(empty)
+    root = write_run("good", ROUNDS, SESSIONS).parent
+    comparison = compare(root)
+    assert list(comparison.table.variant) == ["good"]
+    assert f"left out {empty}: it has no rounds" in comparison.notes
+
+
+def test_further_columns_are_kept(write_run: Write) -> None:
+    """Named scalars of the learner stand at the end of devices.csv; a run without them has NaN there."""
+    path = write_run("a", [*ROUNDS, {"session": 1, "round": 2}], SESSIONS)
+    write_run("b", ROUNDS, SESSIONS)
+    devices = pd.read_csv(path / "devices.csv").assign(weights=[0.25, None], drift=[1, 2])
+    devices.to_csv(path / "devices.csv", index=False)
+    table = load_runs(path.parent).devices.set_index("variant")
+    assert table.loc["a", "drift"].tolist() == [1, 2]
+    # a list of words in sessions.csv, a number here
+    assert table.loc["a", "weights"].iloc[0] == 0.25
+    assert table.loc["a", "weights"].isna().tolist() == [False, True]
+    assert math.isnan(table.loc["b", "drift"])
+
+
+def test_the_ledger_is_read_when_asked_for(write_run: Write) -> None:
+    path = write_run("a", ROUNDS, SESSIONS, seed=7)
+    (path / "ledger.csv").write_text(
+        "device,receive_j,transmit_j,compute_j,idle_j,total_j,wasted_j\n0,1,2,3,4,10,0.5\n1,0,0,0,4,4,0\n"
+    )
+    ledger = load_runs(path).ledger
+    assert list(ledger.columns[:3]) == ["variant", "seed", "device"]
+    assert ledger["total_j"].tolist() == [10, 4]
+    (path / "ledger.csv").unlink()
+    with pytest.raises(ValueError, match=r"cannot read .*ledger\.csv"):
+        _ = load_runs(path).ledger
 
 
 def test_two_runs_of_one_variant_and_seed_are_an_error(write_run: Write) -> None:

@@ -37,7 +37,7 @@ def study(write_run: Write, *, probe: bool = True) -> Path:
     return write_run("never", early + rounds_of(4, [0.1, 0.2, 0.3]), labels, variant="never", **about).parent
 
 
-def of(frame: pd.DataFrame, variant: str, session: int = 4) -> pd.Series:
+def row_of(frame: pd.DataFrame, variant: str, session: int = 4) -> pd.Series:
     (row,) = [row for _, row in frame[(frame.variant == variant) & (frame.session == session)].iterrows()]
     return row
 
@@ -46,7 +46,7 @@ def test_time_to_target_counts_from_the_start_of_the_session(write_run: Write) -
     """95 % of 0.80 is 0.76: the reference has it in round 1, at exactly the target, after its probe."""
     runs = load_runs(study(write_run))
     times = metrics.time_to_target(runs.rounds, runs.sessions, reference="best")
-    best, slow, never = (of(times, name) for name in ("best", "slow", "never"))
+    best, slow, never = (row_of(times, name) for name in ("best", "slow", "never"))
     assert best.target_accuracy == pytest.approx(0.76)
     assert (best.rounds_to_target, best.seconds_to_target, best.joules_to_target) == (1, 14.0, 7.0)
     assert best.probe_rounds == 1
@@ -54,24 +54,24 @@ def test_time_to_target_counts_from_the_start_of_the_session(write_run: Write) -
     assert (slow.rounds_to_target, slow.seconds_to_target, slow.joules_to_target) == (3, 30.0, 15.0)
     assert math.isinf(never.rounds_to_target)
     assert math.isinf(never.joules_to_target)
-    faster = of(metrics.speed_up(times, reference="best"), "slow")
+    faster = row_of(metrics.speed_up(times, reference="best"), "slow")
     assert faster.speed_up_rounds == 3
     assert faster.speed_up_seconds == pytest.approx(30 / 14)
-    assert of(metrics.speed_up(times, reference="best"), "best").speed_up_joules == 1
+    assert row_of(metrics.speed_up(times, reference="best"), "best").speed_up_joules == 1
 
 
 def test_accumulated_gain_sums_the_differences(write_run: Write) -> None:
     runs = load_runs(study(write_run))
     gain = metrics.accumulated_gain(runs.rounds, reference="best")
     # (0.76 - 0.40) + (0.80 - 0.759) + (0.78 - 0.77)
-    assert of(gain, "slow").gain == pytest.approx(0.411)
-    assert of(gain, "best").gain == 0
+    assert row_of(gain, "slow").gain == pytest.approx(0.411)
+    assert row_of(gain, "best").gain == 0
 
 
 def test_mean_over_the_first_rounds(write_run: Write) -> None:
     runs = load_runs(study(write_run))
     first = metrics.accuracy_first_rounds(runs.rounds, first_rounds=2)
-    assert of(first, "slow").accuracy_first == pytest.approx((0.40 + 0.759) / 2)
+    assert row_of(first, "slow").accuracy_first == pytest.approx((0.40 + 0.759) / 2)
     with pytest.raises(ValueError, match="at least 1"):
         metrics.accuracy_first_rounds(runs.rounds, first_rounds=0)
 
@@ -79,10 +79,10 @@ def test_mean_over_the_first_rounds(write_run: Write) -> None:
 def test_a_session_recurs_when_its_labels_were_seen_after_the_pilot(write_run: Write) -> None:
     runs = load_runs(study(write_run))
     kinds = metrics.session_kinds(runs.rounds, runs.sessions)
-    own = kinds[kinds.variant == "best"]
-    assert list(own.pilot) == [True, False, False, False]
+    of_best = kinds[kinds.variant == "best"]
+    assert list(of_best.pilot) == [True, False, False, False]
     # session 3 has the pilot's labels, which no saved model knows
-    assert list(own.recurring) == [False, False, False, True]
+    assert list(of_best.recurring) == [False, False, False, True]
 
 
 def test_totals(write_run: Write) -> None:
@@ -212,9 +212,9 @@ def test_without_a_reference_the_best_variant_sets_the_target(write_run: Write) 
     root = write_run("high", rounds_of(1, [0.8]), [{"session": 1}]).parent
     runs = load_runs(root)
     times = metrics.time_to_target(runs.rounds, runs.sessions, reference=None)
-    assert of(times, "low", 1).target_accuracy == pytest.approx(0.95 * 0.8)
-    assert math.isinf(of(times, "low", 1).rounds_to_target)
-    assert of(times, "high", 1).rounds_to_target == 1
+    assert row_of(times, "low", 1).target_accuracy == pytest.approx(0.95 * 0.8)
+    assert math.isinf(row_of(times, "low", 1).rounds_to_target)
+    assert row_of(times, "high", 1).rounds_to_target == 1
 
 
 def test_where_the_reference_has_no_accuracy_there_is_nothing_to_reach(write_run: Write) -> None:
@@ -224,15 +224,15 @@ def test_where_the_reference_has_no_accuracy_there_is_nothing_to_reach(write_run
     root = write_run("b", both, [{"session": 1}, {"session": 2}]).parent
     runs = load_runs(root)
     times = metrics.time_to_target(runs.rounds, runs.sessions, reference="a")
-    assert math.isnan(of(times, "b", 2).rounds_to_target)
-    assert math.isnan(of(times, "b", 2).seconds_to_target)
+    assert math.isnan(row_of(times, "b", 2).rounds_to_target)
+    assert math.isnan(row_of(times, "b", 2).seconds_to_target)
     gain = metrics.accumulated_gain(runs.rounds, reference="a")
     assert list(gain[gain.variant == "b"].session) == [1]
 
 
 def test_accuracy_after_change_leaves_probe_rounds_out(write_run: Write) -> None:
     runs = load_runs(study(write_run))
-    change = of(metrics.accuracy_after_change(runs.rounds, runs.sessions), "best")
+    change = row_of(metrics.accuracy_after_change(runs.rounds, runs.sessions), "best")
     assert (change.accuracy_start, change.accuracy_round_1) == (0.1, 0.76)
 
 

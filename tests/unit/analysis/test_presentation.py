@@ -10,8 +10,10 @@ from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 from rich.console import Console
 
-from analysis import compare, figures, tables
+from analysis import compare, formatting
+from analysis.figures.comparison import styles_of
 from analysis.report import print_comparison
+from analysis.tables.comparison import headline
 
 Write = Callable[..., Path]
 SIX = ("similarity", "previous", "average", "continuous", "a_variant_with_a_long_name", "ema")
@@ -24,24 +26,24 @@ PIXELS_OF_A_LINE = 300
     [(0, "0"), (0.01234, "0.0123"), (1.5, "1.50"), (17.926, "17.9"), (142.4, "142"), (17037.7, "17,038")],
 )
 def test_amounts_have_three_significant_digits(value: float, text: str) -> None:
-    assert tables.amount(value) == text
+    assert formatting.amount(value) == text
 
 
 def test_infinite_and_unknown_amounts() -> None:
-    assert tables.amount(float("inf")) == "∞"
-    assert tables.amount(float("nan")) == "—"
+    assert formatting.amount(float("inf")) == "∞"
+    assert formatting.amount(float("nan")) == "—"
 
 
 def test_lists_of_labels_are_shortened() -> None:
-    assert tables.compact_labels("0 1 2 3 7 8") == "0–3, 7, 8"
-    assert tables.compact_labels("sports world") == "sports, world"
-    assert tables.compact_labels("") == ""
+    assert formatting.compact_labels("0 1 2 3 7 8") == "0–3, 7, 8"
+    assert formatting.compact_labels("sports world") == "sports, world"
+    assert formatting.compact_labels("") == ""
 
 
 def test_units_follow_the_largest_finite_value() -> None:
-    assert tables.unit_for([0.5, 1430.0, float("inf")], tables.ENERGY_UNITS) == ("kJ", 1e3)
-    assert tables.unit_for([0.02], tables.TIME_UNITS) == ("ms", 1e-3)
-    assert tables.unit_for([], tables.TIME_UNITS) == ("ms", 1e-3)
+    assert formatting.unit_for([0.5, 1430.0, float("inf")], formatting.ENERGY_UNITS) == ("kJ", 1e3)
+    assert formatting.unit_for([0.02], formatting.TIME_UNITS) == ("ms", 1e-3)
+    assert formatting.unit_for([], formatting.TIME_UNITS) == ("ms", 1e-3)
 
 
 def test_latex_is_a_booktabs_table_with_escaped_text(write_study: Write) -> None:
@@ -64,8 +66,8 @@ def test_the_terminal_never_cuts_a_name_or_a_number(write_study: Write, width: i
     print_comparison(comparison, Console(file=output, width=width))
     printed = output.getvalue()
     assert "…" not in printed
-    headline = tables.headline(comparison)
-    for text in (*headline.index, *headline.columns, *headline.to_numpy().ravel()):
+    table = headline(comparison)
+    for text in (*table.index, *table.columns, *table.to_numpy().ravel()):
         assert text in printed
     table_lines = [line for line in printed.splitlines() if not line.startswith("Figure")]
     assert max(map(len, table_lines)) <= width
@@ -91,13 +93,13 @@ def test_the_figure_shows_every_variant_in_its_colour(write_study: Write, choice
     comparison = compare(write_study(**choices))
     image = imread(comparison.figure)
     assert image.shape == (1000, 1600, 4)
-    for style in figures._styles(comparison).values():
+    for style in styles_of(comparison).values():
         assert pixels_of(image, style["color"]) > PIXELS_OF_A_LINE
 
 
 def test_colours_differ_and_the_reference_is_emphasised(write_study: Write) -> None:
     comparison = compare(write_study(variants=SIX, sessions=4, rounds=2))
-    styles = figures._styles(comparison)
+    styles = styles_of(comparison)
     assert len({(style["color"], str(style["linestyle"])) for style in styles.values()}) == len(SIX)
     heaviest = max(styles, key=lambda name: (styles[name]["linewidth"], styles[name]["zorder"]))
     assert heaviest == "similarity"

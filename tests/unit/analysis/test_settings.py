@@ -41,11 +41,11 @@ def test_means_deviations_and_leads(write_run: Write) -> None:
             ("0.7", "other", 2): [0.2, 0.4],
         },
     )
-    found = compare_settings(root)
+    settings = compare_settings(root)
     # session 1 is the pilot, and session 2 the first after it with these labels: only session 3 recurs
-    assert found.sessions == (3,)
-    found = compare_settings(root, sessions=[2, 3])
-    table = found.table.set_index(["alpha", "session"])
+    assert settings.sessions == (3,)
+    settings = compare_settings(root, sessions=[2, 3])
+    table = settings.table.set_index(["alpha", "session"])
     assert table.loc[("0.3", 2), "ours_mean"] == pytest.approx(0.7)
     assert table.loc[("0.3", 2), "ours_std"] == pytest.approx(0.2 / math.sqrt(2))
     assert table["lead"].tolist() == pytest.approx([0.2, -0.1, 0.7, 0.5])

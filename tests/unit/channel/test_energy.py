@@ -17,32 +17,32 @@ def test_communication_energy_is_power_times_time() -> None:
 def test_compute_time_and_energy_of_svhn() -> None:
     # 60,739,885.12 FLOPs x 5 x 128 = 3.88735264768e10 FLOPs = 4.8591908096e9 cycles
     cycles = 4.8591908096e9
-    assert compute_time_s(SVHN_FLOPS, 5, 128, **CPU) == pytest.approx(cycles / 1e9, rel=1e-12)
-    energy_j = compute_energy_j(SVHN_FLOPS, 5, 128, capacitance=1e-28, **CPU)
+    assert compute_time_s(SVHN_FLOPS, 5 * 128, **CPU) == pytest.approx(cycles / 1e9, rel=1e-12)
+    energy_j = compute_energy_j(SVHN_FLOPS, 5 * 128, capacitance=1e-28, **CPU)
     # 1e-28 x cycles x (1e9)^2
     assert energy_j == pytest.approx(0.48591908096, rel=1e-12)
 
 
 def test_twice_the_clock_halves_the_time_and_quadruples_the_energy() -> None:
     fast = {**CPU, "clock_hz": 2e9}
-    assert compute_time_s(1e6, 5, 128, **fast) == compute_time_s(1e6, 5, 128, **CPU) / 2
-    slow_j = compute_energy_j(1e6, 5, 128, capacitance=1e-28, **CPU)
-    assert compute_energy_j(1e6, 5, 128, capacitance=1e-28, **fast) == pytest.approx(4 * slow_j, rel=1e-15)
+    assert compute_time_s(1e6, 5 * 128, **fast) == compute_time_s(1e6, 5 * 128, **CPU) / 2
+    slow_j = compute_energy_j(1e6, 5 * 128, capacitance=1e-28, **CPU)
+    assert compute_energy_j(1e6, 5 * 128, capacitance=1e-28, **fast) == pytest.approx(4 * slow_j, rel=1e-15)
 
 
 def test_no_work_costs_nothing() -> None:
-    assert compute_time_s(1e6, 0, 128, **CPU) == 0
-    assert compute_energy_j(1e6, 0, 128, capacitance=1e-28, **CPU) == 0
+    assert compute_time_s(1e6, 0, **CPU) == 0
+    assert compute_energy_j(1e6, 0, capacitance=1e-28, **CPU) == 0
 
 
 def test_bad_values_are_named() -> None:
     with pytest.raises(ValueError, match="power and duration"):
         receive_energy_j(0.1, -1.0)
     with pytest.raises(ValueError, match="clock_hz"):
-        compute_time_s(1e6, 5, 128, clock_hz=0.0, flops_per_cycle=8.0)
+        compute_time_s(1e6, 5 * 128, clock_hz=0.0, flops_per_cycle=8.0)
     with pytest.raises(ValueError, match="flops_per_cycle"):
-        compute_time_s(1e6, 5, 128, clock_hz=1e9, flops_per_cycle=0.0)
+        compute_time_s(1e6, 5 * 128, clock_hz=1e9, flops_per_cycle=0.0)
     with pytest.raises(ValueError, match="work"):
-        compute_time_s(1e6, -1, 128, **CPU)
+        compute_time_s(1e6, -1, **CPU)
     with pytest.raises(ValueError, match="capacitance"):
-        compute_energy_j(1e6, 5, 128, capacitance=-1.0, **CPU)
+        compute_energy_j(1e6, 5 * 128, capacitance=-1.0, **CPU)

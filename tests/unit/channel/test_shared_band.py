@@ -17,16 +17,12 @@ from hypothesis import strategies as st
 from channel import shared_band
 from channel.fading import BLOCK, LinkFading
 from channel.ofdma import share_rate
-from channel.schedulers import (
-    SCHEDULERS,
-    EqualShare,
-    Flows,
-    MaxRate,
-    MinMaxLatency,
-    ProportionalFair,
-    RoundRobin,
-    Scheduler,
-)
+from channel.schedulers import Flows, Scheduler
+from channel.schedulers.equal_share import EqualShare
+from channel.schedulers.max_rate import MaxRate
+from channel.schedulers.min_max_latency import MinMaxLatency
+from channel.schedulers.proportional_fair import ProportionalFair
+from channel.schedulers.round_robin import RoundRobin
 from channel.shared_band import SharedBand
 from channel.tdd import Pattern, Weights
 from channel.transfer import bits_in_slots, slots_exact
@@ -38,8 +34,8 @@ UPLINK = Pattern("DDDSU", "10:2:2").weights("uplink")
 STATIC: dict[str, Any] = {"snr_whole_band": 1e9, "fading": LinkFading(1, 1.0)}
 # static links of this key and the next seven are within 2 dB or better than their mean
 KEY = 7
-ALL = [cls() for cls in SCHEDULERS.values()]
-NAMES = list(SCHEDULERS)
+ALL: list[Scheduler] = [EqualShare(), RoundRobin(), ProportionalFair(), MaxRate(), MinMaxLatency()]
+NAMES = [type(scheduler).__name__ for scheduler in ALL]
 
 
 def by_hand(scheduler: Scheduler, **rules: Any) -> SharedBand:
@@ -281,7 +277,6 @@ def test_as_slot_by_slot_the_long_way(
 class EveryoneAlways(Scheduler):
     """Equal shares, decided in every slot."""
 
-    name: ClassVar[str] = "everyone_always"
     per_slot: ClassVar[bool] = True
 
     def shares(self, flows: Flows) -> np.ndarray:
@@ -303,12 +298,11 @@ class Watched(Scheduler):
 
     scheduler: Scheduler
     log: dict
-    name: ClassVar[str] = "watched"
     per_slot: ClassVar[bool] = True
 
     @property
-    def beta(self) -> float | None:  # type: ignore[override]
-        return self.scheduler.beta
+    def memory(self) -> float | None:
+        return self.scheduler.memory
 
     def shares(self, flows: Flows) -> np.ndarray:
         shares = self.scheduler.shares(flows)
@@ -484,9 +478,8 @@ def test_transfers_that_cannot_end_are_refused() -> None:
 
 @dataclass(frozen=True)
 class Fixed(Scheduler):
-    values: tuple[float, ...]
+    values: tuple[float, ...] = ()
     per_slot: bool = False  # type: ignore[misc]
-    name: ClassVar[str] = "fixed"
 
     def shares(self, flows: Flows) -> np.ndarray:
         return np.array(self.values)
@@ -505,7 +498,7 @@ class Fixed(Scheduler):
 def test_a_scheduler_that_gives_wrong_shares_is_refused(
     per_slot: bool, values: tuple[float, ...], message: str
 ) -> None:
-    band = by_hand(Fixed(values, per_slot))
+    band = by_hand(Fixed(values=values, per_slot=per_slot))
     for name in "ab":
         band.add(name, 1e6, slot=0, **STATIC)
     with pytest.raises(ValueError, match=message):
@@ -513,12 +506,12 @@ def test_a_scheduler_that_gives_wrong_shares_is_refused(
 
 
 def test_a_scheduler_that_serves_nobody_is_refused() -> None:
-    band = by_hand(Fixed((0.0,)))
+    band = by_hand(Fixed(values=(0.0,)))
     band.add("a", 1.0, slot=0, **STATIC)
     with pytest.raises(ValueError, match="does not end"):
         band.next_end()
     # a flow without a share waits
-    band = by_hand(Fixed((0.0, 1.0)))
+    band = by_hand(Fixed(values=(0.0, 1.0)))
     band.add("a", 500.0, slot=0, **STATIC)
     band.add("b", 1000.0, slot=0, **STATIC)
     assert band.next_end() == (2, ["b"])

@@ -1,7 +1,7 @@
 """Event A3 enters, leaves and triggers at exactly the stated times. TS 38.331, 5.5.4.4."""
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Generator, Iterator
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -9,8 +9,10 @@ import simpy
 
 from edgefl.engine.handover import Decision, EventA3
 from edgefl.engine.network import Network
+from edgefl.engine.parts import Cause
 from edgefl.engine.records import Event
 from edgefl.engine.settings import HandoverSettings
+from edgefl.testing import Rows
 
 INTERVAL_S, TRIGGER_S = 0.2, 0.256
 HYSTERESIS_DB, OFFSET_DB = 3.0, 1.0
@@ -106,26 +108,11 @@ class Here:
         return np.zeros(1)
 
 
-class Log:
-    def __init__(self) -> None:
-        self.events: list[Event] = []
-
-    def write(self, *rows: Event) -> None:
-        self.events += rows
-
-    def write_columns(self, row_type: type, **columns: Any) -> None:
-        arrays = np.broadcast_arrays(*columns.values())
-        self.events += [row_type(**dict(zip(columns, row, strict=True))) for row in zip(*arrays, strict=True)]
-
-    def flush(self) -> None:
-        pass
-
-
 def network(
     gap_db: Callable[[float], float], settings: HandoverSettings
-) -> tuple[simpy.Environment, Network, Log]:
+) -> tuple[simpy.Environment, Network, Rows]:
     """Two cells; gap_db(time) is cell 1 over cell 0 in dB."""
-    env, log = simpy.Environment(), Log()
+    env, log = simpy.Environment(), Rows()
 
     def power_db(positions_m: np.ndarray) -> np.ndarray:
         return np.array([[0.0, gap_db(float(time_s))] for time_s in positions_m[:, 0]])
@@ -166,7 +153,7 @@ def test_a_handover_interrupts_for_exactly_its_latency() -> None:
     moments = [0.3, at_s - 1e-6, at_s + 1e-6, at_s + 0.05 - 1e-6, at_s + 0.05 + 1e-6]
     here, nowhere, there = ([0], []), ([], []), ([], [0])
     assert present_at(env, one, moments) == [here, here, nowhere, nowhere, there]
-    (event,) = log.events
+    (event,) = log.of[Event]
     assert (event.event, event.from_cell, event.cell, event.detail) == ("handover", 0, 1, "")
     assert event.time_s == pytest.approx(at_s)
     assert event.stay_s == pytest.approx(at_s), "in cell 0 since time 0"
@@ -178,7 +165,7 @@ def test_a_quick_return_is_a_ping_pong(back_s: float, ping_pong: bool) -> None:
     """Out at 0.656 s, back at back_s + 0.256 s: within or beyond the minimum time of stay of 1.0 s."""
     env, _, log = network(swings(0.4, back_s), HandoverSettings(min_time_of_stay_s=1.0))
     env.run(until=4.0)
-    out, back = log.events
+    out, back = log.of[Event]
     assert (back.from_cell, back.cell) == (1, 0)
     assert back.time_s - out.time_s == pytest.approx(back_s - 0.4)
     assert back.detail == ("ping_pong" if ping_pong else "")
@@ -202,12 +189,20 @@ def test_who_waits_for_a_device_is_woken_when_the_interruption_is_over() -> None
 def test_finish_hands_over_when_the_part_is_done_and_drop_at_once() -> None:
     for policy, expected_s in (("drop", 0.4 + TRIGGER_S), ("finish", 0.9)):
         env, one, log = network(swings(0.4), HandoverSettings(policy=policy))
-        cuts: list[tuple[float, str]] = []
-        one.part_begins(0)
-        one.cut_off = lambda device, why, env=env, cuts=cuts: cuts.append((env.now, why))
-        env.run(until=0.9)
-        one.part_ended(0)
+        cuts: list[tuple[float, Cause]] = []
+
+        def part(
+            env: simpy.Environment = env, one: Network = one, cuts: list[tuple[float, Cause]] = cuts
+        ) -> Generator[simpy.Event, None, None]:
+            try:
+                yield env.timeout(0.9)
+            except simpy.Interrupt as interrupt:
+                cuts.append((env.now, interrupt.cause))
+            one.part_ended(0)
+
+        one.part_begins(0, env.process(part()))
         env.run(until=2.0)
-        (event,) = log.events
+        (event,) = log.of[Event]
         assert event.time_s == pytest.approx(expected_s)
-        assert [why for _, why in cuts] == (["left"] if policy == "drop" else [])
+        assert cuts == ([(pytest.approx(expected_s), Cause.LEFT)] if policy == "drop" else [])
+        assert (one.present(0), one.present(1)) == ([], [0])

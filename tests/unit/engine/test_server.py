@@ -6,203 +6,67 @@ ceil(Z / (W log2(1 + snr |h|^2) tau)) slots: every event time follows by hand fr
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-import simpy
 
-from channel.path_loss import umi_path_loss_db
-from edgefl.contract import Evaluation, Opening, Phase, Start
-from edgefl.engine.battery import Battery
-from edgefl.engine.device import Device
-from edgefl.engine.gains import PerRound
-from edgefl.engine.ledger import Ledger
-from edgefl.engine.network import Network
-from edgefl.engine.radio import Radio
+from channel.path_loss.umi import UMi
+from edgefl.contract import Evaluation, Opening
 from edgefl.engine.records import DeviceRound, Event, Round, Session
-from edgefl.engine.server import Server
 from edgefl.engine.sessions.adaptive import Adaptive
 from edgefl.engine.sessions.membership import Membership
 from edgefl.engine.sessions.schedule import Schedule
-from edgefl.engine.settings import (
-    CellSettings,
-    DeviceSettings,
-    HandoverSettings,
-    RadioSettings,
-    RoundSettings,
-)
 from edgefl.errors import EdgeflError
-from edgefl.rng import Streams
+from edgefl.testing import PAYLOAD_BITS, Scripted, SmallWorld, small_world
 
 SLOT_S = 0.5e-3
-PAYLOAD_BITS = 3_000_000
 FLOPS, STEPS, BATCH = 1.0e6, 5, 128
 COMPUTE_S = FLOPS * STEPS * BATCH / (1.0e9 * 8)  # (J 27) with the default processor: 80 ms
 COMPUTE_J = 1.0e-28 * (FLOPS * STEPS * BATCH / 8) * 1.0e9**2  # (J 28): 8 mJ
-RX_W, TX_W = 0.1, 10 ** (23 / 10) / 1000
+RX_W, TX_W, SERVER_W = 0.1, 10 ** (23 / 10) / 1000, 10 ** (43 / 10) / 1000
 EXACT = 1e-9
 
 
-class Rows:
-    """Keeps every row by its type."""
-
-    def __init__(self) -> None:
-        self.of: dict[type, list[Any]] = {Round: [], DeviceRound: [], Event: [], Session: []}
-
-    def write(self, *rows: Any) -> None:
-        for row in rows:
-            self.of[type(row)].append(row)
-
-    def write_columns(self, row_type: type, **columns: Any) -> None:
-        raise AssertionError("only handovers come by column, and these devices stand still")
-
-    def flush(self) -> None:
-        pass
-
-
-class Spy:
-    """A learner that only notes what it is asked."""
-
-    payload_bits, flops_per_sample, batch = PAYLOAD_BITS, FLOPS, BATCH
-
-    def __init__(self, probes: int = 0, share: float = 1.0) -> None:
-        self.version = 0
-        self.probes, self.share = probes, share
-        self.losses: list[float] = []
-        self.calls: list[tuple[Any, ...]] = []
-
-    def open_session(self, session: int, ids: Sequence[int], longest: int) -> Opening:
-        self.calls.append(("open", session, tuple(ids), longest))
-        return Opening("train", self.probes, self.share)
-
-    def begin_training(self) -> Start:
-        self.calls.append(("begin",))
-        return Start("similarity", {2: 0.25, 3: 0.75}, [0, 1], 0.5, 1.5)
-
-    def local_update(self, ids: Sequence[int], phase: Phase, round_: int) -> Mapping[int, int]:
-        self.calls.append((phase, round_, tuple(ids)))
-        return dict.fromkeys(ids, STEPS)
-
-    def reported_loss(self, ids: Sequence[int]) -> float:
-        return self.losses.pop(0)
-
-    def aggregate(self, ids: Sequence[int]) -> None:
-        self.calls.append(("aggregate", tuple(ids)))
-        self.version += 1
-
-    def evaluate(self) -> Evaluation | None:
-        return Evaluation(0.75, 0.5)
-
-    def close_session(self) -> None:
-        self.calls.append(("close",))
-
-
-class Script:
-    """Movement by a script: device -> times at which it changes between inside and outside the cell."""
-
-    def __init__(self, positions_m: np.ndarray, crossings_s: Mapping[int, Sequence[float]]) -> None:
-        self.moves = bool(crossings_s)
-        self._positions_m = positions_m
-        self._crossings_s = crossings_s
-
-    def positions_m(self, time_s: float) -> np.ndarray:
-        positions = self._positions_m.copy()
-        for device, times in self._crossings_s.items():
-            # half a tick early, so that rounding of the tick times does not matter
-            if sum(time_s >= t - 0.005 for t in times) % 2:
-                positions[device] += 1e4
-        return positions
-
-    def doppler_speeds_m_s(self) -> np.ndarray:
-        return np.zeros(len(self._positions_m))
-
-
 class World:
-    """A cell of 250 m with devices at given distances, looked at every 10 ms."""
+    """A cell of 250 m with devices at given distances, looked at every 10 ms, and its closed forms."""
 
-    def __init__(
-        self,
-        distances_m: Sequence[float],
-        *,
-        crossings_s: Mapping[int, Sequence[float]] | None = None,
-        switches_s: Sequence[Sequence[float]] = (),
-        policy: Any = None,
-        learner: Spy | None = None,
-        handover: str = "drop",
-        battery: Battery | None = None,
-        idle_power_w: float = 0.0,
-        radio: Mapping[str, Any] | None = None,
-        **rules: Any,
-    ) -> None:
-        self.env = simpy.Environment()
-        self.rows = Rows()
-        self.learner = learner or Spy()
+    def __init__(self, distances_m: Sequence[float], **options: Any) -> None:
         self.distances_m = np.asarray(distances_m, dtype=float)
-        count = len(distances_m)
-        positions = np.column_stack([self.distances_m, np.zeros(count)])
-        movement = Script(positions, crossings_s or {})
-        streams = Streams(7)
-        settings = RadioSettings(bandwidth_hz=10e6, fidelity="slot", **(radio or {}))
-        self.radio = Radio(
-            self.env,
-            settings=settings,
-            device_power_w=TX_W,
-            speeds_m_s=movement.doppler_speeds_m_s(),
-            gains=PerRound(umi_path_loss_db, 0.0, settings, CellSettings(), streams),
-            streams=streams,
-        )
-        network = Network(
-            self.env,
-            movement=movement,
-            cells=1,
-            radius_m=250.0,
-            tick_s=0.01,
-            handover=HandoverSettings(policy=handover),
-            recorder=self.rows,
-            switches=[iter(times) for times in switches_s],
-            batteries=[battery] if battery else [],
-            idle_power_w=idle_power_w,
-        )
-        self.network = network
-        settings = DeviceSettings(count=count, idle_power_w=idle_power_w)
-        devices = [Device(self.env, id_, self.radio, settings, network) for id_ in range(count)]
-        network.cut_off = lambda id_, why: devices[id_].leave(why)
-        self.ledger = Ledger(count)
-        server = Server(
-            self.env,
-            cell=0,
-            network=network,
-            devices=devices,
-            radio=self.radio,
-            learner=self.learner,
-            policy=policy or Schedule(count=1, rounds=1),
-            rules=RoundSettings(**rules),
-            ledger=self.ledger,
-            recorder=self.rows,
-            streams=streams,
-        )
-        for process in network.processes():
-            self.env.process(process)
-        self._server = self.env.process(server.run())
+        options.setdefault("learner", spy())
+        self.small: SmallWorld = small_world(list(distances_m), **options)
+        self.env, self.rows, self.learner = self.small.env, self.small.rows, self.small.learner
 
     def run(self) -> "World":
-        self.env.run(until=self._server)
+        self.small.run()
         return self
 
     def bits_per_slot(self, device: int, power_w: float, sharing: int) -> float:
         """What a slot carries on a share 1 / sharing of the band with full power, from the link's |h|^2."""
-        loss_db = umi_path_loss_db(self.distances_m[device], carrier_hz=3.5e9)
+        loss_db = UMi().path_loss_db(self.distances_m[device], carrier_hz=3.5e9)
         bandwidth = 10e6 / sharing
         noise_w = 10 ** ((-174 - 30) / 10) * bandwidth
         snr = power_w * 10 ** (-float(loss_db) / 10) / noise_w
-        h2 = float(self.radio.fading(device, 0).power(0, 1)[0])
+        h2 = float(self.small.scene.radio.fading(device, 0).power(0, 1)[0])
         return bandwidth * SLOT_S * math.log2(1 + snr * h2)
 
-    def slots(self, device: int, power_w: float, sharing: int) -> int:
+    def slots(self, device: int, power_w: float, sharing: int, bits: int = PAYLOAD_BITS) -> int:
         """Slots of one transfer by the closed form."""
-        return math.ceil(PAYLOAD_BITS / self.bits_per_slot(device, power_w, sharing))
+        return math.ceil(bits / self.bits_per_slot(device, power_w, sharing))
+
+
+def spy(**options: Any) -> Scripted:
+    """A learner that only notes what it is asked."""
+    opening = Opening("similarity", {2: 0.25, 3: 0.75}, [0, 1], 0.5, 1.5)
+    work = (STEPS, STEPS * BATCH, PAYLOAD_BITS, PAYLOAD_BITS)
+    return Scripted(
+        work=work,
+        opening=opening,
+        evaluation=Evaluation(0.75, 0.5),
+        flops_per_sample=FLOPS,
+        **options,
+    )
 
 
 def next_slot_s(time_s: float) -> float:
@@ -211,7 +75,7 @@ def next_slot_s(time_s: float) -> float:
 
 def expected_stages(world: World, device: int, sharing: int, start_s: float = 0.0) -> list[float]:
     down = next_slot_s(start_s)
-    computes = down + world.slots(device, 10 ** (43 / 10) / 1000, sharing) * SLOT_S
+    computes = down + world.slots(device, SERVER_W, sharing) * SLOT_S
     up = next_slot_s(computes + COMPUTE_S)
     done = up + world.slots(device, TX_W, sharing) * SLOT_S
     return [down, computes, computes, computes + COMPUTE_S, up, done]
@@ -259,7 +123,7 @@ def test_rounds_follow_one_another() -> None:
 
 
 def test_probe_rounds_take_time_and_energy_and_change_no_model() -> None:
-    world = World([50.0, 60.0, 70.0, 80.0], learner=Spy(probes=2, share=0.5)).run()
+    world = World([50.0, 60.0, 70.0, 80.0], learner=spy(probes=2, share=0.5)).run()
     rounds = world.rows.of[Round]
     assert [(r.phase, r.round, r.participants) for r in rounds] == [
         ("probe", 1, 2),
@@ -267,6 +131,7 @@ def test_probe_rounds_take_time_and_energy_and_change_no_model() -> None:
         ("train", 1, 4),
     ]
     assert all(r.latency_s > 0 and r.energy_j > 0 for r in rounds)
+    assert [r.version for r in rounds] == [0, 0, 1]
     assert rounds[0].accuracy is None
     assert rounds[2].accuracy == 0.75
     (session,) = world.rows.of[Session]
@@ -291,7 +156,7 @@ def test_a_device_that_leaves_is_cut_off_and_pays_until_then(stage: str) -> None
         assert (row.energy_compute_j, row.energy_tx_j, row.iterations) == (0, 0, 0)
         # the rate is constant, so whole slots times the rate have moved
         whole = math.floor(round((leaves_s - begin) / SLOT_S, 6))
-        slots = world.slots(1, 10 ** (43 / 10) / 1000, 2)
+        slots = world.slots(1, SERVER_W, 2)
         assert PAYLOAD_BITS * (slots - 1) / slots * whole / slots <= row.downlink_bits
         assert row.downlink_bits <= PAYLOAD_BITS * whole / (slots - 1)
     elif stage == "compute":
@@ -320,7 +185,9 @@ def test_a_round_without_survivors_keeps_the_model_and_says_so() -> None:
 
 
 def test_nobody_ever_comes_back() -> None:
-    world = World([50.0], crossings_s={0: [0.02]}, policy=Schedule(count=1, rounds=2), max_wait_s=1.0)
+    world = World(
+        [50.0], crossings_s={0: [0.02]}, policy=Schedule(count=1, rounds=2), rules={"max_wait_s": 1.0}
+    )
     with pytest.raises(EdgeflError, match=r"cell 0 has had no device for 1\.0 s"):
         world.run()
 
@@ -350,7 +217,7 @@ def test_finish_lets_a_device_complete_its_part() -> None:
     world = World(
         [50.0, 60.0],
         crossings_s={1: [leaves_s]},
-        handover="finish",
+        handover={"policy": "finish"},
         policy=Schedule(count=1, rounds=2),
     ).run()
     row = next(r for r in world.rows.of[DeviceRound] if r.device == 1)
@@ -365,7 +232,7 @@ def test_a_deadline_cuts_off_who_is_late() -> None:
     distances = [50.0, 240.0]
     ends = [expected_stages(World(distances), k, sharing=2)[5] for k in (0, 1)]
     deadline_s = sum(ends) / 2
-    world = World(distances, deadline_s=deadline_s).run()
+    world = World(distances, rules={"deadline_s": deadline_s}).run()
     slow = int(np.argmax(ends))
     assert {r.device: r.outcome for r in world.rows.of[DeviceRound]} == {
         1 - slow: "completed",
@@ -379,15 +246,15 @@ def test_a_deadline_cuts_off_who_is_late() -> None:
 
 
 def test_a_deadline_nobody_meets_and_one_everybody_meets() -> None:
-    nobody = World([50.0, 240.0], deadline_s=0.03).run()
+    nobody = World([50.0, 240.0], rules={"deadline_s": 0.03}).run()
     assert [r.completed for r in nobody.rows.of[Round]] == [0]
     assert [e.event for e in nobody.rows.of[Event]].count("no_updates") == 1
-    everybody = World([50.0, 240.0], deadline_s=10.0).run()
+    everybody = World([50.0, 240.0], rules={"deadline_s": 10.0}).run()
     assert everybody.rows.of[Round][0].latency_s < 1.0
 
 
 def test_too_few_updates_are_not_aggregated() -> None:
-    world = World([50.0, 60.0], crossings_s={1: [0.02]}, min_updates=2).run()
+    world = World([50.0, 60.0], crossings_s={1: [0.02]}, rules={"min_updates": 2}).run()
     (round_,) = world.rows.of[Round]
     assert (round_.completed, round_.version) == (1, 0)
     assert round_.energy_wasted_j == pytest.approx(round_.energy_j)
@@ -396,7 +263,7 @@ def test_too_few_updates_are_not_aggregated() -> None:
 def test_over_selection_ends_with_the_updates_wanted() -> None:
     distances = [50.0, 120.0, 240.0]
     selector = {"name": "best_channel", "count": 2}
-    world = World(distances, selector=selector, over_selection=1.5).run()
+    world = World(distances, rules={"selector": selector, "over_selection": 1.5}).run()
     ends = sorted(expected_stages(World(distances), k, sharing=3)[5] for k in range(3))
     outcomes = {r.device: r.outcome for r in world.rows.of[DeviceRound]}
     assert sorted(outcomes.values()) == ["completed", "completed", "surplus_uplink"]
@@ -406,9 +273,9 @@ def test_over_selection_ends_with_the_updates_wanted() -> None:
 def test_best_channel_takes_the_nearest_and_round_robin_takes_turns() -> None:
     distances = [200.0, 50.0, 120.0, 90.0]
     policy = Schedule(count=1, rounds=3)
-    best = World(distances, selector={"name": "best_channel", "count": 2}, policy=policy).run()
+    best = World(distances, rules={"selector": {"name": "best_channel", "count": 2}}, policy=policy).run()
     assert {r.device for r in best.rows.of[DeviceRound]} == {1, 3}
-    turns = World(distances, selector={"name": "round_robin", "count": 2}, policy=policy).run()
+    turns = World(distances, rules={"selector": {"name": "round_robin", "count": 2}}, policy=policy).run()
     assert [call[2] for call in turns.learner.calls if call[0] == "train"] == [(0, 1), (2, 3), (0, 1)]
 
 
@@ -429,8 +296,8 @@ def test_an_empty_battery_is_a_departure_at_the_exact_time() -> None:
     half_s = planned[4] + (planned[5] - planned[4]) / 2
     # between the end of the computation and the next slot the device already draws its sending power
     needed_j = RX_W * (planned[1] - planned[0]) + COMPUTE_J + TX_W * (half_s - planned[3])
-    battery = Battery(needed_j, recharge_w=0.0, return_share=1.0)
-    world = World([50.0], battery=battery, policy=Schedule(count=1, rounds=2), max_wait_s=1.0)
+    battery = {"battery_j": needed_j, "recharge_w": 0.0, "return_share": 1.0}
+    world = World([50.0], devices=battery, policy=Schedule(count=1, rounds=2), rules={"max_wait_s": 1.0})
     with pytest.raises(EdgeflError, match="has had no device"):
         world.run()
     assert world.rows.of[DeviceRound][0].outcome == "empty_uplink"
@@ -439,8 +306,8 @@ def test_an_empty_battery_is_a_departure_at_the_exact_time() -> None:
 
 
 def test_a_battery_recharges_and_the_device_comes_back() -> None:
-    battery = Battery(0.002, recharge_w=0.01, return_share=0.5)
-    world = World([50.0], battery=battery, policy=Schedule(count=1, rounds=2)).run()
+    battery = {"battery_j": 0.002, "recharge_w": 0.01, "return_share": 0.5}
+    world = World([50.0], devices=battery, policy=Schedule(count=1, rounds=2)).run()
     events = {e.event: e.time_s for e in reversed(world.rows.of[Event])}
     # from empty to half of 2 mJ at 10 mW, nothing drawn
     assert events["battery_back"] - events["battery_empty"] == pytest.approx(0.1)
@@ -450,9 +317,13 @@ def test_a_battery_recharges_and_the_device_comes_back() -> None:
 def test_the_ledger_sums_to_the_rounds_and_idle_fills_the_rest() -> None:
     idle_w = 0.02
     world = World(
-        [50.0, 240.0], crossings_s={1: [0.3]}, idle_power_w=idle_w, policy=Schedule(count=1, rounds=3)
+        [50.0, 240.0],
+        crossings_s={1: [0.3]},
+        devices={"idle_power_w": idle_w},
+        policy=Schedule(count=1, rounds=3),
     ).run()
-    rows = list(world.ledger.rows(world.network.on_time_s(), idle_w))
+    scene = world.small.scene
+    rows = list(scene.ledger.rows(scene.network.power.running_s(), idle_w))
     rounds = world.rows.of[Round]
     for ledger, column in [
         ("receive_j", "energy_rx_j"),
@@ -474,22 +345,18 @@ def test_the_server_pays_while_any_downlink_is_under_way() -> None:
     world = World([50.0, 240.0]).run()
     rows = world.rows.of[DeviceRound]
     longest_s = max(r.downlink_end_s for r in rows)  # both begin at 0
-    expected_j = 10 ** (43 / 10) / 1000 * longest_s
+    expected_j = SERVER_W * longest_s
     assert world.rows.of[Round][0].energy_server_j == pytest.approx(expected_j)
 
 
 def test_an_adaptive_session_ends_on_evidence_and_its_reports_cost_bits() -> None:
-    learner = Spy()
     # relative to the lowest, 1.0: rises of 0.4 a round, less a slack of 0.1: S = 0.3, 0.6 >= 0.5
-    learner.losses = [1.2, 1.0, 1.0, 1.4, 1.4] + [1.0] * 5
+    learner = spy(losses=[1.2, 1.0, 1.0, 1.4, 1.4] + [1.0] * 5)
     policy = Adaptive(count=2, slack=0.1, threshold=0.5, min_rounds=2, max_rounds=5)
     world = World([50.0], learner=learner, policy=policy).run()
     assert [s.reason for s in world.rows.of[Session]] == ["start", "adaptive"]
     assert [r.session for r in world.rows.of[Round]] == [1] * 5 + [2] * 5
     assert all(r.uplink_bits == PAYLOAD_BITS + 32 for r in world.rows.of[Round])
-
-
-SERVER_W = 10 ** (43 / 10) / 1000
 
 
 def test_a_dynamic_band_goes_to_who_is_left() -> None:

@@ -1,0 +1,188 @@
+"""The figures of a comparison: accuracy over rounds and what a target costs, or latency and energy alone."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis import metrics
+from analysis.figures.bars import draw_bars
+from analysis.figures.lines import curve_of, draw_lines, label_lines, session_bands
+from analysis.figures.style import DPI, INK, SOFT, Styles, variant_styles
+from analysis.formatting import ENERGY_UNITS, TIME_UNITS, percent_of, ranges, unit_for
+from analysis.results import RECURRING, Comparison
+
+SIZE_INCH = (32 / 3, 20 / 3)  # 1600 x 1000 pixels
+MOST_BARS = 40
+TOP, LEFT, RIGHT = (0.058, 0.465, 0.815, 0.38), (0.058, 0.075, 0.425, 0.2), (0.552, 0.075, 0.425, 0.2)
+SUBTITLE: dict[str, Any] = {"loc": "left", "fontsize": 9, "color": INK, "pad": 8}
+
+
+def adaptation_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
+    """Draw accuracy over training rounds, and below it what each session of the scope paid for the target."""
+    figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison)
+    _title(
+        figure,
+        0.965,
+        "Test accuracy on the labels present, round by round",
+        f"{_spread(comparison)}Open circles: the model that opens a session, before any training in it.",
+    )
+    _accuracy(figure.add_axes(TOP), comparison, rounds, styles)
+
+    probes = ", probe rounds included" if comparison.detail["probe_rounds"].gt(0).any() else ""
+    missed = comparison.table["not_reached"].any()
+    hatched = " Hatched: not reached by the end of the session." if missed else ""
+    again = "Sessions whose labels were seen before. " if comparison.scope == RECURRING else ""
+    explained = f"{again}Counted from the start of the session{probes}.{hatched}"
+    _title(figure, 0.365, f"What it takes to reach {_goal(comparison)}", explained)
+    time = _cost_bars(figure.add_axes(LEFT), comparison, styles, "seconds", "session_s", TIME_UNITS)
+    time.set_title(f"simulated time ({time.get_label()})", **SUBTITLE)
+    energy = _cost_bars(figure.add_axes(RIGHT), comparison, styles, "joules", "session_j", ENERGY_UNITS)
+    energy.set_title(f"energy of all devices ({energy.get_label()})", **SUBTITLE)
+    return figure
+
+
+def cost_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
+    """Draw each round's latency, and what a round costs on average: for runs without training."""
+    figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison)
+    explained = "The slowest device's latency, which a synchronous round waits for."
+    _title(figure, 0.965, "Latency of each round", _spread(comparison) + explained)
+    top = figure.add_axes(TOP)
+    starts = session_bands(top, comparison.per_session, rounds)
+    time, seconds = unit_for(comparison.table["latency_s_mean"], TIME_UNITS)
+    curves = {name: curve_of(rounds, name, "latency_s", starts) for name in styles}
+    for curve in curves.values():
+        curve[["mean", "std"]] /= seconds
+    draw_lines(top, curves, styles)
+    top.set_ylabel(f"latency ({time})")
+    top.set_ylim(bottom=0)
+    label_lines(top, curves, styles)
+
+    _title(figure, 0.365, "What a round costs", "Mean over all rounds but probe rounds.")
+    latency = figure.add_axes(LEFT)
+    names = {"latency_s": "slowest device", "latency_mean_s": "mean over devices"}
+    draw_bars(latency, _averages(comparison, names, seconds), list(names.values()), styles)
+    latency.set_title(f"latency ({time})", **SUBTITLE)
+    energy = figure.add_axes(RIGHT)
+    unit, joules = unit_for(comparison.table["round_energy_j_mean"], ENERGY_UNITS)
+    parts = {"": "all", "_rx": "receive", "_tx": "transmit", "_compute": "compute"}
+    names = {f"round_energy{part}_j": name for part, name in parts.items()}
+    draw_bars(energy, _averages(comparison, names, joules), list(names.values()), styles)
+    energy.set_title(f"energy of all devices ({unit})", **SUBTITLE)
+    return figure
+
+
+def styles_of(comparison: Comparison) -> Styles:
+    """Choose the look of every variant; one that stands alone is emphasised like a reference."""
+    emphasised = comparison.reference or (
+        comparison.table["variant"][0] if len(comparison.table) == 1 else None
+    )
+    return variant_styles(list(comparison.table["variant"]), emphasised)
+
+
+def _spread(comparison: Comparison) -> str:
+    n = len(comparison.seeds)
+    return f"Mean of {n} seeds, band ± 1 standard deviation. " if n > 1 else ""
+
+
+def _goal(comparison: Comparison) -> str:
+    share = percent_of(comparison.target)
+    if len(comparison.table) == 1:
+        return f"{share} % of the session's best accuracy"
+    whose = comparison.reference or "the best variant"
+    return f"{share} % of {whose}'s best accuracy in the session"
+
+
+def _title(figure: Figure, height: float, title: str, explained: str) -> None:
+    figure.text(0.012, height, title, fontsize=12.5, fontweight="bold", color=INK, va="center")
+    figure.text(0.012, height - 0.031, explained, fontsize=9, color=SOFT, va="center")
+
+
+def _accuracy(ax: Axes, comparison: Comparison, rounds: pd.DataFrame, styles: Styles) -> None:
+    starts = session_bands(ax, comparison.per_session, rounds)
+    curves = {}
+    for name, style in styles.items():
+        curve = curve_of(rounds, name, "accuracy", starts)
+        of_variant = comparison.detail[comparison.detail["variant"] == name]
+        opening = metrics.over_seeds(of_variant, ["session"], "accuracy_start")
+        opening["x"] = opening.index.map(starts)
+        # round 0 of a session stands at the same place as the last round of the one before: a vertical drop
+        curve = pd.concat([curve, opening.reset_index().assign(round=0)]).sort_values(["session", "round"])
+        curve[["mean", "std"]] *= 100
+        curves[name] = curve
+        opened = curve[curve["round"] == 0]
+        ax.plot(
+            opened["x"],
+            opened["mean"],
+            linestyle="none",
+            marker="o",
+            markersize=5.5 if style["linewidth"] > 2 else 4.2,
+            markerfacecolor="white",
+            markeredgecolor=style["color"],
+            markeredgewidth=1.3,
+            zorder=style["zorder"] + 1,
+            clip_on=False,
+        )
+    draw_lines(ax, curves, styles)
+    ax.set_ylabel("test accuracy (%)")
+    lowest = min((curve["mean"].min() for curve in curves.values()), default=0)
+    ax.set_ylim((0 if lowest < 40 else 10 * math.floor(lowest / 10) - 5), 100)
+    label_lines(ax, curves, styles)
+
+
+def _cost_bars(
+    ax: Axes,
+    comparison: Comparison,
+    styles: Styles,
+    quantity: str,
+    length: str,
+    units: tuple[tuple[str, float], ...],
+) -> Axes:
+    """Draw what each session, or all of them on average if they are many, spent to reach the target.
+
+    A session that missed it stands for its whole length. The unit chosen becomes the label of the axes.
+    """
+    scope = comparison.detail[comparison.detail["in_scope"] & comparison.detail["rounds_to_target"].notna()]
+    groups = [f"session {session}" for session in comparison.sessions]
+    place = scope["session"].map({session: i for i, session in enumerate(comparison.sessions)})
+    if len(groups) * len(styles) > MOST_BARS:
+        groups, place = [f"mean of sessions {ranges(comparison.sessions)}"], place * 0
+    elif len(groups) > 6:
+        groups = [str(session) for session in comparison.sessions]
+        ax.set_xlabel("session", labelpad=1)
+    missed = np.isinf(scope["rounds_to_target"])
+    spent = scope[f"{quantity}_to_target"].mask(missed, scope[length])
+    unit, size = unit_for(spent, units)
+    sessions = pd.DataFrame(
+        {
+            "variant": scope["variant"],
+            "seed": scope["seed"],
+            "group": place,
+            "spent": spent / size,
+            "missed": missed,
+        }
+    )
+    by_seed = sessions.groupby(["variant", "group", "seed"]).agg(
+        spent=("spent", "mean"), missed=("missed", "sum")
+    )
+    bars = by_seed.groupby(["variant", "group"]).agg(
+        mean=("spent", "mean"), std=("spent", "std"), missed=("missed", "sum")
+    )
+    ax.set_label(unit)
+    draw_bars(ax, bars.reset_index(), groups, styles)
+    return ax
+
+
+def _averages(comparison: Comparison, names: dict[str, str], size: float) -> pd.DataFrame:
+    """Turn columns of the comparison's table into bars: variant, group, mean, std, missed."""
+    table = comparison.table
+    parts = []
+    for group, column in enumerate(names):
+        mean, std = table[f"{column}_mean"] / size, table[f"{column}_std"] / size
+        parts.append(
+            pd.DataFrame({"variant": table["variant"], "group": group, "mean": mean, "std": std, "missed": 0})
+        )
+    return pd.concat(parts)

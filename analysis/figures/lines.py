@@ -1,0 +1,112 @@
+"""Lines over training rounds: the sessions shaded behind them, each line named at its end."""
+
+import math
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from analysis import metrics
+from analysis.figures.style import INK, SOFT, Styles, plain
+from analysis.formatting import compact_labels
+from analysis.results import DIFFER
+
+BAND, PILOT = "#f0f2f4", "#fcf3df"
+MOST_SESSIONS_WITH_LABELS = 10
+KIND_WORDS = {"pilot": "pilot", "new": "new labels", "recurring": "labels seen before"}
+LABEL_GAP = 0.075  # least distance of two line labels, as a share of the axis
+
+
+def curve_of(rounds: pd.DataFrame, variant: str, column: str, starts: pd.Series) -> pd.DataFrame:
+    """Average a column over seeds, per session and training round; x is the round's place on the axis."""
+    training = metrics.training_rounds(rounds)
+    of_variant = training[training["variant"] == variant]
+    points = metrics.over_seeds(of_variant, ["session", "round"], column).reset_index()
+    points["x"] = points["session"].map(starts) + points["round"]
+    return points
+
+
+def draw_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> None:
+    """Draw one line per session, and a thin one between sessions: the jumps do not outweigh the curves."""
+    for name, curve in curves.items():
+        style = styles[name]
+        ax.plot(curve["x"], curve["mean"], **style | {"linewidth": 0.8, "alpha": 0.6, "zorder": 3})
+        for _, spell in curve.groupby("session"):
+            ax.plot(spell["x"], spell["mean"], solid_capstyle="round", **style)
+            if spell["std"].notna().any():
+                low, high = spell["mean"] - spell["std"], spell["mean"] + spell["std"]
+                ax.fill_between(spell["x"], low, high, color=style["color"], alpha=0.2, linewidth=0, zorder=2)
+    ax.set_xlabel("training round", labelpad=2)
+
+
+def session_bands(ax: Axes, per_session: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
+    """Shade the sessions, name them above the axis, and say after how many rounds each begins."""
+    lengths = metrics.training_rounds(rounds).groupby("session")["round"].max()
+    ends = lengths.cumsum()
+    starts = ends - lengths
+    plain(ax)
+    ax.set_xlim(0, ends.iloc[-1])
+    sessions = per_session.set_index("session")
+    detailed = len(starts) <= MOST_SESSIONS_WITH_LABELS
+    if detailed:
+        ax.set_xticks([0, *ends])
+    every = math.ceil(len(starts) / 40)
+    for number, (session, start) in enumerate(starts.items()):
+        end, about = ends[session], sessions.loc[session]
+        pilot = about["kind"] == "pilot"
+        colour = PILOT if pilot else BAND if number % 2 else "white"
+        ax.axvspan(start, end, color=colour, linewidth=0, zorder=0)
+        if number:
+            ax.axvline(start, color="#c9ced3", linewidth=0.8, zorder=1)
+        words = [f"session {session}"] if detailed else [f"{session}", "pilot" if pilot else ""]
+        if detailed:
+            labels = compact_labels(about["labels"])
+            again = " (again)" if about["kind"] == "recurring" else " (pilot)" if pilot else ""
+            known = labels and labels != DIFFER
+            words.append(f"labels {labels}{again}" if known else KIND_WORDS[about["kind"]])
+        if number % every == 0:
+            for line, word in enumerate(reversed(words)):
+                ax.annotate(
+                    word,
+                    ((start + end) / 2, 1),
+                    xytext=(0, 4 + 11 * line),
+                    xycoords=("data", "axes fraction"),
+                    textcoords="offset points",
+                    ha="center",
+                    fontsize=8 if line else 7.5,
+                    fontweight="bold" if line == len(words) - 1 else "normal",
+                    color=INK if line else SOFT,
+                )
+    return starts
+
+
+def label_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> None:
+    """Name each line at its right end, in its colour, moved apart where lines end together."""
+    low, high = ax.get_ylim()
+    gap = LABEL_GAP * (high - low)
+    known = {name: curve["mean"].dropna() for name, curve in curves.items()}
+    ends = {name: float(means.iloc[-1]) for name, means in known.items() if len(means)}
+    names = sorted(ends, key=lambda name: ends[name])
+    places = np.array([ends[name] for name in names])
+    for _ in range(50):  # push close neighbours apart until none is close
+        for i in range(len(places) - 1):
+            overlap = gap - (places[i + 1] - places[i])
+            if overlap > 0:
+                places[i] -= overlap / 2
+                places[i + 1] += overlap / 2
+    if len(places):
+        places -= max(places[-1] - high, 0)
+        places += max(low - places[0], 0)
+    right = ax.get_xlim()[1]
+    for name, place in zip(names, places, strict=True):
+        colour, heavy = styles[name]["color"], styles[name]["linewidth"] > 2
+        ax.plot([right, right * 1.013], [ends[name], place], color=colour, linewidth=0.8, clip_on=False)
+        ax.text(
+            right * 1.017,
+            place,
+            name,
+            va="center",
+            fontsize=max(6.5, min(10, 10 * 17 / len(name))),
+            fontweight="bold" if heavy else "normal",
+            color=colour,
+        )

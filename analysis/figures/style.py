@@ -1,0 +1,46 @@
+"""What all figures share: resolution, colours, plain axes. No pyplot: no display needed, no state left."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+DPI = 150
+# Okabe and Ito's colour-blind-safe palette, the reference's blue first; yellow left out, unreadable on white
+PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000"]
+DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1.5, 1.2))]  # for more variants than colours
+INK, SOFT = "#222222", "#666666"
+
+Styles = dict[str, dict[str, Any]]
+
+
+def variant_styles(names: Sequence[str], emphasised: str | None) -> Styles:
+    """Choose colour, dash and weight of every variant, the emphasised one first."""
+    styles = {}
+    others = 0 if emphasised else -1
+    for name in names:
+        if name == emphasised:
+            styles[name] = {"color": PALETTE[0], "linestyle": "-", "linewidth": 2.4, "zorder": 6}
+            others = 0
+            continue
+        colours = PALETTE[1:]
+        colour, dash = colours[others % len(colours)], DASHES[others // len(colours) % len(DASHES)]
+        styles[name] = {"color": colour, "linestyle": dash, "linewidth": 1.5, "zorder": 4}
+        others += 1
+    return styles
+
+
+def plain(ax: Axes, grid: bool = False) -> None:
+    """Draw axes with as little ink as possible."""
+    for side in ("top", "right") if not grid else ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        ax.spines[side].set_color("#9aa0a6")
+    ax.tick_params(labelsize=8.5, color="#9aa0a6", labelcolor=INK, length=3 if not grid else 0)
+    ax.grid(axis="y", color="#dfe3e6", linewidth=0.7, zorder=0.5)
+    ax.set_axisbelow(True)
+    ax.yaxis.set_major_locator(MaxNLocator(4 if grid else 6, steps=[1, 2, 2.5, 5, 10]))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    ax.xaxis.label.set_fontsize(9)
+    ax.yaxis.label.set_fontsize(9)

@@ -1,0 +1,67 @@
+"""Numbers as text: digits, units, spreads, lists."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+NOTHING = "—"
+ENERGY_UNITS = (("mJ", 1e-3), ("J", 1.0), ("kJ", 1e3), ("MJ", 1e6))
+TIME_UNITS = (("ms", 1e-3), ("s", 1.0), ("h", 3600.0))
+
+
+def compact_labels(labels: str) -> str:
+    """Write `0 1 2 3 7` as `0–3, 7`; labels that are no numbers are listed as they are."""
+    words = labels.split()
+    if not all(word.isdigit() for word in words):
+        return ", ".join(words)
+    return ranges(int(word) for word in words)
+
+
+def ranges(values: Iterable[int]) -> str:
+    """Write whole numbers with runs of three or more shortened: `4, 5, 6, 9` as `4–6, 9`."""
+    runs: list[list[int]] = []
+    for value in sorted(set(values)):
+        if runs and value == runs[-1][-1] + 1:
+            runs[-1].append(value)
+        else:
+            runs.append([value])
+    texts = [f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return ", ".join(texts)
+
+
+def percent_of(share: float) -> str:
+    """Write 0.95 as `95`, 0.975 as `97.5`."""
+    return f"{100 * share:.4g}"
+
+
+def amount(value: float, decimals: int | None = None) -> str:
+    """Write a number with three significant digits or the given decimals, thousands separated, no exponent."""
+    if not math.isfinite(value):
+        return "∞" if value > 0 else NOTHING
+    return f"{value:,.{decimals_of(value) if decimals is None else decimals}f}"
+
+
+def decimals_of(value: float) -> int:
+    """Count the decimals that leave three significant digits; none above 100."""
+    size = abs(value)
+    return 0 if size == 0 or size >= 100 else 2 - math.floor(math.log10(size))
+
+
+def unit_for(values: Iterable[float], units: tuple[tuple[str, float], ...]) -> tuple[str, float]:
+    """Choose the largest unit in which the largest finite value is at least 1."""
+    largest = max((value for value in values if math.isfinite(value)), default=0.0)
+    fitting = [unit for unit in units if largest >= unit[1]]
+    return (fitting or [units[0]])[-1]
+
+
+def with_spread(mean: float, std: float, decimals: int | None = None) -> str:
+    """Write `mean ± std`, or the mean alone where the deviation is unknown."""
+    if math.isnan(mean):
+        return NOTHING
+    decimals = decimals_of(mean) if decimals is None else decimals
+    text = amount(mean, decimals)
+    return text if math.isnan(std) else f"{text} ± {amount(std, decimals)}"
+
+
+def named_seeds(seeds: Sequence[int]) -> str:
+    """Say how many seeds a table averages over, or which one it shows."""
+    return f"{len(seeds)} seeds, mean ± standard deviation" if len(seeds) > 1 else f"seed {seeds[0]}"

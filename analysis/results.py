@@ -1,0 +1,72 @@
+"""What the reports find: plain values, below the tables and figures that show them."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+RECURRING = "recurring sessions"  # a comparison's usual scope
+DIFFER = "differ"  # labels of a session that are not the same in every seed and cell
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Variants side by side. Means and sample standard deviations are over seeds.
+
+    Attributes:
+        table: one row per variant, the reference first; units in the column names, accuracies 0..1. `_mean` and
+            `_std` are over seeds of each seed's mean over `sessions`. A `_to_target_mean` is inf as soon as one
+            session missed the target; `_to_target_at_least` then is what can be said: the mean when a session
+            that missed counts with its whole length. not_reached of targets sessions x seeds missed it.
+        per_session: one row per session: labels (or: differ, by seed or cell), kind (pilot, new, recurring; in
+            any seed or cell), and per variant the mean and standard deviation of its opening model's accuracy.
+        detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
+        figure: the PNG.
+        out: the folder of all files.
+        reference: the variant that sets the target; None: the best variant of each session sets it.
+        target: rho of J (31).
+        seeds: the seeds that all variants have; only these are compared.
+        sessions: the sessions that `table` averages over.
+        scope: what these sessions are, in words.
+        trained: False if no run has an accuracy; then only latency and energy are compared.
+        notes: what a reader has to know, one sentence each.
+    """
+
+    table: pd.DataFrame = field(repr=False)
+    per_session: pd.DataFrame = field(repr=False)
+    detail: pd.DataFrame = field(repr=False)
+    figure: Path
+    out: Path
+    reference: str | None
+    target: float
+    seeds: tuple[int, ...]
+    sessions: tuple[int, ...]
+    scope: str
+    trained: bool
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SettingsTable:
+    """Mean accuracy over the first rounds of sessions, per setting and variant.
+
+    Attributes:
+        table: one row per setting and session: the axes' labels, session, and per variant VARIANT_mean and
+            VARIANT_std (0..1; over seeds, NaN with one); best, the variant with the highest mean; lead, the
+            reference's mean minus the best other's (NaN without reference).
+        axes: names of the grid's axes.
+        variants: their names, the reference first.
+        sessions: those in the table.
+        figure: the PNG.
+        notes: what a reader has to know, one sentence each.
+    """
+
+    table: pd.DataFrame = field(repr=False)
+    axes: tuple[str, ...]
+    variants: tuple[str, ...]
+    reference: str | None
+    seeds: tuple[int, ...]
+    sessions: tuple[int, ...]
+    first_rounds: int
+    figure: Path
+    notes: tuple[str, ...]

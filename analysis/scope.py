@@ -1,0 +1,74 @@
+"""What is compared: the seeds that all variants have, the reference, the sessions averaged over."""
+
+import difflib
+
+import pandas as pd
+
+from analysis.metrics import RUN, training_rounds
+from analysis.results import RECURRING
+
+FIRST_ROUNDS = 10  # J, Tables II, III and X to XII
+
+
+def have_rounds(info: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
+    """Mark the runs that have at least one training round; probe rounds alone compare nothing."""
+    some = set(training_rounds(rounds)[RUN].itertuples(index=False, name=None))
+    return pd.Series([run in some for run in info[RUN].itertuples(index=False, name=None)], index=info.index)
+
+
+def common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
+    """List the seeds that all variants have; adds a note if some have more."""
+    by_variant = {str(variant): set(group["seed"]) for variant, group in info.groupby("variant")}
+    common = set.intersection(*by_variant.values())
+    listed = "; ".join(
+        f"{variant} {', '.join(str(seed) for seed in sorted(seeds))}" for variant, seeds in by_variant.items()
+    )
+    if not common:
+        raise ValueError(
+            f"no seed that all variants have ({listed}): run the missing ones or compare fewer variants"
+        )
+    if any(seeds != common for seeds in by_variant.values()):
+        kept = ", ".join(str(seed) for seed in sorted(common))
+        notes.append(f"the variants have different seeds ({listed}): compared on the common ones, {kept}")
+    return sorted(common)
+
+
+def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> str | None:
+    """Choose the variant that sets targets: the wanted one, or the one that the runs name."""
+    known = sorted(info["variant"].unique())
+    if wanted is not None:
+        if wanted not in known:
+            # twin of did_you_mean in edgefl/registry.py: the wall between the two packages forces it
+            near = difflib.get_close_matches(wanted, known, n=1)
+            hint = f": did you mean '{near[0]}'?" if near else f"; known: {', '.join(known)}"
+            raise ValueError(f"no variant '{wanted}' to compare with{hint}")
+        return wanted
+    named = sorted(info["reference"].dropna().unique())
+    if len(named) > 1:
+        raise ValueError(
+            f"the runs name different references ({', '.join(named)}): choose one with --reference"
+        )
+    if named and named[0] not in known:
+        notes.append(
+            f"the reference '{named[0]}' has no completed run: the best variant sets each target instead"
+        )
+        return None
+    return named[0] if named else None
+
+
+def scope_of(detail: pd.DataFrame, notes: list[str]) -> str:
+    """Mark the sessions that a headline averages over, in a new column `in_scope`; returns them in words.
+
+    They are the recurring ones, if there are any.
+    """
+    if detail["recurring"].any():
+        detail["in_scope"] = detail["recurring"] & ~detail["pilot"]
+        return RECURRING
+    if detail["pilot"].all():
+        detail["in_scope"] = True
+        return "all sessions"
+    detail["in_scope"] = ~detail["pilot"]
+    some_pilot = bool(detail["pilot"].any())
+    scope = "sessions after the pilot" if some_pilot else "all sessions"
+    notes.append(f"no session repeats the labels of an earlier one: averaged over {scope}")
+    return scope

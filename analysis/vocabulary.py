@@ -1,0 +1,73 @@
+"""The words that edgefl writes into its tables, as README lists them: outcomes of participations, and events.
+
+They are repeated here since `analysis` reads files only and never imports edgefl.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Cut(NamedTuple):
+    """Why a participation was cut off, and in which stage."""
+
+    cause: str
+    stage: str
+
+
+COMPLETED = "completed"  # the update arrived
+CAUSES = {
+    "left": "the device left the cell",
+    "off": "the device was switched off",
+    "empty": "its battery ran empty",
+    "late": "the deadline had come",
+    "surplus": "enough other updates had arrived",
+}
+STAGES = ("downlink", "compute", "uplink")  # what the cause cut off
+GONE = frozenset({"left", "off", "empty"})  # causes in the device; the others are decisions of the server
+OUTCOMES: dict[str, Cut | None] = {
+    COMPLETED: None,  # nothing cut it off
+    **{f"{cause}_{stage}": Cut(cause, stage) for cause in CAUSES for stage in STAGES},
+}
+
+HANDOVER = "handover"
+EVENTS = {
+    "arrival": "a device entered a cell from outside",
+    "departure": "a device left its cell and entered no other",
+    HANDOVER: "a device changed from one cell to another",
+    "switched_on": "a device was switched on",
+    "switched_off": "a device was switched off",
+    "battery_empty": "a device's battery ran empty",
+    "battery_back": "a device's battery was charged again",
+    "session_start": "a session began in a cell",
+    "session_end": "a session ended in a cell",
+    "waiting_for_devices": "a cell had no device to train with and waited for one",
+    "no_updates": "a round ended with too few updates to aggregate",
+}
+
+
+def split_outcome(outcome: str, place: str = "outcome") -> Cut | None:
+    """Look up what cut a participation off; None: it completed.
+
+    Args:
+        place: where the word was read, for the message.
+
+    Raises:
+        ValueError: no such outcome.
+    """
+    check_known([outcome], OUTCOMES, place)
+    return OUTCOMES[outcome]
+
+
+def check_known(words: Iterable[str], known: Iterable[str], place: str) -> None:
+    """Refuse words that are not among those known.
+
+    Raises:
+        ValueError: names the place, the first unknown word, and those known.
+    """
+    listed = list(known)
+    for word in words:
+        if word not in listed:
+            raise ValueError(
+                f"{place}: unknown word '{word}', this release knows {', '.join(listed)}; read the run with the "
+                "release that made it"
+            )

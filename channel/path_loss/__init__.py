@@ -1,0 +1,143 @@
+"""Path-loss models: one file each, with all that belongs to an environment."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from channel.component import Component
+from channel.units import FloatArray
+
+# hypot() of a position drawn at exactly 10 m may fall short of 10 m by rounding
+DISTANCE_ROUNDING = 1e-9
+
+
+class Line(NamedTuple):
+    """Path loss that is straight over the logarithm of distance: intercept_db + slope_db log10 d3D."""
+
+    intercept_db: float  # at d3D = 1 m
+    slope_db: float  # per decade
+
+
+class LossLines(NamedTuple):
+    """A path loss as the greatest of lines, in line of sight and without it.
+
+    All models here have this shape. Beyond the breakpoint PL2 applies in place of PL1: it is steeper and
+    meets PL1 exactly there (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so it is the greater of the two. NLoS is
+    defined as the greater of its own line and of LoS.
+    """
+
+    los: tuple[Line, ...]
+    nlos: tuple[Line, ...]
+
+
+class ByState(NamedTuple):
+    """One number with line of sight, one without."""
+
+    los: float
+    nlos: float
+
+
+@dataclass(frozen=True)
+class PathLoss(Component, ABC):
+    """Base of all path-loss models: a scenario that names one gets its shadowing and correlation with it.
+
+    Source of the numbers: 3GPP TR 38.901, Table 7.4.1-1 (shadowing deviation), Table 7.5-6 (its correlation
+    distance), Table 7.6.3.1-2 (correlation distance of the LoS state), Table 7.2-1 and 7.2-2 (heights).
+    """
+
+    std_db: ClassVar[ByState]  # of the shadowing
+    correlation_m: ClassVar[ByState | None]  # of the shadowing; None: the model has no shadowing
+    los_correlation_m: ClassVar[float]  # of the LoS state
+    bs_height_m: ClassVar[float]  # customary heights, the defaults of path_loss_db
+    ut_height_m: ClassVar[float]
+
+    @abstractmethod
+    def lines(self, *, carrier_hz: float, bs_height_m: float, ut_height_m: float) -> LossLines:
+        """Lines of which the path loss is the greatest, at this carrier and these heights.
+
+        Raises:
+            ValueError: the carrier or a height is outside the model's range.
+        """
+
+    @abstractmethod
+    def los_probability(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
+        """Probability that a link is in line of sight. Its correlation in space is in `channel.large_scale`.
+
+        Args:
+            distance_2d_m: [devices] horizontal distance, >= 0.
+
+        Raises:
+            ValueError: a distance is negative.
+        """
+
+    @abstractmethod
+    def check_distances(self, distance_2d_m: FloatArray, distance_3d_m: FloatArray) -> None:
+        """Refuse distances outside the model's range.
+
+        Raises:
+            ValueError: names the range and the remedy.
+        """
+
+    def path_loss_db(
+        self,
+        distance_2d_m: npt.ArrayLike,
+        *,
+        carrier_hz: float,
+        line_of_sight: npt.ArrayLike = True,
+        bs_height_m: float | None = None,
+        ut_height_m: float | None = None,
+    ) -> FloatArray:
+        """Path loss without shadowing.
+
+        Args:
+            distance_2d_m: [devices] horizontal distance, within the model's range.
+            line_of_sight: [devices] bool, or one for all.
+            bs_height_m, ut_height_m: antenna heights; None: the model's own.
+
+        Returns:
+            [devices] path loss in dB.
+
+        Raises:
+            ValueError: a distance, the carrier or a height is outside the model's range.
+        """
+        bs_m = self.bs_height_m if bs_height_m is None else bs_height_m
+        ut_m = self.ut_height_m if ut_height_m is None else ut_height_m
+        distance = np.asarray(distance_2d_m, dtype=float)
+        distance_3d_m = np.hypot(distance, bs_m - ut_m)
+        self.check_distances(distance, distance_3d_m)
+        log_distance = np.log10(distance_3d_m)
+        los, nlos = (
+            np.max([line.intercept_db + line.slope_db * log_distance for line in state], axis=0)
+            for state in self.lines(carrier_hz=carrier_hz, bs_height_m=bs_m, ut_height_m=ut_m)
+        )
+        return np.where(line_of_sight, los, nlos)
+
+    def shadowing_std_db(self, line_of_sight: bool) -> float:
+        """Standard deviation of the shadowing in dB, in one state."""
+        return self.std_db.los if line_of_sight else self.std_db.nlos
+
+    def _check_range(self, what: str, distance: FloatArray, nearest_m: float, farthest_m: float) -> None:
+        inside = (distance >= nearest_m * (1.0 - DISTANCE_ROUNDING)) & (
+            distance <= farthest_m * (1.0 + DISTANCE_ROUNDING)
+        )
+        if not np.all(inside):
+            worst = np.atleast_1d(distance)[~np.atleast_1d(inside)][0]
+            raise ValueError(
+                f"{type(self).__name__} path loss holds for {what} from {nearest_m:g} to {farthest_m:g} m, "
+                f"got {worst:g}: keep devices on that ring, or use free_space"
+            )
+
+
+def not_negative(distance_2d_m: npt.ArrayLike) -> FloatArray:
+    """Distances as an array.
+
+    Raises:
+        ValueError: a distance is negative.
+    """
+    distance = np.asarray(distance_2d_m, dtype=float)
+    if not np.all(distance >= 0):
+        raise ValueError(f"distance_2d_m must be >= 0, got {distance}")
+    return distance

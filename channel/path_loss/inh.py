@@ -1,0 +1,53 @@
+"""InH: an office, indoors."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from channel.component import parameter
+from channel.path_loss import ByState, Line, LossLines, PathLoss, not_negative
+from channel.path_loss._tr38901 import log_carrier_ghz
+from channel.units import FloatArray
+
+
+@dataclass(frozen=True)
+class InH(PathLoss):
+    """Indoor office, 1 m to 150 m (3D) and 0.5 GHz to 100 GHz. It has no breakpoint.
+
+    Probability of line of sight, mixed office: 1 up to 1.2 m, exp(-(d-1.2)/4.7) up to 6.5 m, then
+    0.32 exp(-(d-6.5)/32.6). Open office: 1 up to 5 m, exp(-(d-5)/70.8) up to 49 m, then
+    0.54 exp(-(d-49)/211.7). Both jump by less than 0.004 between their pieces, as in the table.
+
+    Source: 3GPP TR 38.901, Table 7.4.1-1 and 7.4.2-1. Ignored: floors, walls of other buildings.
+    """
+
+    std_db: ClassVar[ByState] = ByState(3.0, 8.03)
+    correlation_m: ClassVar[ByState | None] = ByState(10.0, 6.0)
+    los_correlation_m: ClassVar[float] = 10.0
+    bs_height_m: ClassVar[float] = 3.0
+    ut_height_m: ClassVar[float] = 1.0
+    # in three dimensions, unlike the outdoor ranges
+    nearest_m: ClassVar[float] = 1.0
+    farthest_m: ClassVar[float] = 150.0
+
+    open_office: bool = parameter(False, description="the table's open office in place of its mixed one")
+
+    def lines(self, *, carrier_hz: float, bs_height_m: float, ut_height_m: float) -> LossLines:
+        log_ghz = log_carrier_ghz(carrier_hz)
+        clear = Line(32.4 + 20.0 * log_ghz, 17.3)
+        obstructed = Line(17.3 + 24.9 * log_ghz, 38.3)
+        return LossLines(los=(clear,), nlos=(clear, obstructed))
+
+    def los_probability(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
+        distance = not_negative(distance_2d_m)
+        if self.open_office:
+            near = np.exp(-np.maximum(distance - 5.0, 0.0) / 70.8)
+            return np.where(distance <= 49.0, near, 0.54 * np.exp(-(distance - 49.0) / 211.7))
+        near = np.exp(-np.maximum(distance - 1.2, 0.0) / 4.7)
+        return np.where(distance < 6.5, near, 0.32 * np.exp(-(distance - 6.5) / 32.6))
+
+    def check_distances(self, distance_2d_m: FloatArray, distance_3d_m: FloatArray) -> None:
+        not_negative(distance_2d_m)
+        self._check_range("the 3D distance", distance_3d_m, self.nearest_m, self.farthest_m)

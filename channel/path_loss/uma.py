@@ -1,0 +1,54 @@
+"""UMa: base stations above the roofs."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy.typing as npt
+
+from channel.path_loss import ByState, Line, LossLines, PathLoss
+from channel.path_loss._tr38901 import breakpoint_distance_m, log_carrier_ghz, outdoor_los_probability
+from channel.units import FloatArray
+
+
+@dataclass(frozen=True)
+class UMa(PathLoss):
+    """Urban macro, 10 m to 5 km (2D) and 0.5 GHz to 100 GHz, for devices up to 13 m high.
+
+    Up to that height C' = 0, and the environment height h_E is 1 m, not random. Probability of line of sight:
+    1 up to 18 m, then 18/d + exp(-d/63) (1 - 18/d).
+
+    Source: 3GPP TR 38.901, Table 7.4.1-1 and 7.4.2-1. Ignored: indoor penetration, devices on higher floors.
+    """
+
+    std_db: ClassVar[ByState] = ByState(4.0, 6.0)
+    correlation_m: ClassVar[ByState | None] = ByState(37.0, 50.0)
+    los_correlation_m: ClassVar[float] = 50.0
+    bs_height_m: ClassVar[float] = 25.0
+    ut_height_m: ClassVar[float] = 1.5
+    nearest_m: ClassVar[float] = 10.0
+    farthest_m: ClassVar[float] = 5000.0
+    # above, TR 38.901 draws the environment height at random
+    highest_ut_m: ClassVar[float] = 13.0
+
+    def lines(self, *, carrier_hz: float, bs_height_m: float, ut_height_m: float) -> LossLines:
+        log_ghz = log_carrier_ghz(carrier_hz)
+        if not ut_height_m <= self.highest_ut_m:
+            raise ValueError(
+                f"ut_height_m must be at most {self.highest_ut_m:g} m in UMa, got {ut_height_m}: above, "
+                "TR 38.901 draws the environment height at random, which is left out; lower the devices"
+            )
+        breakpoint_m = breakpoint_distance_m(
+            carrier_hz=carrier_hz, bs_height_m=bs_height_m, ut_height_m=ut_height_m
+        )
+        breakpoint_3d_square = breakpoint_m**2 + (bs_height_m - ut_height_m) ** 2
+        near = Line(28.0 + 20.0 * log_ghz, 22.0)
+        far = Line(28.0 + 20.0 * log_ghz - 9.0 * math.log10(breakpoint_3d_square), 40.0)
+        obstructed = Line(13.54 + 20.0 * log_ghz - 0.6 * (ut_height_m - 1.5), 39.08)
+        return LossLines(los=(near, far), nlos=(near, far, obstructed))
+
+    def los_probability(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
+        return outdoor_los_probability(distance_2d_m, decay_m=63.0)
+
+    def check_distances(self, distance_2d_m: FloatArray, distance_3d_m: FloatArray) -> None:
+        self._check_range("distance_2d_m", distance_2d_m, self.nearest_m, self.farthest_m)

@@ -1,0 +1,46 @@
+"""UMi street canyon: base stations below the roofs."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy.typing as npt
+
+from channel.path_loss import ByState, Line, LossLines, PathLoss
+from channel.path_loss._tr38901 import breakpoint_distance_m, log_carrier_ghz, outdoor_los_probability
+from channel.units import FloatArray
+
+
+@dataclass(frozen=True)
+class UMi(PathLoss):
+    """UMi street canyon, 10 m to 5 km (2D) and 0.5 GHz to 100 GHz.
+
+    Probability of line of sight: 1 up to 18 m, then 18/d + exp(-d/36) (1 - 18/d).
+
+    Source: 3GPP TR 38.901, Table 7.4.1-1 and 7.4.2-1. Ignored: indoor penetration, street orientation.
+    """
+
+    std_db: ClassVar[ByState] = ByState(4.0, 7.82)
+    correlation_m: ClassVar[ByState | None] = ByState(10.0, 13.0)
+    los_correlation_m: ClassVar[float] = 50.0
+    bs_height_m: ClassVar[float] = 10.0
+    ut_height_m: ClassVar[float] = 1.5
+    nearest_m: ClassVar[float] = 10.0
+    farthest_m: ClassVar[float] = 5000.0
+
+    def lines(self, *, carrier_hz: float, bs_height_m: float, ut_height_m: float) -> LossLines:
+        log_ghz = log_carrier_ghz(carrier_hz)
+        breakpoint_m = breakpoint_distance_m(
+            carrier_hz=carrier_hz, bs_height_m=bs_height_m, ut_height_m=ut_height_m
+        )
+        breakpoint_3d_square = breakpoint_m**2 + (bs_height_m - ut_height_m) ** 2
+        near = Line(32.4 + 20.0 * log_ghz, 21.0)
+        far = Line(32.4 + 20.0 * log_ghz - 9.5 * math.log10(breakpoint_3d_square), 40.0)
+        obstructed = Line(22.4 + 21.3 * log_ghz - 0.3 * (ut_height_m - 1.5), 35.3)
+        return LossLines(los=(near, far), nlos=(near, far, obstructed))
+
+    def los_probability(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
+        return outdoor_los_probability(distance_2d_m, decay_m=36.0)
+
+    def check_distances(self, distance_2d_m: FloatArray, distance_3d_m: FloatArray) -> None:
+        self._check_range("distance_2d_m", distance_2d_m, self.nearest_m, self.farthest_m)

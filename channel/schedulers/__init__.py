@@ -1,0 +1,87 @@
+"""Who gets which share of the band: schedulers, one file each.
+
+Those with `per_slot` decide in every slot, on the channel of that slot; the others hold their shares until a
+flow joins or leaves. Shares are real numbers; the grid of resource blocks is left out, and fading is flat, so
+that a scheduler that follows the channel gives the whole band to one flow.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from channel.component import Component
+from channel.ofdma import PowerRule, mean_share_rate, share_rate
+from channel.units import FloatArray
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+def _none() -> FloatArray:
+    return np.empty(0)
+
+
+@dataclass
+class Flows:
+    """What a scheduler sees of the n flows with data to move, in the order in which they joined.
+
+    Arrays are [n] and only lent: a scheduler reads them during `shares` and changes nothing. Efficiency,
+    average and airtime are there for schedulers with `per_slot` only.
+
+    Args:
+        snr: mean SNR on the whole band with full power; of a static link its constant SNR.
+        remaining_bits: > 0.
+        static: True for a link that does not fade; None: all fade.
+        power: how power is spread over a share, see `channel.ofdma.share_power_w`.
+        cap: highest spectral efficiency in bits/s/Hz; None: no limit.
+        slot: absolute index of the slot.
+        efficiency: bits/s/Hz of each flow in this slot, were it alone.
+        average: bits/s/Hz that each flow was served so far, forgotten with the scheduler's memory; it
+            begins with a fair share, the mean efficiency over n.
+        airtime: slots that each flow was served so far; it begins with that of the least served flow.
+    """
+
+    snr: FloatArray
+    remaining_bits: FloatArray
+    static: BoolArray | None = None
+    power: PowerRule = "full"
+    cap: float | None = None
+    slot: int = 0
+    efficiency: FloatArray = field(default_factory=_none)
+    average: FloatArray = field(default_factory=_none)
+    airtime: FloatArray = field(default_factory=_none)
+
+    def __len__(self) -> int:
+        return len(self.snr)
+
+    def mean_rate(self, shares: npt.ArrayLike) -> FloatArray:
+        """[n] mean rate on these shares, in bits/s per Hz of the whole band."""
+        rate = mean_share_rate(shares, self.snr, power=self.power, cap=self.cap)
+        if self.static is None or not self.static.any():
+            return rate
+        return np.where(self.static, share_rate(shares, self.snr, power=self.power, cap=self.cap), rate)
+
+
+@dataclass(frozen=True)
+class Scheduler(Component, ABC):
+    """Shares the band among the flows of one direction of a cell."""
+
+    per_slot: ClassVar[bool]
+
+    @property
+    def memory(self) -> float | None:
+        """Weight of the past in Flows.average, per slot; None: the scheduler needs no average."""
+        return None
+
+    @abstractmethod
+    def shares(self, flows: Flows) -> FloatArray:
+        """[n] shares of the band, >= 0, with a sum of at most 1."""
+
+
+def all_to(winner: np.intp, flows: int) -> FloatArray:
+    """[flows] the whole band to one of them."""
+    shares = np.zeros(flows)
+    shares[winner] = 1.0
+    return shares

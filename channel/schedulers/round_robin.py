@@ -1,0 +1,21 @@
+"""One flow after the other."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from channel.schedulers import Flows, Scheduler, all_to
+from channel.units import FloatArray
+
+
+@dataclass(frozen=True)
+class RoundRobin(Scheduler):
+    """The whole band to one flow after the other: to the least served one, the earliest on a tie.
+
+    It counts airtime and not turns, so that no flow is stuck with the special slots of a TDD frame. Flows
+    that are there together never differ by more than a slot.
+    """
+
+    per_slot: ClassVar[bool] = True
+
+    def shares(self, flows: Flows) -> FloatArray:
+        return all_to(flows.airtime.argmin(), len(flows))

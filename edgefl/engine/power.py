@@ -1,0 +1,142 @@
+"""Which devices are running: switched on, and not with an empty battery."""
+
+import itertools
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import simpy
+
+from edgefl.engine.battery import Battery
+from edgefl.engine.parts import Cause
+from edgefl.engine.records import EventName
+
+
+@dataclass(frozen=True)
+class PowerListener:
+    """Who hears of a device's power, and of what."""
+
+    happened: Callable[[EventName, int], None]
+    starts: Callable[[int], None]
+    stops: Callable[[int, Cause], None]
+
+
+class Power:
+    """Switches and batteries of all devices.
+
+    Args:
+        devices: how many there are.
+        switches: per device, ascending times of switching on and off, beginning with on; empty: all on.
+        batteries: per device; empty: all on mains.
+        idle_power_w: what a device draws that is switched on and does nothing.
+        listener: told when a device is switched, empty or back, and when it starts or stops to run.
+    """
+
+    def __init__(
+        self,
+        env: simpy.Environment,
+        devices: int,
+        *,
+        switches: Sequence[Iterator[float]],
+        batteries: Sequence[Battery],
+        idle_power_w: float,
+        listener: PowerListener,
+    ) -> None:
+        self.env = env
+        self._switches = switches
+        self._batteries = batteries
+        self._idle_power_w = idle_power_w
+        self._listener = listener
+        self._drains = [env.event() for _ in batteries]
+        self._on = np.ones(devices, dtype=bool)
+        self._charged = np.ones(devices, dtype=bool)
+        self._running_since_s = np.zeros(devices)
+        self._running_s = np.zeros(devices)
+        self._first_switch_s = np.array([next(times, np.inf) for times in switches])
+        if len(switches):
+            self._on = self._first_switch_s <= env.now
+        for device, battery in enumerate(batteries):
+            battery.drain(env.now, idle_power_w if self._on[device] else 0.0)
+
+    @property
+    def constant(self) -> bool:
+        """Whether all devices run all the time."""
+        return not (self._switches or self._batteries)
+
+    @property
+    def running(self) -> np.ndarray:
+        """[devices] whether each is switched on and charged now."""
+        return self._on & self._charged
+
+    def running_s(self) -> np.ndarray:
+        """[devices] time for which each has been running until now."""
+        return self._running_s + np.where(self.running, self.env.now - self._running_since_s, 0.0)
+
+    def draw(self, device: int, power_w: float) -> None:
+        """The device draws this power from now on; nothing while it does not run."""
+        if self._batteries:
+            running = self._on[device] and self._charged[device]
+            self._batteries[device].drain(self.env.now, power_w if running else 0.0)
+            changed, self._drains[device] = self._drains[device], self.env.event()
+            changed.succeed()
+
+    def rest(self, device: int) -> None:
+        """The device does nothing from now on."""
+        self.draw(device, self._idle_power_w)
+
+    def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
+        """All generators that have to be started."""
+        for device, times in enumerate(self._switches):
+            yield self._switch(device, times)
+        for device in range(len(self._batteries)):
+            yield self._run_down(device)
+
+    def _switch(self, device: int, times: Iterator[float]) -> Generator[simpy.Event, None, None]:
+        first_s = float(self._first_switch_s[device])
+        if first_s > self.env.now:
+            if first_s == np.inf:
+                return
+            times = itertools.chain([first_s], times)
+        for time_s in times:
+            yield self.env.timeout(max(0.0, time_s - self.env.now))
+            self._flip(device, self._on, not self._on[device])
+
+    def _run_down(self, device: int) -> Generator[simpy.Event, None, None]:
+        battery = self._batteries[device]
+        while True:
+            empty_s, changed = battery.empty_s(), self._drains[device]
+            if empty_s == np.inf:
+                yield changed
+                continue
+            yield changed | self.env.timeout(max(0.0, empty_s - self.env.now))
+            if changed.triggered:
+                continue
+            self._flip(device, self._charged, False)
+            if battery.back_s() == np.inf:
+                return
+            yield self.env.timeout(battery.back_s() - self.env.now)
+            self._flip(device, self._charged, True)
+
+    def _flip(self, device: int, state: np.ndarray, value: bool) -> None:
+        """One of a device's two conditions to run changes."""
+        was_running = bool(self.running[device])
+        state[device] = value
+        running = bool(self.running[device])
+        self.rest(device)
+        switched = state is self._on
+        self._listener.happened(_NAMES[switched, value], device)
+        if running and not was_running:
+            self._running_since_s[device] = self.env.now
+            self._listener.starts(device)
+        elif was_running and not running:
+            self._running_s[device] += self.env.now - self._running_since_s[device]
+            self._listener.stops(device, Cause.OFF if switched else Cause.EMPTY)
+
+
+# of (by switch or by battery, now good or not)
+_NAMES = {
+    (True, True): EventName.SWITCHED_ON,
+    (True, False): EventName.SWITCHED_OFF,
+    (False, True): EventName.BATTERY_BACK,
+    (False, False): EventName.BATTERY_EMPTY,
+}

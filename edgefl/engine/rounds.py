@@ -1,0 +1,139 @@
+"""One synchronous round: who takes part, what each of them does, until when the server waits."""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import simpy
+
+from edgefl.contract import LocalRound, StageFacts
+from edgefl.engine.device import Processor
+from edgefl.engine.gains import RoundKey, Survey
+from edgefl.engine.parts import Cause, Part, Task
+from edgefl.engine.plan import planned_parts
+from edgefl.engine.scene import Scene
+from edgefl.engine.selectors import Candidates, Selector, with_surplus
+from edgefl.engine.settings import RoundSettings
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Who takes part in a round, how many updates it waits for, and what was surveyed of their links."""
+
+    ids: list[int]
+    wanted: int
+    survey: Survey
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """How the rounds of one cell are run."""
+
+    scene: Scene
+    cell: int
+    rules: RoundSettings
+    processor: Processor
+    report_bits: int  # what each participant sends beside its update
+
+    def select(self, facts: StageFacts, key: RoundKey, present: Sequence[int], turn: int) -> Selection:
+        """Participants of a round out of the devices present; a stage may want only a random share of them.
+
+        Args:
+            turn: rounds of the global model that this cell has run before.
+        """
+        scene, selector = self.scene, self._selector
+        survey = scene.radio.survey(scene.network.positions_m(), present, self.cell, self._named(key))
+        wanted = selector.wanted(len(present))
+        chosen = selector.select(
+            Candidates(present, survey.gains_db, turn),
+            with_surplus(wanted, self.rules.over_selection, len(present)),
+            scene.streams("select", *key, *self._scope),
+        )
+        if not facts.evaluates:
+            wanted = max(1, round(facts.share * len(chosen)))
+            order = scene.streams(facts.phase, *key, *self._scope).permutation(len(chosen))
+            chosen = sorted(chosen[i] for i in order[:wanted])
+        return Selection(chosen, wanted, survey.of(chosen))
+
+    def carry_out(self, selection: Selection, local: LocalRound) -> Generator[simpy.Event, None, list[Part]]:
+        """Let the participants work; returns what each of them did, in the order of their ids."""
+        scene = self.scene
+        up_bits = [bits + self.report_bits for bits in local.up_bits]
+        links = scene.radio.open_round(
+            selection.survey, self.cell, {"downlink": local.down_bits, "uplink": up_bits}
+        )
+        tasks = [
+            Task(*task)
+            for task in zip(local.down_bits, up_bits, local.iterations, local.samples, strict=True)
+        ]
+        own_links = [links[id_] for id_ in selection.ids]
+        if self._undisturbed(selection):
+            plan = planned_parts(scene, own_links, tasks, self.processor)
+            yield scene.env.timeout(max(0.0, plan.end_s - scene.env.now))
+            return plan.parts
+        processes = [
+            scene.devices[link.device].start(task, link, self.processor)
+            for link, task in zip(own_links, tasks, strict=True)
+        ]
+        yield from self._wait(processes, selection.wanted)
+        return [_part(process) for process in processes]
+
+    def _undisturbed(self, selection: Selection) -> bool:
+        """Whether the whole round is known when it opens: nobody can leave, be late or be one too many."""
+        return (
+            self.scene.network.still
+            and not self.scene.radio.dynamic
+            and self.rules.deadline_s is None
+            and selection.wanted == len(selection.ids)
+        )
+
+    def _wait(self, processes: Sequence[simpy.Process], wanted: int) -> Generator[simpy.Event, None, None]:
+        """Until all are done, the deadline has come, or with over-selection enough updates are there."""
+        env = self.scene.env
+        ends: list[simpy.Event] = [env.all_of(processes)]
+        if self.rules.deadline_s is not None:
+            ends.append(env.timeout(self.rules.deadline_s))
+        if wanted < len(processes):
+            ends.append(_enough(env, processes, wanted))
+        yield env.any_of(ends)
+        late = [process for process in processes if process.is_alive]
+        if late:
+            arrived = sum(_part(process).completed for process in processes if not process.is_alive)
+            for process in late:
+                process.interrupt(Cause.LATE if arrived < wanted else Cause.SURPLUS)
+            # a new condition: one inside an any_of that has fired no longer listens
+            yield env.all_of(processes)
+
+    @property
+    def _selector(self) -> Selector:
+        selector: Selector = self.rules.selector
+        return selector
+
+    @property
+    def _scope(self) -> tuple[int, ...]:
+        # the streams of one cell alone keep their names: its numbers do not depend on the layout's options
+        return (self.cell,) if self.cell else ()
+
+    def _named(self, key: RoundKey) -> RoundKey:
+        """The round's name for draws that belong to it."""
+        return (key[0], f"{key[1]} in cell {self.cell}", key[2]) if self.cell else key
+
+
+def _enough(env: simpy.Environment, processes: Sequence[simpy.Process], wanted: int) -> simpy.Event:
+    """Succeeds when so many of these processes have returned a completed part."""
+    enough, missing = env.event(), wanted
+
+    def note(process: simpy.Event) -> None:
+        nonlocal missing
+        missing -= _part(process).completed
+        if missing <= 0 and not enough.triggered:
+            enough.succeed()
+
+    for process in processes:
+        process.callbacks.append(note)
+    return enough
+
+
+def _part(process: simpy.Event) -> Part:
+    """What a device's process has returned."""
+    return cast(Part, process.value)

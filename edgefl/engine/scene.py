@@ -1,0 +1,26 @@
+"""What all actors of a run share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import simpy
+
+from edgefl.engine.device import Device
+from edgefl.engine.ledger import Ledger
+from edgefl.engine.network import Network
+from edgefl.engine.radio import Radio
+from edgefl.engine.records import Recorder
+from edgefl.rng import Streams
+
+
+@dataclass(frozen=True)
+class Scene:
+    """The clock, the physical world, the books. Servers act in it; nobody's own state is here."""
+
+    env: simpy.Environment
+    radio: Radio
+    network: Network
+    devices: Sequence[Device]
+    ledger: Ledger
+    recorder: Recorder
+    streams: Streams

@@ -1,0 +1,37 @@
+"""A learner that trains nothing: the radio and the processors work, no tensor exists."""
+
+from collections.abc import Iterator, Sequence
+
+from edgefl.contract import Evaluation, LocalRound, Opening, SessionStart, StageFacts
+from edgefl.errors import EdgeflError
+
+
+class Untrained:
+    """Fixed payload and FLOPs, for studies of radio and energy alone."""
+
+    def __init__(self, *, payload_bits: int, flops_per_sample: float, steps: int, batch: int) -> None:
+        self.payload_bits = payload_bits
+        self.flops_per_sample = flops_per_sample
+        self._steps = steps
+        self._samples = steps * batch
+
+    def session(self, start: SessionStart) -> Iterator["Untrained"]:
+        """A session of one stage, which is the learner itself."""
+        if start.reports:
+            raise EdgeflError("an adaptive session needs learning: a workload has no loss", ("sessions",))
+        yield self
+
+    @property
+    def facts(self) -> StageFacts:
+        return StageFacts("train", rounds=None, opening=Opening())
+
+    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
+        many = len(ids)
+        bits = (self.payload_bits,) * many
+        return LocalRound(tuple(ids), (self._steps,) * many, (self._samples,) * many, bits, bits)
+
+    def aggregate(self, ids: Sequence[int]) -> None:
+        pass
+
+    def evaluate(self) -> Evaluation | None:
+        return None

@@ -1,0 +1,167 @@
+"""All that a cell's learner remembers, in one place: what a snapshot holds."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from edgefl.contract import Opening
+from edgefl.learning.track import Track
+from edgefl.learning.warm_starts import Final, Saved
+
+TensorState = tuple[dict[str, Tensor], dict[str, Any]]  # tensors by name, and facts that JSON can hold
+
+
+@dataclass
+class Reports:
+    """What devices report in a check round: their losses of two models, and whose report arrived."""
+
+    opening: dict[int, float] = field(default_factory=dict)
+    previous: dict[int, float] = field(default_factory=dict)
+    arrived: list[int] = field(default_factory=list)
+
+    def prefer_previous(self, samples: Mapping[int, int]) -> bool:
+        """Whether the reports that arrived, weighted by data, speak for the previous model."""
+        return (
+            sum(
+                samples[id_] * (self.opening[id_] - self.previous[id_])
+                for id_ in self.arrived
+                if id_ in self.opening
+            )
+            > 0
+        )
+
+
+class At(NamedTuple):
+    """A round's place in the run; its random streams carry these names."""
+
+    session: int
+    phase: str
+    round: int
+
+    def __str__(self) -> str:
+        return f"session {self.session}, {self.phase} round {self.round}"
+
+
+@dataclass
+class Progress:
+    """The session that is open.
+
+    stage: name of its present stage; empty: none is open. longest, reports: as `SessionStart` says.
+    labels: that its first devices hold. known: labels of the session before. members: devices seen so far.
+    probed: whether a probe's update has arrived. opening: once its training has begun. at: the last round.
+    """
+
+    number: int = 0
+    longest: int = 1
+    reports: bool = False
+    stage: str = ""
+    labels: list[int] = field(default_factory=list)
+    known: list[int] = field(default_factory=list)
+    members: set[int] = field(default_factory=set)
+    probed: bool = False
+    opening: Opening = field(default_factory=Opening)
+    check: Reports = field(default_factory=Reports)
+    at: At = field(default_factory=lambda: At(0, "", 0))
+
+    def begin_round(self, phase: str, round_: int, ids: Iterable[int]) -> At:
+        """Note a round and its participants; returns its place."""
+        self.members |= set(ids)
+        self.at = At(self.number, phase, round_)
+        return self.at
+
+
+@dataclass
+class Federation:
+    """The models of one cell, from session to session.
+
+    model: the global model's track. probe: the auxiliary model's, while a session probes. previous: [M + Q]
+    the global model as the last session left it. pilot: [M + Q] w_pilot, once it is made. gradient: [M] G_s
+    of this session. finals: of the pilot sessions, until w_pilot is made. saved: of the later ones.
+    """
+
+    model: Track
+    previous: Tensor
+    probe: Track | None = None
+    pilot: Tensor | None = None
+    gradient: Tensor | None = None
+    finals: list[Final] = field(default_factory=list)
+    saved: list[Saved] = field(default_factory=list)
+    now: Progress = field(default_factory=Progress)
+
+    def state(self) -> TensorState:
+        """Everything, as tensors by name and facts; local models that wait for their uploads are left out."""
+        tensors: dict[str, Tensor] = {
+            "previous": self.previous,
+            **_under("model", self.model.state_tensors()),
+        }
+        for name, tensor in (("pilot", self.pilot), ("gradient", self.gradient)):
+            if tensor is not None:
+                tensors[name] = tensor
+        for i, final in enumerate(self.finals):
+            tensors[f"finals.{i}"] = final.model
+        for i, saved in enumerate(self.saved):
+            tensors[f"saved.{i}.model"] = saved.model
+            if saved.gradient is not None:
+                tensors[f"saved.{i}.gradient"] = saved.gradient
+        facts: dict[str, Any] = {
+            "finals": [final.accuracy for final in self.finals],
+            "saved": [saved.session for saved in self.saved],
+            "now": {**asdict(self.now), "members": sorted(self.now.members)},
+        }
+        if self.probe is not None:
+            kept, facts["probe"] = self.probe.devices.state()
+            tensors |= _under("probe.track", self.probe.state_tensors()) | _under("probe.devices", kept)
+        return tensors, facts
+
+    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], probe: Track) -> None:
+        """Take over what `state` gave.
+
+        Args:
+            probe: a fresh track for the auxiliary model, used if there was one.
+        """
+        like = self.previous
+        here = {name: tensor.to(like.device) for name, tensor in tensors.items()}
+        self.model.restore(_below("model", here))
+        self.previous = here["previous"]
+        self.pilot, self.gradient = here.get("pilot"), here.get("gradient")
+        self.finals = [Final(here[f"finals.{i}"], accuracy) for i, accuracy in enumerate(facts["finals"])]
+        self.saved = [
+            Saved(session, here[f"saved.{i}.model"], here.get(f"saved.{i}.gradient"))
+            for i, session in enumerate(facts["saved"])
+        ]
+        self.now = _progress(facts["now"])
+        self.probe = None
+        if "probe" in facts:
+            probe.restore(_below("probe.track", here))
+            probe.devices.restore(_below("probe.devices", here), facts["probe"])
+            self.probe = probe
+
+
+def _progress(facts: Mapping[str, Any]) -> Progress:
+    def by_id(losses: Mapping[str, float]) -> dict[int, float]:
+        return {int(id_): loss for id_, loss in losses.items()}  # JSON has no other keys than strings
+
+    opening, check = facts["opening"], facts["check"]
+    return Progress(
+        **{
+            **facts,
+            "members": set(facts["members"]),
+            "at": At(*facts["at"]),
+            "opening": Opening(**{**opening, "weights": by_id(opening["weights"])}),
+            "check": Reports(by_id(check["opening"]), by_id(check["previous"]), check["arrived"]),
+        }
+    )
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
+
+
+def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(f"{prefix}."): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(f"{prefix}.")
+    }

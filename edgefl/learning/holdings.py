@@ -1,0 +1,57 @@
+"""Which device holds which samples, session by session."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from edgefl.errors import about
+from edgefl.learning.partitions import Facts, Partition
+from edgefl.rng import Streams
+
+
+class Holdings:
+    """The partition of the training data, dealt anew whenever the partition says so.
+
+    Args:
+        labels: [samples] of the training data.
+        devices: all devices of the run, present or not.
+        facts: what partitions by place or by group look at.
+
+    Raises:
+        EdgeflError: these data cannot serve the partition.
+    """
+
+    def __init__(
+        self, partition: Partition, labels: np.ndarray, devices: int, streams: Streams, facts: Facts
+    ) -> None:
+        self._partition = partition
+        self._labels = labels
+        self._devices = devices
+        self._streams = streams
+        self._facts = facts
+        self._key = -1
+        self._samples: list[np.ndarray] = []
+        with about("learning", "partition"):
+            self.deal(1)  # what cannot be served is refused before anything is written
+
+    def deal(self, session: int) -> None:
+        """From now on devices hold what they hold in this session."""
+        key = self._partition.key(session)
+        if self._key != key:
+            self._samples = self._partition.assign(
+                self._labels, self._devices, session, self._streams, self._facts
+            )
+            self._key = key
+
+    def samples(self, device: int) -> np.ndarray:
+        """Indices of a device's training samples."""
+        return self._samples[device]
+
+    def labels(self, devices: Sequence[int]) -> list[int]:
+        """Labels that these devices hold between them, ascending; none: they hold no data at all."""
+        held = [self._labels[self._samples[device]] for device in devices]
+        return np.unique(np.concatenate(held)).tolist() if held else []
+
+    def sizes(self, devices: Iterable[int]) -> dict[int, int]:
+        """Number of samples of each of these devices, in order of id."""
+        return {device: len(self._samples[device]) for device in sorted(devices)}

@@ -1,0 +1,49 @@
+"""What the learners of all cells share: data where models are trained, and what devices keep."""
+
+import torch
+from torch import Tensor
+
+from edgefl.errors import about
+from edgefl.learning.datasets import Dataset
+from edgefl.learning.device_data import DeviceSplit
+from edgefl.learning.device_states import DeviceStates
+from edgefl.learning.settings import LearningSettings
+
+
+class Material:
+    """The data set on the torch device, and the vectors that devices keep between rounds.
+
+    Args:
+        devices: all devices of the run, present or not.
+        threads: of local training on a CPU; results do not depend on it.
+    """
+
+    def __init__(
+        self, settings: LearningSettings, torch_device: torch.device, *, devices: int, threads: int = 1
+    ) -> None:
+        dataset: Dataset = settings.dataset
+        with about("learning", "dataset"):
+            data = dataset.load()
+        self.classes = data.num_classes
+        self.labels = data.train.y
+        self.groups = data.train.groups
+        self.input_shape: tuple[int, ...] = data.train.x.shape[1:]
+        self.torch_device = torch_device
+        self.threads = threads
+        self.devices = devices
+        self.train = DeviceSplit(data.train, data.mean, data.std, torch_device)
+        self.test = DeviceSplit(data.test, data.mean, data.std, torch_device)
+        # a device that changes the cell takes its own vectors along
+        self.states = self.new_states()
+
+    def new_states(self) -> DeviceStates:
+        """Room for vectors of all devices, empty."""
+        return DeviceStates(self.devices, self.torch_device)
+
+    def state(self) -> tuple[dict[str, Tensor], dict[str, object]]:
+        """What devices keep, for a snapshot."""
+        return self.states.state()
+
+    def restore(self, tensors: dict[str, Tensor], facts: dict[str, object]) -> None:
+        """Take over what `state` gave."""
+        self.states.restore(tensors, facts)

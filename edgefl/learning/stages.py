@@ -1,0 +1,122 @@
+"""The stages of a session: probes, a check, training. Each is a view on the federation's state."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from edgefl.contract import REPORTED_LOSS, Evaluation, LocalRound, StageFacts
+from edgefl.learning.federation import Federation, Reports
+from edgefl.learning.models import OutputTerm
+from edgefl.learning.trainer import Trainer
+from edgefl.learning.warm_starts import OpeningModel, WarmStart
+
+
+@dataclass(frozen=True)
+class Train:
+    """Rounds of the global model, from the session's opening on; in the first P sessions they are the pilot."""
+
+    trainer: Trainer
+    federation: Federation
+    warm_start: WarmStart
+
+    @property
+    def facts(self) -> StageFacts:
+        phase = "pilot" if self._is_pilot else "train"
+        return StageFacts(phase, rounds=None, opening=self.federation.now.opening)
+
+    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
+        federation, now = self.federation, self.federation.now
+        at = now.begin_round(self.facts.phase, round_, ids)
+        anchor = self._anchor()
+        lr = self.trainer.learning_rate(round_, now.longest)
+        local = self.trainer.train(federation.model, ids, at, lr, [anchor] if anchor else [])
+        if now.reports:
+            losses = self.trainer.losses_received(federation.model)
+            local = replace(local, scalars={**local.scalars, REPORTED_LOSS: losses})
+        return local
+
+    def aggregate(self, ids: Sequence[int]) -> None:
+        self.trainer.aggregate(self.federation.model, ids, self.federation.now)
+
+    def evaluate(self) -> Evaluation | None:
+        return self.trainer.test(self.federation.model.model, self.federation.now.labels)
+
+    @property
+    def _is_pilot(self) -> bool:
+        return self.federation.now.number <= self.trainer.settings.pilot_sessions
+
+    def _anchor(self) -> OutputTerm | None:
+        if self._is_pilot:
+            return None
+        previous = self.federation.previous
+        known = torch.zeros(self.trainer.material.classes, dtype=torch.bool, device=previous.device)
+        known[self.federation.now.known] = True
+        return self.warm_start.anchor(previous, known)
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Rounds of an auxiliary model from w_pilot on: they measure the session's gradient and leave no trace."""
+
+    trainer: Trainer
+    federation: Federation
+    warm_start: WarmStart
+
+    @property
+    def facts(self) -> StageFacts:
+        start = self.warm_start
+        return StageFacts("probe", start.probes, start.probe_participants, evaluates=False)
+
+    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
+        federation, now = self.federation, self.federation.now
+        assert federation.probe is not None
+        at = now.begin_round("probe", round_, ids)
+        return self.trainer.train(federation.probe, ids, at, self.trainer.learning_rate(1, now.longest), [])
+
+    def aggregate(self, ids: Sequence[int]) -> None:
+        assert self.federation.probe is not None
+        self.trainer.aggregate(self.federation.probe, ids, self.federation.now)
+        self.federation.now.probed = True
+
+    def evaluate(self) -> Evaluation | None:
+        return None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One round in which devices report the loss of the constructed and of the previous model.
+
+    Nothing is trained. Two forward passes on a mini-batch cost less than the one iteration that is booked.
+    """
+
+    trainer: Trainer
+    federation: Federation
+    warm_start: WarmStart
+
+    @property
+    def facts(self) -> StageFacts:
+        return StageFacts("probe", 1, self.warm_start.probe_participants, evaluates=False)
+
+    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
+        federation, now = self.federation, self.federation.now
+        at = now.begin_round("probe", round_, ids)
+        opening = construct(self.trainer, federation, self.warm_start).model
+        local, (of_opening, of_previous) = self.trainer.compare(ids, at, [opening, federation.model.model])
+        now.check = Reports(of_opening, of_previous)
+        return local
+
+    def aggregate(self, ids: Sequence[int]) -> None:
+        self.federation.now.check.arrived = list(ids)
+
+    def evaluate(self) -> Evaluation | None:
+        return None
+
+
+def construct(trainer: Trainer, federation: Federation, warm_start: WarmStart) -> OpeningModel:
+    """The opening model of a session after the pilot ones, by what its probes have found."""
+    if federation.probe is not None and federation.now.probed:
+        assert federation.pilot is not None
+        change, _ = trainer.layout.split(federation.probe.model - federation.pilot)
+        federation.gradient = change.clone()
+    return warm_start.opening(federation.model.model, federation.saved, federation.gradient)

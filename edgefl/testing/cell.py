@@ -1,0 +1,226 @@
+"""A world small enough to work out by hand: devices at stated places, switched and moved at stated times."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import simpy
+from pydantic import Field
+
+from edgefl.contract import Evaluation, Learner, LocalRound, Opening, SessionStart, Stage, StageFacts
+from edgefl.engine.churn import Churn
+from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round, Session
+from edgefl.engine.scene import Scene
+from edgefl.engine.server import Server
+from edgefl.mobility import Mobility, Movement
+from edgefl.rng import Streams
+from edgefl.scenario import Scenario
+from edgefl.simulation import compose
+from edgefl.world import World
+
+PAYLOAD_BITS = 3_000_000
+FAR_AWAY_M = 1e4  # where a device is that has crossed the cell edge
+
+
+class Rows:
+    """A recorder that keeps every row by its type, and further columns by name."""
+
+    def __init__(self) -> None:
+        self.of: dict[type, list[Any]] = {Round: [], DeviceRound: [], Event: [], Session: [], LedgerRow: []}
+        self.further: dict[str, list[Any]] = {}
+
+    def write(self, *rows: Any) -> None:
+        for row in rows:
+            self.of[type(row)].append(row)
+
+    def write_columns(
+        self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
+    ) -> None:
+        for name, values in (further or {}).items():
+            self.further.setdefault(name, []).extend(values)
+        listed = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in columns.items()}
+        many = max((len(v) for v in listed.values() if isinstance(v, list)), default=1)
+        cells = {k: v if isinstance(v, list) else [v] * many for k, v in listed.items()}
+        self.of[row_type] += [
+            row_type(**dict(zip(cells, row, strict=True))) for row in zip(*cells.values(), strict=True)
+        ]
+
+    def flush(self) -> None:
+        pass
+
+
+class Placed(Mobility):
+    """Devices at stated places; each may cross the cell edge, out and in again, at stated times."""
+
+    places_m: list[tuple[float, float]] = Field(min_length=1, description="x and y of each device, m")
+    crossings_s: dict[int, list[float]] = Field(
+        default_factory=dict, description="device -> times at which it goes out, comes back, goes out ..., s"
+    )
+    doppler_speed_m_s: float = Field(0.0, ge=0, description="speed that sets every link's Doppler, m/s")
+
+    def area_radius_m(self, cell_radius_m: float) -> float:
+        return cell_radius_m
+
+    def start(
+        self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
+    ) -> Movement:
+        return _Placed(self)
+
+
+class _Placed:
+    def __init__(self, model: Placed) -> None:
+        self.moves = bool(model.crossings_s)
+        self._model = model
+        self._places_m = np.array(model.places_m)
+
+    def positions_m(self, time_s: float) -> np.ndarray:
+        positions_m = self._places_m.copy()
+        for device, times_s in self._model.crossings_s.items():
+            if sum(time_s >= crossing_s for crossing_s in times_s) % 2:
+                positions_m[device] += FAR_AWAY_M
+        return positions_m
+
+    def doppler_speeds_m_s(self) -> np.ndarray:
+        return np.full(len(self._places_m), self._model.doppler_speed_m_s)
+
+
+class SwitchedAt(Churn):
+    """Devices switched on, off, on ... at stated times."""
+
+    times_s: list[list[float]] = Field(min_length=1, description="per device, times of switching, s")
+
+    def switches(self, device: int, streams: Streams) -> Iterator[float]:
+        return iter(self.times_s[device])
+
+
+@dataclass
+class Scripted:
+    """A learner by a script: its own stage, it trains nothing and notes what it is asked.
+
+    work: what every device does in a round, unless `of` says otherwise: iterations, samples, bits down, bits
+        up. of: device -> the same. scalars: name -> a value per device of the run.
+    probes, share: probe rounds at the start of each session, and the share of participants in them.
+    losses: reports of the rounds to come, the same from every device, where a session policy asks for them.
+    """
+
+    work: tuple[int, int, int, int] = (5, 640, PAYLOAD_BITS, PAYLOAD_BITS)
+    of: Mapping[int, tuple[int, int, int, int]] = field(default_factory=dict)
+    scalars: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+    probes: int = 0
+    share: float = 1.0
+    losses: list[float] = field(default_factory=list)
+    opening: Opening = field(default_factory=Opening)
+    evaluation: Evaluation | None = None
+    flops_per_sample: float = 1.0e6
+    payload_bits: int = PAYLOAD_BITS
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def session(self, start: SessionStart) -> Iterator[Stage]:
+        self.calls.append(("open", start.number, start.ids, start.longest))
+        if self.probes:
+            yield ScriptedStage(self, StageFacts("probe", self.probes, self.share, evaluates=False), start)
+        self.calls.append(("begin",))
+        yield ScriptedStage(self, StageFacts("train", rounds=None, opening=self.opening), start)
+        self.calls.append(("close",))
+
+
+@dataclass(frozen=True)
+class ScriptedStage:
+    """A stage of a scripted learner."""
+
+    learner: Scripted
+    facts: StageFacts
+    start: SessionStart
+
+    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
+        learner = self.learner
+        learner.calls.append((self.facts.phase, round_, tuple(ids)))
+        work = [learner.of.get(id_, learner.work) for id_ in ids]
+        iterations, samples, down_bits, up_bits = zip(*work, strict=True)
+        scalars = {name: tuple(values[id_] for id_ in ids) for name, values in learner.scalars.items()}
+        local = LocalRound(tuple(ids), iterations, samples, down_bits, up_bits, scalars)
+        if self.start.reports:
+            reports = (learner.losses.pop(0),) * len(ids)
+            local = replace(local, scalars={**scalars, "loss_received": reports})
+        return local
+
+    def aggregate(self, ids: Sequence[int]) -> None:
+        self.learner.calls.append(("aggregate", tuple(ids)))
+
+    def evaluate(self) -> Evaluation | None:
+        return self.learner.evaluation
+
+
+@dataclass(frozen=True)
+class SmallWorld:
+    """A run that is composed and not started; its learner, and the rows that it writes."""
+
+    scene: Scene
+    server: Server
+    learner: Any
+    rows: Rows
+
+    @property
+    def env(self) -> simpy.Environment:
+        """Its clock."""
+        return self.scene.env
+
+    def run(self) -> "SmallWorld":
+        """Let the server work to its end."""
+        self.env.run(until=self.env.process(self.server.run()))
+        return self
+
+
+def small_world(
+    places_m: Sequence[float | tuple[float, float]],
+    *,
+    learner: Learner | None = None,
+    policy: Any = None,
+    crossings_s: Mapping[int, Sequence[float]] | None = None,
+    switches_s: Sequence[Sequence[float]] | None = None,
+    doppler_speed_m_s: float = 0.0,
+    tick_s: float = 0.01,
+    seed: int = 7,
+    radio: Mapping[str, Any] | None = None,
+    devices: Mapping[str, Any] | None = None,
+    rules: Mapping[str, Any] | None = None,
+    **sections: Any,
+) -> SmallWorld:
+    """One cell with devices at these places, composed as any run is.
+
+    Without shadowing and Doppler a link never changes: all times follow by hand from its |h|^2. A band of
+    10 MHz; slots are drawn one by one.
+
+    Args:
+        places_m: of each device, a distance from the base station or x and y.
+        learner: None: `Scripted`.
+        policy: of the sessions, an instance or as in YAML; None: one session of one round.
+        crossings_s: device -> times at which it leaves the cell, comes back ...; seen at the tick that
+            this is, or the next one.
+        switches_s: per device, times at which it is switched on, off ...; None: all are always on.
+        tick_s: time between two looks at the devices.
+        radio, devices, rules: keys of these sections of a scenario (`rules`: rounds).
+        sections: whole further sections, as in a scenario.
+    """
+    here = [place if isinstance(place, tuple) else (place, 0.0) for place in places_m]
+    # half a tick early, so that rounding of the ticks' times does not matter
+    crossings = {id_: [time_s - tick_s / 2 for time_s in times] for id_, times in (crossings_s or {}).items()}
+    mobility = Placed(places_m=here, crossings_s=crossings, doppler_speed_m_s=doppler_speed_m_s)
+    churn = {} if switches_s is None else {"churn": SwitchedAt(times_s=switches_s)}
+    scenario = Scenario.model_validate(
+        {
+            "name": "small",
+            "seed": seed,
+            "devices": {"count": len(here), "mobility": mobility, **churn, **(devices or {})},
+            "radio": {"bandwidth_hz": 10e6, "fidelity": "slot", "shadowing_std_db": 0.0, **(radio or {})},
+            "rounds": {"movement_tick_s": tick_s, **(rules or {})},
+            "sessions": policy or {"name": "schedule", "count": 1, "rounds": 1},
+            "workload": {"payload_bits": 1, "flops_per_sample": 1},  # the learner stands in for it
+            **sections,
+        }
+    )
+    world, rows = World(scenario, Streams(seed)), Rows()
+    learner = learner or Scripted()
+    scene, servers = compose(world, world.radio(simpy.Environment()), rows, {0: learner})
+    return SmallWorld(scene, servers[0], learner, rows)

@@ -1,0 +1,38 @@
+"""Make the golden runs again: run each scenario beside this file and keep its tables.
+
+A number that moves is a change: the tables may only be rewritten in a commit whose CHANGELOG entry gives the
+numbers before and after over the same seeds. New columns are added the same way, without such an entry if no
+other number has moved.
+"""
+
+import tempfile
+from pathlib import Path
+
+import edgefl
+
+HERE = Path(__file__).parent
+
+
+def changed(folder: Path) -> list[Path]:
+    """Run a folder's scenario, write its tables, and name those that are not what they were."""
+    with tempfile.TemporaryDirectory() as scratch:
+        scenario = edgefl.load_scenario(folder / "scenario.yaml")
+        run = edgefl.simulate(scenario, out=Path(scratch) / "run", device="cpu")
+        now = {path.name: path.read_bytes() for path in run.glob("*.csv")}
+    before = {path.name: path.read_bytes() for path in folder.glob("*.csv")}
+    for name in before.keys() - now.keys():
+        (folder / name).unlink()
+    for name, table in now.items():
+        (folder / name).write_bytes(table)
+    return [folder / name for name in sorted(before | now) if before.get(name) != now.get(name)]
+
+
+def main() -> None:
+    files = [file for scenario in sorted(HERE.glob("*/scenario.yaml")) for file in changed(scenario.parent)]
+    for file in files:
+        print("changed", file.relative_to(HERE))
+    print(f"{len(files)} files changed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""The words of the tables: all known, none guessed from how it is spelt."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from analysis import handover_figures, load_runs
+from analysis.vocabulary import CAUSES, EVENTS, OUTCOMES, STAGES, split_outcome
+from edgefl.engine.parts import Outcome
+from edgefl.engine.records import EventName
+
+Write = Callable[..., Path]
+ROOT = Path(__file__).parents[3]
+ROUNDS, SESSIONS = [{"session": 1, "round": 1}], [{"session": 1}]
+
+
+def test_every_outcome_splits_into_cause_and_stage() -> None:
+    assert split_outcome("completed") is None
+    assert split_outcome("left_uplink") == ("left", "uplink")
+    assert len(OUTCOMES) == 1 + len(CAUSES) * len(STAGES)
+
+
+@pytest.mark.parametrize("outcome", ["", "left", "left_", "left_handover", "uplink_left", "Completed"])
+def test_an_unknown_outcome_is_refused_by_name(outcome: str) -> None:
+    with pytest.raises(
+        ValueError, match=f"unknown word '{outcome}', this release knows completed, left_downl"
+    ):
+        split_outcome(outcome)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "word"),
+    [("devices", "outcome", "left_the_building"), ("events", "event", "teleport")],
+)
+def test_the_place_of_an_unknown_word_is_named(write_run: Write, table: str, column: str, word: str) -> None:
+    path = write_run("a", ROUNDS, SESSIONS)
+    file = path / f"{table}.csv"
+    pd.read_csv(file).assign(**{column: word}).to_csv(file, index=False)
+    with pytest.raises(ValueError, match=rf"a/{table}\.csv: unknown word '{word}'"):
+        handover_figures(load_runs(path))
+
+
+def test_the_engine_speaks_these_words_and_no_others() -> None:
+    assert {outcome.value for outcome in Outcome} == set(OUTCOMES)
+    assert {event.value for event in EventName} == set(EVENTS)
+
+
+def test_readme_lists_these_words_and_no_others() -> None:
+    text = (ROOT / "README.md").read_text()
+    for head, known in (("`outcome` in", OUTCOMES), ("`event` in", EVENTS)):
+        table = text.split(f"| {head}")[1].split("\n\n")[0]
+        listed = [line.split("|")[1] for line in table.splitlines()[2:]]
+        assert {word for cell in listed for word in re.findall(r"`(\w+)`", cell)} == set(known)

@@ -1,0 +1,35 @@
+"""Free space against Friis."""
+
+import math
+
+import numpy as np
+import pytest
+
+from channel.path_loss.free_space import FreeSpace
+
+FREE_SPACE = FreeSpace()
+
+
+def test_free_space_is_friis() -> None:
+    # a wavelength's distance is (4 pi)^2, whatever the line of sight
+    wavelength_m = 3e8 / 3.5e9
+    loss = FREE_SPACE.path_loss_db(
+        wavelength_m, carrier_hz=3.5e9, line_of_sight=False, bs_height_m=2.0, ut_height_m=2.0
+    )
+    assert loss == pytest.approx(20 * math.log10(4 * math.pi), rel=1e-12)
+    # 3D distance 5 m from 3 m and 4 m, double of 2.5 m
+    far = FREE_SPACE.path_loss_db(3.0, carrier_hz=3.5e9, bs_height_m=5.0, ut_height_m=1.0)
+    near = FREE_SPACE.path_loss_db(2.5, carrier_hz=3.5e9, bs_height_m=1.0, ut_height_m=1.0)
+    assert far - near == pytest.approx(20 * math.log10(2), rel=1e-12)
+
+
+def test_free_space_refuses_what_has_no_loss() -> None:
+    with pytest.raises(ValueError, match="apart"):
+        FREE_SPACE.path_loss_db(0.0, carrier_hz=3.5e9, bs_height_m=2.0, ut_height_m=2.0)
+    with pytest.raises(ValueError, match="carrier_hz"):
+        FREE_SPACE.path_loss_db(10.0, carrier_hz=0.0)
+
+
+def test_free_space_is_always_in_sight_and_has_no_shadowing() -> None:
+    np.testing.assert_array_equal(FREE_SPACE.los_probability([1.0, 1e6]), 1.0)
+    assert FREE_SPACE.std_db == (0.0, 0.0)

@@ -1,0 +1,66 @@
+"""What holds for every path-loss model."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from channel.path_loss import PathLoss
+from channel.path_loss.free_space import FreeSpace
+from channel.path_loss.inh import InH
+from channel.path_loss.uma import UMa
+from channel.path_loss.umi import UMi
+
+UMI, UMA, INH, FREE_SPACE = UMi(), UMa(), InH(), FreeSpace()
+
+
+@pytest.mark.parametrize(
+    ("model", "farthest_m"), [(UMI, 5000.0), (UMA, 5000.0), (INH, 149.9), (FREE_SPACE, 5e3)]
+)
+@pytest.mark.parametrize("carrier_hz", [0.5e9, 3.5e9, 100e9])
+def test_loss_grows_with_distance_and_obstruction_never_helps(
+    model: PathLoss, farthest_m: float, carrier_hz: float
+) -> None:
+    distance = np.geomspace(10.0, farthest_m, 2000)
+    los, nlos = (
+        model.path_loss_db(distance, carrier_hz=carrier_hz, line_of_sight=state) for state in (True, False)
+    )
+    assert np.all(np.diff(los) > 0)
+    assert np.all(np.diff(nlos) > 0)
+    assert np.all(nlos >= los)
+
+
+@pytest.mark.parametrize("model", [UMI, UMA, INH])
+def test_carrier_in_ghz_is_refused(model: PathLoss) -> None:
+    with pytest.raises(ValueError, match="carrier_hz must lie within"):
+        model.path_loss_db(50.0, carrier_hz=3.5)
+
+
+@pytest.mark.parametrize(
+    ("model", "std_db", "correlation_m", "los_correlation_m", "heights_m"),
+    [
+        # Table 7.4.1-1; Table 7.5-6, rows SF; Table 7.6.3.1-2; Tables 7.2-1 and 7.2-2
+        (UMI, (4.0, 7.82), (10.0, 13.0), 50.0, (10.0, 1.5)),
+        (UMA, (4.0, 6.0), (37.0, 50.0), 50.0, (25.0, 1.5)),
+        (INH, (3.0, 8.03), (10.0, 6.0), 10.0, (3.0, 1.0)),
+    ],
+)
+def test_constants_are_the_standards(
+    model: PathLoss,
+    std_db: tuple[float, float],
+    correlation_m: tuple[float, float],
+    los_correlation_m: float,
+    heights_m: tuple[float, float],
+) -> None:
+    assert model.std_db == std_db
+    assert (model.shadowing_std_db(True), model.shadowing_std_db(False)) == std_db
+    assert model.correlation_m == correlation_m
+    assert model.los_correlation_m == los_correlation_m
+    assert (model.bs_height_m, model.ut_height_m) == heights_m
+    at_these = {"carrier_hz": 3.5e9, "bs_height_m": heights_m[0], "ut_height_m": heights_m[1]}
+    assert model.path_loss_db(50.0, carrier_hz=3.5e9) == model.path_loss_db(50.0, **at_these)
+
+
+def test_a_model_is_frozen() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        UMI.los_correlation_m = 1.0  # type: ignore[misc]

@@ -1,0 +1,118 @@
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from channel.ofdma import ergodic_rate
+from channel.schedulers import Flows, Scheduler
+from channel.schedulers.equal_share import EqualShare
+from channel.schedulers.max_rate import MaxRate
+from channel.schedulers.min_max_latency import MinMaxLatency
+from channel.schedulers.proportional_fair import ProportionalFair
+from channel.schedulers.round_robin import RoundRobin
+
+# of finishing times that are meant to be the same
+TOGETHER = 1e-6
+
+
+def flows(snr: Any, remaining_bits: Any = None, **more: Any) -> Flows:
+    count = len(snr)
+    per_slot = {name: np.ones(count) for name in ("efficiency", "average", "airtime")}
+    more = {name: np.asarray(value) for name, value in more.items() if name in per_slot} | {
+        name: value for name, value in more.items() if name not in per_slot
+    }
+    bits = np.ones(count) if remaining_bits is None else np.asarray(remaining_bits, dtype=float)
+    return Flows(snr=np.asarray(snr, dtype=float), remaining_bits=bits, **{**per_slot, **more})
+
+
+@st.composite
+def any_flows(draw: st.DrawFn) -> Flows:
+    count = draw(st.integers(1, 12))
+    snr_db = draw(st.lists(st.floats(-60, 90), min_size=count, max_size=count))
+    bits = draw(st.lists(st.floats(1, 1e9), min_size=count, max_size=count))
+    return flows(
+        10 ** (np.array(snr_db) / 10),
+        bits,
+        static=np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count))),
+        cap=draw(st.sampled_from([None, 1.0, 7.4])),
+        power=draw(st.sampled_from(["full", "per_resource_block"])),
+    )
+
+
+@pytest.mark.parametrize("cls", [EqualShare, RoundRobin, ProportionalFair, MaxRate, MinMaxLatency])
+@settings(deadline=None, max_examples=40)
+@given(of=any_flows())
+def test_shares_divide_the_band(cls: type[Scheduler], of: Flows) -> None:
+    shares = cls().shares(of)
+    assert shares.shape == (len(of),)
+    assert np.all(shares >= 0)
+    assert shares.sum() == pytest.approx(1.0, rel=1e-12)
+    # frozen: equal parameters make equal schedulers
+    assert cls() == cls()
+    assert cls().per_slot in (True, False)
+
+
+def test_equal_share() -> None:
+    assert EqualShare().shares(flows([1.0, 5.0, 9.0, 2.0])).tolist() == [0.25] * 4
+
+
+def test_round_robin_serves_the_least_served_and_the_earliest_on_a_tie() -> None:
+    assert RoundRobin().shares(flows([1, 1, 1], airtime=[2.0, 1.0, 1.0])).tolist() == [0, 1, 0]
+
+
+def test_max_rate_serves_the_best_channel() -> None:
+    assert MaxRate().shares(flows([1, 1, 1], efficiency=[2.0, 1.0, 3.0])).tolist() == [0, 0, 1]
+
+
+def test_proportional_fair_weighs_the_channel_by_what_was_served() -> None:
+    of = flows([1, 1, 1], efficiency=[2.0, 1.0, 3.0], average=[1.0, 0.4, 2.0])
+    assert ProportionalFair().shares(of).tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("beta", [-0.1, 1.0, math.nan, "x"])
+def test_beta_is_a_weight(beta: Any) -> None:
+    with pytest.raises(ValueError, match="beta must be >= 0 and < 1, got"):
+        ProportionalFair(beta=beta)
+
+
+@settings(deadline=None, max_examples=200)
+@given(of=any_flows(), seed=st.integers(0, 2**32 - 1))
+def test_min_max_latency_finishes_together_and_no_other_split_is_faster(of: Flows, seed: int) -> None:
+    shares = MinMaxLatency().shares(of)
+    ends = of.remaining_bits / of.mean_rate(shares)
+    assert ends.max() < ends.min() * (1 + TOGETHER)
+    # splits nearby and far away: some flow ends later
+    rng = np.random.default_rng(seed)
+    for spread in (1e-4, 0.1, 3.0):
+        other = shares * np.exp(spread * rng.standard_normal(len(of)))
+        later = of.remaining_bits / of.mean_rate(other / other.sum())
+        assert later.max() > ends.max() * (1 - TOGETHER)
+
+
+def test_min_max_latency_by_hand() -> None:
+    # per resource block, static: rates are proportional to shares; 30 bits at log2(1 + 7) = 3 bits/s/Hz and
+    # 20 at log2(1 + 1) = 1 take 10 and 20 of the band's time
+    static = np.array([True, True])
+    of = flows([7.0, 1.0], [30.0, 20.0], static=static, power="per_resource_block")
+    np.testing.assert_allclose(MinMaxLatency().shares(of), [1 / 3, 2 / 3], rtol=1e-15)
+    # full power: at shares of 1/4 and 3/4, log2(1 + 0.75 / 0.25) / 4 = 0.5 and log2(1 + 5.25 / 0.75) x 3/4 = 2.25
+    of = flows([0.75, 5.25], [1.0, 4.5], static=static)
+    np.testing.assert_allclose(MinMaxLatency().shares(of), [0.25, 0.75], rtol=1e-8)
+
+
+def test_min_max_latency_says_when_shares_no_longer_matter() -> None:
+    # at an SNR of 1e-17 the rate of any share is the same to the last digit
+    static = np.array([True, True])
+    with pytest.raises(ValueError, match=r"finds no shares for SNRs of 1e-17 .*use power per_resource_block"):
+        MinMaxLatency().shares(flows([1e-17, 1e-3], [1e-6, 1.0], static=static))
+
+
+def test_mean_rate_of_fading_and_static_flows() -> None:
+    of = flows([4.0, 4.0], static=np.array([False, True]), cap=3.5)
+    # on half the band the SNR doubles
+    expected = [0.5 * float(ergodic_rate(8.0, 3.5)), 0.5 * math.log2(9.0)]
+    np.testing.assert_allclose(of.mean_rate(0.5), expected, rtol=1e-14)
+    np.testing.assert_allclose(flows([4.0]).mean_rate([1.0]), ergodic_rate([4.0]), rtol=1e-14)
