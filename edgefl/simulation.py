@@ -117,12 +117,13 @@ def simulate(
                 env.run(until=env.all_of(ends))
             on_time_s = scene.network.power.running_s()
             scene.recorder.write(*scene.ledger.rows(on_time_s, scenario.devices.idle_power_w))
-            notes = list(journal.notes) if journal else []
+            notes = []
             clamped = world.gains.clamped
             if clamped:
                 notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
+            told = {"journal_notes": journal.notes} if journal and journal.notes else {}
             wall_s = round(time.perf_counter() - began, 3)
-            run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=notes)
+            run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=notes, **told)
     return path
 
 

@@ -35,10 +35,9 @@ def test_the_wall_clock_is_not_compared(two: tuple[Path, Path]) -> None:
 
 def test_every_byte_else_is(two: tuple[Path, Path]) -> None:
     (two[0] / "rounds.csv").write_text("round\n2\n")
-    (two[1] / "snapshots").mkdir()
-    (two[1] / "snapshots" / "000001.json").touch()
+    (two[1] / "events.csv").touch()
     (two[1] / "run.json").write_text(json.dumps({"status": "failed"}))
-    assert kill.differences(*two) == ["rounds.csv", "run.json", "snapshots/000001.json"]
+    assert kill.differences(*two) == ["events.csv", "rounds.csv", "run.json"]
 
 
 @pytest.mark.parametrize(("seconds", "killed"), [(0.2, True), (60.0, False)])
