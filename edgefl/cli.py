@@ -1,7 +1,8 @@
 """The command line. Bad input ends with one clear message and exit code 2."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,6 +29,10 @@ Override = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Override one dotted key; may be repeated."),
 ]
 TorchDevice = Annotated[str, typer.Option(help="Where models are trained: auto, cpu or cuda.")]
+SnapshotRounds = Annotated[
+    int | None,
+    typer.Option(min=1, help="Snapshot of the models every so many rounds. Default: every 10 minutes."),
+]
 
 
 def main() -> None:
@@ -38,6 +43,19 @@ def main() -> None:
         # plain print: rich would wrap long lines and take brackets for markup
         print(f"edgefl: error: {error}", file=sys.stderr)
         sys.exit(2)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C and SIGTERM end a run with one line that says how to go on; exit code 130 or 143."""
+    from edgefl.interruption import Interrupted
+
+    try:
+        yield
+    except Interrupted as error:
+        how = f"go on with: edgefl resume {error.path}" if error.path else "nothing has been written"
+        print(f"edgefl: interrupted; {how}", file=sys.stderr)
+        raise typer.Exit(error.exit_code) from error
 
 
 @app.callback(invoke_without_command=True)
@@ -56,6 +74,7 @@ def run(
     seed: Annotated[int | None, typer.Option(help="Replace the scenario's seed.")] = None,
     out: Out = None,
     device: TorchDevice = "auto",
+    snapshot_rounds: SnapshotRounds = None,
 ) -> None:
     """Run a scenario into one run directory.
 
@@ -68,10 +87,45 @@ def run(
     from edgefl.progress import RunProgress
     from edgefl.scenario import load
     from edgefl.simulation import simulate
+    from edgefl.snapshot import Every
 
     loaded = load(scenario, set_ or (), seed)
-    with RunProgress(console, {loaded.name: loaded}) as progress:
-        path = simulate(loaded, out, device=device, on_round=lambda row: progress.update(loaded.name, row))
+    with _interruptible(), RunProgress(console, {loaded.name: loaded}) as progress:
+        path = simulate(
+            loaded,
+            out,
+            device=device,
+            on_round=lambda row: progress.update(loaded.name, row),
+            every=Every(rounds=snapshot_rounds),
+        )
+    console.print(f"run directory: {path}", soft_wrap=True)
+
+
+@app.command()
+def resume(
+    run: Annotated[Path, typer.Argument(help="Run directory that was left: killed, interrupted or failed.")],
+    snapshot_rounds: SnapshotRounds = None,
+) -> None:
+    """Go on with a run that was left; its tables become what an undisturbed run's are, byte for byte.
+
+    What the run had trained is read from its journal and its latest snapshot, not trained again.
+
+    Examples:
+
+        edgefl resume runs/quickstart-seed0
+    """
+    from edgefl import resume as resuming
+    from edgefl.progress import RunProgress
+    from edgefl.snapshot import Every
+
+    loaded = resuming.left_behind(run)
+    with _interruptible(), RunProgress(console, {loaded.name: loaded}) as progress:
+        path = resuming.resume(
+            run,
+            on_round=lambda row: progress.update(loaded.name, row),
+            on_note=lambda note: print(f"edgefl: note: {note}", file=sys.stderr),
+            every=Every(rounds=snapshot_rounds),
+        )
     console.print(f"run directory: {path}", soft_wrap=True)
 
 

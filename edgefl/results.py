@@ -1,26 +1,27 @@
 """The run directory: the contract between edgefl and everything that reads it.
 
 Tables are CSV, appended and flushed each round, so that a killed process leaves readable files; run.json
-says `running` until the run is complete.
+says `running`, and by which process, until the run is `completed`, `interrupted` or `failed`.
 """
 
-import csv
-import dataclasses
-import itertools
-import json
 import platform
-from collections.abc import Iterable
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TextIO
-
-import numpy as np
+from typing import Any, Self
 
 import edgefl
+from edgefl import run_status
 from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round, Session
 from edgefl.errors import EdgeflError
+from edgefl.files import writing
+from edgefl.interruption import Interrupted
+from edgefl.run_status import RunStatus
 from edgefl.scenario import Scenario, dump
+from edgefl.tables import Table
 
 SCHEMA_VERSION = 1
 TABLES: dict[type, str] = {
@@ -30,12 +31,16 @@ TABLES: dict[type, str] = {
     Session: "sessions.csv",
     LedgerRow: "ledger.csv",
 }
-# Times are multiples of a slot plus compute times; sums of floats carry noise far below a nanosecond.
-TIME_DIGITS = 9
+NO_STUDY: dict[str, Any] = {"study": None, "variant": None, "reference": None, "setting": {}}
+# Learners name further columns of these.
+GROWING = {DeviceRound}
 
 
-def fresh_directory(path: Path) -> Path:
+def fresh_directory(path: Path, claim: str = run_status.FILE) -> Path:
     """Create a directory for results; an existing one must be empty.
+
+    Args:
+        claim: a file in it, made empty: of two processes that want one directory, the second finds it taken.
 
     Raises:
         EdgeflError: it holds something, or cannot be written.
@@ -43,83 +48,103 @@ def fresh_directory(path: Path) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
         if any(path.iterdir()):
-            raise EdgeflError(f"{path}: is not empty; choose another --out, or delete it")
-        probe = path / ".writable"
-        probe.touch()
-        probe.unlink()
+            raise FileExistsError
+        (path / claim).touch(exist_ok=False)
+    except FileExistsError as error:
+        what = "is not empty" if path.is_dir() else "is a file"
+        raise EdgeflError(f"{path}: {what}; choose another --out, or delete it") from error
     except OSError as error:
         raise EdgeflError(f"{path}: cannot be written ({error.strerror}); choose another --out") from error
     return path
 
 
 def free_directory(parent: Path, name: str) -> Path:
-    """`parent/name`, or `parent/name-2`, `-3` ... when that is taken: results are never overwritten."""
+    """Create `parent/name`, or `parent/name-2`, `-3` ... when that is taken: results are never overwritten."""
     path, number = parent / name, 1
-    while path.exists():
-        number += 1
-        path = parent / f"{name}-{number}"
-    return path
+    with writing(path):
+        parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            try:
+                path.mkdir()
+                return path
+            except FileExistsError:
+                number += 1
+                path = parent / f"{name}-{number}"
 
 
 class RunDirectory:
-    """Writes one run; use as a context manager, and call `complete` at the end."""
+    """Writes one run; use as a context manager, and call `complete` at the end.
 
-    def __init__(self, path: Path, scenario: Scenario, about: dict[str, Any]) -> None:
-        self.path = fresh_directory(path)
-        self._about: dict[str, Any] = {
-            "schema_version": SCHEMA_VERSION,
-            "status": "running",
-            "name": scenario.name,
-            "study": None,
-            "variant": None,
-            "reference": None,
-            "setting": {},
-            "seed": scenario.seed,
+    Args:
+        path: new or empty; with `resume` one that a run has left.
+        about: what run.json says besides.
+        resume: write the tables of that run anew, from the first row on.
+
+    Raises:
+        EdgeflError: the directory is not free, or not to be resumed.
+    """
+
+    def __init__(
+        self, path: Path, scenario: Scenario, about: Mapping[str, Any], *, resume: bool = False
+    ) -> None:
+        self.path = path
+        versions = {
             "edgefl_version": edgefl.__version__,
             "versions": {
                 "python": platform.python_version(),
                 **{package: version(package) for package in ("torch", "numpy", "scipy", "simpy")},
             },
-            **about,
         }
-        (self.path / "scenario.yaml").write_text(dump(scenario), encoding="utf-8")
-        self._write_about()
-        self._files: dict[type, TextIO] = {}
-        self._writers: dict[type, Any] = {}
-        for row_type, name in TABLES.items():
-            file = (self.path / name).open("w", newline="", encoding="utf-8")
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([field.name for field in dataclasses.fields(row_type)])
-            self._files[row_type], self._writers[row_type] = file, writer
-        self.flush()
+        if resume:
+            self._status = RunStatus.take_over(path, {**versions, **about})
+        else:
+            fresh_directory(path)
+            name = {"schema_version": SCHEMA_VERSION, "status": "running", "name": scenario.name}
+            self._status = RunStatus(path, {**name, **NO_STUDY, "seed": scenario.seed, **versions, **about})
+        self._tables: dict[type, Table] = {}
+        try:
+            if not resume:
+                with writing(path / "scenario.yaml"):
+                    (path / "scenario.yaml").write_text(dump(scenario), encoding="utf-8")
+            for row_type, file in TABLES.items():
+                self._tables[row_type] = Table(path / file, row_type, grows=row_type in GROWING)
+            self.flush()
+        except EdgeflError as error:
+            self._fail(error)
+            raise
 
     def write(self, *rows: Any) -> None:
         """Append rows, each to the table of its type."""
         for row in rows:
-            self._writers[type(row)].writerow([_cell(k, v) for k, v in vars(row).items()])
+            self._tables[type(row)].write(row)
 
-    def write_columns(self, row_type: type, *, further: Any = None, **columns: Any) -> None:
-        """Append many rows to the table of a type: an array [rows] per column, or one value for all of them.
+    def write_columns(
+        self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
+    ) -> None:
+        """Append many rows to the table of a type, given by column.
+
+        Args:
+            further: columns that the type does not have, behind its own: a value per row, None: empty.
+            columns: an array or list [rows], or one value for all of them; what is left out has its default.
 
         Raises:
             KeyError: the type has no such column.
             TypeError: a column without default is missing.
+            EdgeflError: a further column that the table's first rows did not have.
         """
-        if unknown := columns.keys() - {field.name for field in dataclasses.fields(row_type)}:
-            raise KeyError(f"{row_type.__name__} has no {', '.join(sorted(unknown))}")
-        cells = [_cells(name, value) for name, value in vars(row_type(**columns)).items()]
-        self._writers[row_type].writerows(zip(*cells, strict=False))
+        self._tables[row_type].write_columns(further or {}, columns)
 
     def flush(self) -> None:
-        """Hand everything written so far to the operating system."""
-        for file in self._files.values():
-            file.flush()
+        """Hand everything written so far to the operating system, and give a sign of life."""
+        for table in self._tables.values():
+            table.flush()
+        self._status.beat()
 
     def complete(self, **about: Any) -> None:
         """Mark the run as a result."""
-        self.flush()
-        self._about |= {"status": "completed", **about}
-        self._write_about()
+        for table in self._tables.values():
+            table.close()
+        self._status.end("completed", **about)
 
     def __enter__(self) -> Self:
         return self
@@ -127,28 +152,20 @@ class RunDirectory:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for file in self._files.values():
-            file.close()
+        if isinstance(error, KeyboardInterrupt):
+            self._end("interrupted")
+            number = error.args[0] if isinstance(error, Interrupted) else signal.SIGINT
+            raise Interrupted(number, self.path) from error
         if error is not None:
-            self._about |= {"status": "failed", "error": str(error) or type(error).__name__}
-            self._write_about()
+            self._fail(error)
 
-    def _write_about(self) -> None:
-        # replaced in one step: a reader never sees half of it
-        draft = self.path / "run.json.part"
-        draft.write_text(json.dumps(self._about, indent=2) + "\n", encoding="utf-8")
-        draft.replace(self.path / "run.json")
+    def _fail(self, error: BaseException) -> None:
+        self._end("failed", error=str(error) or type(error).__name__)
 
-
-def _cells(name: str, value: Any) -> Iterable[Any]:
-    if isinstance(value, list):
-        return [_cell(name, one) for one in value]
-    if not isinstance(value, np.ndarray):
-        return itertools.repeat(_cell(name, value))
-    return (value.round(TIME_DIGITS) if name.endswith("_s") else value).tolist()
-
-
-def _cell(name: str, value: Any) -> Any:
-    if value is None:
-        return ""
-    return round(value, TIME_DIGITS) if name.endswith("_s") else value
+    def _end(self, status: str, **about: Any) -> None:
+        """After an error: that one is to be told, none that follows from it."""
+        for table in self._tables.values():
+            with suppress(EdgeflError):
+                table.close()
+        with suppress(EdgeflError):
+            self._status.end(status, **about)

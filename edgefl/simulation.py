@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +21,13 @@ from edgefl.engine.scene import Scene
 from edgefl.engine.server import Server
 from edgefl.engine.untrained import Untrained
 from edgefl.errors import Divergence, EdgeflError
+from edgefl.interruption import interruptible
+from edgefl.journal import Journal, circumstances
+from edgefl.replay import JournaledLearner
 from edgefl.results import RunDirectory, free_directory
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario
+from edgefl.snapshot import DEFAULT, Every, Snapshotable, Together
 from edgefl.world import World
 
 if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
@@ -45,6 +50,14 @@ class StudyMembership:
     setting: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Training:
+    """What a run trains, and where; only such a run has a journal: without tensors, the engine alone is as fast."""
+
+    state: Together
+    torch_device: "torch.device"
+
+
 def simulate(
     scenario: Scenario,
     out: str | Path | None = None,
@@ -53,6 +66,9 @@ def simulate(
     threads: int | None = None,
     on_round: Callable[[Round], None] | None = None,
     member: StudyMembership | None = None,
+    every: Every = DEFAULT,
+    on_note: Callable[[str], None] = lambda note: None,
+    resume_from: Path | None = None,
 ) -> Path:
     """Run a scenario.
 
@@ -63,6 +79,9 @@ def simulate(
         threads: devices trained at the same time on a CPU; None: one per core. Results do not depend on it.
         on_round: called with every finished round.
         member: the study this run is part of.
+        every: how often a snapshot is taken, from which an interrupted run can go on.
+        on_note: told what is damaged in a run that goes on, and what is done about it.
+        resume_from: a run directory that was left; its tables are written anew. See `edgefl.resume`.
 
     Returns:
         The run directory.
@@ -70,31 +89,51 @@ def simulate(
     Raises:
         EdgeflError: something in the scenario cannot be had; nothing has been written, or what was
             written is marked `failed`.
+        Interrupted: Ctrl-C or SIGTERM; what was written is marked `interrupted`.
     """
     began = time.perf_counter()
-    with scenario.naming_places():
-        world = World(scenario, Streams(scenario.seed))
-        radio = world.radio(simpy.Environment())
-        learners, about = _learners(scenario, world, device, threads or available_cores())
-
-    path = (
-        Path(out) if out is not None else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
-    )
-    about |= {"notes": []} | (asdict(member) if member else {})
-    with RunDirectory(path, scenario, about) as run:
-        scene, servers = compose(world, radio, _Announcing(run, on_round), learners)
-        env = scene.env
-        ends = [env.process(_serve(server, path / RESCUED.format(cell))) for cell, server in servers.items()]
+    with interruptible():
         with scenario.naming_places():
-            env.run(until=env.all_of(ends))
-        on_time_s = scene.network.power.running_s()
-        scene.recorder.write(*scene.ledger.rows(on_time_s, scenario.devices.idle_power_w))
-        notes = []
-        clamped = world.gains.clamped
-        if clamped:
-            notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
-        run.complete(wall_s=round(time.perf_counter() - began, 3), simulated_s=round(env.now, 9), notes=notes)
+            world = World(scenario, Streams(scenario.seed))
+            radio = world.radio(simpy.Environment())
+            learners, about, training = _learners(scenario, world, device, threads or available_cores())
+
+        about |= {"notes": []} | (asdict(member) if member else {})
+        path = resume_from or (
+            Path(out) if out else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
+        )
+        with (
+            RunDirectory(path, scenario, about, resume=resume_from is not None) as run,
+            _journal(path, training, every, on_note) as journal,
+        ):
+            if journal is not None:
+                learners = {cell: JournaledLearner(one, cell, journal) for cell, one in learners.items()}
+            scene, servers = compose(world, radio, _Announcing(run, on_round), learners)
+            env = scene.env
+            ends = [
+                env.process(_serve(server, path / RESCUED.format(cell))) for cell, server in servers.items()
+            ]
+            with scenario.naming_places():
+                env.run(until=env.all_of(ends))
+            on_time_s = scene.network.power.running_s()
+            scene.recorder.write(*scene.ledger.rows(on_time_s, scenario.devices.idle_power_w))
+            notes = []
+            clamped = world.gains.clamped
+            if clamped:
+                notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
+            told = {"journal_notes": journal.notes} if journal and journal.notes else {}
+            wall_s = round(time.perf_counter() - began, 3)
+            run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=notes, **told)
     return path
+
+
+def _journal(
+    path: Path, training: Training | None, every: Every, on_note: Callable[[str], None]
+) -> AbstractContextManager[Journal | None]:
+    if training is None:
+        return nullcontext()
+    where = circumstances(path / "scenario.yaml", training.torch_device)
+    return Journal(path, where, training.state, every=every, on_note=on_note)
 
 
 def compose(
@@ -180,15 +219,16 @@ def torch_device(name: str) -> "torch.device":
 
 def _learners(
     scenario: Scenario, world: World, device: str, threads: int
-) -> tuple[dict[int, Learner], dict[str, Any]]:
-    """A learner per federation, and what run.json says of the model and of where it is trained."""
+) -> tuple[dict[int, Any], dict[str, Any], Training | None]:
+    """A learner per federation, what run.json says of the model and of where it is trained, and its training."""
+    training = None
     if scenario.workload is not None:
         task = scenario.workload.model_dump()
         learners: dict[int, Any] = {cell: Untrained(**task) for cell in world.federations}
         about: dict[str, Any] = {"name": None, "parameters": None}
         where = "cpu"
     else:
-        learners, where = _torch_learners(scenario, world, device, threads)
+        learners, where, training = _torch_learners(scenario, world, device, threads)
         assert scenario.learning is not None  # the schema wants one of the two
         about = {
             "name": registry.name_of("models", scenario.learning.model),
@@ -196,13 +236,13 @@ def _learners(
         }
     first = learners[0]
     about |= {"payload_bits": first.payload_bits, "flops_per_sample": first.flops_per_sample}
-    return learners, {"device": where, "model": about}
+    return learners, {"device": where, "model": about}, training
 
 
 def _torch_learners(
     scenario: Scenario, world: World, device: str, threads: int
-) -> tuple[dict[int, Any], str]:
-    """A learner per federation that trains for real, and the name of the processor it trains on."""
+) -> tuple[dict[int, Any], str, Training]:
+    """A learner per federation that trains for real, the name of the processor it trains on, and the training."""
     import torch
 
     from edgefl.learning.learner import TorchLearner
@@ -218,4 +258,7 @@ def _torch_learners(
         cell: TorchLearner(settings, material, streams=world.streams, homes_m=homes_m, sites_m=sites_m)
         for cell in world.federations
     }
-    return learners, torch.cuda.get_device_name(trained_on) if trained_on.type == "cuda" else "cpu"
+    name = torch.cuda.get_device_name(trained_on) if trained_on.type == "cuda" else "cpu"
+    parts: dict[str, Snapshotable] = {"devices": material}
+    parts |= {f"cell {cell}": learner for cell, learner in learners.items()}
+    return learners, name, Training(Together(parts), trained_on)

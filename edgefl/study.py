@@ -184,7 +184,8 @@ def run(
     Returns:
         The study directory.
     """
-    directory = fresh_directory(Path(out) if out is not None else free_directory(Path("runs"), plan.name))
+    wanted = Path(out) if out is not None else free_directory(Path("runs"), plan.name)
+    directory = fresh_directory(wanted, claim="study.yaml")
     runs = [replace(one, path=directory / one.path) for one in plan.runs]
     (directory / "study.yaml").write_text(plan.file.read_text(encoding="utf-8"), encoding="utf-8")
     at_once = 1 if torch_device(device).type == "cuda" else available_cores()

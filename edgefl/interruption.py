@@ -1,0 +1,78 @@
+"""Ctrl-C and the signals that ask a process to end: a run is left in order, and can be resumed."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+
+class Interrupted(KeyboardInterrupt):
+    """A run was asked to end.
+
+    Args:
+        signal_: the signal's number.
+        path: the run directory, once it is left in order.
+    """
+
+    def __init__(self, signal_: int = signal.SIGINT, path: Path | None = None) -> None:
+        # both in args: SimPy rebuilds an exception from its args
+        super().__init__(signal_, path)
+        self.path = path
+        self.exit_code = 128 + signal_
+
+
+class _Holder:
+    """Keeps a signal back while something must not be cut in two; the second one is not kept back."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.waiting: int | None = None
+
+    def arrived(self, number: int, frame: FrameType | None) -> None:
+        if self.depth and self.waiting is None:
+            self.waiting = number
+            return
+        raise Interrupted(number)
+
+    def release(self) -> None:
+        if self.waiting is not None and not self.depth:
+            number, self.waiting = self.waiting, None
+            raise Interrupted(number)
+
+
+_holder = _Holder()
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """SIGINT, SIGTERM and SIGHUP raise `Interrupted`; what a caller ignores stays ignored.
+
+    Signals belong to the main thread: elsewhere nothing changes.
+    """
+    before = {}
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is None or signal.getsignal(number) in (signal.SIG_IGN, None):
+            continue  # nohup, or a job in the background
+        try:
+            before[number] = signal.signal(number, _holder.arrived)
+        except ValueError:
+            break
+    _holder.waiting = None
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """An interruption waits until this is done; a second one does not."""
+    _holder.depth += 1
+    try:
+        yield
+    finally:
+        _holder.depth -= 1
+    _holder.release()

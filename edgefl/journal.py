@@ -1,0 +1,312 @@
+"""The journal of a run: every call of its learners and every answer, in the order in which they happened.
+
+The engine is a function of scenario, seed and these answers. So a run that was left goes on by replay: it
+begins again at time 0, its learners answer from the journal, and where the journal ends they train on from the
+state of a snapshot. Every byte of its tables is then that of a run that was never left.
+"""
+
+import hashlib
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import edgefl
+from edgefl.errors import EdgeflError
+from edgefl.files import writing
+from edgefl.interruption import held
+from edgefl.plain import decoded, encoded, words
+from edgefl.seal import sealed, unsealed
+from edgefl.snapshot import DEFAULT, Every, Snapshot, Snapshotable, Snapshots
+
+if TYPE_CHECKING:
+    import torch
+
+FORMAT = 1
+FILE = "journal.jsonl"
+FOLDER = "snapshots"
+LONGEST_SHOWN = 60  # characters: a checksum says nothing to anyone
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a run a learner is asked."""
+
+    cell: int
+    session: int = 0
+    phase: str = ""
+    round: int = 0
+
+    def __str__(self) -> str:
+        session = f", session {self.session}" if self.session else ""
+        return f"cell {self.cell}{session}" + (f", {self.phase} round {self.round}" if self.round else "")
+
+
+class Records:
+    """Entries of a journal, taken one by one: a call that is not the one recorded is an error.
+
+    Args:
+        remedy: ends the message.
+    """
+
+    def __init__(self, path: Path, entries: Sequence[dict[str, Any]], remedy: str) -> None:
+        self.path = path
+        self._entries = entries
+        self._remedy = remedy
+        self._next = 0
+
+    @property
+    def left(self) -> bool:
+        """Whether there is another entry."""
+        return self._next < len(self._entries)
+
+    def answer(self, at: Place, call: str, asked: Mapping[str, Any]) -> Any:
+        """The recorded answer.
+
+        Raises:
+            EdgeflError: another call is recorded, or none; it says what differs.
+        """
+        if not self.left:
+            raise EdgeflError(f"{at}: {self.path} ends before this run's {_ask(call)}; {self._remedy}")
+        entry = self._entries[self._next]
+        if (entry["cell"], entry["call"]) != (at.cell, call):
+            raise EdgeflError(
+                f"{at}: this run asks cell {at.cell} {_ask(call)}, {self.path} (entry {entry['n']}) asks cell "
+                f"{entry['cell']} {_ask(entry['call'])}; {self._remedy}"
+            )
+        for name, value in asked.items():
+            recorded = entry["asked"].get(name)
+            if encoded(value) != recorded:
+                raise EdgeflError(
+                    f"{at}: this run asks {_ask(call)} with {name} {words(value)}, {self.path} (entry "
+                    f"{entry['n']}) with {name} {words(decoded(recorded))}; {self._remedy}"
+                )
+        self._next += 1
+        return decoded(entry["answered"])
+
+
+def _ask(call: str) -> str:
+    return {"learner": "for its learner", "session": "to open a session", "stage": "for its next stage"}.get(
+        call, f"to {call}"
+    )
+
+
+@dataclass
+class Recovered:
+    """What is left of a journal.
+
+    Args:
+        entries: those before the snapshot; without one, none: training starts again.
+        size: bytes that hold them.
+        digest: of these bytes.
+    """
+
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    size: int = 0
+    digest: Any = field(default_factory=hashlib.sha256)
+    snapshot: Snapshot | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+class Journal(Records):
+    """The journal of a run under way; use as a context manager.
+
+    If it holds entries already, of a run that was left, these are answered first.
+
+    Args:
+        directory: of the run.
+        circumstances: of `circumstances`; a run that was left is resumed in the same ones only.
+        training: what snapshots hold.
+        on_note: told what is damaged, and what is done about it.
+
+    Raises:
+        EdgeflError: the run was begun in other circumstances.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        circumstances: Mapping[str, str],
+        training: Snapshotable,
+        *,
+        every: Every = DEFAULT,
+        on_note: Callable[[str], None] = lambda note: None,
+    ) -> None:
+        self._training = training
+        self._on_note = on_note
+        self.notes: list[str] = []
+        self._snapshots = Snapshots(directory / FOLDER, every)
+        path = directory / FILE
+        found = recover(path, circumstances, self._snapshots)
+        super().__init__(path, found.entries, "this is not the run that was left: start it anew")
+        for note in found.notes:
+            self._note(note)
+        self._digest = found.digest
+        self._restorable = found.snapshot
+        self._in_snapshot = self._count = len(found.entries)
+        self._aggregations = sum(entry["call"] == "aggregate" for entry in found.entries)
+        # whether the learners' state is that after the last entry
+        self._settled = not found.entries
+        with writing(path):
+            self._file = path.open("ab")
+            self._file.truncate(found.size)
+        if not found.size:
+            self._put(sealed({"journal": FORMAT, **circumstances}))
+        self._snapshots.remove(after=self._count)
+
+    def replays(self) -> bool:
+        """Whether the next call is recorded; from the first that is not, training stands where they end."""
+        if self.left:
+            return True
+        if self._restorable is not None:
+            snapshot, self._restorable = self._restorable, None
+            self._training.restore(snapshot.tensors(), snapshot.facts)
+            self._settled = True
+        return False
+
+    def record(self, at: Place, call: str, asked: Mapping[str, Any], answered: Any = None) -> Any:
+        """Append an entry; returns the answer as it will be read."""
+        entry: dict[str, Any] = {"n": self._count, "cell": at.cell, "call": call}
+        entry["asked"] = {name: encoded(value) for name, value in asked.items()}
+        entry["answered"] = encoded(answered)
+        with held():
+            self._put(sealed(entry))
+            self._count += 1
+            self._aggregations += call == "aggregate"
+        return decoded(entry["answered"])
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Around a call that changes the learners' state, and its entry: both or neither are in a snapshot."""
+        with held():
+            self._settled = False
+            yield
+            self._settled = True
+
+    def aggregated(self) -> None:
+        """A model has been made: a snapshot may be due."""
+        if self._snapshots.due(self._aggregations):
+            self._take_snapshot()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if isinstance(error, KeyboardInterrupt) and self._settled and self._count > self._in_snapshot:
+                self._take_snapshot()
+            if error is None:
+                self._snapshots.remove()
+        finally:
+            with suppress(OSError):  # what a full disk has refused is refused again
+                self._file.close()
+
+    def _take_snapshot(self) -> None:
+        try:
+            self._snapshots.take(self._training, self._count, self._digest.hexdigest())
+            self._in_snapshot = self._count
+        except EdgeflError as error:  # the run itself is none the worse
+            self._note(f"no snapshot: {error}")
+
+    def _put(self, line: str) -> None:
+        data = line.encode()
+        with writing(self.path):
+            self._file.write(data)
+            self._file.flush()
+        self._digest.update(data)
+
+    def _note(self, note: str) -> None:
+        self.notes.append(note)
+        self._on_note(note)
+
+
+def circumstances(scenario: Path, device: "torch.device") -> dict[str, str]:
+    """What a run's numbers depend on besides its seed.
+
+    Args:
+        scenario: the scenario.yaml of the run directory.
+        device: where models are trained.
+    """
+    import torch
+
+    return {
+        "edgefl": edgefl.__version__,
+        "scenario.yaml": hashlib.sha256(scenario.read_bytes()).hexdigest(),
+        **{package: version(package) for package in ("torch", "numpy", "scipy", "simpy")},
+        "machine": platform.machine(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "device": device.type,
+        "device name": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+    }
+
+
+def header(path: Path) -> dict[str, Any] | None:
+    """The circumstances in which a journal was begun; None if its first line is not whole, or not there."""
+    try:
+        with path.open("rb") as file:
+            found = unsealed(file.readline())
+    except FileNotFoundError:
+        return None
+    if found is not None and found.get("journal") != FORMAT:
+        raise EdgeflError(
+            f"{path}: has format {found.get('journal')}, this edgefl {edgefl.__version__} reads {FORMAT}; use the"
+            " edgefl that wrote it"
+        )
+    return found
+
+
+def lines(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Entries and their lines, up to the first that is not whole."""
+    with path.open("rb") as file:
+        file.readline()
+        for number, line in enumerate(file):
+            entry = unsealed(line)
+            if entry is None or entry["n"] != number:
+                return
+            yield entry, line
+
+
+def recover(path: Path, circumstances: Mapping[str, str], snapshots: Snapshots) -> Recovered:
+    """What a resumed run can use of a journal, and of its snapshots.
+
+    Raises:
+        EdgeflError: the run was begun in other circumstances.
+    """
+    found = header(path)
+    if found is None:
+        return Recovered(notes=[f"{path}: its first line is damaged; starting anew"] if path.exists() else [])
+    if differences := [
+        f"{name} has changed" if len(here) > LONGEST_SHOWN else f"{name} is {here}, was {found.get(name)}"
+        for name, here in circumstances.items()
+        if found.get(name) != here
+    ]:
+        raise EdgeflError(
+            f"{path.parent}: cannot be resumed, its numbers would not be those of one run: "
+            f"{'; '.join(differences)}; undo that, or start anew: edgefl run {path.parent / 'scenario.yaml'}"
+        )
+    with path.open("rb") as file:
+        first = file.readline()
+    entries, sizes, digest = [], [len(first)], hashlib.sha256(first)
+    digests = {0: digest.hexdigest()}
+    for entry, line in lines(path):
+        entries.append(entry)
+        sizes.append(sizes[-1] + len(line))
+        digest.update(line)
+        digests[len(entries)] = digest.hexdigest()
+    notes = []
+    if sizes[-1] < path.stat().st_size:
+        notes.append(f"{path}: line {len(entries) + 2} is damaged; it and what follows is left out")
+    snapshot, damaged = snapshots.newest(digests)
+    notes += damaged
+    count = snapshot.entries if snapshot else 0
+    if entries and not count:
+        notes.append(f"{path.parent}: has no usable snapshot: training starts again from the first round")
+    with path.open("rb") as file:
+        digest = hashlib.sha256(file.read(sizes[count]))
+    return Recovered(entries[:count], sizes[count], digest, snapshot, notes)

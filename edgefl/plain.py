@@ -1,0 +1,91 @@
+"""The contract's values as JSON and back: short where devices are alike, exact to the last digit."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from operator import lt
+from typing import Any
+
+from edgefl.contract import Evaluation, LocalRound, Opening, SessionStart, StageFacts
+
+VALUES: dict[str, Any] = {
+    value.__name__: value for value in (SessionStart, Opening, Evaluation, LocalRound, StageFacts)
+}
+# In a list, [value, TIMES, count] stands for so many of them, [first, TO, last] for these and all between.
+TIMES, TO = "x", "to"
+PAIRS = "pairs"
+LONGEST_TEXT = 60
+
+
+def encoded(value: Any) -> Any:
+    """JSON of a value: a dataclass under its name, a mapping as pairs, a sequence with its runs written short."""
+    if is_dataclass(value):
+        return {type(value).__name__: {one.name: encoded(getattr(value, one.name)) for one in fields(value)}}
+    if isinstance(value, Mapping):
+        return {PAIRS: [[key, encoded(of)] for key, of in value.items()]}
+    if isinstance(value, list | tuple):
+        return _short([_python(one) for one in value])
+    return _python(value)
+
+
+def decoded(value: Any) -> Any:
+    """The value again; sequences are tuples."""
+    if isinstance(value, dict):
+        ((name, of),) = value.items()
+        if name == PAIRS:
+            return {key: decoded(one) for key, one in of}
+        return VALUES[name](**{key: decoded(one) for key, one in of.items()})
+    return _long(value) if isinstance(value, list) else value
+
+
+def words(value: Any) -> str:
+    """A value for an error's text."""
+    text = str(value)
+    if isinstance(value, list | tuple):
+        text = " ".join(
+            f"{part[0]}{'-' if part[1] == TO else TIMES}{part[2]}" if isinstance(part, list) else str(part)
+            for part in encoded(value)
+        )
+    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "..."
+
+
+def _python(value: Any) -> Any:
+    """NumPy's numbers are Python's."""
+    return value if isinstance(value, int | str | None) or type(value) is float else value.item()
+
+
+def _short(values: list[Any]) -> list[Any]:
+    if len(values) < 3:
+        return values
+    kinds = set(map(type, values))
+    # 0.0 equals -0.0
+    if len(kinds) == 1 and (values[0] or kinds != {float}) and values.count(values[0]) == len(values):
+        return [[values[0], TIMES, len(values)]]
+    if kinds == {int} and all(map(lt, values, values[1:])):
+        return _ranges(values)
+    return values
+
+
+def _ranges(values: Sequence[int]) -> list[Any]:
+    """Increasing integers, three or more neighbours as one."""
+    found: list[Any] = []
+    first = last = values[0]
+    for value in [*values[1:], None]:
+        if value is not None and value == last + 1:
+            last = value
+            continue
+        found += [[first, TO, last]] if last - first >= 2 else range(first, last + 1)
+        if value is not None:
+            first = last = value
+    return found
+
+
+def _long(values: Sequence[Any]) -> tuple[Any, ...]:
+    found: list[Any] = []
+    for value in values:
+        if not isinstance(value, list):
+            found.append(value)
+        elif value[1] == TIMES:
+            found += [value[0]] * value[2]
+        else:
+            found += range(value[0], value[2] + 1)
+    return tuple(found)

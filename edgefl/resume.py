@@ -1,0 +1,63 @@
+"""Going on with a run that was left: killed, interrupted, or failed for want of room."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from edgefl import run_status
+from edgefl.engine.records import Round
+from edgefl.errors import EdgeflError
+from edgefl.journal import FILE, header
+from edgefl.scenario import Scenario, load
+from edgefl.simulation import simulate
+from edgefl.snapshot import DEFAULT, Every
+
+
+def left_behind(path: Path) -> Scenario:
+    """The scenario of a run that was left.
+
+    Raises:
+        EdgeflError: the run is complete, under way, or none.
+    """
+    run_status.resumable(path)
+    if not (path / "scenario.yaml").is_file():
+        raise EdgeflError(f"{path}: ended before it began; delete it and run its scenario again")
+    return load(path / "scenario.yaml")
+
+
+def resume(
+    path: str | Path,
+    *,
+    threads: int | None = None,
+    every: Every = DEFAULT,
+    on_round: Callable[[Round], None] | None = None,
+    on_note: Callable[[str], None] = lambda note: None,
+) -> Path:
+    """Go on with a run that was left, on the kind of device where it was begun.
+
+    Its tables are written anew from the first row on, and in the end hold what an undisturbed run's hold.
+
+    Args:
+        path: the run directory.
+        threads: as in `simulate`.
+        every: how often snapshots are taken.
+        on_round: called with every round, those that are replayed too.
+        on_note: told what is damaged, and what is done about it.
+
+    Returns:
+        The run directory.
+
+    Raises:
+        EdgeflError: the run is complete or under way, or would not go on as it began.
+    """
+    path = Path(path)
+    scenario = left_behind(path)
+    begun = header(path / FILE) or {"device": "auto"}
+    return simulate(
+        scenario,
+        device=begun["device"],
+        threads=threads,
+        on_round=on_round,
+        every=every,
+        on_note=on_note,
+        resume_from=path,
+    )

@@ -1,0 +1,186 @@
+"""run.json: what a run is, how it stands, and which process it belongs to."""
+
+import json
+import math
+import os
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from edgefl.errors import EdgeflError
+from edgefl.files import draft_of, replace, writing
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+FILE = "run.json"
+HEARTBEAT_S = 10.0
+# On another machine a process cannot be looked up; its rounds may be long.
+SILENT_S = 3600.0
+# A full disk leaves no room for a new file: the file that is there is padded, and written over in place.
+ROOM = 4096
+
+
+class RunStatus:
+    """The run.json of a run under way.
+
+    Args:
+        path: the run directory.
+        about: what run.json says; its status is `running`.
+    """
+
+    def __init__(self, path: Path, about: dict[str, Any]) -> None:
+        self._file = path / FILE
+        self._about = about
+        self._began = time.monotonic()
+        self._earlier_s = float(about.get("wall_s", 0.0))
+        self._beat = -math.inf
+        self.beat()
+
+    @classmethod
+    def take_over(cls, path: Path, about: dict[str, Any]) -> Self:
+        """Of a run that was left.
+
+        Args:
+            about: replaces what run.json says.
+
+        Raises:
+            EdgeflError: it is complete, or its process is still there.
+        """
+        with _alone(path):
+            left = resumable(path)
+            left.pop("error", None)
+            left |= about
+            return cls(path, {**left, "status": "running", "resumed": left.get("resumed", 0) + 1})
+
+    def beat(self) -> None:
+        """A sign of life, at most one in HEARTBEAT_S."""
+        if time.monotonic() - self._beat < HEARTBEAT_S:
+            return
+        self._beat = time.monotonic()
+        self._about["process"] = {**_this_process(), "heartbeat": _now().isoformat(timespec="seconds")}
+        with writing(self._file):
+            self._write()
+
+    def end(self, status: str, **about: Any) -> None:
+        """The run has ended so; `wall_s` is that of all its processes together."""
+        self._about.pop("process", None)
+        wall_s = about.pop("wall_s", time.monotonic() - self._began)
+        self._about |= {"status": status, **about, "wall_s": round(self._earlier_s + wall_s, 3)}
+        with writing(self._file):
+            self._write()
+
+    def _write(self) -> None:
+        text = json.dumps(self._about, indent=2) + "\n"
+        if self._about["status"] == "running":
+            text = text.rstrip().ljust((len(text) // ROOM + 2) * ROOM - 1) + "\n"
+        try:
+            replace(self._file, text)
+        except OSError:
+            with suppress(OSError):
+                draft_of(self._file).unlink(missing_ok=True)
+            self._write_over(text)
+
+    def _write_over(self, text: str) -> None:
+        room = self._file.stat().st_size
+        text = text.rstrip()
+        if len(text) >= room and "error" in self._about:
+            short = str(self._about["error"])[: room - len(text) - 1]  # negative: so much off its end
+            text = json.dumps({**self._about, "error": short}, indent=2)
+        with self._file.open("r+b") as file:
+            file.write((text.ljust(room - 1) + "\n").encode())
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What run.json says.
+
+    Raises:
+        EdgeflError: there is none, or it cannot be read.
+    """
+    try:
+        about = json.loads((path / FILE).read_text(encoding="utf-8"))
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise EdgeflError(
+            f"{path}: is no run directory ({FILE}: {why}); give one that `edgefl run` made"
+        ) from error
+    except ValueError as error:
+        raise EdgeflError(
+            f"{path / FILE}: cannot be read: the run ended before it began; delete {path} and run again"
+        ) from error
+    return dict(about)
+
+
+def resumable(path: Path) -> dict[str, Any]:
+    """What run.json says of a run that was left before its end.
+
+    Raises:
+        EdgeflError: it is complete, or its process is still there.
+    """
+    about = read(path)
+    if about.get("status") == "completed":
+        raise EdgeflError(f"{path}: is complete, there is nothing to resume")
+    process = about.get("process")
+    if about.get("status") == "running" and process:
+        host, pid = process["host"], process["pid"]
+        silent_s = (_now() - datetime.fromisoformat(process["heartbeat"])).total_seconds()
+        if host == platform.node():
+            if _runs(process):
+                raise EdgeflError(f"{path}: process {pid} is at work on it; let it finish, or end it first")
+        elif silent_s < SILENT_S:
+            raise EdgeflError(
+                f"{path}: process {pid} on {host} is at work on it, as of {silent_s:.0f} s ago; resume there,"
+                f' or, if you know that it has ended, write "status": "interrupted" into {path / FILE}'
+            )
+    return about
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _this_process() -> dict[str, Any]:
+    return {"pid": os.getpid(), "host": platform.node(), "started": _started(os.getpid())}
+
+
+def _runs(process: dict[str, Any]) -> bool:
+    """Whether this very process is still there: its number may have been given to another."""
+    if os.name != "posix":
+        return bool((_now() - datetime.fromisoformat(process["heartbeat"])).total_seconds() < SILENT_S)
+    try:
+        os.kill(process["pid"], 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return bool(process["started"] is None or _started(process["pid"]) == process["started"])
+
+
+def _started(pid: int) -> int | None:
+    """Clock ticks from the machine's start to the process's, on Linux; None for one that only awaits burial."""
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return int(fields[18]) if state != "Z" else None
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Of two processes that would take over a run at the same time, the second waits for the first."""
+    handle = None
+    if fcntl is not None:
+        with suppress(OSError):  # a file system without locks
+            handle = os.open(path, os.O_RDONLY)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)

@@ -1,0 +1,218 @@
+"""Snapshots: all tensors of a run's training beside its journal, so that a resumed run need not train them again.
+
+`snapshots/NNNNNN.safetensors` is the state after the first NNNNNN entries of the journal, `NNNNNN.json` says
+what it must be: the checksums of itself and of these entries. Where a file is not whole, the one before is taken.
+"""
+
+import errno
+import hashlib
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from edgefl.errors import EdgeflError
+from edgefl.files import draft_of, keep, settle, writing
+from edgefl.seal import sealed, unsealed
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+KEPT = 2
+# Of a run's time; where a snapshot takes long, the next one waits longer than was asked for.
+LARGEST_SHARE = 0.05
+
+
+class Snapshotable(Protocol):
+    """What a snapshot holds: everything that training has changed, in all cells."""
+
+    def state(self) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
+        """Tensors by name, and facts that JSON can hold."""
+
+    def restore(self, tensors: dict[str, "Tensor"], facts: dict[str, Any]) -> None:
+        """Be as when `state` gave these; the tensors are on the CPU."""
+
+
+@dataclass(frozen=True)
+class Together:
+    """Several parts of a training as one; their names must not hold a slash."""
+
+    parts: Mapping[str, Snapshotable]
+
+    def state(self) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
+        """The parts' tensors as `part/name`, and their facts by part."""
+        tensors: dict[str, Tensor] = {}
+        facts = {}
+        for name, part in self.parts.items():
+            own, facts[name] = part.state()
+            tensors |= {f"{name}/{key}": tensor for key, tensor in own.items()}
+        return tensors, facts
+
+    def restore(self, tensors: dict[str, "Tensor"], facts: dict[str, Any]) -> None:
+        """Give each part its own."""
+        for name, part in self.parts.items():
+            own = {
+                key.removeprefix(f"{name}/"): tensors[key] for key in tensors if key.startswith(f"{name}/")
+            }
+            part.restore(own, facts[name])
+
+
+@dataclass(frozen=True)
+class Every:
+    """How often a snapshot is taken; results do not depend on it.
+
+    Args:
+        rounds: after so many aggregations, of all cells together; None: by time.
+        minutes: after so much time, and at most LARGEST_SHARE of a run is spent on it.
+    """
+
+    rounds: int | None = None
+    minutes: float = 10.0
+
+
+DEFAULT = Every()
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A whole snapshot.
+
+    Args:
+        entries: of the journal that lie before it.
+    """
+
+    path: Path
+    entries: int
+    facts: dict[str, Any]
+
+    def tensors(self) -> dict[str, "Tensor"]:
+        """Its tensors, on the CPU."""
+        from safetensors.torch import load_file
+
+        return load_file(self.path)
+
+
+class Snapshots:
+    """The snapshots of one run.
+
+    Args:
+        folder: made with the first one.
+    """
+
+    def __init__(self, folder: Path, every: Every = DEFAULT) -> None:
+        self._folder = folder
+        self._every = every
+        self._last = time.monotonic()
+        self._took_s = 0.0
+
+    def due(self, aggregations: int) -> bool:
+        """Whether to take one, after so many aggregations since the run's first round."""
+        if self._every.rounds is not None:
+            return aggregations % self._every.rounds == 0
+        wait_s = max(60.0 * self._every.minutes, self._took_s / LARGEST_SHARE)
+        return time.monotonic() - self._last >= wait_s
+
+    def take(self, training: Snapshotable, entries: int, digest: str) -> None:
+        """Write the state after so many entries of the journal, whose checksum this is.
+
+        Raises:
+            EdgeflError: it cannot be written; nothing of it is left.
+        """
+        from safetensors import SafetensorError
+        from safetensors.torch import save_file
+
+        began = time.monotonic()
+        tensors, facts = training.state()
+        path = self._folder / f"{entries:06d}.safetensors"
+        try:
+            with writing(path):
+                self._folder.mkdir(exist_ok=True)
+                try:
+                    save_file(_plain(tensors), draft_of(path))
+                except SafetensorError as error:
+                    raise OSError(errno.EIO, str(error)) from error
+                about = {
+                    "snapshot": path.name,
+                    "sha256": _sha256(draft_of(path)),
+                    "entries": entries,
+                    "journal_sha256": digest,
+                    "facts": facts,
+                }
+                settle(path)
+                keep(path.with_suffix(".json"), sealed(about))
+                for old in self._all()[:-KEPT]:
+                    _remove(old)
+        except EdgeflError:
+            _remove(path)
+            raise
+        finally:
+            self._last = time.monotonic()
+            self._took_s = self._last - began
+
+    def newest(self, digests: Mapping[int, str]) -> tuple[Snapshot | None, list[str]]:
+        """The newest whole one that belongs to a journal, and what is wrong with those after it.
+
+        Args:
+            digests: number of entries -> checksum of that many, for each beginning of the journal.
+        """
+        notes = []
+        for path in reversed(self._all()):
+            about = _about(path)
+            if about is None:
+                notes.append(f"{path}: is damaged; it is left out")
+            elif digests.get(about["entries"]) != about["journal_sha256"]:
+                notes.append(f"{path}: belongs to entries that the journal has lost; it is left out")
+            else:
+                return Snapshot(path, about["entries"], about["facts"]), notes
+        return None, notes
+
+    def remove(self, *, after: int = -1) -> None:
+        """Delete those after so many entries of the journal; without a number, all."""
+        for path in self._all():
+            if not path.stem.isdigit() or int(path.stem) > after:
+                _remove(path)
+        with suppress(OSError):  # not there, or not empty
+            for draft in [
+                *self._folder.glob("*.part"),
+                *self._folder.glob(".tmp*"),
+            ]:  # the second: safetensors' own
+                draft.unlink()
+            self._folder.rmdir()
+
+    def _all(self) -> list[Path]:
+        return sorted(self._folder.glob("*.safetensors"))
+
+
+def _about(path: Path) -> dict[str, Any] | None:
+    """What a snapshot's sidecar says; None if it or the snapshot is not whole."""
+    try:
+        about = unsealed(path.with_suffix(".json").read_bytes())
+        return about if about and about["sha256"] == _sha256(path) else None
+    except OSError:
+        return None
+
+
+def _remove(path: Path) -> None:
+    for file in (path.with_suffix(".json"), path, draft_of(path), draft_of(path.with_suffix(".json"))):
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _plain(tensors: Mapping[str, "Tensor"]) -> dict[str, "Tensor"]:
+    """Contiguous, on the CPU, and each with memory of its own: no view of another."""
+    plain: dict[str, Tensor] = {}
+    taken = set()
+    for name, tensor in tensors.items():
+        own = tensor.detach().to("cpu").contiguous()
+        memory = own.untyped_storage()
+        shared = memory.data_ptr() in taken or memory.nbytes() != own.numel() * own.element_size()
+        plain[name] = own.clone() if shared else own
+        taken.add(plain[name].untyped_storage().data_ptr())
+    return plain

@@ -1,0 +1,190 @@
+"""Kill runs at random instants, resume them, and compare every table with an undisturbed run, byte for byte.
+
+python -m edgefl.testing.kill --kills 20
+python -m edgefl.testing.kill my.yaml --kills 100 --snapshot-rounds 1 --seed 3
+"""
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from edgefl.errors import EdgeflError
+from edgefl.run_status import read
+
+EDGEFL = [sys.executable, "-c", "from edgefl.cli import main; main()"]
+ROOT = Path(__file__).parents[2]
+# run.json alone says when a run was made, and how
+WALL_CLOCK = ("wall_s", "resumed", "journal_notes", "process")
+
+
+@dataclass
+class Tally:
+    """What became of the kills of one scenario."""
+
+    scenario: Path
+    runs: int = 0
+    identical: int = 0
+    kills: int = 0  # of runs and of resumed runs; one may come too late
+    resumes: int = 0
+    differences: list[str] | None = None
+
+
+def defaults() -> list[Path]:
+    """The golden scenarios and the quickstart of a checkout."""
+    return [
+        *sorted((ROOT / "tests" / "golden").glob("*/scenario.yaml")),
+        ROOT / "scenarios" / "quickstart.yaml",
+    ]
+
+
+def instants(duration_s: float, kills: int, seed: int) -> list[float]:
+    """Random times in a run, one in each of so many equal parts of it."""
+    draw = random.Random(seed)
+    return [duration_s * (part + draw.random()) / kills for part in range(kills)]
+
+
+def contents(run: Path) -> dict[str, Any]:
+    """All that a run directory says, file by file, but for the wall clock.
+
+    Snapshots go when a run is complete; they may stay if it is killed just then.
+    """
+    found: dict[str, Any] = {path.name: path.read_bytes() for path in sorted(run.iterdir()) if path.is_file()}
+    about = json.loads(found["run.json"])
+    found["run.json"] = {key: value for key, value in about.items() if key not in WALL_CLOCK}
+    return found
+
+
+def differences(run: Path, undisturbed: Path) -> list[str]:
+    """Files that are not the same in both."""
+    here, there = contents(run), contents(undisturbed)
+    return sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))
+
+
+def start(arguments: list[str]) -> subprocess.Popen[bytes]:
+    """An edgefl command in a process of its own."""
+    return subprocess.Popen([*EDGEFL, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def finish(process: subprocess.Popen[bytes]) -> None:
+    """Wait for a command that has to succeed."""
+    _, errors = process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"edgefl ended with {process.returncode}: {errors.decode()}")
+
+
+def has_begun(run: Path, process: subprocess.Popen[bytes]) -> bool:
+    """Wait until a process is at work on the run; whether it has come to that before its end."""
+    while process.poll() is None:
+        with suppress(EdgeflError, KeyError):
+            if read(run)["process"]["pid"] == process.pid:
+                return True
+        time.sleep(0.001)
+    return False
+
+
+def killed_after(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Kill a command then; whether it was still running."""
+    try:
+        process.communicate(timeout=seconds)
+        return False
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        return True
+
+
+def check(scenario: Path, kills: int, *, seed: int, snapshot_rounds: int, again: float) -> Tally:
+    """Kill a scenario's run so many times, at instants that lie evenly in it.
+
+    Args:
+        again: probability that a run that goes on is killed too.
+    """
+    options = ["--snapshot-rounds", str(snapshot_rounds)]
+    tally, draw = Tally(scenario), random.Random(seed + 1)
+    with tempfile.TemporaryDirectory() as scratch:
+        undisturbed, run = Path(scratch) / "undisturbed", Path(scratch) / "run"
+        command = ["run", str(scenario), "--device", "cpu", *options, "--out"]
+        process = start([*command, str(undisturbed)])
+        has_begun(undisturbed, process)
+        began = time.monotonic()
+        while process.poll() is None and not is_complete(undisturbed):
+            time.sleep(0.001)
+        duration_s = time.monotonic() - began
+        finish(process)
+        for instant_s in instants(duration_s, kills, seed):
+            shutil.rmtree(run, ignore_errors=True)
+            process = start([*command, str(run)])
+            has_begun(run, process)
+            killed = killed_after(process, instant_s)
+            tally.kills += killed
+            while killed and not is_complete(run):
+                if not resumable(run):
+                    shutil.rmtree(run)
+                    finish(start([*command, str(run)]))
+                    break
+                tally.resumes += 1
+                process = start(["resume", str(run), *options])
+                if draw.random() >= again:
+                    finish(process)
+                    break
+                has_begun(run, process)
+                killed = killed_after(process, duration_s * draw.random())
+                tally.kills += killed
+            wrong = differences(run, undisturbed)
+            tally.runs += 1
+            tally.identical += not wrong
+            tally.differences = tally.differences or wrong
+    return tally
+
+
+def is_complete(run: Path) -> bool:
+    """Whether a run was killed too late."""
+    with suppress(EdgeflError):
+        return bool(read(run)["status"] == "completed")
+    return False
+
+
+def resumable(run: Path) -> bool:
+    """Whether a run has come so far that it can go on: to its scenario's copy."""
+    return (run / "scenario.yaml").exists() and (run / "scenario.yaml").stat().st_size > 0
+
+
+def main(
+    scenarios: Annotated[
+        list[Path] | None, typer.Argument(help="Default: golden runs and quickstart.")
+    ] = None,
+    kills: Annotated[int, typer.Option(min=1, help="Runs of each scenario that are killed.")] = 10,
+    seed: Annotated[int, typer.Option(help="Of the instants.")] = 0,
+    snapshot_rounds: Annotated[int, typer.Option(min=1, help="Rounds between snapshots.")] = 2,
+    again: Annotated[float, typer.Option(min=0, max=0.9, help="Share of resumed runs killed too.")] = 0.3,
+) -> None:
+    """Kill runs at random instants, resume them, and compare with undisturbed runs byte for byte."""
+    table = Table("scenario", "identical", "kills", "resumes", "first differences")
+    tallies = []
+    for scenario in scenarios or defaults():
+        tally = check(scenario, kills, seed=seed, snapshot_rounds=snapshot_rounds, again=again)
+        tallies.append(tally)
+        found = f"{tally.identical} of {tally.runs}"
+        files = ", ".join(tally.differences or [])
+        name = scenario.parent.name if scenario.stem == "scenario" else scenario.stem
+        table.add_row(name, found, str(tally.kills), str(tally.resumes), files)
+    Console().print(table)
+    if any(tally.identical < tally.runs for tally in tallies):
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,116 @@
+"""Columns are written as Python's csv module writes rows, byte for byte."""
+
+import csv
+import io
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgefl.errors import EdgeflError
+from edgefl.tables import TIME_DIGITS, Table, column
+
+
+@dataclass
+class Row:
+    device: int
+    start_s: float | None = None
+    energy_j: float = 0.0
+    outcome: str = ""
+
+
+def as_csv(name: str, values: list[Any]) -> list[str]:
+    """A column as the csv module writes it; a second column keeps it from quoting an empty cell."""
+    timed = name.endswith("_s")
+    texts = []
+    for value in values:
+        text = io.StringIO()
+        cell = "" if value is None else round(value, TIME_DIGITS) if timed else value
+        csv.writer(text, lineterminator="\n").writerow([cell, 0])
+        texts.append(text.getvalue().removesuffix(",0\n"))
+    return texts
+
+
+# magnitudes at which the text of a float changes its form
+edges = st.sampled_from(
+    [0.0, -0.0, 1e-9, 9.999e-5, 1e-4, 0.1 + 0.2, 999999.9999999999, 1e6, 1e15, 1e16, 5e-324]
+)
+positive = st.floats(0, 1e17) | edges
+times = st.floats(0, 1e7) | st.integers(0, 10**9).map(lambda slots: slots * 1e-3) | edges
+anything = (
+    st.lists(positive) | st.lists(st.floats()) | st.lists(st.integers()) | st.lists(positive | st.none())
+)
+
+
+@given(
+    anything | st.lists(st.text('ab,"\n', max_size=3)) | st.lists(st.sampled_from([0, 0.0, -0.0, True, 1]))
+)
+def test_a_column_is_what_csv_writes(values: list[Any]) -> None:
+    cells = column("energy_j", values)
+    assert cells == as_csv("energy_j", values)
+
+
+@given(st.lists(times) | st.lists(times | st.none()))
+def test_times_are_rounded_as_python_rounds(values: list[Any]) -> None:
+    assert column("start_s", values) == as_csv("start_s", values)
+
+
+def test_one_value_is_one_text() -> None:
+    assert column("outcome", "a,b") == '"a,b"'
+    assert column("start_s", 0.1 + 0.2) == "0.3"
+    assert column("start_s", None) == ""
+
+
+def test_numbers_that_are_none() -> None:
+    assert column("energy_j", [math.nan, math.inf, -math.inf]) == ["nan", "inf", "-inf"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    return Table(tmp_path / "rows.csv", Row, grows=True)
+
+
+def test_further_columns_come_with_the_first_rows(table: Table) -> None:
+    table.write_columns({"loss": [0.5, None]}, {"device": [3, 4], "start_s": np.array([1.0, 2.0])})
+    table.write_columns({}, {"device": [5], "start_s": 3.0, "outcome": "late"})
+    table.write(Row(6))
+    table.close()
+    assert table.path.read_text() == (
+        "device,start_s,energy_j,outcome,loss\n3,1.0,0.0,,0.5\n4,2.0,0.0,,\n5,3.0,0.0,late,\n6,,0.0,,\n"
+    )
+
+
+def test_a_column_that_comes_late_is_refused(table: Table) -> None:
+    table.write_columns({}, {"device": [3]})
+    with pytest.raises(
+        EdgeflError, match=r"column loss was not there .* give it from the first round on, None where"
+    ):
+        table.write_columns({"loss": [0.5]}, {"device": [3]})
+
+
+def test_a_further_column_cannot_be_one_of_the_table(table: Table) -> None:
+    with pytest.raises(EdgeflError, match="has a column outcome of its own"):
+        table.write_columns({"outcome": [0.5]}, {"device": [3]})
+
+
+def test_columns_of_different_length_are_refused(table: Table) -> None:
+    with pytest.raises(ValueError, match=r"columns of Row have \[1, 2\] rows"):
+        table.write_columns({}, {"device": [3, 4], "start_s": [1.0]})
+
+
+def test_no_rows_and_a_single_one(table: Table) -> None:
+    table.write_columns({}, {"device": [], "start_s": np.array([])})
+    table.write_columns({}, {"device": 7})
+    table.close()
+    assert table.path.read_text() == "device,start_s,energy_j,outcome\n7,,0.0,\n"
+
+
+def test_a_table_without_rows_has_its_header(table: Table) -> None:
+    table.close()
+    table.close()
+    assert table.path.read_text() == "device,start_s,energy_j,outcome\n"
