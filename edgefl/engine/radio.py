@@ -7,10 +7,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import simpy
 
 from channel.carrier import Carrier
 from channel.fading import LinkFading, slot_correlation
+from channel.many import slots_of_many
 from channel.schedulers import Flows, Scheduler
 from channel.share import mean_snr
 from channel.shared_band import SharedBand
@@ -224,7 +226,7 @@ class Radio:
         slot_s = self._settings.slot_s
         first_slots = np.ceil(from_s / slot_s - SLOT_TOLERANCE).astype(np.int64)
         start_s = first_slots * slot_s
-        ends = first_slots + self._slots(links, direction, payload_bits, first_slots.tolist())
+        ends = first_slots + self._slots(links, direction, payload_bits, first_slots)
         end_s = ends * slot_s
         # the clock reaches a time by waiting for it from where it stands, which may round
         begun_s = from_s + np.maximum(0.0, start_s - from_s)
@@ -237,13 +239,30 @@ class Radio:
         return [Transfer(*values) for values in zip(*columns, strict=True)], clock_s
 
     def _slots(
-        self, links: Sequence[Link], direction: Direction, payload_bits: Sequence[int], first_slots: list[int]
-    ) -> list[int]:
-        """Slots of each of these transfers."""
-        return [
-            self._static_slots(link, direction, bits, first)
-            for link, bits, first in zip(links, payload_bits, first_slots, strict=True)
-        ]
+        self,
+        links: Sequence[Link],
+        direction: Direction,
+        payload_bits: Sequence[int],
+        first_slots: npt.NDArray[np.int64],
+    ) -> npt.NDArray[np.int64]:
+        """[links] slots of each of these transfers."""
+        carrier = self._carriers[direction]
+        share = np.array([link.share[direction] for link in links])
+        snr = np.array([link.snr[direction] for link in links])
+        busy = np.flatnonzero(payload_bits)  # who has nothing to move may have no share
+        slots = np.zeros(len(links), np.int64)
+        with refused("radio"):
+            slots[busy] = slots_of_many(
+                carrier,
+                np.asarray(payload_bits)[busy],
+                share=share[busy],
+                snr=carrier.share_snr(share[busy], snr[busy]),
+                fading=[links[i].fading for i in busy.tolist()],
+                first_slot=first_slots[busy],
+                direction=direction,
+                fidelity=self._settings.fidelity,
+            )
+        return slots
 
     def next_slot(self, time_s: float) -> int:
         """The first slot that begins no earlier than this."""
