@@ -134,14 +134,14 @@ class _Traffic:
         )
         shares = dict.fromkeys(DIRECTIONS, np.full(len(ids), SHARE))
         links = self._radio.links(survey, cells.tolist(), self._radio.snr(survey), shares)
-        for device, link in links.items():
-            self._network.part_begins(device, self.env.process(self._send(device, link)))
+        for link in links:
+            self._network.part_begins(link.device, self.env.process(self._send(link)))
 
-    def _send(self, device: int, link: Link) -> Generator[simpy.Event, None, None]:
+    def _send(self, link: Link) -> Generator[simpy.Event, None, None]:
         transfer = yield from self._radio.transfer(link, "uplink", PAYLOAD_BITS)
         self.broken += transfer.cut is not None
         self.transfers += transfer.cut is None
-        self._network.part_ended(device)
+        self._network.part_ended(link.device)
 
 
 class _Walkers:

@@ -39,7 +39,11 @@ class Processor:
 
 
 class Device:
-    """One device's part in the rounds; whoever interrupts its process with a Cause cuts it off."""
+    """One device's part in the rounds; whoever interrupts its process with a Cause cuts it off.
+
+    Attributes:
+        receive_power_w, send_power_w: that it draws while its radio is on.
+    """
 
     def __init__(
         self, env: simpy.Environment, id_: int, radio: Radio, settings: DeviceSettings, network: Network
@@ -48,9 +52,9 @@ class Device:
         self.id = id_
         self._radio = radio
         self._network = network
-        self._receive_power_w = settings.circuit_power_w
+        self.receive_power_w = settings.circuit_power_w
         radiated_w = dbm_to_watt(settings.transmit_power_dbm)
-        self._send_power_w = radiated_w / settings.pa_efficiency + settings.uplink_circuit_power_w
+        self.send_power_w = radiated_w / settings.pa_efficiency + settings.uplink_circuit_power_w
 
     def start(self, task: Task, link: Link, processor: Processor) -> simpy.Process:
         """Begin to work on a task that the server hands out; the process returns the Part."""
@@ -68,23 +72,15 @@ class Device:
         self._network.part_ended(self.id)
         return Part.of(self.id, task.iterations, spans)
 
-    def receive_j(self, airtime_s: float) -> float:
-        """Energy of a downlink."""
-        return receive_energy_j(self._receive_power_w, airtime_s)
-
-    def send_j(self, airtime_s: float) -> float:
-        """Energy of an uplink."""
-        return transmit_energy_j(self._send_power_w, airtime_s)
-
     def _receive(self, task: Task, link: Link) -> Generator[simpy.Event, None, Span]:
-        self._draw("downlink", self._receive_power_w)
+        self._draw("downlink", self.receive_power_w)
         transfer = yield from self._radio.transfer(link, "downlink", task.down_bits)
-        return transfer.span(self.receive_j(transfer.airtime_s))
+        return transfer.span(receive_energy_j(self.receive_power_w, transfer.airtime_s))
 
     def _send(self, task: Task, link: Link) -> Generator[simpy.Event, None, Span]:
-        self._draw("uplink", self._send_power_w)
+        self._draw("uplink", self.send_power_w)
         transfer = yield from self._radio.transfer(link, "uplink", task.up_bits)
-        return transfer.span(self.send_j(transfer.airtime_s))
+        return transfer.span(transmit_energy_j(self.send_power_w, transfer.airtime_s))
 
     def _compute(self, task: Task, processor: Processor) -> Generator[simpy.Event, None, Span]:
         time_s, energy_j = processor.cost(task.samples)

@@ -1,10 +1,11 @@
 """The energy ledger: every joule of a device once, by what the device was doing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
-from edgefl.engine.parts import Part
+from edgefl.engine.parts import Activity, Outcome
 from edgefl.engine.records import LedgerRow, total
 
 
@@ -18,17 +19,26 @@ class Ledger:
         self._wasted_j = np.zeros(devices)
         self._busy_s = np.zeros(devices)
 
-    def book(self, parts: Sequence[Part], aggregated: bool) -> float:
-        """Book a round's parts; returns the joules of those whose update was not aggregated."""
-        ids = np.array([part.device for part in parts])
-        energy_j = np.array([part.energy_j for part in parts])
-        wasted = np.array([not (aggregated and part.completed) for part in parts])
-        self._receive_j[ids] += [part.receive_j for part in parts]
-        self._transmit_j[ids] += [part.transmit_j for part in parts]
-        self._compute_j[ids] += [part.compute_j for part in parts]
+    def book(self, columns: Mapping[str, Any], aggregated: bool) -> float:
+        """Book a round, given by the `device_columns` of its parts.
+
+        Returns:
+            The joules of those whose update was not aggregated.
+        """
+        ids = np.array(columns["device"])
+        energy_j = np.array(columns["energy_j"])
+        wasted = np.array([not aggregated or outcome != Outcome.COMPLETED for outcome in columns["outcome"]])
+        self._receive_j[ids] += columns["energy_rx_j"]
+        self._transmit_j[ids] += columns["energy_tx_j"]
+        self._compute_j[ids] += columns["energy_compute_j"]
         self._wasted_j[ids[wasted]] += energy_j[wasted]
-        for spans in zip(*((part.downlink, part.compute, part.uplink) for part in parts), strict=True):
-            self._busy_s[ids] += [span.end_s - span.start_s if span else 0.0 for span in spans]
+        for activity in Activity:
+            start_s, end_s = (
+                np.array(columns[f"{activity}_{edge}_s"], dtype=float) for edge in ("start", "end")
+            )
+            took_s = end_s - start_s
+            took_s[np.isnan(took_s)] = 0.0  # never reached
+            self._busy_s[ids] += took_s
         return total(energy_j[wasted].tolist())
 
     def rows(self, on_time_s: np.ndarray, idle_power_w: float) -> Iterator[LedgerRow]:

@@ -98,23 +98,3 @@ class Part(NamedTuple):
     def completed(self) -> bool:
         """Whether its update arrived."""
         return self.outcome is Outcome.COMPLETED
-
-    @property
-    def receive_j(self) -> float:
-        """Energy of the downlink."""
-        return self.downlink.energy_j
-
-    @property
-    def compute_j(self) -> float:
-        """Energy of local training."""
-        return self.compute.energy_j if self.compute else 0.0
-
-    @property
-    def transmit_j(self) -> float:
-        """Energy of the uplink."""
-        return self.uplink.energy_j if self.uplink else 0.0
-
-    @property
-    def energy_j(self) -> float:
-        """All of it."""
-        return self.receive_j + self.transmit_j + self.compute_j

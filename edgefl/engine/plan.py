@@ -5,14 +5,16 @@ computation's time from its samples. Where nobody moves, switches or runs empty,
 off, the parts are what their processes would return, to the last bit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 
+from channel.units import FloatArray
 from edgefl.engine.device import Processor
 from edgefl.engine.parts import Outcome, Part, Span, Task
-from edgefl.engine.radio import Link
+from edgefl.engine.radio import Links
 from edgefl.engine.scene import Scene
 
 
@@ -24,25 +26,29 @@ class Plan:
     end_s: float
 
 
-def planned_parts(scene: Scene, links: Sequence[Link], tasks: Sequence[Task], processor: Processor) -> Plan:
+def planned_parts(scene: Scene, links: Links, tasks: Sequence[Task], processor: Processor) -> Plan:
     """The parts of devices that begin now, in the order of their links."""
-    radio, devices = scene.radio, [scene.devices[link.device] for link in links]
-    now_s = np.full(len(links), scene.env.now)
-    downlinks, received_s = radio.transfers(links, "downlink", [task.down_bits for task in tasks], now_s)
-    costs = [processor.cost(task.samples) for task in tasks]
-    computed_s = received_s + np.array([time_s for time_s, _ in costs])
-    uplinks, sent_s = radio.transfers(links, "uplink", [task.up_bits for task in tasks], computed_s)
-    parts = [
-        Part(
-            link.device,
-            Outcome.COMPLETED,
-            task.iterations,
-            downlink.span(device.receive_j(downlink.airtime_s)),
-            Span(start_s, start_s + time_s, energy_j),
-            uplink.span(device.send_j(uplink.airtime_s)),
-        )
-        for link, device, task, downlink, start_s, (time_s, energy_j), uplink in zip(
-            links, devices, tasks, downlinks, received_s.tolist(), costs, uplinks, strict=True
-        )
-    ]
-    return Plan(parts, float(sent_s.max()))
+    radio, devices = scene.radio, [scene.devices[id_] for id_ in links.devices]
+    down_bits, up_bits = [task.down_bits for task in tasks], [task.up_bits for task in tasks]
+    down = radio.transfers(links, "downlink", down_bits, np.full(len(links), scene.env.now))
+    compute_s, compute_j = np.array([processor.cost(task.samples) for task in tasks]).T
+    computed_s = down.clock_s + compute_s
+    up = radio.transfers(links, "uplink", up_bits, computed_s)
+    receive_w = np.array([device.receive_power_w for device in devices])
+    send_w = np.array([device.send_power_w for device in devices])
+    parts = map(
+        Part,
+        links.devices,
+        repeat(Outcome.COMPLETED),
+        [task.iterations for task in tasks],
+        _spans(down.start_s, down.end_s, receive_w * down.airtime_s, down_bits),
+        _spans(down.clock_s, computed_s, compute_j, repeat(0)),
+        _spans(up.start_s, up.end_s, send_w * up.airtime_s, up_bits),
+    )
+    return Plan(list(parts), float(up.clock_s.max()))
+
+
+def _spans(
+    start_s: FloatArray, end_s: FloatArray, energy_j: FloatArray, bits: Iterable[int]
+) -> Iterator[Span]:
+    return map(Span, start_s.tolist(), end_s.tolist(), energy_j.tolist(), bits)

@@ -1,7 +1,7 @@
 """The radio: links of a round, and transfers as one event each."""
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -40,9 +40,38 @@ class Link:
     device: int
     cell: int
     fading: LinkFading
-    distance_m: float
     snr: dict[Direction, float]  # with full power over the whole band
     share: dict[Direction, float]  # of the band; not used where the band is shared dynamically
+
+
+@dataclass(frozen=True)
+class Links:
+    """The links of n devices, [n] each; iterating gives them one by one."""
+
+    devices: Sequence[int]
+    cells: Sequence[int]
+    fading: Sequence[LinkFading]
+    snr: dict[Direction, FloatArray]
+    share: dict[Direction, FloatArray]
+
+    def __len__(self) -> int:
+        return len(self.devices)
+
+    def __iter__(self) -> Iterator[Link]:
+        for i, (device, cell, fading) in enumerate(zip(self.devices, self.cells, self.fading, strict=True)):
+            snr = {d: float(self.snr[d][i]) for d in DIRECTIONS}
+            share = {d: float(self.share[d][i]) for d in DIRECTIONS}
+            yield Link(device, cell, fading, snr, share)
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """Transfers of n links that nothing cuts off, [n] each; clock_s: what the clock reads at their ends."""
+
+    start_s: FloatArray
+    end_s: FloatArray
+    airtime_s: FloatArray
+    clock_s: FloatArray
 
 
 class Transfer(NamedTuple):
@@ -113,31 +142,22 @@ class Radio:
         """What is known of the links of these devices in the round named by key."""
         return self._gains.of_round(positions_m, ids, cell, key)
 
-    def open_round(
-        self, survey: Survey, cell: int, payload_bits: dict[Direction, Sequence[int]]
-    ) -> dict[int, Link]:
+    def open_round(self, survey: Survey, cell: int, payload_bits: dict[Direction, Sequence[int]]) -> Links:
         """Links of a round's participants, who share the cell's band.
 
         Args:
             payload_bits: of each participant in each direction.
         """
-        snr = self.snr(survey)
-        if self.dynamic:
-            everything = np.ones(len(survey.ids))
-            shares = dict.fromkeys(DIRECTIONS, everything)
-        else:
-            static = [self.fading(device, cell).static for device in survey.ids]
-            power = np.array(
-                [
-                    self.fading(device, cell).power(0, 1)[0] if still else 1.0
-                    for device, still in zip(survey.ids, static, strict=True)
-                ]
-            )
-            shares = {
-                d: self._static_shares(d, snr[d] * power, np.array(static), payload_bits[d])
-                for d in DIRECTIONS
-            }
-        return self.links(survey, [cell] * len(survey.ids), snr, shares)
+        cells, snr = [cell] * len(survey.ids), self.snr(survey)
+        fading = [self.fading(device, cell) for device in survey.ids]
+        shares = dict.fromkeys(DIRECTIONS, np.ones(len(fading)))
+        if not self.dynamic:
+            static = np.array([link.static for link in fading])
+            power = np.ones(len(fading))
+            for i in np.flatnonzero(static).tolist():
+                power[i] = fading[i].power(0, 1)[0]
+            shares = {d: self._static_shares(d, snr[d] * power, static, payload_bits[d]) for d in DIRECTIONS}
+        return Links(survey.ids, cells, fading, snr, shares)
 
     def snr(self, survey: Survey) -> dict[Direction, np.ndarray]:
         """[devices] mean SNR in each direction with full power over the whole band."""
@@ -162,21 +182,12 @@ class Radio:
         self,
         survey: Survey,
         cells: Sequence[int],
-        snr: dict[Direction, np.ndarray],
-        shares: dict[Direction, np.ndarray],
-    ) -> dict[int, Link]:
+        snr: dict[Direction, FloatArray],
+        shares: dict[Direction, FloatArray],
+    ) -> Links:
         """Links of devices to their cells' sites."""
-        return {
-            device: Link(
-                device=device,
-                cell=cell,
-                fading=self.fading(device, cell),
-                distance_m=float(survey.distances_m[i]),
-                snr={d: float(snr[d][i]) for d in DIRECTIONS},
-                share={d: float(shares[d][i]) for d in DIRECTIONS},
-            )
-            for i, (device, cell) in enumerate(zip(survey.ids, cells, strict=True))
-        }
+        fading = [self.fading(device, cell) for device, cell in zip(survey.ids, cells, strict=True)]
+        return Links(survey.ids, cells, fading, snr, shares)
 
     def transfer(
         self, link: Link, direction: Direction, payload_bits: int
@@ -212,52 +223,46 @@ class Radio:
         return Transfer(start_s, end_s, payload_bits, self._airtime_s(direction, first_slot, end_s - start_s))
 
     def transfers(
-        self, links: Sequence[Link], direction: Direction, payload_bits: Sequence[int], from_s: FloatArray
-    ) -> tuple[list[Transfer], FloatArray]:
+        self, links: Links, direction: Direction, payload_bits: Sequence[int], from_s: FloatArray
+    ) -> Transfers:
         """Transfers on static shares that nothing cuts off.
 
         Args:
             payload_bits: of each link.
             from_s: [links] when each may begin.
-
-        Returns:
-            The transfers, and [links] the clock's reading at the end of each.
         """
         slot_s = self._settings.slot_s
         first_slots = np.ceil(from_s / slot_s - SLOT_TOLERANCE).astype(np.int64)
-        start_s = first_slots * slot_s
-        ends = first_slots + self._slots(links, direction, payload_bits, first_slots)
-        end_s = ends * slot_s
+        start_s = first_slots * np.float64(slot_s)
+        end_s = (first_slots + self._slots(links, direction, payload_bits, first_slots)) * np.float64(slot_s)
         # the clock reaches a time by waiting for it from where it stands, which may round
         begun_s = from_s + np.maximum(0.0, start_s - from_s)
         clock_s = begun_s + np.maximum(0.0, end_s - begun_s)
-        airtimes_s = [
-            self._airtime_s(direction, first, elapsed_s)
-            for first, elapsed_s in zip(first_slots.tolist(), (end_s - start_s).tolist(), strict=True)
-        ]
-        columns = (start_s.tolist(), end_s.tolist(), payload_bits, airtimes_s)
-        return [Transfer(*values) for values in zip(*columns, strict=True)], clock_s
+        airtime_s = end_s - start_s
+        if not self._carriers[direction].frame.plain:
+            slots_and_times = zip(first_slots.tolist(), airtime_s.tolist(), strict=True)
+            airtime_s = np.array([self._airtime_s(direction, *each) for each in slots_and_times])
+        return Transfers(start_s, end_s, airtime_s, clock_s)
 
     def _slots(
         self,
-        links: Sequence[Link],
+        links: Links,
         direction: Direction,
         payload_bits: Sequence[int],
         first_slots: npt.NDArray[np.int64],
     ) -> npt.NDArray[np.int64]:
         """[links] slots of each of these transfers."""
-        carrier = self._carriers[direction]
-        share = np.array([link.share[direction] for link in links])
-        snr = np.array([link.snr[direction] for link in links])
-        busy = np.flatnonzero(payload_bits)  # who has nothing to move may have no share
+        carrier, bits = self._carriers[direction], np.asarray(payload_bits)
+        busy = np.flatnonzero(bits)  # who has nothing to move may have no share
+        share, snr = links.share[direction][busy], links.snr[direction][busy]
         slots = np.zeros(len(links), np.int64)
         with refused("radio"):
             slots[busy] = slots_of_many(
                 carrier,
-                np.asarray(payload_bits)[busy],
-                share=share[busy],
-                snr=carrier.share_snr(share[busy], snr[busy]),
-                fading=[links[i].fading for i in busy.tolist()],
+                bits[busy],
+                share=share,
+                snr=carrier.share_snr(share, snr),
+                fading=[links.fading[i] for i in busy.tolist()],
                 first_slot=first_slots[busy],
                 direction=direction,
                 fidelity=self._settings.fidelity,

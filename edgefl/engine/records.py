@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from edgefl.engine.parts import Part, Span
+from edgefl.engine.parts import Outcome, Part, Span
 
 
 @dataclass
@@ -143,42 +143,44 @@ class Recorder(Protocol):
 
 def device_columns(parts: Sequence[Part]) -> dict[str, Any]:
     """The columns of DeviceRound that a round's parts fill, a list [parts] each."""
+    activities: dict[str, Sequence[Span | None]] = {
+        "downlink": [part.downlink for part in parts],
+        "compute": [part.compute for part in parts],
+        "uplink": [part.uplink for part in parts],
+    }
     columns: dict[str, Any] = {"device": [part.device for part in parts]}
-    for name, spans in (
-        ("downlink", [part.downlink for part in parts]),
-        ("compute", [part.compute for part in parts]),
-        ("uplink", [part.uplink for part in parts]),
-    ):
+    for name, spans in activities.items():
         columns[f"{name}_start_s"] = [span and span.start_s for span in spans]
         columns[f"{name}_end_s"] = [span and span.end_s for span in spans]
     columns["iterations"] = [part.iterations for part in parts]
-    columns["downlink_bits"] = [part.downlink.bits for part in parts]
-    columns["uplink_bits"] = [part.uplink.bits if part.uplink else 0 for part in parts]
-    columns["energy_rx_j"] = [part.receive_j for part in parts]
-    columns["energy_tx_j"] = [part.transmit_j for part in parts]
-    columns["energy_compute_j"] = [part.compute_j for part in parts]
-    columns["energy_j"] = [part.energy_j for part in parts]
-    columns["outcome"] = [part.outcome.value for part in parts]
+    for name in ("downlink", "uplink"):
+        columns[f"{name}_bits"] = [span.bits if span else 0 for span in activities[name]]
+    for cause, name in (("rx", "downlink"), ("tx", "uplink"), ("compute", "compute")):
+        columns[f"energy_{cause}_j"] = [span.energy_j if span else 0.0 for span in activities[name]]
+    energies = (columns[f"energy_{cause}_j"] for cause in ("rx", "tx", "compute"))
+    columns["energy_j"] = [rx + tx + compute for rx, tx, compute in zip(*energies, strict=True)]
+    columns["outcome"] = [part.outcome for part in parts]
     return columns
 
 
-def round_columns(parts: Sequence[Part], start_s: float) -> dict[str, Any]:
-    """The columns of Round that are sums or means over a round's parts."""
-    ends_s = [end_s(part, start_s) for part in parts]
-    energy_rx_j = total(part.receive_j for part in parts)
-    energy_tx_j = total(part.transmit_j for part in parts)
-    energy_compute_j = total(part.compute_j for part in parts)
+def round_columns(columns: Mapping[str, Any], start_s: float) -> dict[str, Any]:
+    """The columns of Round that are sums or means over its devices', given as `device_columns`."""
+    sums = {name: total(columns[name]) for name in ("energy_rx_j", "energy_tx_j", "energy_compute_j")}
     return {
-        "latency_mean_s": total(ends_s) / len(ends_s) - start_s,
-        "participants": len(parts),
-        "completed": sum(part.completed for part in parts),
-        "downlink_bits": sum(part.downlink.bits for part in parts),
-        "uplink_bits": sum(part.uplink.bits for part in parts if part.uplink),
-        "energy_j": energy_rx_j + energy_tx_j + energy_compute_j,
-        "energy_rx_j": energy_rx_j,
-        "energy_tx_j": energy_tx_j,
-        "energy_compute_j": energy_compute_j,
+        "latency_mean_s": total(ends_s(columns, start_s)) / len(columns["device"]) - start_s,
+        "participants": len(columns["device"]),
+        "completed": columns["outcome"].count(Outcome.COMPLETED),
+        "downlink_bits": sum(columns["downlink_bits"]),
+        "uplink_bits": sum(columns["uplink_bits"]),
+        "energy_j": sums["energy_rx_j"] + sums["energy_tx_j"] + sums["energy_compute_j"],
+        **sums,
     }
+
+
+def ends_s(columns: Mapping[str, Any], start_s: float) -> list[float]:
+    """[parts] when each participant of a round was done, or left; not before the round's start."""
+    ends = zip(*(columns[f"{name}_end_s"] for name in ("uplink", "compute", "downlink")), strict=True)
+    return [max(start_s, next(end_s for end_s in last_first if end_s is not None)) for last_first in ends]
 
 
 def total(values: Iterable[float]) -> float:
@@ -189,16 +191,10 @@ def total(values: Iterable[float]) -> float:
     return result
 
 
-def end_s(part: Part, start_s: float) -> float:
-    """When a participant of a round was done, or left."""
-    spans = (part.downlink, part.compute, part.uplink)
-    return max(start_s, *(span.end_s for span in spans if span))
-
-
-def covered_s(spans: Iterable[Span]) -> float:
-    """Time in which at least one of these was under way."""
+def covered_s(starts_s: Iterable[float], ends_s: Iterable[float]) -> float:
+    """Time in which at least one of these intervals was under way."""
     covered_until_s, covered = 0.0, 0.0
-    for start_s, stop_s in sorted((span.start_s, span.end_s) for span in spans):
-        covered += max(0.0, stop_s - max(start_s, covered_until_s))
-        covered_until_s = max(covered_until_s, stop_s)
+    for start_s, end_s in sorted(zip(starts_s, ends_s, strict=True)):
+        covered += max(0.0, end_s - max(start_s, covered_until_s))
+        covered_until_s = max(covered_until_s, end_s)
     return covered

@@ -66,14 +66,13 @@ class Rounds:
             Task(*task)
             for task in zip(local.down_bits, up_bits, local.iterations, local.samples, strict=True)
         ]
-        own_links = [links[id_] for id_ in selection.ids]
         if self._undisturbed(selection):
-            plan = planned_parts(scene, own_links, tasks, self.processor)
+            plan = planned_parts(scene, links, tasks, self.processor)
             yield from _until(scene.env, plan.end_s)
             return plan.parts
         processes = [
             scene.devices[link.device].start(task, link, self.processor)
-            for link, task in zip(own_links, tasks, strict=True)
+            for link, task in zip(links, tasks, strict=True)
         ]
         yield from self._wait(processes, selection.wanted)
         return [_part(process) for process in processes]

@@ -161,6 +161,7 @@ class Server:
     ) -> None:
         scene, cell = self._scene, self._rounds.cell
         session, phase, number = key
+        columns = device_columns(parts)
         scene.recorder.write(
             Round(
                 session=session,
@@ -170,11 +171,12 @@ class Server:
                 start_s=start_s,
                 end_s=scene.env.now,
                 latency_s=scene.env.now - start_s,
-                **round_columns(parts, start_s),
+                **round_columns(columns, start_s),
                 accuracy=evaluation.accuracy if evaluation else None,
                 loss=evaluation.loss if evaluation else None,
-                energy_server_j=scene.radio.server_draw_w * covered_s(part.downlink for part in parts),
-                energy_wasted_j=scene.ledger.book(parts, aggregated),
+                energy_server_j=scene.radio.server_draw_w
+                * covered_s(columns["downlink_start_s"], columns["downlink_end_s"]),
+                energy_wasted_j=scene.ledger.book(columns, aggregated),
                 cell=cell,
             )
         )
@@ -184,7 +186,7 @@ class Server:
             round=number,
             phase=phase,
             distance_m=selection.survey.distances_m,
-            **device_columns(parts),
+            **columns,
             cell=cell,
             further=local.scalars,
         )
