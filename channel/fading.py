@@ -269,8 +269,8 @@ def _draw_pages(level: int, places: Sequence[tuple[LinkFading, int]]) -> list[Fl
     if grid.weights is None:
         return [row.copy() for row in noise]
     left, right = np.empty((2, len(places), 2, 1))
-    for at, (link, index) in enumerate(places):
-        left[at], right[at] = link._point(level + 1, index), link._point(level + 1, index + 1)
+    for i, (link, index) in enumerate(places):
+        left[i], right[i] = link._point(level + 1, index), link._point(level + 1, index + 1)
     free, _ = signal.lfilter([1.0], [1.0, -grid.correlation], noise, zi=grid.correlation * left)
     pages = []
     # one by one, in arrays of their own: a page must not keep the others in memory
