@@ -13,5 +13,17 @@ from edgefl.testing.cell import (
     SwitchedAt,
     small_world,
 )
+from edgefl.testing.conformance import ContractError, check, underived
 
-__all__ = ["PAYLOAD_BITS", "Placed", "Rows", "Scripted", "SmallWorld", "SwitchedAt", "small_world"]
+__all__ = [
+    "PAYLOAD_BITS",
+    "ContractError",
+    "Placed",
+    "Rows",
+    "Scripted",
+    "SmallWorld",
+    "SwitchedAt",
+    "check",
+    "small_world",
+    "underived",
+]

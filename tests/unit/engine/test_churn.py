@@ -14,6 +14,7 @@ from edgefl.engine.churn.client_pattern import ClientPattern
 from edgefl.engine.churn.duty_cycle import DutyCycle
 from edgefl.engine.churn.poisson import Poisson
 from edgefl.rng import Streams
+from edgefl.testing import underived
 
 DEVICES = 4000
 SIGMAS = 4.5
@@ -33,12 +34,25 @@ def test_always_on() -> None:
     assert list(AlwaysOn().switches(0, Streams(1))) == [0.0]
 
 
+# model, and the share of devices that are on, at any time
+SHARES: list[tuple[Churn, float]] = [
+    (AlwaysOn(), 1.0),
+    (ClientPattern(sessions=[[0]]), 1.0),  # who may take part is another matter
+    (DutyCycle(on_s=20.0, off_s=60.0), 20 / (20 + 60)),
+    (Poisson(lifetime_s=30, absence_s=10), 30 / (30 + 10)),
+]
+
+
+def test_every_model_has_its_share() -> None:
+    missing = underived("churn", (churn for churn, _ in SHARES))
+    assert not missing, f"derive the share of devices that are on, in SHARES of {__file__}: {missing}"
+
+
 @pytest.mark.parametrize("time_s", [0.0, 50.0])
-def test_poisson_is_stationary(time_s: float) -> None:
-    share = 30 / (30 + 10)
+@pytest.mark.parametrize(("churn", "share"), SHARES)
+def test_the_share_that_is_on_is_stationary(churn: Churn, share: float, time_s: float) -> None:
     spread = math.sqrt(share * (1 - share) / DEVICES)
-    on = on_at(Poisson(lifetime_s=30, absence_s=10), time_s)
-    assert abs(on.mean() - share) < SIGMAS * spread
+    assert abs(on_at(churn, time_s).mean() - share) <= SIGMAS * spread
 
 
 def test_poisson_lifetimes_are_exponential() -> None:

@@ -14,6 +14,7 @@ from edgefl.learning.warm_starts.average import Average
 from edgefl.learning.warm_starts.continuous import Continuous
 from edgefl.learning.warm_starts.previous import Previous
 from edgefl.learning.warm_starts.similarity import Similarity
+from edgefl.testing import underived
 
 CURRENT = torch.tensor([9.0, 9.0])
 SAVED = [
@@ -173,6 +174,28 @@ def test_a_session_without_a_gradient_is_the_first_to_go() -> None:
 
 
 # ---- all of them
+
+# warm start, and the opening by hand of CURRENT, SAVED and GRADIENT: model, weights
+THREE = (math.exp(0), math.exp(-5), math.exp(-1))
+MU = [value / sum(THREE) for value in THREE]
+OPENINGS: list[tuple[WarmStart, list[float], dict[int, float]]] = [
+    (Previous(), [9.0, 9.0], {4: 1.0}),
+    (Continuous(), [9.0, 9.0], {4: 1.0}),
+    (Average(), [1.0, 1.0], {2: 1 / 3, 3: 1 / 3, 4: 1 / 3}),
+    (Similarity(scale=1.0), [MU[0] + 2 * MU[2], MU[1] + 2 * MU[2]], dict(zip((2, 3, 4), MU, strict=True))),
+]
+
+
+def test_every_warm_start_has_its_opening() -> None:
+    missing = underived("warm_starts", (warm_start for warm_start, _, _ in OPENINGS))
+    assert not missing, f"derive by hand how these open a session, in OPENINGS of {__file__}: {missing}"
+
+
+@pytest.mark.parametrize(("warm_start", "model", "weights"), OPENINGS)
+def test_openings_by_hand(warm_start: WarmStart, model: list[float], weights: dict[int, float]) -> None:
+    opening = warm_start.opening(CURRENT, SAVED, GRADIENT if warm_start.probes else None)
+    assert opening.model.tolist() == pytest.approx(model)
+    assert opening.weights == pytest.approx(weights)
 
 
 @pytest.mark.parametrize("warm_start", ALL)

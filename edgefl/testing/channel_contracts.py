@@ -1,0 +1,71 @@
+"""What schedulers and path-loss models must hold."""
+
+import numpy as np
+
+from channel.carrier import Carrier
+from channel.path_loss import PathLoss
+from channel.schedulers import Flows, Scheduler
+from edgefl.testing.conformance import must
+
+CARRIER = Carrier(10e6, 0.5e-3)
+CASES, MOST_FLOWS = 20, 8
+ROUNDING = 1e-9  # of a sum of shares
+EVERYWHERE_M = (10.0, 100.0)  # all models hold there, indoor ones too
+DROP_DB = 1e-6  # of a loss that must not fall with distance
+
+
+def schedulers(scheduler: Scheduler) -> None:
+    """Shares of the band: none negative, at most all of it, the same for the same flows."""
+    rng = np.random.default_rng(1)
+    for _ in range(CASES):
+        count = int(rng.integers(1, MOST_FLOWS + 1))
+        flows = Flows(
+            CARRIER,
+            snr=10 ** rng.uniform(0, 6, count),
+            remaining_bits=rng.uniform(1e3, 1e7, count),
+            slot=int(rng.integers(1000)),
+            efficiency=rng.uniform(0.1, 20, count),
+            average=rng.uniform(0.1, 20, count),
+            airtime=rng.uniform(0, 50, count),
+        )
+        shares = np.asarray(scheduler.shares(flows))
+        must(shares.shape == (count,), f"shares must give one share for each of {count} flows: {shares}")
+        must(bool(np.all(shares >= 0)), f"a share is negative: {shares}")
+        must(
+            0 < shares.sum() <= 1 + ROUNDING,
+            f"shares must sum to at most the whole band, and give somebody some: {shares}",
+        )
+        must(
+            np.array_equal(shares, scheduler.shares(flows)),
+            "the same flows get other shares the second time: keep no state; it is in Flows",
+        )
+
+
+def path_loss(model: PathLoss) -> None:
+    """Loss that is finite and does not fall with distance; no less without line of sight; a probability."""
+    distance_m = np.geomspace(*EVERYWHERE_M, 60)
+    los_db, nlos_db = (
+        np.asarray(
+            model.path_loss_db(
+                distance_m,
+                carrier_hz=3.5e9,
+                line_of_sight=in_sight,
+                bs_height_m=model.bs_height_m,
+                ut_height_m=model.ut_height_m,
+            )
+        )
+        for in_sight in (True, False)
+    )
+    for loss_db in (los_db, nlos_db):
+        must(loss_db.shape == distance_m.shape, "path_loss_db must give a number for each distance")
+        must(
+            bool(np.all(np.isfinite(loss_db))),
+            "path_loss_db must be finite from 10 to 100 m",
+        )
+        must(bool(np.all(np.diff(loss_db) > -DROP_DB)), "path loss must not fall with distance")
+    must(
+        bool(np.all(nlos_db >= los_db - DROP_DB)),
+        "path loss without line of sight must be no less than with it",
+    )
+    probability = np.asarray(model.los_probability(distance_m))
+    must(bool(np.all((probability >= 0) & (probability <= 1))), "los_probability must lie within 0 and 1")

@@ -1,0 +1,124 @@
+"""`check`: whether a component keeps the contract of its kind. What fails says what to change."""
+
+import importlib
+from collections.abc import Iterable
+from dataclasses import FrozenInstanceError
+from typing import Annotated, Any
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from edgefl import registry
+from edgefl.component import AnyComponent, build, parameters_of
+from edgefl.errors import EdgeflError
+from edgefl.scenario_fields import Named
+
+# kind -> module here whose function of that name holds the kind's contract; the engine's first: those need no torch
+ROOMS = {
+    **dict.fromkeys(("selectors", "sessions", "churn", "mobility"), "engine_contracts"),
+    **dict.fromkeys(("schedulers", "path_loss"), "channel_contracts"),
+    **dict.fromkeys(("algorithms", "warm_starts", "models", "datasets", "partitions"), "learning_contracts"),
+}
+
+
+def underived(kind: str, derived: Iterable[AnyComponent]) -> list[str]:
+    """Registered components of a kind of which there is none among these, those that a test derives."""
+    return sorted({*registry.names(kind)} - {registry.name_of(kind, component) for component in derived})
+
+
+class ContractError(AssertionError):
+    """A component breaks the contract of its kind."""
+
+
+def must(holds: Any, remedy: str) -> None:
+    """Raise a ContractError with the remedy unless this holds."""
+    if not holds:
+        raise ContractError(remedy)
+
+
+def check(component: type[AnyComponent], **parameters: Any) -> None:
+    """Try a component class of any kind: what all have in common, then the contract of its kind.
+
+    Args:
+        parameters: values, at least of those without default.
+
+    Raises:
+        ContractError: what does not hold, and what to change.
+    """
+    name = f"{component.__module__}:{component.__name__}"
+    kind = kind_of(component)
+    try:
+        made = build(component, parameters)
+    except ValueError as error:
+        raise ContractError(f"{name} cannot be made: pass check() values that fit: {error}") from error
+    _check_parameters(name, made)
+    _check_yaml(name, kind, made)
+    if kind not in ROOMS:
+        return
+    try:
+        getattr(importlib.import_module(f"edgefl.testing.{ROOMS[kind]}"), kind)(made)
+    except ContractError as error:
+        raise ContractError(f"{name}: {error}") from error
+    except EdgeflError as error:
+        raise ContractError(
+            f"{name} refuses the small world of its check; pass parameters that fit it: {error}"
+        ) from error
+
+
+def kind_of(component: type[AnyComponent]) -> str:
+    """The kind of a component class.
+
+    Raises:
+        ContractError: it is of none.
+    """
+    kinds = [*ROOMS, *(kind for kind in registry.PACKAGES if kind not in ROOMS)]
+    for kind in kinds:
+        if issubclass(component, registry.base(kind)):
+            return kind
+    bases = ", ".join(f"{registry.base(kind).__module__}.{registry.base(kind).__name__}" for kind in kinds)
+    raise ContractError(f"{component.__name__} is no component: extend one of {bases}")
+
+
+def _check_parameters(name: str, made: AnyComponent) -> None:
+    """Frozen, described, strict, and defaults that keep their own bounds."""
+    cls = type(made)
+    must((cls.__doc__ or "").strip(), f"{name}: write a docstring; `edgefl describe` shows it")
+    fields = parameters_of(cls).model_fields
+    for field_name, field in fields.items():
+        must(field.description, f"{name}.{field_name}: give it a description, with the unit")
+        try:
+            setattr(made, field_name, getattr(made, field_name))
+        except (ValidationError, FrozenInstanceError):
+            continue
+        raise ContractError(
+            f"{name} can be changed after it was made: keep it frozen as its base class is, and hand state in"
+            " and out instead"
+        )
+    given = {field_name: getattr(made, field_name) for field_name in fields}
+    try:
+        build(cls, {**given, "no_such_parameter": 1})
+    except ValidationError:
+        pass
+    else:
+        raise ContractError(f"{name} accepts unknown parameters: forbid them as its base class does")
+    try:
+        again = build(cls, given)
+    except ValueError as error:
+        raise ContractError(f"{name}: a default breaks its own bounds: {error}") from error
+    must(again == made, f"{name}: validating its parameters once more changes them; make validators settle")
+
+
+def _check_yaml(name: str, kind: str, made: AnyComponent) -> None:
+    """What a run directory's scenario.yaml holds gives the same component again."""
+    try:
+        found = registry.get(kind, registry.name_of(kind, made))
+    except EdgeflError as error:
+        raise ContractError(f"{name} cannot be named in a scenario: {error}") from error
+    must(found is type(made), f"{name}: define the class once, at the top level of its module")
+    field: TypeAdapter[Any] = TypeAdapter(Annotated[Any, Named(kind)])
+    text = yaml.safe_dump(field.dump_python(made, mode="json"))
+    must(
+        field.validate_python(yaml.safe_load(text)) == made,
+        f"{name}: written to YAML and read again it is another component; take parameters that JSON can hold:"
+        f"\n{text}",
+    )

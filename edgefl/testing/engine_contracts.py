@@ -1,0 +1,144 @@
+"""Contracts of the kinds that know time: selectors, session policies, churn and mobility models."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from channel.geometry import sample_ring
+from edgefl.engine.churn import Churn
+from edgefl.engine.selectors import Candidates, Selector
+from edgefl.engine.sessions import SessionPolicy, SessionState
+from edgefl.mobility import Mobility, Movement
+from edgefl.rng import Streams
+from edgefl.testing.conformance import must
+
+DEVICES = 4
+SWITCHES = 200  # of each device, as many as are looked at
+RADIUS_M, MIN_DISTANCE_M = 100.0, 10.0
+
+
+def selectors(selector: Selector) -> None:
+    """Sorted, distinct ids out of those present, as many as asked for, a function of its arguments."""
+    rng = np.random.default_rng(0)
+    for turn in range(40):
+        present = int(rng.integers(1, 12))
+        ids = np.sort(rng.choice(50, present, replace=False)).tolist()
+        candidates = Candidates(ids, rng.normal(-90.0, 10.0, present), turn)
+        wanted = selector.wanted(present)
+        must(1 <= wanted <= present, f"wanted({present}) is {wanted}: return 1 to {present}")
+        # over-selection asks for more than are wanted, up to everybody
+        for number in range(wanted, present + 1):
+            chosen = selector.select(candidates, number, np.random.default_rng(turn))
+            must(
+                len(chosen) == number,
+                f"select() gave {len(chosen)} of {present} devices, not the {number} asked for",
+            )
+            must(
+                list(chosen) == sorted(set(chosen)),
+                f"select() gave {chosen}: return every id once, in ascending order",
+            )
+            must(set(chosen) <= set(ids), f"select() gave {chosen}: choose among candidates.ids {ids}")
+            again = selector.select(candidates, number, np.random.default_rng(turn))
+            must(
+                chosen == again,
+                "select() gave two answers to the same question: draw from the rng it is given, keep no state",
+            )
+
+
+def sessions(policy: SessionPolicy) -> None:
+    """Every session ends, by `longest` at the latest, for a reason, whatever happens to its devices."""
+    must(policy.longest >= 1, f"longest is {policy.longest}: a session has at least one round")
+    must(policy.report_bits >= 0, f"report_bits is {policy.report_bits}: bits are not negative")
+    members = frozenset(range(DEVICES))
+    for now in (members, frozenset({0}), members | {DEVICES}, frozenset[int]()):
+        for slope in (0.0, 0.5, -0.05):
+            losses: tuple[float, ...] = ()
+            for rounds in range(1, policy.longest + 1):
+                if policy.report_bits:
+                    losses += (max(0.0, 2.0 + slope * rounds),)
+                state = SessionState(rounds, members, now, losses)
+                reason = policy.reason_to_end(state)
+                must(
+                    reason == policy.reason_to_end(state),
+                    "reason_to_end() gave two answers to the same state: keep nothing between calls",
+                )
+                must(
+                    reason is None or (isinstance(reason, str) and reason),
+                    f"reason_to_end() gave {reason!r}: return a word for the column `reason`, or None",
+                )
+                if reason:
+                    break
+            must(
+                reason, f"a session goes on after {policy.longest} rounds: `longest` is the most it can have"
+            )
+
+
+def churn(model: Churn) -> None:
+    """Times of switching ascend from 0 on and are a function of device and seed; some device is a member."""
+    for device in range(DEVICES):
+        times = _switches(model, device)
+        must(
+            all(math.isfinite(time_s) and time_s >= 0 for time_s in times),
+            f"switches() of device {device} gave {times[:5]} ...: yield finite times >= 0, and stop at the last",
+        )
+        must(
+            all(a < b for a, b in itertools.pairwise(times)),
+            f"switches() of device {device} gave {times[:5]} ...: times have to ascend",
+        )
+        must(
+            times == _switches(model, device),
+            "switches() depends on what was asked before: draw from streams(..., device) alone, keep no state",
+        )
+    for session in range(1, 6):
+        members = model.members(session)
+        must(
+            members is None or len(members) > 0,
+            f"members({session}) is empty: name at least one device, or return None for all",
+        )
+
+
+def _switches(model: Churn, device: int) -> list[float]:
+    return list(itertools.islice(model.switches(device, Streams(3)), SWITCHES))
+
+
+def mobility(model: Mobility) -> None:
+    """A path is a function of time, device and seed: whoever asks, in any order, beside any others."""
+    area_m = model.area_radius_m(RADIUS_M)
+    must(area_m > 0, f"area_radius_m({RADIUS_M}) is {area_m}: devices are dropped in a disc of this radius")
+    movement, times_s = _start(model, DEVICES), [0.0, 31.4, 2.7, 180.0, 31.4, 0.0]
+    for time_s in times_s:
+        here_m = movement.positions_m(time_s)
+        must(
+            here_m.shape == (DEVICES, 2),
+            f"positions_m() has shape {here_m.shape}: return [devices, 2] metres",
+        )
+        must(
+            _same(here_m, _start(model, DEVICES).positions_m(time_s)),
+            "positions_m() depends on what was asked before, or on more than the seed: draw all that a path"
+            ' needs from streams("mobility", ..., device)',
+        )
+        must(
+            _same(here_m[:2], _start(model, 2).positions_m(time_s)),
+            "a device's path depends on how many others there are: draw it from a stream of its own",
+        )
+        must(
+            movement.moves or _same(here_m, movement.positions_m(0.0)),
+            "positions change although moves is False: set it to True, or the cell edge is not watched",
+        )
+    speeds = movement.doppler_speeds_m_s()
+    must(
+        speeds.shape == (DEVICES,) and np.all(np.isfinite(speeds) & (speeds >= 0)),
+        f"doppler_speeds_m_s() gave {speeds}: return [devices] finite speeds >= 0",
+    )
+
+
+def _start(model: Mobility, devices: int) -> Movement:
+    ring: Any = {"inner_radius_m": MIN_DISTANCE_M, "outer_radius_m": model.area_radius_m(RADIUS_M)}
+    positions_m = sample_ring(np.random.default_rng(0), DEVICES, **ring)[:devices]
+    return model.start(positions_m, cell_radius_m=RADIUS_M, min_distance_m=MIN_DISTANCE_M, streams=Streams(1))
+
+
+def _same(one: np.ndarray, other: np.ndarray) -> bool:
+    return np.array_equal(one, other, equal_nan=True)

@@ -1,0 +1,320 @@
+"""Contracts of the kinds that know tensors: algorithms, warm starts, models, data sets, partitions."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.algorithms import Algorithm, Received, ServerState, Trained, Updates
+from edgefl.learning.datasets import Dataset, Split
+from edgefl.learning.models import Model, Outputs, OutputTerm
+from edgefl.learning.parameters import TensorLayout
+from edgefl.learning.partitions import Facts, Partition
+from edgefl.learning.warm_starts import Final, Saved, WarmStart
+from edgefl.rng import Streams
+from edgefl.testing.conformance import must
+
+PARAMETERS, STATISTICS, CLASSES = 6, 2, 4
+DEVICES, SAMPLES, LABELS = 8, 2400, 10
+ROUNDING = 1e-5  # of a few float32 sums
+GRADIENT_ROUNDING = 1e-4  # of a model's gradients, whose sums are longer
+
+
+class _Members:
+    """Devices that have never kept anything."""
+
+    def mean(self, name: str) -> Tensor:
+        return torch.zeros(PARAMETERS)
+
+    def shift(self, name: str, by: Tensor) -> None:
+        pass
+
+
+class _Newcomers:
+    """The devices of a first round."""
+
+    ids = (0, 1, 2)
+
+    def own(self, name: str, missing: Tensor) -> Tensor:
+        return missing.expand(len(self.ids), -1).clone()
+
+    def losses(self, models: Tensor) -> Tensor:
+        return torch.rand(len(self.ids), len(models))
+
+
+def algorithms(algorithm: Algorithm) -> None:
+    """Shapes of what is handed on; nothing that is lent is changed; if nobody moves, nor does the model."""
+    must(
+        min(algorithm.vectors_down, algorithm.vectors_up) >= 1, "vectors_down, vectors_up: at least the model"
+    )
+    must(0 <= algorithm.keeps_apart() < 1, "keeps_apart() is a share of the samples, in [0, 1)")
+    torch.manual_seed(0)
+    devices = _Newcomers()
+    model, many = torch.randn(PARAMETERS), len(devices.ids)
+    state = dict(algorithm.init_state(model, {}, _Members()))
+    received = algorithm.receive(model, state, devices)
+    start = received.start
+    must(
+        start.shape in ((PARAMETERS,), (many, PARAMETERS)),
+        f"receive() gave a start of shape {tuple(start.shape)}: one model [M], or one for each device [K, M]",
+    )
+    own = {name: torch.zeros(many, PARAMETERS) for name in algorithm.device_vectors}
+    grads = algorithm.correct(torch.randn(many, PARAMETERS), torch.randn(many, PARAMETERS), start, state, own)
+    must(
+        grads.shape == (many, PARAMETERS),
+        f"correct() has shape {tuple(grads.shape)}: return a row for each of the devices, [k, M]",
+    )
+    stopped = algorithm.stop(torch.ones(many), torch.rand(many), torch.rand(many))
+    must(
+        stopped.shape == (many,) and stopped.dtype == torch.bool,
+        f"stop() gave {tuple(stopped.shape)} of {stopped.dtype}: say True or False for each device, [k]",
+    )
+    for rows, moved in ((start.expand(many, -1).clone(), False), (torch.randn(many, PARAMETERS), True)):
+        _one_round(algorithm, model, state, rows, received, own, moved)
+    term = algorithm.term(torch.randn(PARAMETERS), torch.randn(many, PARAMETERS))
+    if term is not None:
+        _output_term(term)
+
+
+def _one_round(
+    algorithm: Algorithm,
+    model: Tensor,
+    state: ServerState,
+    rows: Tensor,
+    received: Received,
+    own: dict[str, Tensor],
+    moved: bool,
+) -> None:
+    """Upload, keep and aggregate, of devices whose local models are these rows."""
+    many = len(rows)
+    told: dict[str, Any] = {
+        "start": received.start,
+        "iterations": torch.full((many,), 5.0),
+        "travel": torch.full((many,), 5.0),
+        "lr": 0.1,
+    }
+    lent = copy.deepcopy((model, rows, received.start, state))
+    trained = Trained(local=rows, notes=received.notes, **told)
+    sent = algorithm.upload(trained, state, _copies(own))
+    must(
+        sent.rows.shape == (many, PARAMETERS),
+        f"upload() sends rows of shape {tuple(sent.rows.shape)}: one for each device, [k, M]",
+    )
+    must(
+        sent.bits is None or (sent.bits.shape == (many,) and not sent.bits.is_floating_point()),
+        "upload() counts bits as integers, one for each device, [k], or leaves them None",
+    )
+    kept = algorithm.keep(trained, sent.rows, state, _copies(own))
+    must(
+        set(kept) == set(algorithm.device_vectors)
+        and all(vectors.shape == (many, PARAMETERS) for vectors in kept.values()),
+        f"keep() gave {sorted(kept)}: return [k, M] for each of device_vectors"
+        f" {sorted(algorithm.device_vectors)}",
+    )
+    shares = torch.tensor([0.5, 0.25, 0.25])
+    notes = {**received.notes, **sent.notes}
+    updates = Updates(rows=sent.rows, shares=shares, coverage=1.0, notes=notes, **told)
+    after, state_after = algorithm.aggregate(model, updates, state)
+    must(
+        after.shape == (PARAMETERS,) and bool(torch.isfinite(after).all()),
+        f"aggregate() gave a model of shape {tuple(after.shape)}: return the next one, [M] and finite",
+    )
+    must(
+        set(state_after) == set(state),
+        f"aggregate() gave a state of {sorted(state_after)}, init_state() one of {sorted(state)}: keep names",
+    )
+    must(
+        _same(lent, (model, rows, received.start, state)),
+        "upload(), keep() or aggregate() changed a tensor in place that it was only lent: make new ones",
+    )
+    must(
+        moved or torch.allclose(after, model, atol=ROUNDING),
+        "the model moves in a first round in which no device has moved",
+    )
+
+
+def _copies(own: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: vectors.clone() for name, vectors in own.items()}
+
+
+def warm_starts(start: WarmStart) -> None:
+    """Weights sum to 1 or are empty; saved sessions are only ever dropped; nothing that is lent changes."""
+    must(start.probes >= 0, f"probes is {start.probes}: a number of rounds")
+    must(0 < start.probe_participants <= 1, f"probe_participants is {start.probe_participants}: in (0, 1]")
+    torch.manual_seed(0)
+    size = PARAMETERS + STATISTICS
+    current = torch.randn(size)
+    if start.probes:
+        finals = [Final(torch.randn(size), accuracy) for accuracy in (0.5, 0.8)]
+        must(
+            start.pilot(finals, torch.randn(size)).shape == (size,),
+            "pilot() has to give a model with its statistics, [M + Q]",
+        )
+    saved: list[Saved] = []
+    for session in range(2, 7):
+        for gradient in (torch.randn(PARAMETERS), None):
+            lent = copy.deepcopy((current, saved, gradient))
+            opening = start.opening(current, saved, gradient if start.probes else None)
+            must(_same(lent, (current, saved, gradient)), "opening() changed a tensor that it was only lent")
+            must(
+                opening.model.shape == (size,)
+                and opening.model.dtype == current.dtype
+                and bool(torch.isfinite(opening.model).all()),
+                f"opening() gave {tuple(opening.model.shape)} of {opening.model.dtype}: return a finite model with"
+                " its statistics, [M + Q], in the dtype of `current`",
+            )
+            must(
+                set(opening.weights) <= {z.session for z in saved},
+                f"opening() weighs sessions {sorted(opening.weights)}: only saved ones can have a weight",
+            )
+            must(
+                not opening.weights or abs(sum(opening.weights.values()) - 1) < ROUNDING,
+                f"weights sum to {sum(opening.weights.values())}: make it 1, or leave them empty",
+            )
+        newest = Saved(session, torch.randn(size), torch.randn(PARAMETERS) if start.probes else None)
+        kept = start.retain([*saved, newest])
+        order = [z.session for z in kept]
+        must(
+            set(order) <= {z.session for z in [*saved, newest]} and order == sorted(set(order)),
+            f"retain() gave sessions {order}: keep some of the saved ones, oldest first",
+        )
+        must(isinstance(start.checks(kept), bool), "checks() answers True or False")
+        saved = kept
+    anchor = start.anchor(current, torch.tensor([True, False, True, True]))
+    if anchor is not None:
+        _output_term(anchor)
+
+
+def _output_term(term: OutputTerm) -> None:
+    """Gradients that are written out are those of the loss."""
+    outputs = [
+        Outputs(torch.randn(3, CLASSES), torch.randn(3, PARAMETERS)) for _ in range(1 + len(term.references))
+    ]
+    own, references = outputs[0], outputs[1:]
+    must(
+        term.loss(own, references).shape == (3,), "a term's loss() has to give a number per sample, [..., B]"
+    )
+    pairs = zip(term.gradients(own, references), OutputTerm.gradients(term, own, references), strict=True)
+    for written, derived in pairs:
+        zero = torch.zeros(())
+        one, other = torch.broadcast_tensors(
+            zero if written is None else written, zero if derived is None else derived
+        )
+        must(
+            torch.allclose(one, other, atol=ROUNDING),
+            "a term's gradients() are not those of its loss(): correct them, or leave them to autograd",
+        )
+
+
+def models(model: Model) -> None:
+    """Logits for every sample at the typical size; parameters by the seed; gradients as autograd's."""
+    for name in ("typical_input", "typical_classes"):
+        must(hasattr(model, name), f"say the size at which it is usually used: ClassVar {name}")
+    shape, classes = model.typical_input, model.typical_classes
+
+    def built() -> torch.nn.Module:
+        torch.manual_seed(0)
+        return model.build(shape, classes)
+
+    module, x = built().eval(), torch.ones(2, *shape)
+    with torch.no_grad():
+        logits = module(x)
+    must(
+        logits.shape == (2, classes),
+        f"the module gives {tuple(logits.shape)} for two samples: logits are [batch, classes]",
+    )
+    must(
+        _same(dict(module.state_dict()), dict(built().state_dict())),
+        "build() is not a function of torch's seed: initialise from torch's random numbers alone",
+    )
+    if type(model).gradients is not Model.gradients:
+        layout = TensorLayout.of(module)
+        rows = 0.1 * torch.randn(2, layout.size)
+        x, y = torch.rand(2, 3, *shape), torch.randint(classes, (2, 3))
+        weight = torch.full((2, 3), 1 / 3)
+        written, derived = (
+            how(model, module, layout, rows, x, y, weight) for how in (type(model).gradients, Model.gradients)
+        )
+        must(
+            torch.allclose(written, derived, atol=GRADIENT_ROUNDING),
+            "gradients() are not those of the module's loss: correct them, or leave them to autograd",
+        )
+
+
+def datasets(dataset: Dataset) -> None:
+    """Files that are missing are an EdgeflError; what is there has labels 0 to C-1 and fits together."""
+    try:
+        dataset.check()
+    except EdgeflError:
+        return  # not on this machine: nothing more can be said
+    data = dataset.load()
+    for name, split in (("train", data.train), ("test", data.test)):
+        _split(name, split, data.num_classes)
+    must(data.train.x.shape[1:] == data.test.x.shape[1:], "training and test samples differ in shape")
+    must(
+        len(data.label_names) == data.num_classes,
+        f"{len(data.label_names)} label_names for {data.num_classes} classes",
+    )
+    must(np.all(np.asarray(data.std) > 0), "std has to be > 0: inputs are divided by it")
+
+
+def _split(name: str, split: Split, classes: int) -> None:
+    must(len(split.x) == len(split.y) > 0, f"{name}: {len(split.x)} samples with {len(split.y)} labels")
+    must(
+        split.y.dtype == np.int64 and split.y.min() >= 0 and split.y.max() < classes,
+        f"{name}: labels have to be int64, 0 to {classes - 1}",
+    )
+    must(split.groups is None or len(split.groups) == len(split.y), f"{name}: groups are one per sample")
+
+
+def partitions(partition: Partition) -> None:
+    """Every device has samples, none twice, of the session's labels; a function of seed and session."""
+    rng = np.random.default_rng(0)
+    labels = rng.permutation(np.arange(SAMPLES) % LABELS)
+    facts = Facts(
+        groups=np.arange(SAMPLES) % DEVICES,
+        positions_m=rng.uniform(-100.0, 100.0, (DEVICES, 2)),
+        sites_m=np.array([[0.0, 0.0], [80.0, 0.0]]),
+    )
+    dealt: dict[int, Sequence[np.ndarray]] = {}
+    for session in (1, 2, 3, 4):
+        own = partition.assign(labels, DEVICES, session, Streams(4), facts)
+        must(
+            _same(own, partition.assign(labels, DEVICES, session, Streams(4), facts)),
+            "assign() gave two answers to the same question: draw from the streams it is given",
+        )
+        must(len(own) == DEVICES, f"assign() gave {len(own)} arrays for {DEVICES} devices")
+        every = np.concatenate(own)
+        must(min(map(len, own)) > 0, "assign() left a device without samples: refuse it with an EdgeflError")
+        must(len(np.unique(every)) == len(every), "assign() dealt a sample out twice")
+        must(all(np.array_equal(o, np.unique(o)) for o in own), "assign(): sort each device's samples")
+        allowed = partition.session_labels(session, LABELS, Streams(4))
+        must(
+            set(labels[every].tolist()) <= set(allowed.tolist()),
+            f"assign() dealt out labels that session_labels({session}) does not have",
+        )
+        key = partition.key(session)
+        must(
+            key not in dealt or _same(own, dealt[key]),
+            f"key({session}) is that of an earlier session, but assign() deals otherwise: give it another key",
+        )
+        dealt[key] = own
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Equality to the last bit, through containers."""
+    if isinstance(one, Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, Saved):
+        return _same(vars(one), vars(other))
+    return bool(one == other)

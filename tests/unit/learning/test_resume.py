@@ -1,0 +1,218 @@
+"""A learner that was stopped and restored in a fresh one goes on as if nothing had happened, bit for bit."""
+
+import copy
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from edgefl import registry
+from edgefl.contract import SessionStart
+from edgefl.learning.learner import TorchLearner
+from edgefl.learning.material import Material
+from edgefl.learning.models import Model
+from edgefl.learning.settings import LearningSettings
+from edgefl.rng import Streams
+
+DEVICES, SESSIONS, ROUNDS = 6, 5, 2
+CPU = torch.device("cpu")
+# one more name than there are: probes of two rounds, two pilot sessions, the check, and a short memory
+WARM_STARTS: dict[str, dict[str, Any]] = {
+    **{name: {"warm_start": name} for name in registry.names("warm_starts")},
+    "checked": {
+        "warm_start": {"name": "similarity", "probe_rounds": 2, "check": True, "history": 2},
+        "pilot_sessions": 2,
+        "epochs": 1,
+    },
+}
+
+
+class Stop(NamedTuple):
+    """The points at which a run can be interrupted: after the training, or the aggregation, of a round."""
+
+    session: int
+    stage: int  # from 0 on
+    round: int  # of the stage, from 1 on
+    earlier: int  # rounds of the same phase in the session's earlier stages: a round's number counts them
+    aggregated: bool
+
+
+class Cell:
+    """A learner with material of its own, and all of its state as bytes."""
+
+    def __init__(self, settings: LearningSettings) -> None:
+        self.material = Material(settings, CPU, devices=DEVICES)
+        self.one = TorchLearner(settings, self.material, streams=Streams(5))
+
+    def snapshot(self) -> tuple[bytes, ...]:
+        """State as it would lie in files: no object survives."""
+        tensors, facts = self.one.state()
+        kept, of_devices = self.material.state()
+        own = {name: tensor.clone() for name, tensor in tensors.items()}  # safetensors wants no shared memory
+        return save(own), json.dumps(facts).encode(), save(kept), json.dumps(of_devices).encode()
+
+    def restore(self, snapshot: tuple[bytes, ...]) -> None:
+        tensors, facts, kept, of_devices = snapshot
+        self.material.restore(load(kept), json.loads(of_devices))
+        self.one.restore(load(tensors), json.loads(facts))
+
+
+def present(session: int, round_: int) -> list[int]:
+    """Participants: they change from session to session, and a device joins in the second round."""
+    there = [id_ for id_ in range(DEVICES) if (id_ + session) % 3]
+    return sorted({*there, (2 * session) % DEVICES} if round_ > 1 else {*there})
+
+
+def arrived(ids: list[int]) -> list[int]:
+    """One update is lost."""
+    return ids[:-1]
+
+
+def play(cell: Cell, log: list[Any], at: Stop | None = None) -> Iterator[Stop]:
+    """All sessions, or those from a stop on, stop by stop; all that the learner says goes into the log."""
+    learner = cell.one
+    for number in range(at.session if at else 1, SESSIONS + 1):
+        resumed = at if at and number == at.session else None
+        start = SessionStart(number, tuple(present(number, 1)), longest=ROUNDS, reports=True)
+        stages: Iterator[Any] = learner.stages() if resumed else learner.session(start)
+        earlier: Counter[str] = Counter()
+        for index, stage in enumerate(stages, start=resumed.stage if resumed else 0):
+            here = resumed if resumed and index == resumed.stage else None
+            facts, begins = stage.facts, 1
+            if here:
+                begins = here.round + here.aggregated
+                earlier[facts.phase] = here.earlier
+            else:
+                log.append(asdict(facts))
+            rounds = facts.rounds or ROUNDS
+            for round_ in range(begins, rounds + 1):
+                ids, before = present(number, round_), earlier[facts.phase]
+                local = asdict(stage.train(ids, before + round_))
+                log.append(local)
+                yield Stop(number, index, round_, before, aggregated=False)
+                stage.aggregate(arrived(ids))
+                log.append(asdict(stage.evaluate()) if facts.evaluates else None)
+                yield Stop(number, index, round_, before, aggregated=True)
+            earlier[facts.phase] += rounds
+    log.append(learner.model.clone())
+    yield Stop(SESSIONS + 1, 0, 0, 0, aggregated=True)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equality to the last bit, through containers."""
+    if isinstance(a, Tensor):
+        return isinstance(b, Tensor) and a.dtype == b.dtype and torch.equal(a, b)
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return bool(a == b)
+
+
+def settings(algorithm: str, warm_start: str, **more: Any) -> LearningSettings:
+    return LearningSettings(
+        **{
+            "dataset": "digits",
+            "model": "logistic",
+            "partition": {"name": "dirichlet", "alpha": 0.5, "overlap": 0.0},
+            "batch": 32,
+            "steps": 2,
+            "flops_per_sample": 1.0,  # counting takes longer than all the rest
+            "lr": 0.05,
+            "algorithm": algorithm,
+            **WARM_STARTS[warm_start],
+            **more,
+        }
+    )
+
+
+def goes_on_after_any_round(how: LearningSettings, stages: set[int]) -> None:
+    """From each stop to the next in a fresh learner; that it can go on from there is the next one's turn."""
+    cell, log = Cell(how), list[Any]()
+    stop, snapshot, reached = None, None, set()
+    for following in play(cell, log):
+        expected = cell.snapshot()
+        if stop and snapshot:
+            fresh, said = Cell(how), list[Any]()
+            fresh.restore(snapshot)
+            again = play(fresh, said, at=stop)
+            if not stop.aggregated:
+                # the pending round is trained again, and says what it said
+                assert next(again) == stop
+            assert next(again) == following, stop
+            assert same(said, log[len(log) - len(said) :]), stop
+            assert fresh.snapshot() == expected, stop
+        stop, snapshot = following, expected
+        reached.add((following.session, following.stage))
+    assert {stage for session, stage in reached if session == SESSIONS} == stages, "all were reached"
+
+
+@pytest.mark.parametrize("warm_start", WARM_STARTS)
+@pytest.mark.parametrize("algorithm", registry.names("algorithms"))
+def test_a_learner_goes_on_after_any_round(algorithm: str, warm_start: str) -> None:
+    stages = {"similarity": {0, 1}, "checked": {0, 1, 2}}.get(warm_start, {0})
+    goes_on_after_any_round(settings(algorithm, warm_start), stages)
+
+
+class Normed(Model):
+    """A model with statistics and dropout."""
+
+    typical_input = (8, 8)
+    typical_classes = 10
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64), nn.Dropout(0.2), nn.Linear(64, classes))
+
+
+@pytest.mark.parametrize("algorithm", ["scaffold", "moon"])
+def test_statistics_and_dropout_go_on_too(algorithm: str) -> None:
+    goes_on_after_any_round(settings(algorithm, "checked", model=Normed(), batching="stacked"), {0, 1, 2})
+
+
+def test_cells_that_share_what_devices_keep_go_on_together() -> None:
+    """Control variates that a device has from the one cell count in the other, after a restart too."""
+    how = settings("scaffold", "previous")
+
+    def two() -> list[Cell]:
+        first, second = Cell(how), Cell(how)
+        second.material = first.material
+        second.one = TorchLearner(how, first.material, streams=Streams(5))
+        return [first, second]
+
+    def go_on(cells: list[Cell], numbers: range) -> list[Any]:
+        log: list[Any] = []
+        for number in numbers:
+            for place, cell in enumerate(cells):
+                ids = tuple(present(number + place, 1))
+                for stage in cell.one.session(SessionStart(number, ids, longest=1)):
+                    stage.train(ids, 1)
+                    stage.aggregate(ids)
+                log.append(cell.one.model.clone())
+        return log
+
+    undisturbed = two()
+    go_on(undisturbed, range(1, 3))
+    snapshots = [cell.snapshot() for cell in undisturbed]
+    restored = two()
+    for cell, snapshot in zip(restored, snapshots, strict=True):
+        cell.restore(snapshot)
+    assert same(go_on(undisturbed, range(3, 5)), go_on(restored, range(3, 5)))
+    assert same(snapshots[0][2:], snapshots[1][2:]), "what devices keep is the same, whichever cell asks"
+
+
+@pytest.mark.parametrize("algorithm", registry.names("algorithms"))
+def test_a_state_that_was_taken_does_not_change_any_more(algorithm: str) -> None:
+    """Whoever writes it may do so later: local training and aggregation make new tensors."""
+    cell = Cell(settings(algorithm, "checked"))
+    taken: list[Any] = []
+    copies: list[Any] = []
+    for _ in play(cell, []):
+        taken.append((cell.one.state(), cell.material.state()))
+        copies.append(copy.deepcopy(taken[-1]))
+    assert same(taken, copies)
