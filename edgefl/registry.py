@@ -2,15 +2,17 @@
 
 Three sources, in this order: a file in the kind's package (`edgefl/learning/algorithms/fedprox.py` is
 `fedprox`), an entry point of an installed package in the group `edgefl.<kind>`, or `module:Class` written
-in the scenario.
+in the scenario, where the module may lie in the current folder.
 """
 
 import difflib
 import importlib
 import inspect
 import pkgutil
+import sys
 from functools import cache
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 from edgefl.component import SHAPES, AnyComponent, parameters_of
@@ -118,8 +120,17 @@ def _classes(
 
 def _component_at(kind: str, path: str) -> type[AnyComponent]:
     module_name, _, class_name = path.partition(":")
+    here = str(Path.cwd())
+    # a script sees its own folder and `python -m` the current one, the `edgefl` command neither; last, so that
+    # no file that happens to lie here hides a package
+    if not {"", here} & set(sys.path):
+        sys.path.append(here)
     try:
         found = getattr(importlib.import_module(module_name), class_name)
+    except ModuleNotFoundError as error:
+        own = error.name and f"{module_name}.".startswith(f"{error.name}.")  # not what the module imports
+        looked = f"; looked in the current folder {here}, PYTHONPATH and installed packages" if own else ""
+        raise EdgeflError(f"cannot load '{path}': {error}{looked}") from error
     except (ImportError, AttributeError) as error:
         raise EdgeflError(f"cannot load '{path}': {error}") from error
     except Exception as error:  # whatever a file from outside does while it is imported

@@ -180,7 +180,8 @@ def test_outside_scheduler_and_path_loss_in_a_scenario(outside: Path) -> None:
         ("  path_loss: rma", "a.yaml:6 radio.path_loss: no path loss 'rma': did you mean 'uma'?"),
         (
             "  path_loss: nowhere:X",
-            "a.yaml:6 radio.path_loss: cannot load 'nowhere:X': No module named 'nowhere'",
+            "a.yaml:6 radio.path_loss: cannot load 'nowhere:X': No module named 'nowhere'; looked in the current"
+            " folder ",
         ),
     ],
 )
@@ -190,9 +191,24 @@ def test_bad_parameters_name_the_place(outside: Path, radio: str, message: str) 
     assert message in str(error.value)
 
 
+def test_a_module_in_the_current_folder_is_found(outside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for the `edgefl` command, whose `sys.path` does not name that folder."""
+    (outside / "statistics.py").write_text("raise ImportError('hides the one of Python')\n")
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry not in ("", str(outside))])
+    monkeypatch.chdir(outside)
+    assert registry.get("schedulers", "outside:Halves").__name__ == "Halves"
+    assert sys.path.count(str(outside)) == 1
+    assert registry.get("path_loss", "outside:Walls").__name__ == "Walls"
+    assert sys.path.count(str(outside)) == 1
+    monkeypatch.delitem(sys.modules, "statistics", raising=False)
+    with pytest.raises(EdgeflError, match="no attribute 'Walls'"):
+        registry.get("path_loss", "statistics:Walls")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("import nowhere_else", "cannot load 'outside:Mine': No module named 'nowhere_else'$"),
         ("this is no Python", "cannot load 'outside:Mine': SyntaxError"),
         ("1 / 0", "cannot load 'outside:Mine': ZeroDivisionError: division by zero"),
         (

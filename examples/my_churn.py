@@ -1,0 +1,27 @@
+"""Switch devices on in office hours."""
+
+from collections.abc import Iterator
+from itertools import count
+
+from pydantic import Field
+
+from edgefl.engine.churn import Churn
+from edgefl.rng import Streams
+
+
+class OfficeHours(Churn):
+    """Switch a device on for the same hours of each day; it comes late by a uniform time of its own.
+
+    At time 0 the office opens. Nobody is there at night, so `rounds.max_wait_s` must exceed a night.
+    """
+
+    open_s: float = Field(8 * 3600.0, gt=0, description="time from opening to closing, s")
+    closed_s: float = Field(16 * 3600.0, gt=0, description="time from closing to the next opening, s")
+    late: float = Field(0.1, ge=0, lt=1, description="longest delay after opening, as a share of open_s")
+
+    def switches(self, device: int, streams: Streams) -> Iterator[float]:
+        late_s = self.open_s * streams("churn", device).uniform(0.0, self.late)
+        for day in count():
+            opens_s = day * (self.open_s + self.closed_s)
+            yield opens_s + late_s
+            yield opens_s + self.open_s

@@ -1,0 +1,45 @@
+"""Move devices to and fro on a straight line."""
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.mobility import Mobility, Movement
+from edgefl.rng import Streams
+
+
+class Shuttle(Mobility):
+    """Drive shuttles along a line past the base station, back from its end at once, each from a place of its own.
+
+    Where devices were dropped does not matter. A line longer than the cell takes them out of it: they are
+    absent until they are back.
+    """
+
+    length_m: float = Field(400.0, gt=0, le=10_000, description="length of the line, its middle at x = 0, m")
+    offset_m: float = Field(20.0, ge=0, le=5000, description="distance of the line to the base station, m")
+    speed_m_s: float = Field(10.0, gt=0, le=60, description="speed, m/s")
+
+    def area_radius_m(self, cell_radius_m: float) -> float:
+        return cell_radius_m
+
+    def start(
+        self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
+    ) -> Movement:
+        begin_m = streams("mobility", "shuttle").uniform(0.0, 2.0 * self.length_m, len(positions_m))
+        return _Shuttles(self, begin_m)
+
+
+class _Shuttles:
+    moves = True
+
+    def __init__(self, line: Shuttle, begin_m: np.ndarray) -> None:
+        self._line, self._begin_m = line, begin_m
+
+    def positions_m(self, time_s: float) -> np.ndarray:
+        """[devices, 2]: there on the first half of a lap of two lengths, back on the second."""
+        length_m = self._line.length_m
+        driven_m = (self._begin_m + self._line.speed_m_s * time_s) % (2.0 * length_m)
+        along_m = length_m / 2.0 - np.abs(driven_m - length_m)
+        return np.stack([along_m, np.full_like(along_m, self._line.offset_m)], axis=1)
+
+    def doppler_speeds_m_s(self) -> np.ndarray:
+        return np.full(len(self._begin_m), self._line.speed_m_s)

@@ -1,0 +1,27 @@
+"""Deal out samples in unequal amounts, of equal mixture."""
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.partitions import NO_FACTS, Facts, Staying
+from edgefl.rng import Streams
+
+
+class QuantitySkew(Staying):
+    """Give devices shares of the data from Dir(alpha, ..., alpha), and each the same mix of labels.
+
+    Every device has one sample first; the rest is dealt out at random by the shares. Data stay with their device
+    through all sessions. Source: Li et al., Federated Learning on Non-IID Data Silos, ICDE 2022, section IV.
+    """
+
+    alpha: float = Field(0.5, gt=0, le=1e9, description="concentration; the smaller, the more unequal")
+
+    def assign(
+        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+    ) -> list[np.ndarray]:
+        if len(labels) < devices:
+            raise EdgeflError(f"{len(labels)} samples do not serve {devices} devices: take fewer devices")
+        rng = streams("partition", self.key(session))
+        sizes = 1 + rng.multinomial(len(labels) - devices, rng.dirichlet(np.full(devices, self.alpha)))
+        return [np.sort(own) for own in np.split(rng.permutation(len(labels)), np.cumsum(sizes)[:-1])]

@@ -1,0 +1,23 @@
+"""Select devices of about one distance."""
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.engine.selectors import Candidates, CountedSelector
+
+
+class Bands(CountedSelector):
+    """Take devices with similar channels, band after band, so that the near do not wait for the far.
+
+    Devices in order of their path gain are cut into bands; each round begins with the first device of the next
+    band and goes on into the one behind if it is too small. After TiFL (Chai et al., HPDC 2020), which sorts by
+    measured latency.
+    """
+
+    bands: int = Field(3, ge=1, description="number of bands, from near to far")
+
+    def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:
+        present = len(candidates.ids)
+        near_to_far = np.argsort(-candidates.gains_db, kind="stable")
+        first = min(candidates.turn % self.bands * present // self.bands, present - number)
+        return sorted(candidates.ids[i] for i in near_to_far[first : first + number])

@@ -1,0 +1,37 @@
+"""Open with the one past model whose session was most like this one."""
+
+from collections.abc import Sequence
+
+from pydantic import Field
+from torch import Tensor, cosine_similarity
+
+from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
+
+
+class Nearest(WarmStart):
+    """Take the saved model whose session's gradient is most alike this one's; no mixing.
+
+    One probe round, from the last pilot session's model, finds a session's gradient. `similarity` with cosine
+    distance comes to the same as its scale grows, but knows no `least_cosine`.
+    """
+
+    least_cosine: float = Field(
+        0.0, ge=-1, le=1, description="where even the nearest is less alike, the last model stays"
+    )
+
+    @property
+    def probes(self) -> int:
+        return 1
+
+    def pilot(self, finals: Sequence[Final], initial: Tensor) -> Tensor:
+        return finals[-1].model
+
+    def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
+        nearest, most = None, self.least_cosine
+        for past in saved:
+            if gradient is None or past.gradient is None:  # none of its probes arrived
+                continue
+            cosine = float(cosine_similarity(past.gradient, gradient, dim=0))
+            if cosine >= most:
+                nearest, most = past, cosine
+        return OpeningModel(nearest.model, {nearest.session: 1.0}) if nearest else OpeningModel(current, {})

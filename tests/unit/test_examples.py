@@ -1,0 +1,229 @@
+"""The examples of parts from outside: one of every kind, each does what it says, and one scenario runs them all."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import edgefl
+from channel.carrier import Carrier
+from channel.schedulers import Flows
+from edgefl import registry
+from edgefl.component import AnyComponent, build, parameters_of
+from edgefl.describe import describe
+from edgefl.engine.selectors import Candidates
+from edgefl.engine.sessions import SessionState
+from edgefl.errors import EdgeflError
+from edgefl.learning.algorithms import Updates
+from edgefl.learning.datasets.digits import Digits
+from edgefl.learning.warm_starts import Saved
+from edgefl.rng import Streams
+from edgefl.scenario_fields import Named, Section
+from edgefl.validation import check
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+OUTSIDE = EXAMPLES / "outside.yaml"
+LONGEST = 45  # lines: an example is read in one go
+
+
+@pytest.fixture(autouse=True)
+def there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for a user who starts edgefl in the folder of the examples."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.chdir(EXAMPLES)
+
+
+def parts(section: Section) -> Iterator[tuple[str, AnyComponent]]:
+    """Kind and component of everything that a scenario names."""
+    for key, field in type(section).model_fields.items():
+        value = getattr(section, key)
+        if isinstance(value, Section):
+            yield from parts(value)
+        for mark in field.metadata:
+            if isinstance(mark, Named):
+                yield mark.kind, value
+
+
+def make(kind: str, **values: object) -> AnyComponent:
+    """The example of a kind, with other parameters."""
+    return build(type(dict(parts(edgefl.load_scenario(OUTSIDE)))[kind]), values)
+
+
+def test_every_kind_has_an_example_and_every_example_is_used() -> None:
+    used = {kind: registry.name_of(kind, part) for kind, part in parts(edgefl.load_scenario(OUTSIDE))}
+    assert set(used) == set(registry.KINDS)
+    files = {file.stem for file in EXAMPLES.glob("*.py")}
+    assert {name.partition(":")[0] for name in used.values()} == files
+    assert len(files) == len(used)
+
+
+@pytest.mark.parametrize("kind", registry.KINDS)
+def test_example(kind: str) -> None:
+    component = dict(parts(edgefl.load_scenario(OUTSIDE)))[kind]
+    # `edgefl.testing.check(component)` belongs here as soon as it exists
+    name = registry.name_of(kind, component)
+    text = describe(f"{kind}/{name}")
+    assert text.startswith(f"{kind}/{name}\n\n")
+    for parameter, field in parameters_of(type(component)).model_fields.items():
+        assert f"  {parameter}: {field.description} (" in text
+    for field in (Named(kind), Named(kind, short=True)):
+        assert field._parse(field._write(component)) == component
+    lines = (EXAMPLES / f"{name.partition(':')[0]}.py").read_text().splitlines()
+    assert len(lines) <= LONGEST
+
+
+def test_the_scenario_of_all_examples_runs(tmp_path: Path) -> None:
+    check(OUTSIDE)
+    path = edgefl.simulate(edgefl.load_scenario(OUTSIDE), out=tmp_path / "run", device="cpu")
+    rounds, devices, sessions = (
+        pd.read_csv(path / f"{name}.csv") for name in ("rounds", "devices", "sessions")
+    )
+    assert list(sessions.session) == [1, 2, 3, 4]
+    assert "plateau" in set(sessions.reason)
+    evaluated = rounds[rounds.phase != "probe"]
+    assert np.isfinite(evaluated.select_dtypes("number").dropna(axis="columns", how="all")).all(axis=None)
+    assert (devices.energy_j > 0).all()
+    assert evaluated.accuracy.iloc[-1] > 0.5  # ten digits
+    # what a run leaves is the complete scenario: loading it again gives the same one
+    again = edgefl.load_scenario(path / "scenario.yaml")
+    assert again.model_dump(mode="json")["learning"]["algorithm"] == {
+        "name": "my_algorithm:TrimmedMean",
+        "trim": 0.25,
+    }
+    assert dict(parts(again)) == dict(parts(edgefl.load_scenario(OUTSIDE)))
+
+
+# ---- each does what it says
+
+
+def test_trimmed_mean_ignores_the_extremes_of_each_coordinate() -> None:
+    rows = torch.tensor([[1.0, 9.0], [2.0, 1e9], [3.0, 8.0], [-1e9, 7.0]])
+    equal = torch.full((4,), 0.25)
+    updates = Updates(rows, torch.zeros(2), equal, 1.0, torch.ones(4), torch.ones(4), 0.1, {})
+    model, _ = make("algorithms", trim=0.25).aggregate(torch.zeros(2), updates, {})
+    assert model.tolist() == [1.5, 8.5]
+    model, _ = make("algorithms", trim=0.0).aggregate(torch.zeros(2), updates, {})
+    assert torch.equal(model, rows.mean(0))
+
+
+def test_nearest_takes_the_model_whose_gradient_points_the_same_way() -> None:
+    models = torch.eye(3)
+    saved = [
+        Saved(2, models[0], torch.tensor([1.0, 0.0])),
+        Saved(3, models[1], torch.tensor([1.0, 1.0])),
+        Saved(4, models[2], None),
+    ]
+    current, gradient = torch.zeros(3), torch.tensor([5.0, 4.0])
+    opening = make("warm_starts").opening(current, saved, gradient)
+    assert opening.weights == {3: 1.0}
+    assert torch.equal(opening.model, models[1])
+    for nothing_alike in (
+        make("warm_starts", least_cosine=0.999).opening(current, saved, gradient),
+        make("warm_starts").opening(current, saved, None),
+        make("warm_starts").opening(current, [], gradient),
+    ):
+        assert nothing_alike.weights == {}
+        assert torch.equal(nothing_alike.model, current)
+
+
+def test_gelu_mlp_has_a_representation_and_counted_parameters() -> None:
+    module = make("models", hidden=32, depth=2).build((8, 8), 10)
+    assert sum(p.numel() for p in module.parameters()) == (64 * 32 + 32) + (32 * 32 + 32) + (32 * 10 + 10)
+    x = torch.zeros(3, 8, 8)
+    assert module.features(x).shape == (3, 32)
+    assert torch.equal(module.head(module.features(x)), module(x))
+
+
+def test_npz_holds_the_digits_and_says_what_is_missing(tmp_path: Path) -> None:
+    shipped, digits = make("datasets", path="digits.npz").load(), Digits().load()
+    for own, known in ((shipped.train, digits.train), (shipped.test, digits.test)):
+        assert np.array_equal(own.x, known.x)
+        assert np.array_equal(own.y, known.y)
+    missing = make("datasets", path=tmp_path / "mine.npz")
+    with pytest.raises(EdgeflError, match=r"mine.npz is not there: write it with `np.savez\("):
+        missing.check()
+    np.savez(missing.path, x_train=np.zeros((2, 3)))
+    with pytest.raises(EdgeflError, match=r"mine.npz cannot be read \(.*y_train"):
+        missing.load()
+
+
+def test_quantity_skew_deals_out_everything_in_unequal_amounts() -> None:
+    labels = np.arange(1000) % 10
+    uneven = make("partitions", alpha=0.1).assign(labels, 8, 1, Streams(0))
+    assert np.array_equal(np.sort(np.concatenate(uneven)), np.arange(1000))
+    assert all(len(own) for own in uneven)
+    # of Dir(alpha, ...) the largest of 8 shares is 1/8 as alpha grows, and 1 as it falls
+    sizes = [
+        [len(own) for own in make("partitions", alpha=a).assign(labels, 8, 1, Streams(0))]
+        for a in (0.01, 1e6)
+    ]
+    assert max(sizes[0]) > 900
+    assert max(sizes[1]) < 175  # 125, binomial with a standard deviation of 10.5
+    with pytest.raises(EdgeflError, match="7 samples do not serve 8 devices"):
+        make("partitions").assign(labels[:7], 8, 1, Streams(0))
+
+
+def test_shuttles_come_back_after_two_lengths() -> None:
+    line = make("mobility", length_m=100, offset_m=20, speed_m_s=10)
+    drop = np.zeros((50, 2))
+    world = {"cell_radius_m": 250.0, "min_distance_m": 10.0, "streams": Streams(0)}
+    movement = line.start(drop, **world)
+    places = np.array([movement.positions_m(time_s) for time_s in np.arange(0.0, 20.5, 0.5)])
+    assert np.abs(places[..., 0]).max() <= 50
+    assert (places[..., 1] == 20).all()
+    # 5 m in half a second, less only where a shuttle turns
+    steps = np.abs(np.diff(places[..., 0], axis=0))
+    assert steps.max() == pytest.approx(5)
+    assert ((steps < 4.999).sum(axis=0) <= 2).all()
+    assert places[0] == pytest.approx(places[-1])
+    # more devices leave the others where they were
+    assert np.array_equal(line.start(drop[:20], **world).positions_m(3.0), movement.positions_m(3.0)[:20])
+
+
+def test_bands_go_from_near_to_far() -> None:
+    selector = make("selectors", count=2, bands=3)
+    gains = np.array([-90.0, -60.0, -100.0, -70.0, -80.0, -110.0])  # near to far: 1 3 4 0 2 5
+    chosen = [selector.select(Candidates(range(6), gains, t), 2, np.random.default_rng(0)) for t in range(4)]
+    assert chosen == [[1, 3], [0, 4], [2, 5], [1, 3]]
+    assert selector.select(Candidates(range(6), gains, 2), 6, np.random.default_rng(0)) == list(range(6))
+
+
+def test_plateau_waits_for_its_patience() -> None:
+    policy = make("sessions", count=1, min_rounds=1, max_rounds=9, patience=2, least_fall=0.1)
+
+    def reason(*losses: float) -> str | None:
+        return policy.reason_to_end(SessionState(len(losses), {0}, {0}, losses))
+
+    assert [reason(1.0), reason(1.0, 1.0)] == [None, None]
+    assert reason(1.0, 1.0, 0.95) == "plateau"
+    assert reason(1.0, 1.0, 0.85) is None
+    assert reason(*np.geomspace(1.0, 0.1, 9)) == "max_rounds"
+
+
+def test_office_hours_recur() -> None:
+    office = make("churn", open_s=8, closed_s=16, late=0.5)
+    times = np.array([list(islice(office.switches(device, Streams(0)), 4)) for device in range(100)])
+    assert (times[:, 1] == 8).all()
+    assert (times[:, 3] == 32).all()
+    assert ((times[:, 0] >= 0) & (times[:, 0] < 4)).all()
+    assert times[:, 2] == pytest.approx(times[:, 0] + 24)
+    assert next(make("churn", late=0).switches(0, Streams(0))) == 0.0
+
+
+def test_shortest_job_first_weighs_bits_and_channel() -> None:
+    carrier = Carrier(1e6, 1e-3)
+    flows = Flows(carrier, snr=np.array([10.0, 10.0, 0.1]), remaining_bits=np.array([2e5, 1e5, 1e5]))
+    assert make("schedulers", for_all=0.3).shares(flows).tolist() == pytest.approx([0.1, 0.8, 0.1])
+    assert make("schedulers", for_all=0).shares(flows).tolist() == [0.0, 1.0, 0.0]
+
+
+def test_log_distance_falls_ten_n_db_a_decade() -> None:
+    loss = make("path_loss", exponent=3.5, reference_db=40)
+    level = {"carrier_hz": 3.5e9, "bs_height_m": 1.5}
+    assert loss.path_loss_db([1.0, 10.0, 100.0], **level) == pytest.approx([40.0, 75.0, 110.0])
+    with pytest.raises(ValueError, match="from 1 to inf m"):
+        loss.path_loss_db([0.5], **level)
