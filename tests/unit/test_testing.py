@@ -13,7 +13,7 @@ from edgefl.engine.churn import Churn
 from edgefl.engine.records import DeviceRound, Event
 from edgefl.engine.selectors import Candidates, Selector
 from edgefl.engine.sessions import SessionPolicy, SessionState
-from edgefl.learning.algorithms import State, Updates
+from edgefl.learning.algorithms import ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.warm_starts import OpeningModel, Saved
 from edgefl.learning.warm_starts.previous import Previous
@@ -103,14 +103,14 @@ class Backwarded(Previous):
 class InPlace(FedAvg):
     """Adds to the model that it was lent."""
 
-    def aggregate(self, model: Tensor, updates: Updates, state: State) -> tuple[Tensor, State]:
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         return model.add_(updates.mean_change()), state
 
 
 class Drifting(FedAvg):
     """Moves the model although nobody has moved."""
 
-    def aggregate(self, model: Tensor, updates: Updates, state: State) -> tuple[Tensor, State]:
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         return updates.mean() + 1.0, state
 
 
@@ -167,10 +167,10 @@ def local() -> type[Component]:
         (Backwarded, "Backwarded: retain.. gave sessions .3, 2.: keep some of the saved ones, oldest first"),
         (InPlace, "InPlace: .*changed a tensor in place that it was only lent"),
         (Drifting, "Drifting: the model moves in a first round in which no device has moved"),
-        (Undescribed, "Undescribed.mystery: give its Field a description"),
+        (Undescribed, "Undescribed.mystery: give it a description"),
         (BadDefault, "BadDefault: a default breaks its own bounds"),
-        (Loose, "Loose accepts unknown parameters: keep extra='forbid'"),
-        (Soft, "Soft can be changed after it was made: keep frozen=True"),
+        (Loose, "Loose accepts unknown parameters: forbid them as its base class does"),
+        (Soft, "Soft can be changed after it was made: keep it frozen as its base class is"),
         (Undocumented, "Undocumented: write a docstring"),
         (NoKind, "NoKind is no component: extend one of edgefl.engine.selectors.Selector, "),
         (local, "Local cannot be named in a scenario: cannot load"),
