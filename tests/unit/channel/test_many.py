@@ -46,7 +46,7 @@ def transfers(draw: st.DrawFn) -> dict[str, Any]:
             slot_correlation(speed, carrier_hz=3.5e9, slot_s=0.5e-3)
             for speed in each(st.sampled_from(SPEEDS_M_S))
         ],
-        "payload_bits": each(st.one_of(st.just(0.0), st.floats(0, 1e5), st.floats(0, 1e7))),
+        "payload_bits": each(st.one_of(st.just(0.0), st.floats(1e-3, 1e5), st.floats(1e-3, 1e7))),
         "share": each(st.floats(0.3, 1.0)),
         "snr": [10 ** (db / 10) for db in each(st.floats(-20, 90))],
         "first_slot": each(st.one_of(st.just(together), near_an_edge)),
