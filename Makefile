@@ -1,21 +1,27 @@
 # make demo   install edgefl, get Fashion-MNIST, run the quickstart study
 # make test   install the dev extras, then lint, type-check and test
+# make quick  the same without the slow tests, in under a minute
 # make golden write the tables of the golden runs again; CHANGELOG.md says when that is allowed
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 
-.PHONY: demo test golden lint clean
+.PHONY: demo test quick checks golden clean
 
 demo: $(VENV)/installed $(FASHION)
 	$(BIN)/edgefl study scenarios/studies/quickstart.yaml
 
-test: $(VENV)/installed-dev $(FASHION)
+test: checks $(FASHION)
+	$(BIN)/pytest
+
+quick: checks $(FASHION)
+	$(BIN)/pytest -m "not slow"
+
+checks: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest
 
 golden: $(VENV)/installed-dev
 	$(BIN)/python tests/golden/make.py

@@ -1,44 +1,82 @@
-"""The command line as a user meets it."""
+"""The command line as a user meets it: messages and exit codes in this process, whole studies as slow tests."""
 
 import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 import pytest
 import torch
 
 from edgefl import load_scenario
+from edgefl.cli import main
 from edgefl.study import load as load_study
 
-EDGEFL = [sys.executable, "-c", "from edgefl.cli import main; main()"]
+
+class Done(NamedTuple):
+    """What a command left behind."""
+
+    returncode: int
+    stdout: str
+    stderr: str
 
 
-def edgefl(*arguments: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [*EDGEFL, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False, timeout=300)
+Edgefl = Callable[..., Done]
 
 
+@pytest.fixture
+def edgefl(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Edgefl:
+    """The `edgefl` command, called in this process: a new one waits for seconds until PyTorch is loaded."""
+
+    def call(*arguments: object) -> Done:
+        monkeypatch.setattr(sys, "argv", ["edgefl", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Done(int(ended.value.code or 0), *capsys.readouterr())
+
+    return call
+
+
+def in_a_process(*command: object) -> Done:
+    started = [sys.executable, *map(str, command)]
+    done = subprocess.run(started, capture_output=True, text=True, check=False, timeout=300)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.slow
 def test_run_then_compare(digits: Path, tmp_path: Path) -> None:
+    edgefl = ("-c", "from edgefl.cli import main; main()")
+    assert in_a_process(*edgefl, "--version").stdout.startswith("edgefl ")
     out = tmp_path / "out"
-    done = edgefl("run", digits, "--set", "learning.algorithm.mu=0.1", "--seed", 9, "--out", out)
+    done = in_a_process(
+        *edgefl, "run", digits, "--set", "learning.algorithm.mu=0.1", "--seed", 9, "--out", out
+    )
     assert done.returncode == 0, done.stderr
     assert str(out) in done.stdout.replace("\n", "")
     assert "mu: 0.1" in (out / "scenario.yaml").read_text()
-    compare = [sys.executable, "-m", "analysis", "compare", str(out)]
-    assert subprocess.run(compare, capture_output=True, check=False).returncode == 0
+    assert in_a_process("-m", "analysis", "compare", out).returncode == 0
     assert (out / "comparison.png").stat().st_size > 10_000
+    again = in_a_process(*edgefl, "run", digits, "--out", out)
+    assert again.returncode == 2
+    assert "is not empty; choose another --out" in again.stderr
 
 
-def test_default_directories_are_never_reused(digits: Path, tmp_path: Path) -> None:
+def test_default_directories_are_never_reused(
+    edgefl: Edgefl, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     for name in ("digits-seed3", "digits-seed3-2"):
-        assert edgefl("run", digits, cwd=tmp_path).returncode == 0
+        assert edgefl("run", digits, "--set", "sessions.count=1").returncode == 0
         assert (tmp_path / "runs" / name / "run.json").exists()
 
 
-def test_study(digits: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_study(edgefl: Edgefl, digits: Path, tmp_path: Path) -> None:
     out = tmp_path / "study"
     done = edgefl("study", digits.with_name("small.yaml"), "--out", out, "--jobs", 2)
     assert done.returncode == 0, done.stderr
@@ -61,7 +99,10 @@ def test_study(digits: Path, tmp_path: Path) -> None:
         assert file.read_bytes() == (again / file.relative_to(out)).read_bytes()
 
 
-def test_a_study_with_a_grid_compares_its_variants_in_every_setting(digits: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_study_with_a_grid_compares_its_variants_in_every_setting(
+    edgefl: Edgefl, digits: Path, tmp_path: Path
+) -> None:
     study = digits.with_name("small.yaml")
     study.write_text(
         study.read_text()
@@ -102,7 +143,7 @@ def test_a_study_with_a_grid_compares_its_variants_in_every_setting(digits: Path
         ("{learning.batch: [0]}", "learning.batch: must be >= 1"),
     ],
 )
-def test_a_grid_that_makes_no_sense_is_refused(digits: Path, grid: str, message: str) -> None:
+def test_a_grid_that_makes_no_sense_is_refused(edgefl: Edgefl, digits: Path, grid: str, message: str) -> None:
     study = digits.with_name("small.yaml")
     study.write_text(study.read_text() + f"grid: {grid}\n")
     done = edgefl("validate", study)
@@ -110,7 +151,8 @@ def test_a_grid_that_makes_no_sense_is_refused(digits: Path, grid: str, message:
     assert message in done.stderr
 
 
-def test_a_failing_variant_stops_the_study(digits: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_failing_variant_stops_the_study(edgefl: Edgefl, digits: Path, tmp_path: Path) -> None:
     study = digits.with_name("small.yaml")
     study.write_text(
         study.read_text() + "  wild: {learning.lr: 90, learning.algorithm: {name: fedprox, mu: 1.0e+9}}\n"
@@ -125,7 +167,7 @@ def test_a_failing_variant_stops_the_study(digits: Path, tmp_path: Path) -> None
     assert torch.load(rescued)["model"].isfinite().all()
 
 
-def test_validate(digits: Path) -> None:
+def test_validate(edgefl: Edgefl, digits: Path) -> None:
     assert edgefl("validate", digits, digits.with_name("small.yaml")).returncode == 0
     digits.write_text(digits.read_text().replace("count: 8", "count: -8"))
     done = edgefl("validate", digits, digits.with_name("small.yaml"))
@@ -134,7 +176,7 @@ def test_validate(digits: Path) -> None:
     assert done.stderr.count("digits.yaml:3 devices.count: must be >= 1, got -8") == 2
 
 
-def test_every_shipped_scenario_is_valid() -> None:
+def test_every_shipped_scenario_is_valid(edgefl: Edgefl) -> None:
     shipped = sorted((Path(__file__).parents[2] / "scenarios").rglob("*.yaml"))
     assert len(shipped) >= 25
     done = edgefl("validate", *shipped)
@@ -165,16 +207,22 @@ def test_every_shipped_scenario_is_valid() -> None:
     ],
 )
 def test_bad_input_ends_with_2_and_one_message(
-    arguments: list[str], message: str, digits: Path, tmp_path: Path
+    edgefl: Edgefl,
+    arguments: list[str],
+    message: str,
+    digits: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    done = edgefl(*arguments, cwd=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    done = edgefl(*arguments)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert sorted(p.name for p in tmp_path.iterdir()) == ["digits.yaml", "small.yaml"], "nothing is left"
 
 
-def test_names_and_version() -> None:
+def test_names_and_version(edgefl: Edgefl) -> None:
     assert {"average", "previous", "similarity"} <= set(edgefl("list", "warm_starts").stdout.split())
     assert edgefl("--version").stdout.startswith("edgefl ")
     assert "edgefl study" in edgefl("study", "--help").stdout

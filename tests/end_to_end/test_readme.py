@@ -19,11 +19,27 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("newcomer")
-    shutil.copytree(ROOT / "scenarios", path / "scenarios")
-    return path
+def chains() -> list[list[str]]:
+    """The commands, each on its own or behind the one that writes the directory that it reads."""
+    found: list[list[str]] = []
+    for line in "".join(blocks("sh")).splitlines():
+        command = line.partition("#")[0].strip()
+        if command.startswith(SETUP) or not command:
+            continue
+        written = [re.findall(r"--out (\S+)", " ".join(chain)) for chain in found]
+        reads = [
+            chain for chain, outs in zip(found, written, strict=True) if set(outs) & set(command.split())
+        ]
+        reads[0].append(command) if reads else found.append([command])
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What a newcomer has checked out."""
+    for name in ("scenarios", "examples"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("runs"))
+    return tmp_path
 
 
 def shell(command: str, folder: Path) -> None:
@@ -34,15 +50,23 @@ def shell(command: str, folder: Path) -> None:
     assert done.returncode == 0, f"{command}\n{done.stderr}"
 
 
-def test_commands(folder: Path) -> None:
-    commands = [line for block in blocks("sh") for line in block.splitlines() if line.strip()]
-    run = [command for command in commands if not command.startswith(SETUP)]
-    assert len(run) >= 7
-    assert len(commands) - len(run) == 2
-    for command in run:
+@pytest.mark.slow
+@pytest.mark.parametrize("chain", chains(), ids=" && ".join)
+def test_command(chain: list[str], folder: Path) -> None:
+    for command in chain:
         shell(command, folder)
 
 
+def test_no_command_is_forgotten() -> None:
+    commands = [line for line in "".join(blocks("sh")).splitlines() if line.strip()]
+    assert len([command for command in commands if command.startswith(SETUP)]) == 2
+    assert sum(map(len, chains())) == len(commands) - 2
+    assert [len(chain) for chain in chains() if "analysis" in " ".join(chain)] == [2, 2], (
+        "each behind its runs"
+    )
+
+
+@pytest.mark.slow
 def test_python(folder: Path) -> None:
     for number, block in enumerate(blocks("python")):
         (folder / f"block_{number}.py").write_text(block)
