@@ -81,6 +81,10 @@ def start(arguments: list[str]) -> subprocess.Popen[bytes]:
 def finish(process: subprocess.Popen[bytes]) -> None:
     """Wait for a command that has to succeed."""
     _, errors = process.communicate()
+    _succeeded(process, errors)
+
+
+def _succeeded(process: subprocess.Popen[bytes], errors: bytes) -> None:
     if process.returncode:
         raise RuntimeError(f"edgefl ended with {process.returncode}: {errors.decode()}")
 
@@ -96,9 +100,10 @@ def has_begun(run: Path, process: subprocess.Popen[bytes]) -> bool:
 
 
 def killed_after(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Kill a command then; whether it was still running."""
+    """Kill a command then; whether it was still running. Of itself it has to succeed."""
     try:
-        process.communicate(timeout=seconds)
+        _, errors = process.communicate(timeout=seconds)
+        _succeeded(process, errors)
         return False
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)

@@ -1,0 +1,75 @@
+"""A run that was killed or interrupted goes on, and nobody can tell."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from edgefl import load_scenario, simulate
+from edgefl.engine.records import Round
+from edgefl.errors import EdgeflError
+from edgefl.interruption import Interrupted
+from edgefl.resume import resume
+from edgefl.snapshot import Every
+from edgefl.testing import kill
+
+ROUND = 9  # of 15: a session's second
+
+
+@pytest.fixture
+def undisturbed(digits: Path, tmp_path: Path) -> Path:
+    return simulate(load_scenario(digits), tmp_path / "undisturbed", device="cpu")
+
+
+def left(digits: Path, out: Path, error: BaseException) -> int:
+    """Leave a run in its ROUND-th round; returns how many there were."""
+    rounds = 0
+
+    def leave(row: Round) -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds == ROUND:
+            raise error
+
+    with pytest.raises(type(error)):
+        simulate(load_scenario(digits), out, device="cpu", on_round=leave, every=Every(rounds=4))
+    return rounds
+
+
+@pytest.mark.parametrize("error", [Interrupted(signal.SIGTERM), RuntimeError("a fault")])
+def test_a_run_goes_on(digits: Path, tmp_path: Path, undisturbed: Path, error: BaseException) -> None:
+    run = tmp_path / "run"
+    assert left(digits, run, error) == ROUND
+    status = json.loads((run / "run.json").read_text())["status"]
+    assert status == ("interrupted" if isinstance(error, Interrupted) else "failed")
+    notes: list[str] = []
+    resume(run, on_note=notes.append)
+    assert kill.differences(run, undisturbed) == []
+    assert notes == []
+    assert not (run / "snapshots").exists()
+    with pytest.raises(EdgeflError, match="is complete"):
+        resume(run)
+
+
+def test_another_scenario_is_not_this_run(digits: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    left(digits, run, RuntimeError())
+    text = (run / "scenario.yaml").read_text()
+    (run / "scenario.yaml").write_text(text.replace("lr: 0.05", "lr: 0.06"))
+    with pytest.raises(EdgeflError, match=r"scenario.yaml has changed; undo that, or start anew: edgefl run"):
+        resume(run)
+
+
+def test_a_run_without_learning_starts_again(tmp_path: Path) -> None:
+    file = tmp_path / "radio.yaml"
+    file.write_text(
+        "name: radio\nseed: 1\ndevices: {count: 4}\nsessions: {name: schedule, count: 2, rounds: 6}\n"
+        "workload: {payload_bits: 1.0e+5, flops_per_sample: 1.0e+6}\n"
+    )
+    undisturbed = simulate(load_scenario(file), tmp_path / "undisturbed")
+    run = tmp_path / "run"
+    left(file, run, Interrupted())
+    assert not (run / "journal.jsonl").exists()
+    resume(run)
+    assert kill.differences(run, undisturbed) == []
