@@ -89,7 +89,8 @@ def run(found: dict[str, Any]) -> Table:
     )
     for name, share in found["shares"].items():
         table.add_row(name, f"{100 * share:.1f} %", f"{share * found['wall_s']:.2f}")
-    table.caption = f"Neither training nor evaluation, while the clock runs: {100 * found['other']:.1f} %"
+    table.min_width = 60
+    table.caption = f"All but training and evaluation, while the clock runs: {100 * found['other']:.1f} %"
     return table
 
 
