@@ -1,5 +1,7 @@
 """What schedulers and path-loss models must hold."""
 
+import copy
+
 import numpy as np
 
 from channel.carrier import Carrier
@@ -28,7 +30,13 @@ def schedulers(scheduler: Scheduler) -> None:
             average=rng.uniform(0.1, 20, count),
             airtime=rng.uniform(0, 50, count),
         )
+        lent = copy.deepcopy(flows)
         shares = np.asarray(scheduler.shares(flows))
+        for name in ("snr", "remaining_bits", "efficiency", "average", "airtime"):
+            must(
+                np.array_equal(getattr(lent, name), getattr(flows, name)),
+                f"shares changed flows.{name}: it is only lent, work on a copy",
+            )
         must(shares.shape == (count,), f"shares must give one share for each of {count} flows: {shares}")
         must(bool(np.all(shares >= 0)), f"a share is negative: {shares}")
         must(

@@ -16,6 +16,7 @@ from edgefl.describe import describe
 from edgefl.errors import EdgeflError
 from edgefl.scenario_fields import Named
 from edgefl.testing import check
+from edgefl.testing.conformance import ROOMS
 
 TRACE = Path(__file__).parents[1] / "golden" / "sumo_fcd.xml"
 # parameters that have no default, per component field name
@@ -65,6 +66,11 @@ def build(kind: str, name: str) -> AnyComponent:
 
 def test_every_kind_has_components() -> None:
     assert {kind for kind, _ in ALL} == set(registry.KINDS)
+
+
+def test_every_kind_has_a_contract() -> None:
+    missing = set(registry.KINDS) - set(ROOMS)
+    assert not missing, f"write what holds for every component of {missing}: a function in edgefl/testing"
 
 
 @pytest.mark.parametrize(("kind", "name"), ALL)

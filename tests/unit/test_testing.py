@@ -1,6 +1,7 @@
 """The testing room notices what it should, and says what to change."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,10 @@ import pytest
 from pydantic import ConfigDict, Field
 from torch import Tensor
 
-from edgefl.component import Component
+from channel.path_loss.umi import UMi
+from channel.schedulers import Flows
+from channel.schedulers.equal_share import EqualShare
+from edgefl.component import AnyComponent, Component, parameters_of
 from edgefl.engine.churn import Churn
 from edgefl.engine.records import DeviceRound, Event
 from edgefl.engine.selectors import Candidates, Selector
@@ -143,6 +147,31 @@ class Undocumented(FedAvg):
     __doc__ = ""
 
 
+@dataclass(frozen=True)
+class Generous(EqualShare):
+    """Gives the band away twice."""
+
+    def shares(self, flows: Flows) -> np.ndarray:
+        return 2 * super().shares(flows)
+
+
+@dataclass(frozen=True)
+class Levelling(EqualShare):
+    """Changes what it was lent."""
+
+    def shares(self, flows: Flows) -> np.ndarray:
+        flows.snr[:] = 1.0
+        return super().shares(flows)
+
+
+@dataclass(frozen=True)
+class Louder(UMi):
+    """The farther, the better."""
+
+    def path_loss_db(self, distance_2d_m: Any, **radio: Any) -> np.ndarray:
+        return -super().path_loss_db(distance_2d_m, **radio)
+
+
 class NoKind(Component):
     """Of no kind."""
 
@@ -167,6 +196,9 @@ def local() -> type[Component]:
         (Backwarded, "Backwarded: retain.. gave sessions .3, 2.: keep some of the saved ones, oldest first"),
         (InPlace, "InPlace: .*changed a tensor in place that it was only lent"),
         (Drifting, "Drifting: the model moves in a first round in which no device has moved"),
+        (Generous, "Generous: shares must sum to at most the whole band"),
+        (Levelling, "Levelling: shares changed flows.snr: it is only lent"),
+        (Louder, "Louder: path loss must not fall with distance"),
         (Undescribed, "Undescribed.mystery: give it a description"),
         (BadDefault, "BadDefault: a default breaks its own bounds"),
         (Loose, "Loose accepts unknown parameters: forbid them as its base class does"),
@@ -177,12 +209,12 @@ def local() -> type[Component]:
     ],
 )
 def test_what_breaks_a_contract_is_told_the_remedy(
-    component: type[Component] | Callable[[], type[Component]], remedy: str
+    component: type[AnyComponent] | Callable[[], type[AnyComponent]], remedy: str
 ) -> None:
     cls = component if isinstance(component, type) else component()
     given = {"count": 1, "times_s": [[0.0]] * 4}
     with pytest.raises(ContractError, match=remedy):
-        check(cls, **{k: v for k, v in given.items() if k in cls.model_fields})
+        check(cls, **{k: v for k, v in given.items() if k in parameters_of(cls).model_fields})
 
 
 def test_what_cannot_be_made_says_what_is_missing() -> None:
