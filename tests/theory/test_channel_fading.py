@@ -15,6 +15,8 @@ from channel.fading import BLOCK, LinkFading
 from channel.rates import rate_moments
 from channel.share import ergodic_rate, spectral_efficiency
 
+pytestmark = pytest.mark.slow
+
 KEY = 0x5EED << 64
 STANDARD_ERRORS = 4
 SIGNIFICANCE = 1e-3

@@ -14,6 +14,8 @@ from channel.gaussian_fields import GaussianFields
 from channel.large_scale import LargeScale
 from channel.path_loss.umi import UMi
 
+pytestmark = pytest.mark.slow
+
 SEEDS = [0, 1]  # innermost decorator: it varies slowest, so that fields are made once each
 KEYS = 1000
 SIGNIFICANCE = 1e-4

@@ -27,6 +27,8 @@ from channel.shared_band import SharedBand
 from channel.tdd import Pattern, Weights
 from channel.transfer import Flow
 
+pytestmark = pytest.mark.slow
+
 KEY = 0xBA2D << 64
 BAND = Carrier(1e6, 0.5e-3)
 UNIT_BITS = 500.0

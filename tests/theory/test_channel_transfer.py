@@ -18,6 +18,8 @@ from channel.renewal import slots_renewal
 from channel.share import ergodic_rate
 from channel.transfer import Flow
 
+pytestmark = pytest.mark.slow
+
 KEY = 0x5EED << 64
 SEED = 17
 BAND = Carrier(1e6, 0.5e-3)

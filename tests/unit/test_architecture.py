@@ -73,7 +73,7 @@ def test_nothing_that_runs_needs_the_testing_room() -> None:
     assert all(user.startswith(("edgefl/testing/", "edgefl/bench/")) for user in users)
 
 
-@pytest.mark.parametrize("module", ["torch", "pytest", "hypothesis"])
-def test_the_testing_room_imports_quickly_and_without_a_test_framework(module: str) -> None:
-    code = f"import sys, edgefl.testing; sys.exit({module!r} in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+def test_the_testing_room_imports_quickly_and_without_a_test_framework() -> None:
+    code = "import sys, edgefl.testing; print({'torch', 'pytest', 'hypothesis'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "set()\n"

@@ -82,7 +82,11 @@ def test_component(kind: str, name: str) -> None:
     assert isinstance(written, str) == (not parameters_of(type(component)).model_fields)
 
 
-@pytest.mark.parametrize(("kind", "name"), ALL)
+# counting an LSTM's FLOPs takes seconds
+DESCRIBED = [pytest.param(*one, marks=[pytest.mark.slow] * (one == ("models", "lstm"))) for one in ALL]
+
+
+@pytest.mark.parametrize(("kind", "name"), DESCRIBED)
 def test_describe(kind: str, name: str) -> None:
     text = describe(f"{kind}/{name}")
     assert text.startswith(f"{kind}/{name}\n\n")

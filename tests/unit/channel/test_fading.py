@@ -58,6 +58,7 @@ def test_impossible_speeds_are_refused(speed_m_s: float) -> None:
         slot_correlation(speed_m_s, **RADIO)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rho", [0.5, 0.9667, 0.99966, -0.9, 1 - 1e-12])
 def test_a_bridge_between_two_edges_has_the_law_of_the_process(rho: float) -> None:
     # h[0] = left, free[n] = rho free[n-1] + sqrt(1-rho^2) e[n], h[n] = free[n] + w[n] (right - free[B]).

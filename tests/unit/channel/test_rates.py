@@ -77,6 +77,7 @@ def coefficient(m: int, snr: float, cap: float) -> float:
     return value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("snr", "cap"), [(0.2, 7.4), (10.0, 3.0), (400.0, 7.4)])
 @pytest.mark.parametrize("weights", [None, (1.0, 1.0, 1.0, 5 / 7, 0.0), (0.0, 0.0, 0.0, 1 / 7, 1.0)])
 def test_rate_moments_with_cap_and_tdd(snr: float, cap: float, weights: tuple[float, ...] | None) -> None:
@@ -129,6 +130,7 @@ def test_rare_deep_fades_below_the_cap() -> None:
         assert (np.sum(late[256:]) > 3e-3 * expected) == (rho > 0.99)
 
 
+@pytest.mark.slow
 def test_a_cap_that_is_never_reached_changes_nothing() -> None:
     snr = np.array([1e-3, 1.0, 100.0])
     for rho in (0.0, FAST):

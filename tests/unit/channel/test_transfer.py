@@ -353,6 +353,7 @@ def test_many_renewals_name_bad_values() -> None:
         slots_renewal_many([1e6, 1e6], snr=[1.0, 1e-12], **how)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fidelity", ["slot", "renewal"])
 def test_bits_of_a_cut_transfer_grow_with_airtime(fidelity: Any) -> None:
     bits, first_slot = payload(500, 10.0), 3

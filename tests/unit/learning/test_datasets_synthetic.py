@@ -35,6 +35,7 @@ def test_synthetic_sizes_are_log_normal() -> None:
     )  # the largest deviation of a share
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beta", [0.0, 0.5, 3.0])
 def test_synthetic_inputs(beta: float) -> None:
     """The mean of a group's 60 centres v_kj ~ N(B_k, 1) is N(0, beta^2 + 1/60); x scatters by diag(j^-1.2)."""

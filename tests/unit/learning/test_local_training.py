@@ -436,7 +436,14 @@ INPUT = {
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap has no batched embedding bag
-@pytest.mark.parametrize("name", [name for name in registry.names("models") if name != "resnet34"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name == "resnet18"))
+        for name in registry.names("models")
+        if name != "resnet34"
+    ],
+)
 def test_every_model_trains_alike_stacked_and_one_by_one(name: str) -> None:
     """Two devices with unequal batches, two steps of MOON; statistics and dropout of the model included."""
     model = registry.get("models", name)(**SMALL.get(name, {}))

@@ -264,6 +264,7 @@ def test_a_share_is_beta_distributed() -> None:
         assert stats.kstest(shares, stats.beta(1.0, 9.0).cdf).pvalue > P_MIN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.1, 0.3, 3.0])
 def test_concentration_of_a_label(alpha: float) -> None:
     """Moments of Dir(alpha, ..., alpha) with A = N alpha, in rising factorials (A)_n = A (A+1) ... (A+n-1):
