@@ -171,7 +171,8 @@ def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
         return f"{sentence}: continue it with {resume}"
     if status == "running":
         signs = {"process": "pid", "on": "host", "last heard of": "heartbeat"}
-        known = " ".join(f"{word} {run[key]}" for word, key in signs.items() if run.get(key) is not None)
+        process = run.get("process") or {}
+        known = " ".join(f"{word} {process[key]}" for word, key in signs.items() if key in process)
         about = f" ({known})" if known else ""
         return f"{sentence}{about}: wait for its end or, if it was killed, continue it with {resume}"
     return sentence

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+import yaml
+
 import edgefl
 from edgefl.errors import EdgeflError
 from edgefl.files import writing
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 FILE = "journal.jsonl"
 FOLDER = "snapshots"
-LONGEST_SHOWN = 60  # characters: a checksum says nothing to anyone
+SCENARIO = "scenario.yaml"
+KEYS_SHOWN = 3  # of a scenario that was edited
 
 
 @dataclass(frozen=True)
@@ -237,13 +240,36 @@ def circumstances(scenario: Path, device: "torch.device") -> dict[str, str]:
 
     return {
         "edgefl": edgefl.__version__,
-        "scenario.yaml": hashlib.sha256(scenario.read_bytes()).hexdigest(),
+        SCENARIO: scenario.read_text(encoding="utf-8"),
         **{package: version(package) for package in ("torch", "numpy", "scipy", "simpy")},
         "machine": platform.machine(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "device": device.type,
         "device name": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
     }
+
+
+def _difference(name: str, here: str, there: str) -> str:
+    """What has changed of a circumstance: of a scenario, which keys."""
+    if name != SCENARIO:
+        return f"{name} is {here}, was {there}"
+    try:
+        now, then = (dict(_leaves(yaml.safe_load(text), ())) for text in (here, there))
+    except yaml.YAMLError:
+        return f"{name} has changed, and is no YAML"
+    keys = [key for key in {**then, **now} if now.get(key) != then.get(key)]
+    shown = [f"{key} is {now.get(key)}, was {then.get(key)}" for key in keys[:KEYS_SHOWN]]
+    more = f", and {len(keys) - KEYS_SHOWN} keys more" if len(keys) > KEYS_SHOWN else ""
+    return f"{name}: {', '.join(shown) or 'its text has changed'}{more}"
+
+
+def _leaves(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Dotted keys of a document, and what they hold, as text."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, (*keys, str(key)))
+    else:
+        yield ".".join(keys), str(value)
 
 
 def header(path: Path) -> dict[str, Any] | None:
@@ -282,7 +308,7 @@ def recover(path: Path, circumstances: Mapping[str, str], snapshots: Snapshots) 
     if found is None:
         return Recovered(notes=[f"{path}: its first line is damaged; starting anew"] if path.exists() else [])
     if differences := [
-        f"{name} has changed" if len(here) > LONGEST_SHOWN else f"{name} is {here}, was {found.get(name)}"
+        _difference(name, here, str(found.get(name)))
         for name, here in circumstances.items()
         if found.get(name) != here
     ]:

@@ -57,7 +57,9 @@ def test_another_scenario_is_not_this_run(digits: Path, tmp_path: Path) -> None:
     left(digits, run, RuntimeError())
     text = (run / "scenario.yaml").read_text()
     (run / "scenario.yaml").write_text(text.replace("lr: 0.05", "lr: 0.06"))
-    with pytest.raises(EdgeflError, match=r"scenario.yaml has changed; undo that, or start anew: edgefl run"):
+    with pytest.raises(
+        EdgeflError, match=r"learning.lr is 0.06, was 0.05; undo that, or start anew: edgefl run"
+    ):
         resume(run)
 
 

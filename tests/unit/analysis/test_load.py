@@ -36,7 +36,10 @@ def test_tables_lead_with_variant_and_seed(write_run: Write) -> None:
             "'interrupted', not 'completed': continue it with `edgefl resume {path}`",
         ),
         (
-            {"status": "running", "pid": 17, "host": "lab", "heartbeat": "2025-01-02T03:04:05Z"},
+            {
+                "status": "running",
+                "process": {"pid": 17, "host": "lab", "heartbeat": "2025-01-02T03:04:05Z"},
+            },
             "'running', not 'completed' (process 17 on lab last heard of 2025-01-02T03:04:05Z): wait for its end or, "
             "if it was killed, continue it with `edgefl resume {path}`",
         ),

@@ -1,0 +1,17 @@
+"""kill -9 at a random instant, then `edgefl resume`: every byte is that of a run that was never killed."""
+
+from pathlib import Path
+
+import pytest
+
+from edgefl.testing import kill
+
+GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*/scenario.yaml"))
+KILLS = 2  # of each scenario: a dozen in all; `python -m edgefl.testing.kill` does more
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario", GOLDEN, ids=lambda path: path.parent.name)
+def test_a_killed_run_goes_on(scenario: Path) -> None:
+    tally = kill.check(scenario, KILLS, seed=5, snapshot_rounds=2, again=0.3)
+    assert (tally.differences, tally.identical) == (None, KILLS)
