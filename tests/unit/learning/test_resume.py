@@ -153,6 +153,7 @@ def goes_on_after_any_round(how: LearningSettings, stages: set[int]) -> None:
     assert {stage for session, stage in reached if session == SESSIONS} == stages, "all were reached"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("warm_start", WARM_STARTS)
 @pytest.mark.parametrize("algorithm", registry.names("algorithms"))
 def test_a_learner_goes_on_after_any_round(algorithm: str, warm_start: str) -> None:
