@@ -36,7 +36,7 @@ NAMES = ("training", "evaluation", "engine", "radio", "drawing", "writing", "sta
 
 
 class Sampler:
-    """Counts in which room the calling thread is, from `with` to its end."""
+    """A context manager that samples in which room the thread that enters it is."""
 
     def __init__(self, period_s: float = PERIOD_S) -> None:
         self.counts: Counter[str] = Counter()
@@ -54,7 +54,7 @@ class Sampler:
         self._thread.join()
 
     def shares(self) -> dict[str, float]:
-        """Share of each room in the samples, in the order of NAMES."""
+        """Return each room's share of the samples, in the order of NAMES."""
         total = max(1, self.counts.total())
         return {name: self.counts[name] / total for name in NAMES}
 
@@ -64,7 +64,7 @@ class Sampler:
 
 
 def room_of(frame: FrameType | None) -> str:
-    """The room of the innermost frame that has one, outside of which a run starts and ends."""
+    """Return the room of a stack: that of its innermost frame that has one; "start and end" outside the clock."""
     names = []
     while frame is not None:
         names.append(frame.f_globals.get("__name__", ""))
@@ -80,11 +80,11 @@ def room_of(frame: FrameType | None) -> str:
 
 
 def run(scenario: Scenario, *, device: str = "auto", threads: int | None = None) -> dict[str, Any]:
-    """Run a scenario once into a temporary directory.
+    """Run a scenario once into a temporary directory, and measure where its wall time goes.
 
     Returns:
-        `wall_s`, `rounds`, `shares` (room -> share of the wall time, sum 1) and `other`: the share of all
-        that is neither training nor evaluation, of the time in which the clock runs.
+        `wall_s`, `rounds`, `shares` (room -> share of the wall time, sum 1) and `other`: the share of what
+        is neither training nor evaluation in the time while the clock runs.
     """
     from edgefl.simulation import simulate
 
