@@ -1,4 +1,4 @@
-"""The command line. Bad input ends with one clear message and exit code 2."""
+"""The `edgefl` command line. Bad input ends with one clear message and exit code 2."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -31,12 +31,12 @@ Override = Annotated[
 TorchDevice = Annotated[str, typer.Option(help="Where models are trained: auto, cpu or cuda.")]
 SnapshotRounds = Annotated[
     int | None,
-    typer.Option(min=1, help="Snapshot of the models every so many rounds. Default: every 10 minutes."),
+    typer.Option(min=1, help="Rounds between snapshots of the models. Default: every 10 minutes."),
 ]
 
 
 def main() -> None:
-    """Entry point of the `edgefl` command."""
+    """Run the `edgefl` command."""
     try:
         app()
     except EdgeflError as error:
@@ -106,7 +106,7 @@ def resume(
     run: Annotated[Path, typer.Argument(help="Run directory that was left: killed, interrupted or failed.")],
     snapshot_rounds: SnapshotRounds = None,
 ) -> None:
-    """Go on with a run that was left; its tables become what an undisturbed run's are, byte for byte.
+    """Resume a run that was killed, interrupted or failed; its tables become those of an undisturbed run.
 
     What the run had trained is read from its journal and its latest snapshot, not trained again.
 
@@ -165,7 +165,7 @@ def study(
 def validate(
     files: Annotated[list[Path], typer.Argument(help="Scenario or study files.")],
 ) -> None:
-    """Check scenarios and studies without running them; also that their data are there.
+    """Check scenarios and studies, and that their data are there, without running them.
 
     Examples:
 
@@ -186,7 +186,7 @@ def validate(
 
 @app.command("list")
 def list_(kind: Annotated[str | None, typer.Argument(help="A kind; none: list the kinds.")] = None) -> None:
-    """Names of the components of a kind, one a line.
+    """List the components of a kind, one a line.
 
     Examples:
 
@@ -203,7 +203,7 @@ def list_(kind: Annotated[str | None, typer.Argument(help="A kind; none: list th
 def describe(
     component: Annotated[str, typer.Argument(metavar="KIND/NAME", help="e.g. algorithms/fedprox")],
 ) -> None:
-    """What a component does, its parameters with units, ranges and defaults, and its source.
+    """Describe a component: what it does, its parameters with units, ranges and defaults, its source.
 
     Examples:
 
@@ -221,16 +221,16 @@ app.add_typer(bench_app, name="bench")
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 
 
-def _show(found: dict[str, Any], json: bool, as_table: Callable[[dict[str, Any]], RenderableType]) -> None:
+def _show(figures: dict[str, Any], json: bool, as_table: Callable[[dict[str, Any]], RenderableType]) -> None:
     if json:
-        print(dumps(found, indent=2))  # not through rich, which would wrap long lines
+        print(dumps(figures, indent=2))  # not through rich, which would wrap long lines
     else:
-        console.print(as_table(found))
+        console.print(as_table(figures))
 
 
 @bench_app.command("radio")
 def bench_radio(json: Json = False) -> None:
-    """Fading slots per second on one core, and renewal against slot by slot.
+    """Measure fading slots per second on one core, and renewal against slot by slot.
 
     Examples:
 
@@ -238,8 +238,8 @@ def bench_radio(json: Json = False) -> None:
     """
     from edgefl.bench import radio, report
 
-    found = radio.run()
-    _show(found, json, report.radio)
+    figures = radio.run()
+    _show(figures, json, report.radio)
 
 
 @bench_app.command("network")
@@ -248,7 +248,7 @@ def bench_network(
     devices: Annotated[list[int] | None, typer.Option(help="Number of devices; may be repeated.")] = None,
     json: Json = False,
 ) -> None:
-    """Moving devices in 19 cells with handovers and transfers: wall time by number of devices.
+    """Measure the wall time of moving devices in 19 cells, with handovers and transfers.
 
     Examples:
 
@@ -256,8 +256,8 @@ def bench_network(
     """
     from edgefl.bench import network, report
 
-    found = network.run(simulated_s, tuple(devices or network.SIZES))
-    _show(found, json, report.network)
+    figures = network.run(simulated_s, tuple(devices or network.SIZES))
+    _show(figures, json, report.network)
 
 
 @bench_app.command("training")
@@ -267,7 +267,7 @@ def bench_training(
     device: TorchDevice = "auto",
     json: Json = False,
 ) -> None:
-    """A round of local training against a sequential PyTorch loop: on one thread, or on the same GPU.
+    """Measure a round of local training against a sequential PyTorch loop, on a CPU or a GPU.
 
     Examples:
 
@@ -278,8 +278,8 @@ def bench_training(
     from edgefl.bench import report, training
     from edgefl.simulation import torch_device
 
-    found = training.run(repeats, threads, torch_device(device))
-    _show(found, json, report.training)
+    figures = training.run(repeats, threads, torch_device(device))
+    _show(figures, json, report.training)
 
 
 @bench_app.command("run")
@@ -299,8 +299,8 @@ def bench_run(
     from edgefl.bench import run as bench
     from edgefl.scenario import load
 
-    found = bench.run(load(scenario, set_ or ()), device=device)
-    _show(found, json, report.run)
+    figures = bench.run(load(scenario, set_ or ()), device=device)
+    _show(figures, json, report.run)
 
 
 @bench_app.command("memory")
@@ -311,7 +311,7 @@ def bench_memory(
     device: TorchDevice = "auto",
     json: Json = False,
 ) -> None:
-    """Peak memory of the journal's CIFAR setting: ResNet-18, 100 devices, on random images.
+    """Measure the peak memory of the journal's CIFAR setting: ResNet-18, 100 devices, random images.
 
     Examples:
 
@@ -320,5 +320,5 @@ def bench_memory(
     from edgefl.bench import memory, report
     from edgefl.simulation import torch_device
 
-    found = memory.run(rounds=rounds, steps=steps, batch=batch, device=torch_device(device))
-    _show(found, json, report.memory)
+    figures = memory.run(rounds=rounds, steps=steps, batch=batch, torch_device=torch_device(device))
+    _show(figures, json, report.memory)

@@ -1,4 +1,4 @@
-"""What every pluggable part of a scenario has in common.
+"""Components: the pluggable parts of a scenario, and what they have in common.
 
 Components of `edgefl` are pydantic models. `channel` does without pydantic: its components are frozen
 dataclasses. `parameters_of`, `build` and `values_of` treat both alike.
@@ -13,7 +13,7 @@ from channel import component as channel_component
 
 
 class Component(BaseModel):
-    """Frozen, validated parameters plus one or two methods.
+    """Base of edgefl's components: frozen, validated parameters plus one or two methods.
 
     A component is named in YAML by its file: `algorithm: {name: fedprox, mu: 1.0}` is the class in
     `edgefl/learning/algorithms/fedprox.py`. State is passed in and handed back; the random generator
@@ -29,12 +29,12 @@ SHAPES: tuple[type[AnyComponent], ...] = (Component, channel_component.Component
 
 
 def parameters_of(cls: type[AnyComponent]) -> type[BaseModel]:
-    """The model of a component's parameters: their types, ranges, defaults and descriptions."""
+    """Return the pydantic model of a component's parameters: types, ranges, defaults and descriptions."""
     return cls if issubclass(cls, BaseModel) else _mirror(cls)
 
 
 def build(cls: type[AnyComponent], values: Mapping[str, Any]) -> AnyComponent:
-    """A component with these parameters.
+    """Build a component with these parameters.
 
     Raises:
         ValidationError: names each parameter that is wrong.
@@ -45,7 +45,7 @@ def build(cls: type[AnyComponent], values: Mapping[str, Any]) -> AnyComponent:
 
 
 def values_of(component: AnyComponent) -> dict[str, Any]:
-    """Parameters as a scenario file holds them; `build` makes the same component of them."""
+    """Return a component's parameters as a scenario file holds them; `build` makes the same component again."""
     if isinstance(component, BaseModel):
         return component.model_dump(mode="json")
     model = parameters_of(type(component))
@@ -54,7 +54,7 @@ def values_of(component: AnyComponent) -> dict[str, Any]:
 
 
 def _mirror(cls: type[channel_component.Component]) -> type[BaseModel]:
-    """A pydantic model with the fields of a frozen dataclass."""
+    """Make a pydantic model with the fields of a frozen dataclass."""
     types = get_type_hints(cls)
     fields: dict[str, Any] = {}
     for each in channel_component.parameters(cls):

@@ -1,4 +1,4 @@
-"""`edgefl describe`: what a component does, and its parameters."""
+"""The text of `edgefl describe`: what a component does, and its parameters."""
 
 import inspect
 from typing import Any
@@ -13,15 +13,15 @@ from edgefl.rng import Streams
 
 
 def describe(component: str) -> str:
-    """Text for `KIND/NAME`: docstring, then a line per parameter; for a model also its size."""
+    """Describe `KIND/NAME`: the docstring, then a line per parameter; for a model also its size."""
     kind, slash, name = component.partition("/")
     if not slash:
         raise EdgeflError(f"'{component}': write KIND/NAME, e.g. algorithms/fedprox")
-    found = registry.get(kind, name)
-    lines = [f"{kind}/{name}", "", inspect.getdoc(found) or ""]
-    lines += ["", *_parameters(parameters_of(found).model_fields)]
+    component_class = registry.get(kind, name)
+    lines = [f"{kind}/{name}", "", inspect.getdoc(component_class) or ""]
+    lines += ["", *_parameters(parameters_of(component_class).model_fields)]
     if kind == "models":
-        lines += ["", *_size(found)]
+        lines += ["", *_size(component_class)]
     return "\n".join(lines)
 
 

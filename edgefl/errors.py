@@ -1,4 +1,4 @@
-"""The one exception a user can cause."""
+"""The errors that a user can cause, and context managers that add their place."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class EdgeflError(ValueError):
-    """Bad input, named with its place and its remedy. The command line prints it and exits with 2.
+    """An error about bad input, with its place and remedy. The command line prints it and exits with 2.
 
     A ValueError, so that pydantic adds the place when a component raises it during validation.
 
@@ -25,7 +25,7 @@ class EdgeflError(ValueError):
 
 
 class Divergence(EdgeflError):
-    """Training has left the finite numbers.
+    """An error about training that has left the finite numbers.
 
     Args:
         message: where, and the remedy.
@@ -39,7 +39,7 @@ class Divergence(EdgeflError):
 
 @contextmanager
 def about(*place: str) -> Iterator[None]:
-    """Errors raised inside are about these keys of the scenario."""
+    """Mark errors raised inside as errors about these keys of the scenario."""
     try:
         yield
     except EdgeflError as error:
@@ -48,7 +48,7 @@ def about(*place: str) -> Iterator[None]:
 
 @contextmanager
 def refused(*place: str) -> Iterator[None]:
-    """What `channel` refuses, say a transfer that would practically never end, is about these keys."""
+    """Turn what `channel` refuses, say a transfer that would hardly ever end, into an error about these keys."""
     try:
         yield
     except EdgeflError:

@@ -14,7 +14,7 @@ MOST_BARS = 12  # more runs show only what is under way, and how many are done
 
 
 class RunProgress:
-    """One bar per run: session and accuracy of the latest round, or the simulated time."""
+    """A live display with one bar per run: session and accuracy of the latest round, or the simulated time."""
 
     def __init__(self, console: Console, runs: Mapping[str, Scenario]) -> None:
         self._progress = Progress(
@@ -37,7 +37,7 @@ class RunProgress:
         }
 
     def update(self, label: str, row: Round | None) -> None:
-        """A round of the run has ended; None: the run is complete."""
+        """Show that a round of a run has ended, or with None that the run is complete."""
         # started late, so that an error before the first round stands alone
         self._progress.start()
         task = self._tasks[label]

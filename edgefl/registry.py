@@ -1,4 +1,4 @@
-"""Components by name: the YAML name is the file's name, and nothing else is edited to add one.
+"""The registry of components: the YAML name is the file's name, and nothing else is edited to add one.
 
 Three sources, in this order: a file in the kind's package (`edgefl/learning/algorithms/fedprox.py` is
 `fedprox`), an entry point of an installed package in the group `edgefl.<kind>`, or `module:Class` written
@@ -36,16 +36,16 @@ KINDS = tuple(PACKAGES)
 
 
 def names(kind: str) -> list[str]:
-    """Sorted names of all components of a kind."""
+    """Return the sorted names of all components of a kind."""
     _check_kind(kind)
     return sorted({*_modules(kind), *_entry_points(kind)})
 
 
 def get(kind: str, name: str) -> type[AnyComponent]:
-    """The class of a component.
+    """Return the class of a component.
 
     Raises:
-        EdgeflError: no such kind or component, or the named object is not one.
+        EdgeflError: no such kind or component, or the named object is not a component.
     """
     _check_kind(kind)
     if ":" in name:
@@ -58,20 +58,20 @@ def get(kind: str, name: str) -> type[AnyComponent]:
 
 
 def name_of(kind: str, component: AnyComponent) -> str:
-    """The name under which `get` finds the class of this component again."""
+    """Return the name under which `get` finds the class of this component again."""
     module, cls = type(component).__module__, type(component).__name__
     package, _, last = module.rpartition(".")
     return last if package == PACKAGES[kind] else f"{module}:{cls}"
 
 
 def base(kind: str) -> type[AnyComponent]:
-    """The base class of a kind: the one in its package that directly extends a Component."""
+    """Return the base class of a kind: the class in its package that directly extends a Component."""
     package = importlib.import_module(PACKAGES[kind])
     return next(cls for cls in _classes(package, SHAPES) if set(SHAPES) & set(cls.__bases__))
 
 
 def did_you_mean(word: str, known: list[str]) -> str:
-    """`: did you mean 'x'?` if something is near, otherwise the list of what is known."""
+    """Return `: did you mean 'x'?` if a known word is near, otherwise the list of known words."""
     near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
     return f": did you mean '{near[0]}'?" if near else f"; known: {', '.join(known)}"
 
@@ -102,10 +102,10 @@ def _entry_points(kind: str) -> dict[str, str]:
 
 def _only_component(kind: str, module_name: str) -> type[AnyComponent]:
     module, parent = importlib.import_module(module_name), base(kind)
-    found = _classes(module, parent)
-    if len(found) != 1:
-        raise EdgeflError(f"{module_name} must define exactly one {parent.__name__}, found {len(found)}")
-    return found[0]
+    classes = _classes(module, parent)
+    if len(classes) != 1:
+        raise EdgeflError(f"{module_name} must define exactly one {parent.__name__}, found {len(classes)}")
+    return classes[0]
 
 
 def _classes(
@@ -126,19 +126,20 @@ def _component_at(kind: str, path: str) -> type[AnyComponent]:
     if not {"", here} & set(sys.path):
         sys.path.append(here)
     try:
-        found = getattr(importlib.import_module(module_name), class_name)
+        component_class = getattr(importlib.import_module(module_name), class_name)
     except ModuleNotFoundError as error:
-        own = error.name and f"{module_name}.".startswith(f"{error.name}.")  # not what the module imports
-        looked = f"; looked in the current folder {here}, PYTHONPATH and installed packages" if own else ""
+        # whether the module itself or a package around it is missing, and not something that it imports
+        itself = error.name and f"{module_name}.".startswith(f"{error.name}.")
+        looked = f"; looked in the current folder {here}, PYTHONPATH and installed packages" if itself else ""
         raise EdgeflError(f"cannot load '{path}': {error}{looked}") from error
     except (ImportError, AttributeError) as error:
         raise EdgeflError(f"cannot load '{path}': {error}") from error
     except Exception as error:  # whatever a file from outside does while it is imported
         raise EdgeflError(f"cannot load '{path}': {type(error).__name__}: {error}") from error
-    if not (inspect.isclass(found) and issubclass(found, base(kind))):
+    if not (inspect.isclass(component_class) and issubclass(component_class, base(kind))):
         raise EdgeflError(f"'{path}' is not a {base(kind).__name__}")
     try:
-        parameters_of(found)
+        parameters_of(component_class)
     except Exception as error:  # annotations that cannot be read, bounds that make no sense
         raise EdgeflError(f"'{path}' has malformed parameters: {error}") from error
-    return found
+    return component_class

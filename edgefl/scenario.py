@@ -51,7 +51,7 @@ class Scenario(Section):
 
     @contextmanager
     def naming_places(self) -> Iterator[None]:
-        """Errors raised inside name the file and line of the key they are about."""
+        """Make errors raised inside name the file and line of the key they are about."""
         try:
             yield
         except EdgeflError as error:
@@ -95,7 +95,7 @@ class Scenario(Section):
 
 
 def load(path: str | Path, overrides: Sequence[str] = (), seed: int | None = None) -> Scenario:
-    """The scenario of a YAML file.
+    """Load the scenario of a YAML file.
 
     Args:
         path: the file.
@@ -117,12 +117,12 @@ def load(path: str | Path, overrides: Sequence[str] = (), seed: int | None = Non
 
 
 def from_source(source: Source) -> Scenario:
-    """The scenario of a document that has been read, perhaps with overrides."""
+    """Validate the scenario of a document that has been read, perhaps with overrides."""
     scenario = source.validate(Scenario)
     scenario._source = source  # not a key: it only names places in later errors
     return scenario
 
 
 def dump(scenario: Scenario) -> str:
-    """YAML of the complete scenario, defaults filled in."""
+    """Write the complete scenario as YAML, defaults filled in."""
     return yaml.safe_dump(scenario.model_dump(mode="json", exclude_none=True), sort_keys=False)

@@ -1,4 +1,4 @@
-"""Fields of a scenario that name a component."""
+"""The parts of a scenario, and their fields that hold components."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ class Section(BaseModel):
 class Named:
     """Marks a field that holds a component: `fedprox` or `{name: fedprox, mu: 1.0}` in YAML.
 
-    Parameters without a name are those of the default component, if the field has one.
+    Parameters without a name belong to the field's default component, if there is one.
     """
 
     kind: str

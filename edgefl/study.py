@@ -1,4 +1,4 @@
-"""A study: one base scenario, named variants, seeds, and perhaps a grid of settings to compare them in.
+"""Studies: one base scenario, named variants, seeds, and perhaps a grid of settings to compare them in.
 
 Every variant of a seed meets the same world.
 """
@@ -30,7 +30,7 @@ LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # names a folder too
 
 
 class Study(Section):
-    """What a study file says."""
+    """The content of a study file."""
 
     name: str = Field(pattern=rf"^{LABEL.pattern}$", description="letters, digits, . _ -")
     scenario: str = Field(description="base scenario, relative to the study file")
@@ -50,7 +50,7 @@ class Study(Section):
     @field_validator("grid", mode="before")
     @classmethod
     def _written_out(cls, grid: Any) -> Any:
-        """`learning.lr: [0.01, 0.1]` as `lr: {"0.01": {learning.lr: 0.01}, "0.1": {learning.lr: 0.1}}`."""
+        """Write `learning.lr: [0.01, 0.1]` out as `lr: {"0.01": {learning.lr: 0.01}, "0.1": {learning.lr: 0.1}}`."""
         if not isinstance(grid, dict):
             return grid
         written: dict[str, Any] = {}
@@ -90,7 +90,7 @@ class Case:
 
     @property
     def folder(self) -> str:
-        """Of the setting: `alpha-0.3_algorithm-moon`."""
+        """The folder of the setting: `alpha-0.3_algorithm-moon`."""
         return "_".join(f"{axis}-{label}" for axis, label in self.setting.items())
 
 
@@ -118,7 +118,7 @@ class Plan:
 
 
 def load(path: str | Path, seeds: Sequence[int] = ()) -> tuple[Study, list[Case]]:
-    """A study and its cases, all validated; seeds, each counted once, replace the file's.
+    """Load a study and its cases, all validated; seeds, each counted once, replace the file's.
 
     Raises:
         EdgeflError: names file, line and remedy.
@@ -143,7 +143,7 @@ def load(path: str | Path, seeds: Sequence[int] = ()) -> tuple[Study, list[Case]
 
 
 def plan(path: str | Path, seeds: Sequence[int] = ()) -> Plan:
-    """All runs of a study, each in `VARIANT/seed-N`, or with a grid in `SETTING/VARIANT/seed-N`.
+    """Plan all runs of a study, each in `VARIANT/seed-N`, or with a grid in `SETTING/VARIANT/seed-N`.
 
     Args:
         path: study file.
@@ -173,7 +173,7 @@ def run(
     jobs: int | None = None,
     progress: Callable[[str, Round | None], None] = lambda label, row: None,
 ) -> Path:
-    """Carry out a study.
+    """Carry out all runs of a study.
 
     Args:
         out: new or empty directory; None: `runs/NAME` in the current folder, numbered if taken.
@@ -186,15 +186,15 @@ def run(
     """
     wanted = Path(out) if out is not None else free_directory(Path("runs"), plan.name)
     directory = fresh_directory(wanted, claim="study.yaml")
-    runs = [replace(one, path=directory / one.path) for one in plan.runs]
+    runs = [replace(planned, path=directory / planned.path) for planned in plan.runs]
     (directory / "study.yaml").write_text(plan.file.read_text(encoding="utf-8"), encoding="utf-8")
     at_once = 1 if torch_device(device).type == "cuda" else available_cores()
     workers = min(len(runs), jobs or at_once)
     if workers == 1:
-        for one in runs:
-            report = partial(progress, one.label)
-            simulate(one.scenario, one.path, device=device, on_round=report, member=one.member)
-            progress(one.label, None)
+        for planned in runs:
+            report = partial(progress, planned.label)
+            simulate(planned.scenario, planned.path, device=device, on_round=report, member=planned.member)
+            progress(planned.label, None)
     else:
         _run_parallel(runs, device, workers, progress)
     return directory
@@ -209,17 +209,17 @@ def _start_worker(reports: Any, stop: Any) -> None:
     _worker = (reports, stop)
 
 
-def _work(one: Run, device: str) -> None:
+def _work(planned: Run, device: str) -> None:
     assert _worker is not None
     reports, stop = _worker
 
     def report(row: Round) -> None:
-        reports.put((one.label, row))
+        reports.put((planned.label, row))
         if stop.is_set():
             raise EdgeflError("stopped, because another run of the study failed")
 
-    simulate(one.scenario, one.path, device=device, threads=1, on_round=report, member=one.member)
-    reports.put((one.label, None))
+    simulate(planned.scenario, planned.path, device=device, threads=1, on_round=report, member=planned.member)
+    reports.put((planned.label, None))
 
 
 def _run_parallel(
@@ -229,7 +229,7 @@ def _run_parallel(
     context = multiprocessing.get_context("spawn")
     reports, stop = context.Queue(), context.Event()
     with ProcessPoolExecutor(workers, context, _start_worker, (reports, stop)) as pool:
-        futures = {pool.submit(_work, one, device): one for one in runs}
+        futures = {pool.submit(_work, planned, device): planned for planned in runs}
         pending = set(futures)
         try:
             while pending:
@@ -249,7 +249,7 @@ def _run_parallel(
 
 
 def _forward(reports: Any, progress: Callable[[str, Round | None], None]) -> None:
-    """Pass on what workers have reported; returns when nothing has come for a moment."""
+    """Pass on what workers have reported; return when nothing has come for a moment."""
     try:
         while True:
             progress(*reports.get(timeout=0.1))

@@ -1,4 +1,4 @@
-"""`edgefl validate`: everything that can be known before a run."""
+"""The checks of `edgefl validate`: everything that can be known before a run."""
 
 from pathlib import Path
 
@@ -15,11 +15,11 @@ def check(path: Path) -> None:
         EdgeflError: names file, line and remedy.
     """
     cases = study.load(path)[1] if "variants" in Source(path).data else []
-    for one in [case.scenario for case in cases] or [scenario.load(path)]:
-        _check_data(one)
+    for loaded in [case.scenario for case in cases] or [scenario.load(path)]:
+        _check_data(loaded)
 
 
-def _check_data(one: Scenario) -> None:
-    if one.learning is not None:
-        with one.naming_places(), about("learning", "dataset"):
-            one.learning.dataset.check()
+def _check_data(scenario: Scenario) -> None:
+    if scenario.learning is not None:
+        with scenario.naming_places(), about("learning", "dataset"):
+            scenario.learning.dataset.check()

@@ -27,7 +27,7 @@ from edgefl.scenario import Scenario
 
 @dataclass(frozen=True)
 class World:
-    """Everything physical of a scenario, built when first asked for; nothing is written."""
+    """The physical world of a scenario; each part is built on first use, and nothing is written."""
 
     scenario: Scenario
     streams: Streams
@@ -46,12 +46,12 @@ class World:
 
     @property
     def sites_m(self) -> np.ndarray:
-        """[cells, 2] base stations, the centre's first."""
+        """[cells, 2] positions of the base stations, the centre's first, m."""
         return hexagonal_sites(self.scenario.layout.rings, self.scenario.layout.isd_m)
 
     @property
     def federations(self) -> list[int]:
-        """Cells that have a server: all, the centre's only, or all but the guard ring."""
+        """The cells that have a server: all, only the centre's, or all but the guard ring's."""
         layout = self.scenario.layout
         if layout.federations == "centre" or layout.rings == 0:
             return [0]
@@ -59,13 +59,13 @@ class World:
 
     @cached_property
     def movement(self) -> Movement:
-        """Devices dropped uniform in area, at least the minimum distance from the centre."""
+        """The devices and their movement, dropped uniformly in area outside the minimum distance from the centre."""
         devices, cell = self.scenario.devices, self.scenario.cell
         ring = {"inner_radius_m": cell.min_distance_m, "outer_radius_m": self.area_radius_m}
         count = devices.count
         if count is None:
             density = devices.density_per_km2
-            assert density is not None  # the schema wants one of the two
+            assert density is not None  # the schema requires one of the two
             count = poisson_count(self.streams("drop", "count"), density_per_km2=density, **ring)
             if count == 0:
                 raise EdgeflError(
@@ -82,17 +82,17 @@ class World:
 
     @cached_property
     def count(self) -> int:
-        """Number of devices."""
+        """The number of devices."""
         return len(self.movement.positions_m(0.0))
 
     @cached_property
     def gains(self) -> Gains:
-        """Large-scale gain: drawn for each round (J), or belonging to the place."""
+        """The large-scale gains: drawn for each round (J), or fixed by the place."""
         with refused("radio"):
             return self._per_place() if self.scenario.radio.shadowing == "spatial" else self._per_round()
 
     def radio(self, env: simpy.Environment) -> Radio:
-        """The radio of all cells."""
+        """Build the radio of all cells."""
         settings = self.scenario.radio
         with refused("radio"):
             return Radio(
@@ -105,7 +105,7 @@ class World:
             )
 
     def network(self, env: simpy.Environment, recorder: Recorder) -> Network:
-        """Who is served where; its processes are not started."""
+        """Build the network that says which cell serves which device; its processes are not started."""
         devices, layout = self.scenario.devices, self.scenario.layout
         gains, churn = self.gains, devices.churn
         several = layout.rings > 0

@@ -97,7 +97,7 @@ class Source:
         self._overrides[place] = origin
 
     def where(self, place: Place) -> str:
-        """`file.yaml:14`, or the override that set this key."""
+        """Return where a key was set: `file.yaml:14`, or the override's origin."""
         for length in range(len(place), -1, -1):
             if place[:length] in self._overrides:
                 return self._overrides[place[:length]]
@@ -106,11 +106,11 @@ class Source:
         return str(self.path)
 
     def error(self, place: Place, message: str) -> EdgeflError:
-        """An error at a key of this document."""
+        """Make an error at a key of this document."""
         return EdgeflError(f"{self.where(place)} {'.'.join(place)}: {message}")
 
     def validate(self, model: type[Model]) -> Model:
-        """The validated document.
+        """Validate the document against a model.
 
         Raises:
             EdgeflError: one line for each wrong key, with file, line and remedy.
@@ -123,7 +123,7 @@ class Source:
 
 
 def parse_value(text: str, origin: str) -> Any:
-    """The YAML value of an override such as `20e6`, `true` or `{name: fedprox, mu: 0.1}`."""
+    """Parse the YAML value of an override such as `20e6`, `true` or `{name: fedprox, mu: 0.1}`."""
     try:
         return yaml.load(text, Loader=_Loader)  # a SafeLoader
     except yaml.YAMLError as error:
@@ -131,17 +131,17 @@ def parse_value(text: str, origin: str) -> Any:
 
 
 def _flatten(errors: Iterable[Any], model: type[BaseModel] | None) -> list[tuple[Place, str]]:
-    """Pydantic's errors, and those of nested components, as (place, message)."""
-    found: list[tuple[Place, str]] = []
+    """Flatten pydantic's errors, and those of nested components, to (place, message)."""
+    messages: list[tuple[Place, str]] = []
     for error in errors:
         place = tuple(str(part) for part in error["loc"])
         context: Mapping[str, Any] = error.get("ctx", {})
         if error["type"] == "component":
             inner = _flatten(context["errors"], context["model"])
-            found += [((*place, *inner_place), text) for inner_place, text in inner]
+            messages += [((*place, *inner_place), text) for inner_place, text in inner]
         else:
-            found.append((place, _message(error, place, model)))
-    return found
+            messages.append((place, _message(error, place, model)))
+    return messages
 
 
 def _message(error: Mapping[str, Any], place: Place, model: type[BaseModel] | None) -> str:

@@ -7,7 +7,7 @@ from statistics import median
 
 
 def interleaved(jobs: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, float]:
-    """Median rate of each job over interleaved repeats (A B C A B C ...), after one warm-up of each.
+    """Measure the median rate of each job over interleaved repeats (A B C A B C ...), after one warm-up each.
 
     Args:
         jobs: name -> function that does the work and returns how much it did.
@@ -23,9 +23,9 @@ def interleaved(jobs: Mapping[str, Callable[[], float]], repeats: int) -> dict[s
             work = job()
             if number:
                 rates[name].append(work / (time.perf_counter() - began))
-    return {name: median(found) for name, found in rates.items()}
+    return {name: median(job_rates) for name, job_rates in rates.items()}
 
 
 def peak_memory_mb() -> float:
-    """Largest resident memory of this process so far, MB."""
+    """Return the largest resident memory of this process so far, MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -18,13 +18,13 @@ SAMPLES, SHAPE = 50_000, (3, 32, 32)
 
 
 def run(
-    devices: int = 100, rounds: int = 3, steps: int = 1, batch: int = 128, device: torch.device = CPU
+    devices: int = 100, rounds: int = 3, steps: int = 1, batch: int = 128, torch_device: torch.device = CPU
 ) -> dict[str, Any]:
-    """Peak memory of each algorithm with ResNet-18, in a process of its own.
+    """Measure the peak memory of each algorithm with ResNet-18, each in a process of its own.
 
     Returns:
         `rows` with `algorithm`, `peak_memory_gb` (resident, the data set and PyTorch itself included, and
-        what a GPU holds), `models_gb` (devices x parameters x 4 bytes, the least that has to wait for the
+        what a GPU holds), `models_gb` (devices x parameters x 4 bytes, the least that must wait for the
         uploads), `paper_gb` (the journal's, if it has one) and `wall_s`.
     """
     # spawned: a forked process would begin with this one's pages
@@ -32,22 +32,22 @@ def run(
     rows = []
     for algorithm in ALGORITHMS:
         with ProcessPoolExecutor(1, context) as pool:
-            rows.append(pool.submit(_one, algorithm, devices, rounds, steps, batch, device).result())
+            rows.append(pool.submit(_row, algorithm, devices, rounds, steps, batch, torch_device).result())
     return {"devices": devices, "rounds": rounds, "steps": steps, "batch": batch, "rows": rows}
 
 
-def _one(
-    name: str, devices: int, rounds: int, steps: int, batch: int, device: torch.device = CPU
+def _row(
+    name: str, devices: int, rounds: int, steps: int, batch: int, torch_device: torch.device = CPU
 ) -> dict[str, Any]:
     torch.set_num_threads(1)
     model = Resnet18()
     task = Task("ResNet-18", model, SHAPE, devices, SAMPLES // devices, steps, batch, rounds)
     algorithm: Any = registry.get("algorithms", name)()
-    job = Ours(task, task.data(), 1, algorithm=algorithm, device=device)
+    job = Ours(task, task.data(), 1, algorithm=algorithm, torch_device=torch_device)
     began = time.perf_counter()
     for _ in range(rounds):
         job()
-    on_gpu = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
+    on_gpu = torch.cuda.max_memory_allocated(torch_device) if torch_device.type == "cuda" else 0
     parameters = sum(parameter.numel() for parameter in model.build(SHAPE, CLASSES).parameters())
     return {
         "algorithm": name,

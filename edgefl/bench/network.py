@@ -29,7 +29,7 @@ RIVAL_DEVICES, RIVAL_S = 100, 20.0  # its cost is the same for every device and 
 
 
 def run(simulated_s: float = 3600.0, sizes: tuple[int, ...] = SIZES) -> dict[str, Any]:
-    """19 cells with wrap-around and spatial shadowing; measurements every 0.2 s; renewal transfers.
+    """Time 19 cells with wrap-around and spatial shadowing; measurements every 0.2 s; renewal transfers.
 
     Returns:
         `rows`, one per number of devices: wall seconds, per device and simulated hour, peak memory (of the
@@ -37,7 +37,7 @@ def run(simulated_s: float = 3600.0, sizes: tuple[int, ...] = SIZES) -> dict[str
         many times longer the rival takes per device-hour. `rival`: its wall time and handovers.
     """
     rival = _rival()
-    rows = [_one(devices, simulated_s) for devices in sizes]
+    rows = [_row(devices, simulated_s) for devices in sizes]
     for row in rows:
         row["ratio"] = rival["wall_ms_per_device_hour"] / row["wall_ms_per_device_hour"]
     return {"simulated_s": simulated_s, "cells": 19, "rival": rival, "rows": rows}
@@ -73,7 +73,7 @@ def _rival() -> dict[str, Any]:
     }
 
 
-def _one(devices: int, simulated_s: float) -> dict[str, Any]:
+def _row(devices: int, simulated_s: float) -> dict[str, Any]:
     scenario = _scenario(devices)
     began = time.perf_counter()
     traffic = _Traffic(scenario)
@@ -92,7 +92,7 @@ def _one(devices: int, simulated_s: float) -> dict[str, Any]:
 
 
 class _Traffic:
-    """Every device uploads once per period, at its own phase; a handover breaks an upload."""
+    """Devices that upload once per period, each at its own phase; a handover breaks an upload."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.handovers = self.transfers = self.broken = 0
@@ -145,7 +145,7 @@ class _Traffic:
 
 
 class _Walkers:
-    """The rival: every device walks, measures all cells and decides on its own, every 0.2 s."""
+    """The rival: one process per device that walks, measures all cells and decides, every 0.2 s."""
 
     def __init__(self, env: simpy.Environment, scenario: Scenario) -> None:
         self.env = env

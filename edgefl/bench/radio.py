@@ -22,7 +22,7 @@ REPEATS = 5
 
 
 def run() -> dict[str, Any]:
-    """Measure, on one thread.
+    """Measure the radio on one thread.
 
     Returns:
         `slots`: device-slots per second by name; `slot_ratio`: ours over each rival; `renewal_ratio`: time
@@ -57,14 +57,14 @@ def _ours(rho: float) -> float:
 
 
 def _by_slot(rho: float, links: int, slots: int) -> int:
-    """Move bits over some links; each time they are new, so that nothing is cached."""
+    """Move bits over some new links, so that no fading is cached; return how many links."""
     for key in range(links):
         Flow(CARRIER, SNR, LinkFading(key, rho), first_slot=0).bits_carried(slots)
     return links
 
 
 def _simpy(rho: float) -> float:
-    """One process per device, one timeout per slot; a hundredth of the slots, for time's sake."""
+    """Run one process per device with one timeout per slot; a hundredth of the slots, for time's sake."""
     env, rng, slots = simpy.Environment(), np.random.default_rng(0), SLOTS // 100
     noise = math.sqrt((1 - rho**2) / 2)
 
@@ -93,7 +93,7 @@ def _vector(rho: float) -> float:
 
 
 def _loop(rho: float) -> float:
-    """Device by device and slot by slot; a tenth of the devices, for time's sake."""
+    """Loop over devices and slots in Python; a tenth of the devices, for time's sake."""
     rng = np.random.default_rng(0)
     noise = math.sqrt((1 - rho**2) / 2)
     devices = DEVICES // 10

@@ -7,23 +7,25 @@ from rich.console import Group
 from rich.table import Table
 
 
-def radio(found: dict[str, Any]) -> Table:
-    """Device-slots per second, and the ratio of ours to each."""
+def radio(figures: dict[str, Any]) -> Table:
+    """Show device-slots per second of each variant, and edgefl's ratio to it."""
     table = _table(
         "One core, 100 devices, Rayleigh fading at 10 m/s", "device-slots/s", "edgefl is faster by"
     )
-    for name, rate in found["slots"].items():
-        ratio = found["slot_ratio"].get(name)
+    for name, rate in figures["slots"].items():
+        ratio = figures["slot_ratio"].get(name)
         table.add_row(name, f"{rate:.3g}", f"{ratio:.1f}x" if ratio else "")
-    table.add_row("20,000-slot transfers by renewal", "", f"{found['renewal_ratio']:,.0f}x over slot by slot")
+    table.add_row(
+        "20,000-slot transfers by renewal", "", f"{figures['renewal_ratio']:,.0f}x over slot by slot"
+    )
     return table
 
 
-def network(found: dict[str, Any]) -> Table:
-    """A row per number of devices."""
-    rival = found["rival"]
+def network(figures: dict[str, Any]) -> Table:
+    """Show the network's figures, a row per number of devices."""
+    rival = figures["rival"]
     table = _table(
-        f"{found['cells']} cells, {found['simulated_s']:g} s simulated, measured every 0.2 s",
+        f"{figures['cells']} cells, {figures['simulated_s']:g} s simulated, measured every 0.2 s",
         "wall s",
         "ms per\ndevice-h",
         "rival\ntakes",
@@ -33,7 +35,7 @@ def network(found: dict[str, Any]) -> Table:
         "of them\nbroken",
         corner="devices",
     )
-    for row in found["rows"]:
+    for row in figures["rows"]:
         table.add_row(
             f"{row['devices']:,}",
             f"{row['wall_s']:.1f}",
@@ -49,12 +51,12 @@ def network(found: dict[str, Any]) -> Table:
     return table
 
 
-def training(found: dict[str, Any]) -> Group:
-    """A table per task: rounds per second, and how much faster ours are than the loop."""
+def training(figures: dict[str, Any]) -> Group:
+    """Show a table per task: rounds per second, and how much faster edgefl is than the loop."""
     tables = []
-    peak = found.get("matrix_peak_flops")
+    peak = figures.get("matrix_peak_flops")
     columns = ["rounds/s", "over the loop", *([f"of {peak / 1e12:.3g} TFLOP/s in bf16"] if peak else [])]
-    for task in found["tasks"]:
+    for task in figures["tasks"]:
         table = _table(task["title"], *columns)
         for name, rate in task["rounds_per_s"].items():
             ratio = task["ratio"].get(name)
@@ -66,11 +68,12 @@ def training(found: dict[str, Any]) -> Group:
     return Group(*tables)
 
 
-def memory(found: dict[str, Any]) -> Table:
-    """A row per algorithm."""
-    title = f"ResNet-18, {found['devices']} devices, {found['rounds']} rounds of {found['steps']} x {found['batch']}"
+def memory(figures: dict[str, Any]) -> Table:
+    """Show peak memory, a row per algorithm."""
+    batches = f"{figures['rounds']} rounds of {figures['steps']} x {figures['batch']}"
+    title = f"ResNet-18, {figures['devices']} devices, {batches}"
     table = _table(title, "peak GB", "models GB", "paper GB", "wall s")
-    for row in found["rows"]:
+    for row in figures["rows"]:
         paper = f"{row['paper_gb']:.0f}" if row["paper_gb"] else ""
         table.add_row(
             row["algorithm"],
@@ -82,15 +85,15 @@ def memory(found: dict[str, Any]) -> Table:
     return table
 
 
-def run(found: dict[str, Any]) -> Table:
-    """A row per room: its share of the wall time."""
+def run(figures: dict[str, Any]) -> Table:
+    """Show each room's share of the wall time."""
     table = _table(
-        f"{found['scenario']}: {found['rounds']:,} rounds in {found['wall_s']:.1f} s", "share", "s"
+        f"{figures['scenario']}: {figures['rounds']:,} rounds in {figures['wall_s']:.1f} s", "share", "s"
     )
-    for name, share in found["shares"].items():
-        table.add_row(name, f"{100 * share:.1f} %", f"{share * found['wall_s']:.2f}")
+    for name, share in figures["shares"].items():
+        table.add_row(name, f"{100 * share:.1f} %", f"{share * figures['wall_s']:.2f}")
     table.min_width = 60
-    table.caption = f"All but training and evaluation, while the clock runs: {100 * found['other']:.1f} %"
+    table.caption = f"All but training and evaluation, while the clock runs: {100 * figures['other']:.1f} %"
     return table
 
 

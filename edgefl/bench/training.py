@@ -37,7 +37,7 @@ CPU = torch.device("cpu")
 
 @dataclass(frozen=True)
 class Task:
-    """A round: `steps` batches of B on each device, shuffled, without replacement."""
+    """A round to measure: `steps` batches of B on each device, shuffled, without replacement."""
 
     title: str
     model: Model
@@ -49,7 +49,7 @@ class Task:
     rounds: int  # of one repeat: back to back, as in a run
 
     def data(self) -> Split:
-        """Random images and labels: speed does not depend on their content."""
+        """Draw random images and labels: speed does not depend on their content."""
         rng = np.random.default_rng(0)
         count = self.devices * self.samples
         x = rng.integers(0, 256, (count, *self.shape), dtype=np.uint8)
@@ -62,8 +62,8 @@ RESNET = Task("ResNet-18, 3x32x32", Resnet18(), (3, 32, 32), 100, 320, 5, 64, ro
 ON_A_GPU = (LOGISTIC, replace(CNN, devices=100), RESNET)
 
 
-def run(repeats: int = 5, threads: int = 2, device: torch.device = CPU) -> dict[str, Any]:
-    """Measure local training beside the same loop: on a CPU two tasks, on a GPU three of 100 devices.
+def run(repeats: int = 5, threads: int = 2, torch_device: torch.device = CPU) -> dict[str, Any]:
+    """Measure local training beside a PyTorch loop: on a CPU two tasks, on a GPU three of 100 devices.
 
     Args:
         repeats: counted repeats, interleaved; each figure is their median.
@@ -76,39 +76,40 @@ def run(repeats: int = 5, threads: int = 2, device: torch.device = CPU) -> dict[
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        if device.type == "cpu":
+        if torch_device.type == "cpu":
             return {"threads": threads, "tasks": [_logistic(repeats, threads), _cnn(repeats, threads)]}
-        peak = matrix_peak_flops(device)
-        tasks = [whole_device(task, device, peak, repeats) for task in ON_A_GPU]
+        peak = matrix_peak_flops(torch_device)
+        tasks = [beside_peak(task, torch_device, peak, repeats) for task in ON_A_GPU]
         return {"matrix_peak_flops": peak, "tasks": tasks}
     finally:
         torch.set_num_threads(before)
 
 
-def whole_device(task: Task, device: torch.device, peak_flops: float, repeats: int) -> dict[str, Any]:
-    """A task on a device that runs one operation at a time over all its cores; results as in `run`."""
+def beside_peak(task: Task, torch_device: torch.device, peak_flops: float, repeats: int) -> dict[str, Any]:
+    """Measure a task, also as shares of the peak FLOPs; for a GPU, where one operation fills all cores."""
     data = task.data()
     jobs: dict[str, Callable[[], float]] = {
-        "PyTorch loop": Loop(task, data, device),
-        "edgefl": Ours(task, data, 1, device=device, batching="auto"),
-        "edgefl, bf16": Ours(task, data, 1, Precision(bf16=True), device=device, batching="auto"),
+        "PyTorch loop": Loop(task, data, torch_device),
+        "edgefl": Ours(task, data, 1, torch_device=torch_device, batching="auto"),
+        "edgefl, bf16": Ours(task, data, 1, Precision(bf16=True), torch_device=torch_device, batching="auto"),
     }
-    found = _measured(task, jobs, repeats)
+    measured = _measured(task, jobs, repeats)
     samples = task.devices * task.steps * task.batch
     flops = samples * flops_per_sample(task.model.build(task.shape, CLASSES), task.shape)
-    found["peak_share"] = {name: rate * flops / peak_flops for name, rate in found["rounds_per_s"].items()}
-    return found
+    rates = measured["rounds_per_s"]
+    measured["peak_share"] = {name: rate * flops / peak_flops for name, rate in rates.items()}
+    return measured
 
 
-def matrix_peak_flops(device: torch.device, size: int = PEAK_SIZE) -> float:
-    """FLOPs per second of square bfloat16 matrix products."""
-    matrix = torch.randn(size, size, device=device).bfloat16()
+def matrix_peak_flops(torch_device: torch.device, size: int = PEAK_SIZE) -> float:
+    """Measure the FLOPs per second of square bfloat16 matrix products."""
+    matrix = torch.randn(size, size, device=torch_device).bfloat16()
     product = matrix @ matrix
-    finish(device)
+    finish(torch_device)
     began = time.perf_counter()
     for _ in range(PEAK_PRODUCTS):
         torch.mm(matrix, matrix, out=product)
-    finish(device)
+    finish(torch_device)
     return PEAK_PRODUCTS * 2 * size**3 / (time.perf_counter() - began)
 
 
@@ -135,7 +136,7 @@ def _cnn(repeats: int, threads: int) -> dict[str, Any]:
 
 
 def _measured(task: Task, jobs: dict[str, Callable[[], float]], repeats: int) -> dict[str, Any]:
-    """The first job is the rival."""
+    """Measure jobs beside the first one, which is the rival."""
 
     def several(job: Callable[[], float]) -> float:
         return sum(job() for _ in range(task.rounds))
@@ -150,7 +151,7 @@ def _measured(task: Task, jobs: dict[str, Callable[[], float]], repeats: int) ->
 
 
 class Ours:
-    """A round as the learner does it: batches from named streams, local training, aggregation."""
+    """A round as edgefl's learner does it: batches from named streams, local training, aggregation."""
 
     def __init__(
         self,
@@ -159,11 +160,11 @@ class Ours:
         threads: int,
         precision: Precision | None = None,
         algorithm: Algorithm | None = None,
-        device: torch.device = CPU,
+        torch_device: torch.device = CPU,
         batching: Batching = "sequential",
     ) -> None:
-        module = task.model.build(task.shape, CLASSES).to(device)
-        split = SplitInMemory(data, np.array(MEAN), np.array(STD), device)
+        module = task.model.build(task.shape, CLASSES).to(torch_device)
+        split = SplitInMemory(data, np.array(MEAN), np.array(STD), torch_device)
         training = LocalTraining(
             task.model, module, split, MOMENTUM, batching=batching, precision=precision, threads=threads
         )
@@ -195,13 +196,13 @@ class Loop:
     Inputs are normalised and dealt out beforehand; module, optimizer and sums are reused.
     """
 
-    def __init__(self, task: Task, data: Split, device: torch.device = CPU) -> None:
+    def __init__(self, task: Task, data: Split, torch_device: torch.device = CPU) -> None:
         self._task = task
-        self._module = task.model.build(task.shape, CLASSES).to(device)
+        self._module = task.model.build(task.shape, CLASSES).to(torch_device)
         self._parameters = list(self._module.parameters())
         self._optimizer = torch.optim.SGD(self._parameters, lr=LR, momentum=MOMENTUM)
-        x = (torch.from_numpy(data.x).to(device).float() - MEAN) / STD
-        y = torch.from_numpy(data.y).to(device)
+        x = (torch.from_numpy(data.x).to(torch_device).float() - MEAN) / STD
+        y = torch.from_numpy(data.y).to(torch_device)
         self._own = list(zip(x.split(task.samples), y.split(task.samples), strict=True))
         self._global = [parameter.detach().clone() for parameter in self._parameters]
         self._total = [torch.zeros_like(parameter) for parameter in self._global]

@@ -1,1 +1,1 @@
-"""SimPy processes: server, devices, radio, population, sessions. Knows time and bits, no tensor."""
+"""SimPy processes: servers, devices, network, radio, sessions. Knows time and bits, no tensor."""

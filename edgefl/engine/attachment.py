@@ -10,7 +10,7 @@ class Attachments:
 
     Attributes:
         cell: [devices] serving cell; NOWHERE: none.
-        since_s: [devices] a cell counts from then on: interruptions by handover end here.
+        since_s: [devices] when the cell begins to serve the device: after a handover, when the interruption ends.
     """
 
     def __init__(self, devices: int) -> None:
@@ -20,22 +20,22 @@ class Attachments:
         self._left_s = np.full(devices, -np.inf)
 
     def connected(self, time_s: float) -> np.ndarray:
-        """[devices] cell that serves each now; NOWHERE where it has none or is interrupted."""
+        """Return [devices] the cell that serves each device now; NOWHERE without a cell or during a handover."""
         return np.where(self.since_s <= time_s, self.cell, NOWHERE)
 
     def attach(self, device: int, cell: int, time_s: float) -> None:
-        """A device comes from nowhere into a cell."""
+        """Attach a device without a cell to one."""
         self.cell[device] = cell
         self.since_s[device] = time_s
 
     def hand_over(
         self, devices: np.ndarray, sources: np.ndarray, time_s: float, interruption_s: float
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Note that devices [n] have come from the cells sources [n].
+        """Record that devices [n] have come from the cells `sources` [n].
 
         Returns:
-            [n] time of stay there; [n] time since the change before; [n] whether they came back from where
-            that one had led.
+            [n] time of stay in the source; [n] time since the change of cell before; [n] whether this change
+            undoes that one.
         """
         stays_s = time_s - self.since_s[devices]
         since_change_s = time_s - self._left_s[devices]

@@ -14,7 +14,7 @@ HORIZON_SLOTS = 512
 
 
 class BandInUse:
-    """A SharedBand on the clock: flows join at slot boundaries, are told when they end, or are cut off."""
+    """A SharedBand on SimPy's clock: flows join at slot boundaries, and end by an event or are cut off."""
 
     def __init__(self, env: simpy.Environment, band: SharedBand, slot_s: float) -> None:
         self.env = env
@@ -26,7 +26,7 @@ class BandInUse:
     def move(
         self, id_: int, payload_bits: int, *, snr_whole_band: float, fading: LinkFading, slot: int
     ) -> Generator[simpy.Event, Any, int]:
-        """Move a payload, from the boundary `slot` on, which is now; returns the boundary at which it ends."""
+        """Move a payload from the boundary `slot` on, which is now; return the boundary at which it has arrived."""
         self._catch_up(slot)
         end = self._ends[id_] = self.env.event()
         self._band.add(id_, payload_bits, snr_whole_band=snr_whole_band, fading=fading, slot=slot)
@@ -35,7 +35,7 @@ class BandInUse:
         return cast(int, ended)
 
     def cut_off(self, id_: int, payload_bits: int, slot: int) -> float:
-        """A flow is gone at the boundary `slot`; returns the bits it had moved."""
+        """Remove a flow at the boundary `slot`; return the bits it had moved."""
         self._catch_up(slot)
         if id_ not in self._ends:
             return payload_bits  # its last bit had just arrived
@@ -45,12 +45,12 @@ class BandInUse:
         return moved
 
     def _catch_up(self, slot: int) -> None:
-        """Hand out every flow that ends up to a boundary that is not in the future."""
+        """End every flow whose last bit arrives up to a boundary, which is not in the future."""
         while True:
-            found = self._band.next_end(max(slot, self._band.slot))
-            if found is None or found[0] > slot or not found[1]:
+            due = self._band.next_end(max(slot, self._band.slot))
+            if due is None or due[0] > slot or not due[1]:
                 break
-            self._hand_out(found[0])
+            self._hand_out(due[0])
         self._hand_out(max(slot, self._band.slot))
 
     def _hand_out(self, slot: int) -> None:
@@ -59,18 +59,19 @@ class BandInUse:
             self._ends.pop(id_).succeed(slot)
 
     def _plan(self) -> None:
-        """Wake up at the next end, or at the horizon to look further; earlier plans are void."""
+        """Schedule a look at the band at the next end of a flow, or at the horizon; earlier plans are void."""
         self._plans += 1
         plan = self._plans
-        found = self._band.next_end(self._band.slot + HORIZON_SLOTS)
-        if found is None:
+        due = self._band.next_end(self._band.slot + HORIZON_SLOTS)
+        if due is None:
             return
+        next_slot, _ = due
 
         def wake(_: simpy.Event) -> None:
             if plan == self._plans:
                 with refused("radio"):
-                    self._catch_up(found[0])
+                    self._catch_up(next_slot)
                     self._plan()
 
-        delay_s = max(0.0, found[0] * self._slot_s - self.env.now)
+        delay_s = max(0.0, next_slot * self._slot_s - self.env.now)
         self.env.timeout(delay_s).callbacks.append(wake)

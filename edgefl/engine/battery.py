@@ -21,22 +21,22 @@ class Battery:
         self._since_s = 0.0
 
     def level_j(self, time_s: float) -> float:
-        """Energy left at a time not before the last change of drain."""
+        """Return the energy left at a time, which is not before the last change of drain."""
         net_w = self._recharge_w - self._drain_w
         return min(self._capacity_j, self._level_j + net_w * (time_s - self._since_s))
 
     def drain(self, time_s: float, power_w: float) -> None:
-        """From now on the device draws power_w."""
+        """Set the power that the device draws from now on."""
         self._level_j = max(0.0, self.level_j(time_s))
         self._drain_w, self._since_s = power_w, time_s
 
     def empty_s(self) -> float:
-        """When the battery will be empty if nothing changes; inf: never."""
+        """Return when the battery will be empty if nothing changes; inf: never."""
         net_w = self._drain_w - self._recharge_w
         return self._since_s + self._level_j / net_w if net_w > 0 else math.inf
 
     def back_s(self) -> float:
-        """When an empty device will have enough to come back; inf: never."""
+        """Return when an empty device will have enough to come back; inf: never."""
         net_w = self._recharge_w - self._drain_w
         missing_j = max(0.0, self._return_j - self._level_j)
         return self._since_s + missing_j / net_w if net_w > 0 else math.inf

@@ -26,7 +26,7 @@ class Processor:
         self._costs: dict[int, tuple[float, float]] = {}
 
     def cost(self, samples: int) -> tuple[float, float]:
-        """Seconds and joules that the forward and backward passes of so many samples take (J 27, 28)."""
+        """Return the seconds and joules of the forward and backward passes over some samples (J 27, 28)."""
         if samples not in self._costs:
             settings = self._settings
             cpu = {"clock_hz": settings.clock_hz, "flops_per_cycle": settings.flops_per_cycle}
@@ -39,10 +39,10 @@ class Processor:
 
 
 class Device:
-    """One device's part in the rounds; whoever interrupts its process with a Cause cuts it off.
+    """A device that takes part in rounds; interrupting its process with a Cause cuts it off.
 
     Attributes:
-        receive_power_w, send_power_w: that it draws while its radio is on.
+        receive_power_w, send_power_w: power drawn while its radio is on.
     """
 
     def __init__(
@@ -57,13 +57,13 @@ class Device:
         self.send_power_w = radiated_w / settings.pa_efficiency + settings.uplink_circuit_power_w
 
     def start(self, task: Task, link: Link, processor: Processor) -> simpy.Process:
-        """Begin to work on a task that the server hands out; the process returns the Part."""
+        """Start the device's work on a task of the server; the process returns the Part."""
         process = self.env.process(self.take_part(task, link, processor))
         self._network.part_begins(self.id, process)
         return process
 
     def take_part(self, task: Task, link: Link, processor: Processor) -> Generator[simpy.Event, None, Part]:
-        """One round's work. Whenever it is cut off, what was done until then is in the part, and paid."""
+        """Do one round's work. If the device is cut off, the Part holds what was done until then, and its energy."""
         spans = [(yield from self._receive(task, link))]
         if spans[-1].cut is None:
             spans.append((yield from self._compute(task, processor)))

@@ -1,4 +1,4 @@
-"""Large-scale gain between devices and sites: drawn for a round (J), or belonging to a place."""
+"""Large-scale gain between devices and sites: drawn for each round (J), or fixed by the place."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ RoundKey = tuple[int, str, int]  # session, phase, round
 
 @dataclass(frozen=True)
 class Survey:
-    """What is known of the links to a cell's site during a round, [devices] each."""
+    """The large-scale state of the links to a cell's site during a round, [devices] each."""
 
     ids: Sequence[int]
     gains_db: np.ndarray  # path loss and shadowing, negative
     distances_m: np.ndarray  # 2D
-    others: np.ndarray  # sum of the linear gains to all other sites
+    others: np.ndarray  # sum of the linear gains to all other sites; 0 where nobody asks for it
 
     def of(self, ids: Sequence[int]) -> "Survey":
-        """The same for some of the devices; ids sorted, and among those surveyed."""
+        """Return the survey of some of its devices, given by sorted ids."""
         rows = np.searchsorted(self.ids, ids)
         return Survey(ids, self.gains_db[rows], self.distances_m[rows], self.others[rows])
 
@@ -36,14 +36,14 @@ class Gains(Protocol):
 
     @property
     def clamped(self) -> int:
-        """Links closer than the minimum distance, which took its path loss."""
+        """Number of links closer than the minimum distance, which took the path loss there."""
 
     def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
-        """The links of these devices to the cell's site during the round named by key."""
+        """Survey the links of these devices to the cell's site during the round named by key."""
 
 
 class PerRound:
-    """One site at the origin; path loss of the place, shadowing drawn anew each round. J, (21)."""
+    """Gains to one site at the origin: path loss of the place, shadowing drawn anew each round. J, (21)."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class PerRound:
 
 
 class PerPlace:
-    """Any number of sites; line of sight and shadowing are functions of the place."""
+    """Gains to any number of sites: line of sight and shadowing are functions of the place."""
 
     def __init__(self, large_scale: LargeScale, interference: bool = False) -> None:
         self.large_scale = large_scale
@@ -101,5 +101,5 @@ class PerPlace:
         return Survey(ids, gains_db, self.large_scale.distance_m(places_m, cells), others)
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
-        """[devices, sites] what a measurement compares: gain, the sites' powers being equal."""
+        """Return [devices, sites] the gain in dB: what a measurement compares, as all sites send alike."""
         return self.large_scale.gain_db(positions_m)

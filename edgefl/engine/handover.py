@@ -9,7 +9,7 @@ from edgefl.engine.settings import HandoverSettings
 
 @dataclass(frozen=True)
 class Decision:
-    """Devices that hand over at a time, [n], and the cell each of them goes to, [n]."""
+    """Devices [n] that hand over at the same time, and the target cell [n] of each."""
 
     time_s: float
     devices: np.ndarray
@@ -17,7 +17,7 @@ class Decision:
 
 
 class EventA3:
-    """Neighbour becomes offset better than serving, for a time-to-trigger. TS 38.331, 5.5.4.4.
+    """Event A3: a neighbour is better than the serving cell by an offset, for a time-to-trigger.
 
     With M the measured power in dB, offset Off and hysteresis Hys, a neighbour n of the serving cell p
 
@@ -38,7 +38,7 @@ class EventA3:
         self._timing = np.zeros(devices, dtype=bool)  # has at least one neighbour entered
 
     def measure(self, time_s: float, power_db: np.ndarray, serving: np.ndarray) -> list[Decision]:
-        """One measurement of all devices.
+        """Measure all devices once, and decide the handovers until the next measurement.
 
         Args:
             time_s: when; measurements follow one another by measurement_interval_s.
@@ -80,6 +80,6 @@ class EventA3:
         ]
 
     def forget(self, devices: int | np.ndarray) -> None:
-        """These devices have changed their cell or gone: all their timers stop."""
+        """Stop all timers of these devices, which have changed their cell or gone."""
         self._entered_s[devices] = np.inf
         self._timing[devices] = False

@@ -1,4 +1,4 @@
-"""The energy ledger: every joule of a device once, by what the device was doing."""
+"""The energy ledger: every joule of a device counted once, by what the device was doing."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from edgefl.engine.records import LedgerRow, total
 
 
 class Ledger:
-    """Sums the rounds' joules per device."""
+    """The rounds' joules, summed per device."""
 
     def __init__(self, devices: int) -> None:
         self._receive_j = np.zeros(devices)
@@ -20,7 +20,7 @@ class Ledger:
         self._busy_s = np.zeros(devices)
 
     def book(self, columns: Mapping[str, Any], aggregated: bool) -> float:
-        """Book a round, given by the `device_columns` of its parts.
+        """Add the energy of a round, given by the `device_columns` of its parts.
 
         Returns:
             The joules of those whose update was not aggregated.
@@ -42,7 +42,7 @@ class Ledger:
         return total(energy_j[wasted].tolist())
 
     def rows(self, on_time_s: np.ndarray, idle_power_w: float) -> Iterator[LedgerRow]:
-        """A row per device; idle is the time switched on in which it did nothing else."""
+        """Yield a row per device; a device is idle while it is switched on and does nothing else."""
         idle_j = idle_power_w * np.maximum(0.0, on_time_s - self._busy_s)
         total_j = self._receive_j + self._transmit_j + self._compute_j + idle_j
         for device in range(len(total_j)):

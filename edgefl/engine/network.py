@@ -74,22 +74,22 @@ class Network:
         self._served.cell[here] = self._strongest(positions_m)[here]
 
     def present(self, cell: int) -> list[int]:
-        """Sorted ids of the devices that can take part in a round of this cell."""
+        """Return the sorted ids of the devices that can take part in a round of this cell."""
         present = (self._served.connected(self.env.now) == cell) & self.power.running
         for device in self._going:
             present[device] = False
         return np.flatnonzero(present).tolist()
 
     def serving(self, devices: np.ndarray) -> np.ndarray:
-        """[devices] cell that serves each now; -1 where it has none or is interrupted."""
+        """Return [devices] the cell that serves each device now; -1 without a cell or during a handover."""
         return self._served.connected(self.env.now)[devices]
 
     def positions_m(self) -> np.ndarray:
-        """[devices, 2] positions now; nan: nowhere."""
+        """Return [devices, 2] the positions now; nan: a device that is outside the simulated area."""
         return self._movement.positions_m(self.env.now)
 
     def arrival(self, cell: int) -> simpy.Event:
-        """Succeeds when the next device becomes present in the cell."""
+        """Return an event that succeeds when the next device becomes present in the cell."""
         return self._arrivals[cell]
 
     @property
@@ -100,13 +100,13 @@ class Network:
     # -- processes ------------------------------------------------------------------------------------
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
-        """All generators that the composition root has to start."""
+        """Yield all generators that the composition root must start."""
         if self._movement.moves:
             yield self._watch()
         yield from self.power.processes()
 
     def _watch(self) -> Generator[simpy.Event, None, None]:
-        """Look at all devices every tick: cell edges, or measurements and handovers."""
+        """Check all devices every tick: for the cell's edge, or by measurements for handovers."""
         served = self._served
         for tick in itertools.count(1):
             # an absolute grid, so that ticks do not drift with rounding
@@ -134,11 +134,11 @@ class Network:
     # -- what happens to a device ---------------------------------------------------------------------
 
     def part_begins(self, device: int, process: simpy.Process) -> None:
-        """A device takes part in a round from now on; its process is interrupted if it cannot go on."""
+        """Register a device's process in a round; it is interrupted when the device cannot go on."""
         self._parts[device] = process
 
     def part_ended(self, device: int) -> None:
-        """A device's part of a round is over: if it was only waiting for that, it goes now."""
+        """Note that a device's part of a round is over; a device that waited to leave goes now."""
         del self._parts[device]
         self.power.rest(device)
         if device in self._going:
@@ -150,7 +150,7 @@ class Network:
             process.interrupt(cause)
 
     def _leave(self, devices: np.ndarray, targets: np.ndarray) -> None:
-        """Devices [n] leave their cells for others [n] or for none; `finish` lets them end their part first."""
+        """Move devices [n] to other cells [n] or to none; with policy `finish`, after their part of the round."""
         caught = np.array([device in self._parts for device in devices.tolist()], dtype=bool)
         for device, target in zip(devices[caught].tolist(), targets[caught].tolist(), strict=True):
             if self._handover.policy == "finish":
@@ -210,7 +210,7 @@ class Network:
             self._announce(cell)
 
     def _announce(self, cell: int, delay_s: float = 0.0) -> None:
-        """Wake whoever waits for a device in this cell."""
+        """Wake the processes that wait for a device in this cell."""
         if not self._arrivals[cell].callbacks:
             return
         waiting, self._arrivals[cell] = self._arrivals[cell], self.env.event()
@@ -221,10 +221,10 @@ class Network:
             waiting.succeed()
 
     def _here(self, positions_m: np.ndarray) -> np.ndarray:
-        """[devices] somewhere at all, and within the cell if there is only one."""
+        """Return [devices] whether each is in the simulated area, and within the cell if there is only one."""
         if self._radius_m is None:
             return np.isfinite(positions_m[:, 0])
-        # a comparison with nan is false: a device that is nowhere is not in the cell
+        # a comparison with nan is false: an absent device is not in the cell
         return np.hypot(positions_m[:, 0], positions_m[:, 1]) <= self._radius_m
 
     def _strongest(self, positions_m: np.ndarray) -> np.ndarray:

@@ -47,14 +47,14 @@ class Outcome(StrEnum):
 
     @classmethod
     def cut_off(cls, cause: Cause, activity: Activity) -> "Outcome":
-        """The outcome of a part that ended in the midst of an activity."""
+        """Return the outcome of a part that a cause ended in the midst of an activity."""
         return cls(f"{cause}_{activity}")
 
 
 class Span(NamedTuple):
     """One activity from start to end, or until it was cut off.
 
-    bits: moved by a transfer. share_done: of the work, in [0, 1]. cut: why it ended early; None: it is done.
+    bits: moved by a transfer. share_done: of the work, in [0, 1]. cut: why it ended early; None: it did not.
     """
 
     start_s: float
@@ -66,7 +66,7 @@ class Span(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A device's work in a round: bits to receive and to send, local training as its processor sees it."""
+    """A device's work in a round: bits to receive and to send, iterations and samples of local training."""
 
     down_bits: int
     up_bits: int
@@ -75,7 +75,7 @@ class Task(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One device's part of a round; None: an activity that was never reached."""
+    """What one device did in a round; None: an activity that it never reached."""
 
     device: int
     outcome: Outcome
@@ -86,7 +86,7 @@ class Part(NamedTuple):
 
     @classmethod
     def of(cls, device: int, iterations: int, spans: list[Span]) -> "Part":
-        """The part that consists of these activities, in order; the last one says how it ended."""
+        """Build the part from its activities, in order; the last one says how it ended."""
         last = spans[-1]
         outcome = Outcome.COMPLETED
         if last.cut is not None:
@@ -96,5 +96,5 @@ class Part(NamedTuple):
 
     @property
     def completed(self) -> bool:
-        """Whether its update arrived."""
+        """Whether the device's update arrived."""
         return self.outcome is Outcome.COMPLETED

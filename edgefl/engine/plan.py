@@ -1,4 +1,4 @@
-"""A round that nothing can disturb, all of its parts at once and without a process for each.
+"""Rounds that nothing can disturb: all parts computed at once, without a process for each.
 
 With static shares a round is known when it opens: every transfer's slots follow from its link's fading, every
 computation's time from its samples. Where nobody moves, switches or runs empty, and no deadline cuts anybody
@@ -20,14 +20,14 @@ from edgefl.engine.scene import Scene
 
 @dataclass(frozen=True)
 class Plan:
-    """What a round's devices will have done, and when the last of them is through."""
+    """The parts of a round that has just begun, and when the last device will be done."""
 
     parts: list[Part]
     end_s: float
 
 
 def planned_parts(scene: Scene, links: Links, tasks: Sequence[Task], processor: Processor) -> Plan:
-    """The parts of devices that begin now, in the order of their links."""
+    """Compute the parts of devices that begin now, in the order of their links."""
     radio, devices = scene.radio, [scene.devices[id_] for id_ in links.devices]
     down_bits, up_bits = [task.down_bits for task in tasks], [task.up_bits for task in tasks]
     down = radio.transfers(links, "downlink", down_bits, np.full(len(links), scene.env.now))

@@ -14,7 +14,7 @@ from edgefl.engine.records import EventName
 
 @dataclass(frozen=True)
 class PowerListener:
-    """Who hears of a device's power, and of what."""
+    """Functions to call when a device's power changes: with any event, its start or its stop."""
 
     happened: Callable[[EventName, int], None]
     starts: Callable[[int], None]
@@ -65,15 +65,15 @@ class Power:
 
     @property
     def running(self) -> np.ndarray:
-        """[devices] whether each is switched on and charged now."""
+        """[devices] whether each device is switched on and charged now."""
         return self._on & self._charged
 
     def running_s(self) -> np.ndarray:
-        """[devices] time for which each has been running until now."""
+        """Return [devices] how long each device has been running until now, s."""
         return self._running_s + np.where(self.running, self.env.now - self._running_since_s, 0.0)
 
     def draw(self, device: int, power_w: float) -> None:
-        """The device draws this power from now on; nothing while it does not run."""
+        """Set the power that a device draws from now on; while it does not run, it draws none."""
         if self._batteries:
             running = self._on[device] and self._charged[device]
             self._batteries[device].drain(self.env.now, power_w if running else 0.0)
@@ -81,11 +81,11 @@ class Power:
             changed.succeed()
 
     def rest(self, device: int) -> None:
-        """The device does nothing from now on."""
+        """Let a device draw its idle power from now on."""
         self.draw(device, self._idle_power_w)
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
-        """All generators that have to be started."""
+        """Yield all generators that the composition root must start."""
         for device, times in enumerate(self._switches):
             yield self._switch(device, times)
         for device in range(len(self._batteries)):
@@ -118,7 +118,7 @@ class Power:
             self._flip(device, self._charged, True)
 
     def _flip(self, device: int, state: np.ndarray, value: bool) -> None:
-        """One of a device's two conditions to run changes."""
+        """Change one of a device's two conditions to run: `state` is the switches' or the batteries'."""
         was_running = bool(self.running[device])
         state[device] = value
         running = bool(self.running[device])
@@ -133,7 +133,7 @@ class Power:
             self._listener.stops(device, Cause.OFF if switched else Cause.EMPTY)
 
 
-# of (by switch or by battery, now good or not)
+# (by the switch or by the battery, whether it now lets the device run) -> event
 _NAMES = {
     (True, True): EventName.SWITCHED_ON,
     (True, False): EventName.SWITCHED_OFF,

@@ -46,7 +46,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Links:
-    """The links of n devices, [n] each; iterating gives them one by one."""
+    """The links of n devices, [n] each; iterating gives one `Link` after the other."""
 
     devices: Sequence[int]
     cells: Sequence[int]
@@ -66,7 +66,7 @@ class Links:
 
 @dataclass(frozen=True)
 class Transfers:
-    """Transfers of n links that nothing cuts off, [n] each; clock_s: what the clock reads at their ends."""
+    """Transfers of n links that nothing cuts off, [n] each; clock_s: SimPy's time at their ends."""
 
     start_s: FloatArray
     end_s: FloatArray
@@ -75,7 +75,7 @@ class Transfers:
 
 
 class Transfer(NamedTuple):
-    """A transfer that has ended, or was cut off: what it moved, and how long the radio was on."""
+    """A transfer that has ended or was cut off: bits moved, and time for which the radio was on."""
 
     start_s: float
     end_s: float
@@ -84,12 +84,12 @@ class Transfer(NamedTuple):
     cut: Cause | None = None
 
     def span(self, energy_j: float) -> Span:
-        """The transfer as an activity of a device, with what it cost."""
+        """Return the transfer as an activity of a device that cost this energy."""
         return Span(self.start_s, self.end_s, energy_j, self.bits, cut=self.cut)
 
 
 class Radio:
-    """Times transfers between base stations and devices.
+    """The radio of all cells: how long transfers between base stations and devices take.
 
     The large-scale gain is held for a round, fading is a function of link and slot. A device's downlink and
     uplink follow one another (J's intervals), or take the slots that a TDD frame gives each direction; its
@@ -135,18 +135,18 @@ class Radio:
         self._bands: dict[tuple[int, Direction], BandInUse] = {}
 
     def on_share(self, direction: Direction) -> float:
-        """Share of the time in which a radio is on during a transfer: that of the TDD frame."""
+        """Return the share of a transfer's time in which its radio is on: 1, or the TDD frame's share."""
         return self._carriers[direction].frame.mean
 
     def survey(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
-        """What is known of the links of these devices in the round named by key."""
+        """Survey the links of these devices to the cell's site in the round named by key."""
         return self._gains.of_round(positions_m, ids, cell, key)
 
     def open_round(self, survey: Survey, cell: int, payload_bits: dict[Direction, Sequence[int]]) -> Links:
-        """Links of a round's participants, who share the cell's band.
+        """Make the links of a round's participants, who share the cell's band.
 
         Args:
-            payload_bits: of each participant in each direction.
+            payload_bits: direction -> bits of each participant.
         """
         cells, snr = [cell] * len(survey.ids), self.snr(survey)
         fading = [self.fading(device, cell) for device in survey.ids]
@@ -160,10 +160,10 @@ class Radio:
         return Links(survey.ids, cells, fading, snr, shares)
 
     def snr(self, survey: Survey) -> dict[Direction, np.ndarray]:
-        """[devices] mean SNR in each direction with full power over the whole band."""
+        """Return [devices] the mean SNR in each direction, with full power over the whole band."""
         settings = self._settings
         floor_w = self._noise_psd_w_hz * settings.bandwidth_hz * db_to_linear(settings.noise_figure_db)
-        # neighbours send at full power in neighbour_load of their slots: on average, so much more noise
+        # neighbours send at full power in neighbour_load of their slots: on average, noise rises by this factor
         rise = 1.0 + settings.neighbour_load * self._power_w["downlink"] * survey.others / floor_w
         rises_db = {"downlink": 10.0 * np.log10(rise), "uplink": np.zeros(len(rise))}
         return {
@@ -185,7 +185,7 @@ class Radio:
         snr: dict[Direction, FloatArray],
         shares: dict[Direction, FloatArray],
     ) -> Links:
-        """Links of devices to their cells' sites."""
+        """Make links of devices to their cells' sites, with given SNR and shares of the band."""
         fading = [self.fading(device, cell) for device, cell in zip(survey.ids, cells, strict=True)]
         return Links(survey.ids, cells, fading, snr, shares)
 
@@ -225,7 +225,7 @@ class Radio:
     def transfers(
         self, links: Links, direction: Direction, payload_bits: Sequence[int], from_s: FloatArray
     ) -> Transfers:
-        """Transfers on static shares that nothing cuts off.
+        """Time transfers on static shares that nothing cuts off.
 
         Args:
             payload_bits: of each link.
@@ -251,7 +251,7 @@ class Radio:
         payload_bits: Sequence[int],
         first_slots: npt.NDArray[np.int64],
     ) -> npt.NDArray[np.int64]:
-        """[links] slots of each of these transfers."""
+        """Return [links] the number of slots that each transfer takes."""
         carrier, bits = self._carriers[direction], np.asarray(payload_bits)
         busy = np.flatnonzero(bits)  # who has nothing to move may have no share
         share, snr = links.share[direction][busy], links.snr[direction][busy]
@@ -270,13 +270,13 @@ class Radio:
         return slots
 
     def next_slot(self, time_s: float) -> int:
-        """The first slot that begins no earlier than this."""
+        """Return the first slot that begins no earlier than a time."""
         return math.ceil(time_s / self._settings.slot_s - SLOT_TOLERANCE)
 
     def _bits_until_now(
         self, link: Link, direction: Direction, payload_bits: int, first_slot: int, slots: int
     ) -> int:
-        """Bits that a transfer had moved when it was cut off, after so many whole slots."""
+        """Return the bits that a transfer had moved when it was cut off, after a number of whole slots."""
         if not payload_bits:
             return 0
         if self.dynamic:
@@ -285,7 +285,7 @@ class Radio:
         return int(self._flow(link, direction, first_slot).bits(slots, payload_bits))
 
     def _fading(self, device: int, cell: int) -> LinkFading:
-        """The fading of the link between a device and a cell's site."""
+        """Make the fading of the link between a device and a cell's site."""
         # any change of its key gives Philox an independent stream
         return LinkFading(self._fading_key ^ (device << 64 | cell), self._correlations[device])
 
@@ -294,7 +294,7 @@ class Radio:
     ) -> np.ndarray:
         bits = np.asarray(payload_bits, dtype=float)
         busy, shares = bits > 0, np.zeros(len(bits))
-        if busy.any():  # who has nothing to move needs no share, and schedulers know none such
+        if busy.any():  # who has nothing to move needs no share, and schedulers expect bits to move
             carrier = self._carriers[direction]
             with refused("radio"):
                 shares[busy] = self._scheduler.shares(
@@ -303,7 +303,7 @@ class Radio:
         return shares
 
     def _flow(self, link: Link, direction: Direction, first_slot: int) -> Flow:
-        """The link's share of the band from a slot on."""
+        """Make the flow of a link, on its share of the band, from a slot on."""
         carrier, share = self._carriers[direction], link.share[direction]
         return Flow(
             carrier.part(share),
@@ -327,7 +327,7 @@ class Radio:
         return self._bands[cell, direction]
 
     def _airtime_s(self, direction: Direction, first_slot: int, elapsed_s: float) -> float:
-        """Time of a transfer in which its radio is on: in a TDD frame, in the slots of its direction."""
+        """Return how long a transfer's radio is on: in a TDD frame, only in the slots of its direction."""
         frame = self._carriers[direction].frame
         if frame.plain:
             return elapsed_s

@@ -1,4 +1,4 @@
-"""Rows that the engine hands to whoever keeps them. Column names are the run directory's contract."""
+"""Rows that the engine writes into the run directory's tables; their names are a contract with readers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from edgefl.engine.parts import Outcome, Part, Span
 
 @dataclass
 class DeviceRound:
-    """One device in one round: when each stage ran, bits, joules, outcome. None: never reached."""
+    """A row about one device in one round: activities, bits, joules, outcome. None: never reached."""
 
     session: int
     round: int
@@ -36,7 +36,7 @@ class DeviceRound:
 
 @dataclass
 class Round:
-    """One round: its times, bits, joules (sums over the devices) and the model it made."""
+    """A row about one round: times, bits, joules (sums over the devices) and the new model's quality."""
 
     session: int
     round: int
@@ -63,7 +63,7 @@ class Round:
 
 @dataclass
 class Session:
-    """One session: why it began, who was there, which labels, and how its opening model was made."""
+    """A row about one session: why it began, its devices and labels, how its opening model was made."""
 
     session: int
     start_s: float
@@ -79,7 +79,7 @@ class Session:
 
 @dataclass
 class Event:
-    """Something that happened to a device, or to the session of a cell."""
+    """A row about something that happened to a device, or to the session of a cell."""
 
     time_s: float
     event: str
@@ -100,7 +100,7 @@ class EventName(StrEnum):
     WAITING_FOR_DEVICES = "waiting_for_devices"  # a cell is empty; its federation waits
     NO_UPDATES = "no_updates"  # too few updates arrived in a round: the model stays as it is
     ARRIVAL = "arrival"  # a device came into the cell
-    DEPARTURE = "departure"  # a device left for where no cell is
+    DEPARTURE = "departure"  # a device left the cells' area
     HANDOVER = "handover"  # a device changed its cell; detail: ping_pong for a quick return
     SWITCHED_ON = "switched_on"
     SWITCHED_OFF = "switched_off"
@@ -110,7 +110,7 @@ class EventName(StrEnum):
 
 @dataclass
 class LedgerRow:
-    """All joules of one device over the run, by what it was doing. Wasted: part of the first three."""
+    """A row about one device: its joules over the run, by activity. Wasted: part of the first three."""
 
     device: int
     receive_j: float
@@ -122,7 +122,7 @@ class LedgerRow:
 
 
 class Recorder(Protocol):
-    """Keeps rows; knows nothing of the simulation."""
+    """Something that keeps rows, such as the run directory's tables."""
 
     def write(self, *rows: Any) -> None:
         """Append rows to the table of their type."""
@@ -133,8 +133,8 @@ class Recorder(Protocol):
         """Append many rows to the table of a type, given by column.
 
         Args:
-            further: columns that the type does not have, behind its own: a value per row, None: empty.
-            columns: an array or list [rows], or one value for all of them; what is left out has its default.
+            further: more columns than the type has, behind the type's: a value per row, None: empty.
+            columns: an array or list [rows], or one value for all rows; a missing column has its default.
         """
 
     def flush(self) -> None:
@@ -142,7 +142,7 @@ class Recorder(Protocol):
 
 
 def device_columns(parts: Sequence[Part]) -> dict[str, Any]:
-    """The columns of DeviceRound that a round's parts fill, a list [parts] each."""
+    """Return the columns of DeviceRound that a round's parts fill, a list [parts] each."""
     activities: dict[str, Sequence[Span | None]] = {
         "downlink": [part.downlink for part in parts],
         "compute": [part.compute for part in parts],
@@ -164,7 +164,7 @@ def device_columns(parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def round_columns(columns: Mapping[str, Any], start_s: float) -> dict[str, Any]:
-    """The columns of Round that are sums or means over its devices', given as `device_columns`."""
+    """Return the columns of Round that sum or average its devices' columns, as of `device_columns`."""
     sums = {name: total(columns[name]) for name in ("energy_rx_j", "energy_tx_j", "energy_compute_j")}
     return {
         "latency_mean_s": total(ends_s(columns, start_s)) / len(columns["device"]) - start_s,
@@ -178,13 +178,13 @@ def round_columns(columns: Mapping[str, Any], start_s: float) -> dict[str, Any]:
 
 
 def ends_s(columns: Mapping[str, Any], start_s: float) -> list[float]:
-    """[parts] when each participant of a round was done, or left; not before the round's start."""
+    """Return [parts] when each participant of a round was done or cut off, at least the round's start."""
     ends = zip(*(columns[f"{name}_end_s"] for name in ("uplink", "compute", "downlink")), strict=True)
     return [max(start_s, next(end_s for end_s in last_first if end_s is not None)) for last_first in ends]
 
 
 def total(values: Iterable[float]) -> float:
-    """Sum from first to last; the built-in sum rounds otherwise from Python 3.12 on."""
+    """Sum values from first to last; the built-in sum rounds otherwise from Python 3.12 on."""
     result = 0.0
     for value in values:
         result += value
@@ -192,7 +192,7 @@ def total(values: Iterable[float]) -> float:
 
 
 def covered_s(starts_s: Iterable[float], ends_s: Iterable[float]) -> float:
-    """Time in which at least one of these intervals was under way."""
+    """Return the time in which at least one of these intervals was under way, s."""
     covered_until_s, covered = 0.0, 0.0
     for start_s, end_s in sorted(zip(starts_s, ends_s, strict=True)):
         covered += max(0.0, end_s - max(start_s, covered_until_s))

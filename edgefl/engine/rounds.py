@@ -1,4 +1,4 @@
-"""One synchronous round: who takes part, what each of them does, until when the server waits."""
+"""Synchronous rounds: who takes part, what each device does, until when the server waits."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from edgefl.engine.settings import RoundSettings
 
 @dataclass(frozen=True)
 class Selection:
-    """Who takes part in a round, how many updates it waits for, and what was surveyed of their links."""
+    """The participants of a round, the number of updates that it waits for, and their links' survey."""
 
     ids: list[int]
     wanted: int
@@ -27,7 +27,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Rounds:
-    """How the rounds of one cell are run."""
+    """The rounds of one cell: selection of participants, and their work."""
 
     scene: Scene
     cell: int
@@ -36,7 +36,7 @@ class Rounds:
     report_bits: int  # what each participant sends beside its update
 
     def select(self, facts: StageFacts, key: RoundKey, present: Sequence[int], turn: int) -> Selection:
-        """Participants of a round out of the devices present; a stage may want only a random share of them.
+        """Select a round's participants from the devices present; a stage may want only a random share of them.
 
         Args:
             turn: rounds of the global model that this cell has run before.
@@ -56,7 +56,7 @@ class Rounds:
         return Selection(chosen, wanted, survey.of(chosen))
 
     def carry_out(self, selection: Selection, local: LocalRound) -> Generator[simpy.Event, None, list[Part]]:
-        """Let the participants work; returns what each of them did, in the order of their ids."""
+        """Let the participants work; return what each of them did, in the order of their ids."""
         scene = self.scene
         up_bits = [bits + self.report_bits for bits in local.up_bits]
         links = scene.radio.open_round(
@@ -87,7 +87,7 @@ class Rounds:
         )
 
     def _wait(self, processes: Sequence[simpy.Process], wanted: int) -> Generator[simpy.Event, None, None]:
-        """Until all are done, the deadline has come, or with over-selection enough updates are there."""
+        """Wait until all are done, the deadline has come, or with over-selection enough updates are there."""
         env = self.scene.env
         ends: list[simpy.Event] = [env.all_of(processes)]
         if self.rules.deadline_s is not None:
@@ -114,19 +114,19 @@ class Rounds:
         return (self.cell,) if self.cell else ()
 
     def _named(self, key: RoundKey) -> RoundKey:
-        """The round's name for draws that belong to it."""
+        """Return the name of the round for random draws, which differs between cells."""
         return (key[0], f"{key[1]} in cell {self.cell}", key[2]) if self.cell else key
 
 
 def _until(env: simpy.Environment, time_s: float) -> Generator[simpy.Event, None, None]:
-    """Wait until the clock, which adds each delay to what it reads, reads this time to the last bit."""
+    """Wait until a time, to the last bit: the clock adds each delay to its time, which may round."""
     if env.now + (time_s - env.now) != time_s:
         yield env.timeout(0.75 * (time_s - env.now))  # from beyond half of it on, differences are exact
     yield env.timeout(max(0.0, time_s - env.now))
 
 
 def _enough(env: simpy.Environment, processes: Sequence[simpy.Process], wanted: int) -> simpy.Event:
-    """Succeeds when so many of these processes have returned a completed part."""
+    """Return an event that succeeds when the number wanted of processes have returned a completed part."""
     enough, missing = env.event(), wanted
 
     def note(process: simpy.Event) -> None:
@@ -141,5 +141,5 @@ def _enough(env: simpy.Environment, processes: Sequence[simpy.Process], wanted: 
 
 
 def _part(process: simpy.Event) -> Part:
-    """What a device's process has returned."""
+    """Return what a device's process has returned."""
     return cast(Part, process.value)

@@ -1,4 +1,4 @@
-"""What all actors of a run share."""
+"""The scene of a run: what all servers share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from edgefl.rng import Streams
 
 @dataclass(frozen=True)
 class Scene:
-    """The clock, the physical world, the books. Servers act in it; nobody's own state is here."""
+    """The clock, the physical world and the tables, shared by all servers; a server's own state is not here."""
 
     env: simpy.Environment
     radio: Radio

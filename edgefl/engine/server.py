@@ -1,4 +1,4 @@
-"""The server of one cell: opens sessions, runs their stages round by round, aggregates what arrives."""
+"""The server of one cell: opens sessions, runs their stages round by round, has arrived updates aggregated."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Generator
@@ -28,7 +28,7 @@ from edgefl.errors import EdgeflError
 
 @dataclass
 class OpenSession:
-    """The session under way.
+    """The session under way in a cell.
 
     number: from 1 on. members: who was there when it began. rounds: so far, of each phase. losses: mean
     reports of the rounds of the global model, if the policy asked for them.
@@ -43,10 +43,10 @@ class OpenSession:
 
 
 class Server:
-    """One federation: the devices of its cell, its learner, its sessions.
+    """The server of one federation: the devices of its cell, its learner, its sessions.
 
     Args:
-        members: of a session's number, the only devices that may take part; None: all that are present.
+        members: session number -> the only devices that may take part; None: all that are present.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Server:
         self._version = 0  # global models made so far
 
     def run(self) -> Generator[simpy.Event, None, None]:
-        """All sessions, one after the other."""
+        """Run all sessions, one after the other."""
         reason = "start"
         for number in range(1, self._policy.count + 1):
             reason = yield from self._run_session(number, reason)
@@ -91,7 +91,7 @@ class Server:
         return ended
 
     def _run_stage(self, stage: Stage, session: OpenSession) -> Generator[simpy.Event, None, str]:
-        """As many rounds as the stage has, or until the policy ends the session; returns why it did."""
+        """Run the stage's rounds, or rounds until the policy ends the session; return why it did."""
         facts, done = stage.facts, 0
         while done != facts.rounds:
             done += 1
@@ -105,7 +105,7 @@ class Server:
         return ""
 
     def _round(self, stage: Stage, session: OpenSession) -> Generator[simpy.Event, None, None]:
-        """One synchronous round."""
+        """Run one synchronous round."""
         yield from self._wait_for_devices()
         facts, start_s = stage.facts, self._scene.env.now
         key = (session.number, facts.phase, session.rounds[facts.phase])
@@ -132,7 +132,7 @@ class Server:
         return present if allowed is None else [id_ for id_ in present if id_ in allowed]
 
     def _wait_for_devices(self) -> Generator[simpy.Event, None, None]:
-        """An empty cell holds the federation up until a device is there."""
+        """Wait until at least one device is in the cell; without one the federation stands still."""
         if self._present():
             return
         env, cell, longest_s = self._scene.env, self._rounds.cell, self._rounds.rules.max_wait_s
@@ -212,7 +212,7 @@ class Server:
 
 
 def _mean_loss(local: LocalRound, arrived: list[int]) -> float:
-    """Mean of the reports that arrived; devices without data have none."""
-    of_device = dict(zip(local.ids, local.scalars[REPORTED_LOSS], strict=True))
-    losses = [loss for id_ in arrived if (loss := of_device[id_]) is not None]
+    """Return the mean of the losses that arrived; devices without data report none."""
+    reported = dict(zip(local.ids, local.scalars[REPORTED_LOSS], strict=True))
+    losses = [loss for id_ in arrived if (loss := reported[id_]) is not None]
     return float(np.mean(losses)) if losses else 0.0

@@ -46,9 +46,9 @@ class LayoutSettings(Section):
 
 
 class HandoverSettings(Section):
-    """Event A3 (TS 38.331, 5.5.4.4), and what becomes of a device that is caught in a round.
+    """Event A3 (TS 38.331, 5.5.4.4), and what a device does that leaves its cell during a round.
 
-    In a single cell only `policy` matters: a device that crosses the cell edge is caught likewise.
+    In a single cell only `policy` matters: it then holds for a device that crosses the cell edge.
     """
 
     hysteresis_db: float = Field(3.0, ge=0, le=15, description="Hys, dB, 0 to 15")
@@ -118,7 +118,7 @@ class TddSettings(Section):
         return self
 
     def pattern_of(self) -> Pattern:
-        """The pattern as the channel knows it."""
+        """Return the pattern as `channel` describes it."""
         return Pattern(self.pattern, self.special)
 
 

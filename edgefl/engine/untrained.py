@@ -7,7 +7,7 @@ from edgefl.errors import EdgeflError
 
 
 class Untrained:
-    """Fixed payload and FLOPs, for studies of radio and energy alone."""
+    """A learner with fixed payload and FLOPs, for studies of radio and energy alone."""
 
     def __init__(self, *, payload_bits: int, flops_per_sample: float, steps: int, batch: int) -> None:
         self.payload_bits = payload_bits
@@ -16,7 +16,7 @@ class Untrained:
         self._samples = steps * batch
 
     def session(self, start: SessionStart) -> Iterator["Untrained"]:
-        """A session of one stage, which is the learner itself."""
+        """Yield the one stage of a session, which is the learner itself."""
         if start.reports:
             raise EdgeflError("an adaptive session needs learning: a workload has no loss", ("sessions",))
         yield self

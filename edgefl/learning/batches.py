@@ -1,4 +1,4 @@
-"""Mini-batches of a round: drawn on the host, from each device's own random stream."""
+"""Mini-batches of a round: drawn on the CPU, from each device's own random stream."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Batches:
-    """Mini-batches of K devices.
+    """The mini-batches of K devices in one round.
 
     rows: [K, steps, B] sample indices; 0 where padded.
     weights: [K, steps, B] weights that sum to one per batch; 0 where padded.
     sizes: [K, steps] samples without padding, which come first; 0 behind a device's last step.
-    steps: [K] local iterations of each device; 0 for one without data. Early stopping may end it before.
-    seeds: [K] what a device's further random numbers of the round (dropout) derive from.
+    steps: [K] local iterations of each device; 0 without data. Early stopping may end them before.
+    seeds: [K] seeds of a device's further random numbers in the round (dropout).
     per_epoch: [K] iterations of one pass over a device's samples.
     samples: of each device, indices of the samples that its batches are drawn from.
-    validation: of each device, samples that it keeps apart to see when to stop; empty: nobody does.
+    validation: of each device, samples that it keeps apart to see when to stop; empty: no device does.
     """
 
     rows: np.ndarray
@@ -30,7 +30,7 @@ class Batches:
     validation: Sequence[np.ndarray] = ()
 
     def processed(self, steps: np.ndarray) -> np.ndarray:
-        """[K] samples in the first `steps` [K] batches of each device, padding left out."""
+        """Return [K] the number of samples in the first `steps` [K] batches of each device, without padding."""
         counted = np.concatenate([np.zeros((len(self.sizes), 1), np.int64), self.sizes.cumsum(1)], axis=1)
         return counted[np.arange(len(steps)), steps]
 
@@ -43,10 +43,10 @@ def draw_batches(
     smallest: int = 1,
     validation: Sequence[np.ndarray] = (),
 ) -> Batches:
-    """Mini-batches without replacement, as a PyTorch DataLoader without drop_last gives them.
+    """Draw mini-batches without replacement, as a PyTorch DataLoader without drop_last does.
 
     Each epoch shuffles the device's samples and cuts them into batches of B; the last one of an epoch may
-    be shorter, and a device with fewer than B samples uses all of them in every step. A device without
+    be shorter. A device with fewer than B samples uses all of them in every step, and a device without
     samples does no step.
 
     Args:
@@ -54,20 +54,20 @@ def draw_batches(
         steps: per device, local iterations e.
         batch: B.
         generators: per device, its stream for this round.
-        smallest: samples that a batch must have: 2 for batch norm, which cannot train on one. The last batch
+        smallest: samples that a batch needs: 2 for batch norm, which cannot train on one. The last batch
             of an epoch is left out if it is smaller; a device with a single sample takes it twice.
-        validation: handed on as it is, see `Batches`.
+        validation: handed on unchanged, see `Batches`.
     """
-    widest = max(smallest, min(batch, max(len(held) for held in samples)))
+    widest = max(smallest, min(batch, max(len(indices) for indices in samples)))
     count, longest = len(samples), max(1, max(steps))
     rows = np.zeros((count, longest, widest), dtype=np.int64)
     sizes = np.zeros((count, longest), dtype=np.int64)
     seeds = np.zeros(count, dtype=np.int64)
-    done = np.array([wanted if len(held) else 0 for held, wanted in zip(samples, steps, strict=True)])
-    for k, (held, rng) in enumerate(zip(samples, generators, strict=True)):
+    done = np.array([wanted if len(indices) else 0 for indices, wanted in zip(samples, steps, strict=True)])
+    for k, (indices, rng) in enumerate(zip(samples, generators, strict=True)):
         step = 0
         while step < done[k]:
-            epoch = rng.permutation(held)
+            epoch = rng.permutation(indices)
             if len(epoch) < smallest:
                 epoch = np.resize(epoch, smallest)
             full, rest = divmod(len(epoch), batch)
@@ -83,12 +83,12 @@ def draw_batches(
         seeds[k] = rng.integers(2**63)
     present = np.arange(widest) < sizes[:, :, None]
     weights = present / np.maximum(sizes, 1)[:, :, None]
-    per_epoch = np.array([steps_per_epoch(len(held), batch, smallest) for held in samples])
+    per_epoch = np.array([steps_per_epoch(len(indices), batch, smallest) for indices in samples])
     return Batches(rows, weights.astype(np.float32), sizes, done, seeds, per_epoch, samples, validation)
 
 
 def steps_per_epoch(samples: int, batch: int, smallest: int = 1) -> int:
-    """Batches that `draw_batches` cuts a device's samples into."""
+    """Return the number of batches that `draw_batches` cuts a device's samples into."""
     full, rest = divmod(samples, batch)
     return full + (rest >= smallest or (not full and rest > 0))
 
@@ -100,9 +100,9 @@ def keep_apart(
 
     Args:
         samples: [n] indices.
-        share: of the samples that is kept apart, in [0, 1): rounded, at least one of two or more samples, and
+        share: share of the samples that is kept apart, in [0, 1): at least one of two or more samples, and
             never all.
-        generator: where equal, the split is equal.
+        generator: random numbers; equal ones give an equal split.
     """
     count = min(max(1, round(share * len(samples))), len(samples) - 1) if share and len(samples) else 0
     apart = np.zeros(len(samples), dtype=bool)

@@ -1,4 +1,4 @@
-"""Whether the devices of a chunk are trained together or one by one, and how many fit a chunk."""
+"""The choice whether devices are trained stacked or one by one, and the memory for a stacked chunk."""
 
 from typing import Literal
 
@@ -24,17 +24,17 @@ SHIPPED = ("torch.nn.", "edgefl.learning.models.")
 def choose(
     module: nn.Module, together: int, torch_device: torch.device, channels_last: bool = False
 ) -> Literal["stacked", "sequential"]:
-    """How `learning.batching: auto` trains the devices of a round; no clock is asked.
+    """Choose how `learning.batching: auto` trains the devices of a round: by rules, without any timing.
 
-    One by one go, everywhere:
-        - models with layers that neither PyTorch nor edgefl ships: vmap may not follow what they do;
-        - recurrent layers and embedding bags, which vmap runs one by one itself, with detours;
-        - where `learning.channels_last` is set, for only this way knows it;
+    Devices are trained one by one, everywhere:
+        - if the model has layers that neither PyTorch nor edgefl ships: vmap may not follow what they do;
+        - if it has recurrent layers or embedding bags, which vmap runs one by one itself, with detours;
+        - if `learning.channels_last` is set, which stacked training does not support;
     and on a CPU:
-        - convolutions;
-        - models of which fewer than 10 would be stacked: so many take part in the round, or fit the cache with
-          a batch each and what autograd keeps of it.
-    All others are stacked.
+        - if it has convolutions;
+        - if fewer than 10 would be stacked, because fewer take part in the round or fit the cache (each with
+          its batch and what autograd keeps of it).
+    Otherwise they are stacked.
 
     Measured (PyTorch CPU build, one thread of a two-core machine that others used too, so +-20 %): time of a step
     one by one over that of a step stacked, for rounds of 10 and of 100 devices; above 1 stacking is faster.
@@ -76,7 +76,7 @@ def choose(
 
 
 def chunk_bytes(torch_device: torch.device) -> int:
-    """Room for a chunk of stacked devices."""
+    """Return the memory for a chunk of stacked devices, bytes."""
     if torch_device.type == "cuda":
         return int(CUDA_CHUNK_SHARE * torch.cuda.get_device_properties(torch_device).total_memory)
     return CPU_CHUNK_BYTES

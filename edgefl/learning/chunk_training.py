@@ -11,7 +11,7 @@ from edgefl.learning.local_task import LocalModels, LocalTask
 
 
 class Worker:
-    """What one thread needs: a kernel with its own module, a reader, and room for a chunk."""
+    """What one thread trains with: a kernel with a module of its own, a reader, and memory for a chunk."""
 
     def __init__(self, kernel: Kernel, train: SplitInMemory) -> None:
         self.kernel = kernel
@@ -19,7 +19,7 @@ class Worker:
         self._rooms: dict[str, Tensor] = {}
 
     def room(self, name: str, count: int, size: int, like: Tensor) -> Tensor:
-        """[count, size] numbers under this name, reused from chunk to chunk."""
+        """Return a buffer [count, size] of this name, reused from chunk to chunk."""
         room = self._rooms.get(name)
         if room is None or len(room) < count or room.device != like.device:
             room = self._rooms[name] = like.new_empty(count, size)
@@ -27,7 +27,7 @@ class Worker:
 
 
 class ChunkTraining:
-    """SGD with momentum of some devices, those with the most steps first, into their rows of `models`."""
+    """SGD with momentum for a chunk of devices, those with the most steps first; results go into `models`."""
 
     def __init__(self, worker: Worker, task: LocalTask, momentum: float, models: LocalModels) -> None:
         self._worker = worker
@@ -42,7 +42,7 @@ class ChunkTraining:
 
     @torch.no_grad()
     def run(self, positions: Sequence[int]) -> None:
-        """Train these devices."""
+        """Train the devices at these positions of the round."""
         task, worker, result = self._task, self._worker, self._models.rows
         self._rows = worker.room("local models", len(positions), self._layout.size, result)
         self._velocity = worker.room("velocities", len(positions), self._layout.parameters.size, result)
@@ -63,7 +63,7 @@ class ChunkTraining:
         """Train devices from step `first` on, until all are done or one stops early.
 
         Returns:
-            who goes on, and from which step.
+            Places, among these devices, of those that go on, and the step from which they do.
         """
         task, rows, velocity, personal = self._task, self._rows, self._velocity, self._personal
         algorithm, received = task.algorithm, task.received(positions)
@@ -128,12 +128,12 @@ class _PersonalModels:
         }
 
     def begin(self, positions: Sequence[int], first: int) -> None:
-        """These devices, in the order of the rows, go on from this step."""
+        """Prepare these devices, in the order of the rows, to go on from step `first`."""
         masks = [self._masks[k] for k in positions] if self._worker.kernel.dropout else []
         self._gradients = gradient_steps(self._worker, self._task, positions, first, self._points, masks)
 
     def step(self, step: int, local: Tensor, start: Tensor, own: Mapping[str, Tensor]) -> None:
-        """One step of the first devices, beside local models [k, M] that have not done theirs."""
+        """Do one step of the first devices, before their local models [k, M] do theirs."""
         algorithm, active = self._task.algorithm, len(local)
         layout = self._worker.kernel.layout
         personal, _ = layout.split(self._rows[:active])
@@ -147,19 +147,19 @@ class _PersonalModels:
         personal.sub_(velocity, alpha=self._task.lr)
 
     def put(self, positions: Sequence[int]) -> None:
-        """Hand the models over, with the statistics of the points."""
+        """Write the models into the round's result, with the statistics of the points."""
         layout = self._worker.kernel.layout
         layout.split(self._rows)[1].copy_(layout.split(self._points)[1])
         put(self._result, positions, self._rows)
 
     def close(self, going: Sequence[int]) -> None:
-        """Only some of the rows go on."""
+        """Keep only the rows that go on."""
         self._rows, self._velocity = closed(self._rows, going), closed(self._velocity, going)
         self._points = closed(self._points, going)
 
 
 class _EarlyStopping:
-    """Sees after each epoch of a device whether the algorithm ends its training."""
+    """The question to the algorithm after each epoch of a device, whether to end its training."""
 
     def __init__(
         self, worker: Worker, task: LocalTask, models: LocalModels, positions: Sequence[int], rows: Tensor
@@ -175,7 +175,7 @@ class _EarlyStopping:
         self._before = {k: self._loss(k, rows[places[k]]) for k in self._samples}
 
     def going(self, positions: Sequence[int], step: int, rows: Tensor) -> list[int] | None:
-        """Places of the devices that go on, if one of these, which have just done a step, stops early."""
+        """Return the places of the devices that go on after a step; None: none of them stops early."""
         batches, done = self._task.batches, step + 1
         asked = [
             place
@@ -212,12 +212,12 @@ def gradient_steps(
     rows: Tensor,
     masks: Sequence[torch.Generator],
 ) -> GradientSteps:
-    """Gradients of the devices' losses at rows [k, M + Q], from step `first` on."""
+    """Start the gradients of the devices' losses at rows [k, M + Q], from step `first` on."""
     batches = task.batches
     # a step's batches lie together: [steps, k, B]
     samples, weight = (
-        torch.from_numpy(of_all[positions, first:].swapaxes(0, 1)).to(rows.device).contiguous()
-        for of_all in (batches.rows, batches.weights)
+        torch.from_numpy(all_steps[positions, first:].swapaxes(0, 1)).to(rows.device).contiguous()
+        for all_steps in (batches.rows, batches.weights)
     )
     return worker.kernel.start(
         rows,
@@ -234,13 +234,13 @@ def gradient_steps(
 
 
 def put(result: Tensor, positions: Sequence[int], rows: Tensor) -> None:
-    """Write rows to their places: at once, where these lie together."""
+    """Write rows to their positions in the result: as one slice where these lie together."""
     together = list(positions) == list(range(positions[0], positions[-1] + 1))
     result[slice(positions[0], positions[-1] + 1) if together else list(positions)] = rows
 
 
 def closed(rows: Tensor, going: Sequence[int]) -> Tensor:
-    """The rows in ascending places `going`, moved to the front; in place, for there is no room for more."""
+    """Move the rows at ascending places `going` to the front: in place, as memory is full; return them."""
     for place, row in enumerate(going):
         rows[place] = rows[row]
     return rows[: len(going)]

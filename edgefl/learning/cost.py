@@ -10,7 +10,7 @@ from edgefl.learning import task
 
 
 def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
-    """FLOPs of one sample's forward and backward pass (one multiply-add is two).
+    """Count the FLOPs of one sample's forward and backward pass (one multiply-add is two).
 
     Counted by PyTorch's FLOP counter: matrix products, convolutions and attention. Left out:
     element-wise work (biases, activations, normalisation, the softmax) and looking up embeddings, as is

@@ -13,7 +13,7 @@ READY_BYTES, READY_SETS = 32_000_000, 4  # sets of labels that recur; each may t
 
 
 class SplitInMemory:
-    """Raw inputs [n, *shape] and labels [n] on a torch device.
+    """A split on a torch device: raw inputs [n, *shape] and labels [n].
 
     Inputs stay in their own type (uint8 for images): a quarter of the memory and of the traffic of floats.
     """
@@ -33,13 +33,13 @@ class SplitInMemory:
         self._reader = Reader(self)
 
     def normalised(self, rows: Tensor) -> Tensor:
-        """(x - mean) / std of the samples rows [...], float32 [..., *shape]; the next call overwrites it."""
+        """Return (x - mean) / std of the samples rows [...], float32 [..., *shape]; overwritten by the next call."""
         return self._reader.normalised(rows)
 
     def batches(self, labels: Sequence[int], size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """All samples with one of these labels, normalised, and their labels, `size` at a time.
+        """Yield all samples with one of these labels, normalised, and their labels, `size` at a time.
 
-        Small sets are kept normalised: they are asked for after every round.
+        Small sets are kept normalised, as every round's evaluation reads them.
         """
         key, chosen = tuple(labels), self.with_labels(labels)
         numbers = len(chosen) * self.x[0].numel()
@@ -53,7 +53,7 @@ class SplitInMemory:
             yield (self.normalised(rows) if ready is None else ready[begin : begin + size]), self.y[rows]
 
     def with_labels(self, labels: Sequence[int]) -> Tensor:
-        """Indices of the samples that carry one of the labels."""
+        """Return the indices of the samples with one of these labels."""
         key = tuple(labels)
         if key not in self._labels:
             wanted = torch.tensor(key, device=self.y.device)
@@ -65,7 +65,7 @@ class SplitInMemory:
 
 
 class Reader:
-    """Gathers samples into its own buffers, which the next call overwrites: one for each thread.
+    """A thread's reader of samples: it gathers them into its own buffers, which the next call overwrites.
 
     Fresh pages for every batch would cost more than the gather itself.
     """
@@ -78,7 +78,7 @@ class Reader:
         self._make_room(torch.empty(0))
 
     def raw(self, rows: Tensor) -> Tensor:
-        """The samples rows [...] as they are, in float32 [..., *shape]; for equal shapes the same tensor."""
+        """Return the samples rows [...] without scaling, float32 [..., *shape]; for equal shapes the same tensor."""
         if self._asked != rows.shape:
             self._make_room(rows)
         torch.index_select(self._split.x, 0, rows.reshape(-1), out=self._part)
@@ -86,11 +86,11 @@ class Reader:
         return self._gathered_floats
 
     def normalised(self, rows: Tensor) -> Tensor:
-        """(x - mean) / std of the samples rows [...], as float32 [..., *shape]."""
+        """Return (x - mean) / std of the samples rows [...], float32 [..., *shape]."""
         return self.raw(rows).sub_(self._split.mean).mul_(self._split.scale)
 
     def labels(self, rows: Tensor) -> Tensor:
-        """[...] labels of the samples rows [...]."""
+        """Return the labels [...] of the samples rows [...]."""
         return self._split.y.take(rows)
 
     def _make_room(self, rows: Tensor) -> None:

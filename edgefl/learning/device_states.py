@@ -1,4 +1,4 @@
-"""Vectors that devices keep between rounds, whichever server they meet."""
+"""The vectors that devices keep between rounds, whichever server they meet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-# On a GPU, vectors of the whole population that need more than this share of its memory stay on the host.
+# Vectors of all devices that would need more than this share of a GPU's memory stay in the CPU's.
 CUDA_SHARE = 0.25
 BLOCK_BYTES = 64_000_000
 
@@ -19,12 +19,12 @@ class _Table:
 
 
 class DeviceStates:
-    """A row per device and name, kept where there is room, handed out where it is used.
+    """Rows by device and name, kept on the GPU or the CPU by size, and handed out on `torch_device`.
 
-    Rows are made when the first device keeps one; on a host they take memory only as they are written.
+    A name's rows are made when the first device keeps one; on a CPU they take memory only as they are written.
 
     Args:
-        population: N, all devices there are; they are numbered from 0.
+        population: N, the number of all devices; they are numbered from 0.
         torch_device: where the rows are used.
     """
 
@@ -34,7 +34,7 @@ class DeviceStates:
         self._tables: dict[str, _Table] = {}
 
     def rows(self, name: str, ids: Sequence[int], missing: Tensor) -> Tensor:
-        """[k, n] copies of the devices' rows; without one it is `missing`, [n] or the device's of [k, n]."""
+        """Return [k, n] copies of the devices' rows, or of `missing` [n] or [k, n] for a device without one."""
         rows = missing.expand(len(ids), -1).clone()
         table = self._tables.get(name)
         if table is not None:
@@ -53,7 +53,7 @@ class DeviceStates:
         table.known[list(ids)] = True
 
     def mean(self, name: str, ids: Sequence[int], weights: np.ndarray, like: Tensor) -> Tensor:
-        """[n] weighted sum of the devices' rows, zero where there is none; as `like` [n]."""
+        """Return [n] the weighted sum of the devices' rows, zeros where there is none; a tensor like `like`."""
         total = torch.zeros_like(like)
         for begin, end in self._blocks(len(ids), like):
             share = torch.as_tensor(weights[begin:end], dtype=like.dtype, device=like.device)
@@ -61,7 +61,7 @@ class DeviceStates:
         return total
 
     def shift(self, name: str, ids: Sequence[int], by: Tensor) -> None:
-        """Add [n] to the rows of the devices, zero where there was none; nothing if no device has one."""
+        """Add `by` [n] to the devices' rows, or to zeros where there is none; do nothing if no device has a row."""
         if name not in self._tables:
             return
         for begin, end in self._blocks(len(ids), by):
@@ -69,7 +69,7 @@ class DeviceStates:
             self.keep(name, block, self.rows(name, block, torch.zeros_like(by)).add_(by))
 
     def tensors(self) -> dict[str, Tensor]:
-        """The rows that devices have, for `restore`: of each name, ids [n] and rows [n, size]."""
+        """Return all rows for `restore`: of each name, ids [n] and rows [n, size]."""
         tensors: dict[str, Tensor] = {}
         for name, table in self._tables.items():
             ids = np.flatnonzero(table.known)
@@ -77,7 +77,7 @@ class DeviceStates:
         return tensors
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Hold what `tensors` gave, and nothing else."""
+        """Replace all rows by what `tensors` gave."""
         self._tables.clear()
         for name in tensors:
             if name.endswith("/ids"):

@@ -1,4 +1,4 @@
-"""Testing a model: on the test data of some labels, or on what devices train on."""
+"""Testing models: on the test data of some labels, or on devices' training data."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ BATCH = 2048  # bounds memory; the result does not depend on it beyond rounding
 def evaluate(
     module: nn.Module, layout: ModelLayout, model: Tensor, test: SplitInMemory, labels: Sequence[int]
 ) -> tuple[float, float]:
-    """Accuracy (0 to 1) and mean loss of model [M + Q] on the test samples with these labels.
+    """Test a model [M + Q]: accuracy (0 to 1) and mean loss on the test samples with these labels.
 
     The module must be in evaluation mode.
     """
@@ -42,13 +42,13 @@ def first_batch_losses(
     batches: Batches,
     positions: Sequence[int],
 ) -> list[float]:
-    """Mean loss of each device's first mini-batch, before any local step.
+    """Compute the mean loss of each device's first mini-batch, before any local step.
 
     The module must be in evaluation mode.
 
     Args:
-        models: [M + Q] for all, or [n, M + Q] one for each of these devices.
-        positions: of the devices in `batches`; each has a batch.
+        models: [M + Q] one model for all of these devices, or [n, M + Q] one for each.
+        positions: [n] positions of the devices in `batches`; each has at least one batch.
     """
     losses = []
     for k, position in enumerate(positions):

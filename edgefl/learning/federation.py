@@ -1,4 +1,4 @@
-"""All that a cell's learner remembers, in one place: what a snapshot holds."""
+"""The state of a cell's learner, all in one place, as a snapshot holds it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -15,7 +15,7 @@ TensorState = tuple[dict[str, Tensor], dict[str, Any]]  # tensors by name, and f
 
 @dataclass
 class Reports:
-    """What devices report in a check round: their losses of two models, and whose report arrived."""
+    """The reports of a check round: losses of two models by device, and the devices whose report arrived."""
 
     opening: dict[int, float] = field(default_factory=dict)
     previous: dict[int, float] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Reports:
 
 
 class At(NamedTuple):
-    """A round's place in the run; its random streams carry these names."""
+    """A round's place in the run, by which its random streams are named."""
 
     session: int
     phase: str
@@ -46,11 +46,11 @@ class At(NamedTuple):
 
 @dataclass
 class Progress:
-    """The session that is open.
+    """The state of a session.
 
-    stage: name of its present stage; empty: none is open. longest, reports: as `SessionStart` says.
-    labels: that its first devices hold. known: labels of the session before. members: devices seen so far.
-    probed: whether a probe's update has arrived. opening: once its training has begun. at: the last round.
+    stage: name of its present stage; empty: no session is open. longest, reports: as in `SessionStart`.
+    labels: labels of its first devices. known: labels of the session before. members: devices seen so far.
+    probed: whether a probe's update has arrived. opening: set when its training begins. at: the last round.
     """
 
     number: int = 0
@@ -66,7 +66,7 @@ class Progress:
     at: At = field(default_factory=lambda: At(0, "", 0))
 
     def begin_round(self, phase: str, round_: int, ids: Iterable[int]) -> At:
-        """Note a round and its participants; returns its place."""
+        """Note a round and its participants; return its place in the run."""
         self.members |= set(ids)
         self.at = At(self.number, phase, round_)
         return self.at
@@ -91,7 +91,7 @@ class Federation:
     now: Progress = field(default_factory=Progress)
 
     def state(self) -> TensorState:
-        """Everything, as tensors by name and facts; local models that wait for their uploads are left out."""
+        """Return the whole state but for local models that wait for their uploads: tensors by name, and facts."""
         tensors: dict[str, Tensor] = {
             "previous": self.previous,
             **_under("model", self.model.tensors()),
@@ -117,10 +117,10 @@ class Federation:
         return tensors, facts
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], probe: Track) -> None:
-        """Take over what `state` gave.
+        """Replace the whole state by what `state` gave.
 
         Args:
-            probe: a fresh track for the auxiliary model, used if there was one.
+            probe: a fresh track for the auxiliary model, used if the state has one.
         """
         like = self.previous
         here = {name: tensor.to(like.device) for name, tensor in tensors.items()}

@@ -1,4 +1,4 @@
-"""Three ways to the gradients of many devices: written out by hand, stacked under vmap, one by one."""
+"""Gradients of many devices, in three ways: written out by hand, stacked under vmap, one by one."""
 
 import copy
 from abc import ABC, abstractmethod
@@ -25,7 +25,7 @@ GradientSteps = Callable[[int, int], Tensor]
 class ChunkBatches:
     """All mini-batches of a chunk of devices, on the torch device.
 
-    samples, y, weight: [steps, k, B] as in `Batch`; sizes: of each step.
+    samples, y, weight, sizes: of each step, as in `Batch`.
     """
 
     reader: Reader
@@ -36,7 +36,7 @@ class ChunkBatches:
     generators: Sequence[torch.Generator]
 
     def at(self, step: int, active: int) -> "Batch":
-        """A step of the first devices."""
+        """Return the mini-batches of the first devices in one step."""
         return Batch(
             self.reader,
             self.samples[step, :active],
@@ -54,7 +54,7 @@ class Batch:
     samples: [k, B] indices into the data; 0 where padded.
     weight: [k, B] weights that sum to one per device; 0 where padded.
     sizes: of each device, its samples without padding: the first ones.
-    generators: of each device, where its dropout masks come from.
+    generators: of each device, random numbers for its dropout masks.
     """
 
     reader: Reader
@@ -67,19 +67,19 @@ class Batch:
 
 @dataclass(frozen=True)
 class Precision:
-    """How products are computed."""
+    """The number format and memory layout in which models are trained."""
 
     bf16: bool = False
     channels_last: bool = False
 
 
 class Kernel(ABC):
-    """Gradients of a chunk of devices; owns a copy of the module, so that threads do not meet in one.
+    """Base of the three ways to compute a chunk's gradients; each owns a copy of the module, for one thread.
 
-    Batch statistics are moved on in place, as training mode does.
+    Batch statistics are updated in place, as in training mode.
     """
 
-    # devices whose gradients it can find in one call; None: as many as fit memory
+    # devices whose gradients it can compute in one call; None: as many as fit memory
     at_once: ClassVar[int | None] = None
 
     def __init__(self, model: Model, module: nn.Module, precision: Precision, example: Tensor) -> None:
@@ -93,9 +93,9 @@ class Kernel(ABC):
         self.module.train()
 
     def start(self, rows: Tensor, batches: ChunkBatches, terms: Sequence[OutputTerm]) -> GradientSteps:
-        """Gradients of each device's loss at the models rows [k, M + Q], step by step.
+        """Start a chunk: return a function that computes the gradients at the models rows [k, M + Q] in a step.
 
-        The caller moves the models between the steps; fewer and fewer devices may go on.
+        The caller updates the models between the steps; the number of active devices may only fall.
         """
 
         def gradients(step: int, active: int) -> Tensor:
@@ -106,25 +106,25 @@ class Kernel(ABC):
 
     @abstractmethod
     def _gradients(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
-        """[k, M] gradients of one step."""
+        """Compute the gradients [k, M] of one step."""
 
     def _autocast(self, torch_device: torch.device) -> torch.autocast:
-        # no cache: it would keep casts of parameters that change under it
+        # no cache: it would keep casts of parameters that change meanwhile
         return torch.autocast(torch_device.type, torch.bfloat16, self.precision.bf16, cache_enabled=False)
 
     def _masks(self, batch: Batch) -> dict[str, Tensor]:
-        """Dropout masks [k, B, *shape] by their names, drawn device by device for the samples it has."""
+        """Draw dropout masks [k, B, *shape] by name, each device's from its own generator, without padding."""
         masks = {}
         for name, layer in self.dropout.items():
             assert layer.shape is not None
             mask = torch.zeros((*batch.samples.shape, *layer.shape))
-            for of_device, size, generator in zip(mask, batch.sizes, batch.generators, strict=True):
-                of_device[:size].uniform_(generator=generator)
+            for device_mask, size, generator in zip(mask, batch.sizes, batch.generators, strict=True):
+                device_mask[:size].uniform_(generator=generator)
             masks[name] = (mask >= layer.p).to(batch.weight).div_(1 - layer.p)
         return masks
 
     def outputs(self, rows: Tensor, batch: Batch) -> Outputs:
-        """[k, B, ...] outputs in evaluation mode of models [M + Q], or [k, M + Q] a row for each device."""
+        """Compute the outputs [k, B, ...] of model [M + Q], or models [k, M + Q] by device, in evaluation mode."""
         x = batch.reader.normalised(batch.samples)
         self.module.eval()
         with self._autocast(rows.device):
@@ -139,7 +139,7 @@ class Kernel(ABC):
         return Outputs(*(part.float() for part in outputs))
 
     def loss(self, row: Tensor, reader: Reader, samples: Tensor) -> Tensor:
-        """[] mean loss of model [M + Q] over samples [n], in evaluation mode."""
+        """Compute the mean loss [] of model [M + Q] over samples [n], in evaluation mode."""
         self.module.eval()
         tensors = self.layout.views(row)
         total = row.new_zeros(())
@@ -155,7 +155,7 @@ class Kernel(ABC):
 
 
 class ByHand(Kernel):
-    """The model's own gradients."""
+    """Gradients that the model itself writes out, all devices of a chunk in one call."""
 
     def start(self, rows: Tensor, batches: ChunkBatches, terms: Sequence[OutputTerm]) -> GradientSteps:
         if self.model.writes_out() != "stepper":
@@ -207,7 +207,13 @@ class Stacked(Kernel):
                     batch.y[group, :size],
                     batch.weight[group, :size],
                     {name: mask[group, :size] for name, mask in masks.items()},
-                    [[Outputs(*(p[group, :size] for p in o)) for o in outputs] for outputs in references],
+                    [
+                        [
+                            Outputs(*(part[group, :size] for part in reference))
+                            for reference in term_references
+                        ]
+                        for term_references in references
+                    ],
                 )
             result[group] = gradients
             if self.layout.statistics.names:
@@ -266,7 +272,10 @@ class OneByOne(Kernel):
             loss = task.loss(outputs.logits, y, "none") @ weight
             if terms:
                 outputs = Outputs(*(part[None] for part in outputs))
-                cut = [[Outputs(*(p[:, :size] for p in o)) for o in of_term] for of_term in references]
+                cut = [
+                    [Outputs(*(part[:, :size] for part in reference)) for reference in term_references]
+                    for term_references in references
+                ]
                 loss = loss + weighted(terms, cut, outputs, weight[None])
             gradients = torch.autograd.grad(loss, self._parameters)
         if self._gradient.device != rows.device or not len(self._gradient):
@@ -288,7 +297,7 @@ class OneByOne(Kernel):
 
 
 def run(module: nn.Module, tensors: dict[str, Tensor] | None, x: Tensor) -> Outputs:
-    """Logits and representation of a batch [B, ...]; tensors stand in for the module's own."""
+    """Run a module on a batch [B, ...]: logits and representation; `tensors` replace the module's own."""
     seen: list[Tensor] = []
     features = getattr(module, "features", None)
     hook = features.register_forward_hook(lambda m, args, out: seen.append(out)) if features else None
@@ -303,22 +312,22 @@ def run(module: nn.Module, tensors: dict[str, Tensor] | None, x: Tensor) -> Outp
 def weighted(
     terms: Sequence[OutputTerm], references: Sequence[Sequence[Outputs]], outputs: Outputs, weight: Tensor
 ) -> Tensor:
-    """Sum of all terms over weighted samples."""
+    """Sum all further terms of the loss over weighted samples."""
     total = weight.new_zeros(())
     outputs = Outputs(*(part.float() for part in outputs))
-    for term, of_term in zip(terms, references, strict=True):
-        total = total + (term.loss(outputs, of_term) * weight).sum()
+    for term, term_outputs in zip(terms, references, strict=True):
+        total = total + (term.loss(outputs, term_outputs) * weight).sum()
     return total
 
 
 def pushed(
     terms: Sequence[OutputTerm], outputs: Outputs, references: Sequence[Sequence[Outputs]], weight: Tensor
 ) -> list[Tensor]:
-    """[k, B, ...] gradients of weighted terms by logits and representation; where these are one, they add up."""
+    """Compute the gradients [k, B, ...] of weighted terms with respect to logits and representation, as a list."""
     return [
         gradient * weight.unsqueeze(-1)
-        for term, of_term in zip(terms, references, strict=True)
-        for gradient in term.gradients(outputs, of_term)
+        for term, term_outputs in zip(terms, references, strict=True)
+        for gradient in term.gradients(outputs, term_outputs)
         if gradient is not None
     ]
 

@@ -1,4 +1,4 @@
-"""Which device holds which samples, session by session."""
+"""The training samples that each device holds, session by session."""
 
 from collections.abc import Iterable, Sequence
 
@@ -15,10 +15,10 @@ class Holdings:
     Args:
         labels: [samples] of the training data.
         devices: all devices of the run, present or not.
-        facts: what partitions by place or by group look at.
+        facts: places and groups, for partitions that depend on them.
 
     Raises:
-        EdgeflError: these data cannot serve the partition.
+        EdgeflError: the partition cannot divide these data.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Holdings:
             self.deal(1)  # what cannot be served is refused before anything is written
 
     def deal(self, session: int) -> None:
-        """From now on devices hold what they hold in this session."""
+        """Deal the samples of a session to the devices."""
         key = self._partition.key(session)
         if self._key != key:
             self._samples = self._partition.assign(
@@ -45,18 +45,18 @@ class Holdings:
 
     @property
     def key(self) -> int:
-        """What the present deal is called: sessions with the same one deal alike."""
+        """The key of the present deal: sessions with the same key deal alike."""
         return self._key
 
     def samples(self, device: int) -> np.ndarray:
-        """Indices of a device's training samples."""
+        """Return the indices of a device's training samples."""
         return self._samples[device]
 
     def labels(self, devices: Sequence[int]) -> list[int]:
-        """Labels that these devices hold between them, ascending; none: they hold no data at all."""
-        held = [self._labels[self._samples[device]] for device in devices]
-        return np.unique(np.concatenate(held)).tolist() if held else []
+        """Return the labels of all samples that these devices hold, ascending; empty if they hold none."""
+        labels = [self._labels[self._samples[device]] for device in devices]
+        return np.unique(np.concatenate(labels)).tolist() if labels else []
 
     def sizes(self, devices: Iterable[int]) -> dict[int, int]:
-        """Number of samples of each of these devices, in order of id."""
+        """Return the number of samples of each of these devices, in order of id."""
         return {device: len(self._samples[device]) for device in sorted(devices)}

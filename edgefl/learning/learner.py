@@ -1,4 +1,4 @@
-"""The learner: models, data, algorithm and warm start behind the few words the engine speaks."""
+"""The learner that trains with PyTorch: models, data, algorithm and warm start behind the contract's Learner."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -27,11 +27,11 @@ from edgefl.rng import Streams
 
 
 class TorchLearner:
-    """Trains for real. Sessions, device ids and iterations go in and out; models stay inside.
+    """The learner of one cell. Sessions, device ids and iterations go in and out; models stay inside.
 
     Args:
-        homes_m: [devices, 2] where they are at time 0, for partitions by place.
-        sites_m: [cells, 2] base stations, likewise.
+        homes_m: [devices, 2] positions of the devices at time 0, for partitions by place.
+        sites_m: [cells, 2] positions of the base stations, likewise.
     """
 
     def __init__(
@@ -76,10 +76,10 @@ class TorchLearner:
         return self._federation.model.model
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
-        """The stages of a session, pilot or probes, check and training, and its end.
+        """Yield the stages of a session: probes and a check where the warm start wants them, then training.
 
         Raises:
-            EdgeflError: its devices hold no data.
+            EdgeflError: the session's devices hold no data.
         """
         holdings, federation = self._trainer.holdings, self._federation
         holdings.deal(start.number)
@@ -99,7 +99,7 @@ class TorchLearner:
         yield from self.stages()
 
     def stages(self) -> Iterator[Stage]:
-        """The stages of the open session, from the present one on."""
+        """Yield the stages of the open session, from the present one on; then close the session."""
         kinds: dict[str, Callable[..., Stage]] = {"probe": Probe, "check": Check, "train": Train}
         now = self._federation.now
         while now.stage:
@@ -112,11 +112,11 @@ class TorchLearner:
                 self._open_training()
 
     def state(self) -> TensorState:
-        """All that this cell's learner remembers, for a snapshot."""
+        """Return the learner's state, for a snapshot."""
         return self._federation.state()
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Take over what `state` gave."""
+        """Replace the learner's state by what `state` gave."""
         probe = self._track(self._trainer.material.new_states(), self._initial)
         self._federation.restore(tensors, facts, probe)
         self._trainer.holdings.deal(max(1, self._federation.now.number))
@@ -137,13 +137,13 @@ class TorchLearner:
         if federation.pilot is None:
             federation.pilot = self._warm_start.pilot(federation.finals, self._initial)
             federation.finals = []
-        # its own device vectors too: a probe starts afresh and leaves no trace
+        # with new device vectors too: a probe starts afresh and leaves no trace
         federation.probe = self._track(self._trainer.material.new_states(), federation.pilot)
         federation.probe.open(federation.pilot, self._trainer.holdings.sizes(now.members))
         now.stage = "probe"
 
     def _open_training(self) -> None:
-        """Make the session's opening model."""
+        """Make the session's opening model, and begin training."""
         federation, now = self._federation, self._federation.now
         sizes = self._trainer.holdings.sizes(now.members)
         name, opening = "", OpeningModel(federation.model.model, {})
@@ -159,7 +159,7 @@ class TorchLearner:
         now.stage = "train"
 
     def _close(self) -> None:
-        """The session is over; its last model may be saved."""
+        """End the session, and save its last model for warm starts."""
         federation, now = self._federation, self._federation.now
         if self._is_pilot:
             accuracy = self._trainer.test(self.model, now.labels).accuracy if self._warm_start.probes else 0.0
@@ -171,10 +171,10 @@ class TorchLearner:
 
 
 def local_training(settings: LearningSettings, material: Material, module: Any) -> LocalTraining:
-    """Local training of a scenario's model.
+    """Build the local training of a scenario's model.
 
     Raises:
-        EdgeflError: the model cannot be trained so.
+        EdgeflError: the model cannot be trained with these settings.
     """
     training = LocalTraining(
         settings.model,

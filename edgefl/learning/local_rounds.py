@@ -1,4 +1,4 @@
-"""A round of local training as a value: what the devices did, and what waits for its upload."""
+"""A round of local training as a value: what the devices did, and the local models that await upload."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from edgefl.learning.parameters import ModelLayout
 
 @dataclass(frozen=True)
 class Payload:
-    """Bits of a transfer.
+    """The size of a transfer, in bits.
 
-    bits_per_parameter: of each number.
+    bits_per_parameter: bits of each number.
     exchanged: whether a transfer carries all vectors that the algorithm exchanges; else one model (J).
     """
 
@@ -24,20 +24,20 @@ class Payload:
     exchanged: bool = False
 
     def bits(self, layout: ModelLayout, vectors: int) -> int:
-        """Bits of a transfer of so many vectors, statistics on top."""
+        """Return the bits of a transfer of a number of vectors, with the statistics."""
         parameters = (vectors if self.exchanged else 1) * layout.parameters.size
         return self.bits_per_parameter * (parameters + layout.statistics.size)
 
 
 @dataclass(frozen=True)
 class LocalResult:
-    """What each of K devices did in a round, in order of id.
+    """What each of K devices did in a round of local training, in order of id.
 
-    steps: [K] local steps really done.
-    samples: [K] in the mini-batches of these steps, padding left out.
+    steps: [K] local steps that it did.
+    samples: [K] samples in the mini-batches of these steps, without padding.
     tested: [K] samples run forward only, for `stop` and `receive`.
-    down_bits, up_bits: [K] that each received and sends.
-    scalars: the algorithm's notes of one number per device, [K] each.
+    down_bits, up_bits: [K] bits that it received and sends.
+    scalars: those notes of the algorithm that are one number per device, [K] each.
     """
 
     steps: np.ndarray
@@ -50,12 +50,12 @@ class LocalResult:
 
 @dataclass(frozen=True)
 class WaitingRound:
-    """Local models that wait for their uploads.
+    """A round whose local models await the server's aggregation.
 
     start: [M + Q] or [K, M + Q] what the devices received.
-    models: of the K devices, in order of id.
+    models: local models of the K devices, in order of id.
     sent: [K, M] what they upload; None: their local models.
-    notes: of `Received` and of `Sent`, in this order.
+    notes: those of `Received` and those of `Sent`.
     """
 
     ids: Sequence[int]
@@ -72,5 +72,5 @@ class WaitingRound:
         return self.models.rows
 
     def received_by(self, positions: Sequence[int]) -> Tensor:
-        """What the devices at these positions received: [M + Q], or [n, M + Q]."""
+        """Return what the devices at these positions received: [M + Q], or [n, M + Q]."""
         return self.start if self.start.dim() == 1 else self.start[list(positions)]

@@ -1,4 +1,4 @@
-"""What a round asks of its devices in local training, and what comes back."""
+"""The task of local training in a round, and its result."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ from edgefl.learning.models import OutputTerm
 
 @dataclass(frozen=True)
 class LocalTask:
-    """Local training of a round's K devices; they are meant by their positions 0 to K-1.
+    """The local training that a round asks of its K devices. `positions` are theirs in the round, 0 to K-1.
 
-    start: [M + Q] the model that all received, or [K, M + Q].
-    own: of some devices, their own vectors, [k, M] each.
-    previous: of some devices, their last local models, [k, M + Q].
-    personal: of some devices, the personal models that they train beside the local ones, [k, M + Q].
+    start: [M + Q] the model that all received, or [K, M + Q] where each received its own.
+    own: positions -> the devices' own vectors by name, [k, M] each.
+    previous: positions -> the devices' last local models, [k, M + Q].
+    personal: positions -> the personal models trained beside the local ones, [k, M + Q].
     terms: further terms of the local loss.
     """
 
@@ -33,15 +33,15 @@ class LocalTask:
     terms: Sequence[OutputTerm] = ()
 
     def received(self, positions: Sequence[int]) -> Tensor:
-        """[M + Q], or [k, M + Q] where they differ."""
+        """Return what these devices received: [M + Q] for all, or [k, M + Q]."""
         return self.start if self.start.dim() == 1 else self.start[list(positions)]
 
     def has_terms(self) -> bool:
-        """Whether the local loss has terms of the outputs."""
+        """Return whether the local loss has further terms, which look at the models' outputs."""
         return bool(self.terms) or type(self.algorithm).term is not Algorithm.term
 
     def terms_of(self, positions: Sequence[int]) -> list[OutputTerm]:
-        """All terms of the outputs, with references for these devices."""
+        """Return all further terms of the local loss, with reference models for these devices."""
         previous = self.previous(positions) if self.previous else None
         algorithms_term = self.algorithm.term(self.received(positions), previous)
         return [*self.terms, *([algorithms_term] if algorithms_term else [])]
@@ -49,12 +49,12 @@ class LocalTask:
 
 @dataclass(frozen=True)
 class LocalModels:
-    """What K devices have come to; the next round overwrites it.
+    """The models of K devices after local training; the next round overwrites them.
 
     rows: [K, M + Q] local models.
-    personal: [K, M + Q] personal models; None: they train none.
-    steps: [K] local steps that each really did.
-    tested: [K] samples that each ran forward only, to see when to stop.
+    personal: [K, M + Q] personal models; None: the algorithm trains none.
+    steps: [K] local steps that each device did.
+    tested: [K] samples that each device ran forward only, to see when to stop.
     """
 
     rows: Tensor

@@ -1,4 +1,4 @@
-"""Local SGD of a round's devices, in chunks; momentum and batches are each device's own."""
+"""Local SGD of a round's devices, in chunks."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,24 +27,24 @@ from edgefl.learning.parameters import ModelLayout
 
 
 class LocalTraining:
-    """Trains the participants of a round: SGD with momentum, restarted for every device and round.
+    """Local training of a round's participants: SGD with momentum, restarted for every device and round.
 
     The result is the same whatever the number of threads: devices are cut into the same chunks, and each
     chunk is computed by one thread.
 
     Args:
-        model: the model; one that writes its gradients out is trained by these in float32.
+        model: the model; if it writes its gradients out, they are used in float32.
         module: the model's module, on the torch device.
-        train: the training data, there too.
+        train: the training data, on the torch device.
         momentum: rho.
         batching: `stacked` takes the devices of a chunk together, `sequential` one after the other; for
             `auto` see `batching.choose`.
-        memory_bytes: room for a chunk of stacked devices; none: an eighth of a GPU, a CPU's cache.
-        threads: chunks in work at the same time; on a GPU one.
+        memory_bytes: memory for a chunk of stacked devices; None: an eighth of a GPU's, or a CPU's cache.
+        threads: chunks trained at the same time; always 1 on a GPU.
 
     Attributes:
-        layout: of the models.
-        smallest_batch: samples that a batch must have at least.
+        layout: where parameters and statistics lie in a model's vector.
+        smallest_batch: samples that a batch needs at least.
     """
 
     def __init__(
@@ -78,12 +78,12 @@ class LocalTraining:
 
     @torch.no_grad()
     def run(self, task: LocalTask) -> LocalModels:
-        """Local models of K devices; the next call overwrites them.
+        """Train the local models of K devices; the next call overwrites them.
 
         A device that does no step keeps what it received.
 
         Raises:
-            EdgeflError: `learning.batching` asks for a way that this model cannot go.
+            EdgeflError: `learning.batching` is stacked, and this model cannot be trained so.
         """
         count = len(task.batches.rows)
         models = LocalModels(
@@ -106,24 +106,24 @@ class LocalTraining:
 
     @torch.no_grad()
     def losses(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
-        """[K, C] mean loss of each model [C, M + Q] over each device's samples; 0 where there are none."""
+        """Compute the mean loss [K, C] of each model [C, M + Q] over each device's samples; 0 without samples."""
         worker = self._workers_of(OneByOne, 1)[0]
         result = models.new_zeros(len(samples), len(models))
-        for losses, held in zip(result, samples, strict=True):
-            rows = torch.from_numpy(held).to(models.device)
-            for place, row in enumerate(models if len(held) else ()):
+        for losses, indices in zip(result, samples, strict=True):
+            rows = torch.from_numpy(indices).to(models.device)
+            for place, row in enumerate(models if len(indices) else ()):
                 losses[place] = worker.kernel.loss(row, worker.reader, rows)
         return result
 
     def travel(self, steps: np.ndarray) -> np.ndarray:
-        """[K] what a step's gradients weigh, summed over the steps: see `algorithms.Trained`."""
+        """Return [K] the sum of the steps' weights in a device's change, a_k of `algorithms.Trained`."""
         rho = self._momentum
         left = np.arange(1, max(1, int(steps.max(initial=1))) + 1)
         weights = (1 - rho**left) / (1 - rho)
         return np.concatenate([[0.0], np.cumsum(weights)])[steps]
 
     def chunk(self, batch: int) -> int:
-        """Stacked devices that fit the memory for a chunk."""
+        """Return how many stacked devices fit the memory for a chunk."""
         models = self.layout.size + 3 * self.layout.parameters.size  # model, velocity, gradients twice
         bytes_per_device = 4 * (models + batch * self._numbers_per_sample)
         return max(1, self._memory_bytes // bytes_per_device)
@@ -142,7 +142,7 @@ class LocalTraining:
             done.result()
 
     def _chunks(self, batches: Batches, kind: type[Kernel]) -> Iterator[list[int]]:
-        """Devices by falling number of steps, else in order, cut into chunks; their places do not change."""
+        """Yield chunks of positions, by falling number of steps and else in order; results keep their places."""
         order = np.argsort(-batches.steps, kind="stable").tolist()
         size = kind.at_once or self.chunk(batches.rows.shape[2])
         for begin in range(0, len(order), size):
@@ -161,7 +161,7 @@ class LocalTraining:
 
     @cached_property
     def _numbers_per_sample(self) -> int:
-        """Inputs, and what autograd keeps of a sample."""
+        """Numbers that a sample takes in memory: its input, and what autograd keeps."""
         inputs = int(np.prod(self._train.x.shape[1:]))
         if self._model.writes_out():
             return inputs
@@ -182,7 +182,7 @@ class LocalTraining:
 
 
 def finish(torch_device: torch.device) -> None:
-    """Wait for what has been launched on a GPU, before a clock is read."""
+    """Wait until a GPU has done all launched work, before a clock is read."""
     if torch_device.type == "cuda":
         torch.cuda.synchronize(torch_device)
 

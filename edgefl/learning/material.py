@@ -1,4 +1,4 @@
-"""What the learners of all cells share: data where models are trained, and what devices keep."""
+"""The material that the learners of all cells share: the data set, and the vectors that devices keep."""
 
 import torch
 from torch import Tensor
@@ -35,17 +35,17 @@ class Material:
         self.devices = devices
         self.train = SplitInMemory(data.train, data.mean, data.std, torch_device)
         self.test = SplitInMemory(data.test, data.mean, data.std, torch_device)
-        # a device that changes the cell takes its own vectors along
+        # shared by all cells: a device that changes the cell takes its own vectors along
         self.states = self.new_states()
 
     def new_states(self) -> DeviceStates:
-        """Room for vectors of all devices, empty."""
+        """Make an empty store for vectors of all devices."""
         return DeviceStates(self.devices, self.torch_device)
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, object]]:
-        """What devices keep, for a snapshot."""
+        """Return the vectors that devices keep, for a snapshot."""
         return self.states.tensors(), {}
 
     def restore(self, tensors: dict[str, Tensor], facts: dict[str, object]) -> None:
-        """Take over what `state` gave."""
+        """Replace the vectors that devices keep by what `state` gave."""
         self.states.restore(tensors)

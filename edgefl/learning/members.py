@@ -26,7 +26,7 @@ class SessionMembers:
 
 
 class RoundReceivers:
-    """The devices of a round; `tested` counts the samples that each has run forward for `losses`."""
+    """The devices of a round; `tested` counts the samples that each device ran forward for `losses`."""
 
     def __init__(
         self,
@@ -45,5 +45,5 @@ class RoundReceivers:
         return self._devices.rows(name, self.ids, missing)
 
     def losses(self, models: Tensor) -> Tensor:
-        self.tested += len(models) * np.array([len(held) for held in self._samples])
+        self.tested += len(models) * np.array([len(indices) for indices in self._samples])
         return self._losses(models, self._samples)

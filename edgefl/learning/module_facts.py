@@ -1,4 +1,4 @@
-"""What a module tells of itself when an example is run through it."""
+"""Facts about a module, learned by looking at its layers or running an example through it."""
 
 from collections.abc import Callable
 
@@ -12,27 +12,29 @@ EXAMPLES = 2  # samples that show a module its shapes; batch norm wants more tha
 
 
 def example(x: Tensor) -> Tensor:
-    """Zeros [2, *shape] in the shape of samples x [n, *shape], where they lie."""
+    """Make an example of zeros [2, *shape] for samples x [n, *shape], on the same torch device."""
     return torch.zeros(EXAMPLES, *x.shape[1:], device=x.device)
 
 
 def numbers_kept(module: nn.Module, x: Tensor) -> int:
-    """Numbers that autograd keeps of a sample: each layer's output and its gradient; x is an `example`."""
+    """Count the numbers that autograd keeps of a sample: layers' outputs and gradients; x is an `example`."""
     counted: list[int] = []
     _look(module, x, lambda layer, inputs, output: counted.append(output.numel()))
     return 2 * sum(counted) // EXAMPLES
 
 
 def smallest_batch(module: nn.Module) -> int:
-    """Samples that a training batch must have: batch norm wants two."""
+    """Return how many samples a training batch needs: batch norm needs two."""
     return 2 if any(isinstance(layer, _BatchNorm) for layer in module.modules()) else 1
 
 
 def refuse_wrong_bf16_gradients(module: nn.Module, x: Tensor) -> None:
-    """oneDNN, as of PyTorch 2.13: weight gradients in bfloat16 read foreign memory for some convolutions.
+    """Refuse a module whose weight gradients in bfloat16 are wrong on a CPU.
+
+    oneDNN, as of PyTorch 2.13, reads foreign memory for some convolutions.
 
     Raises:
-        EdgeflError: the module has one.
+        EdgeflError: the module has such a convolution.
     """
     wrong: list[nn.Module] = []
 

@@ -1,7 +1,7 @@
-"""A model is a flat vector; the models of a round are the rows of a matrix.
+"""Models as flat vectors: the models of a round are the rows of a matrix.
 
 The vector holds the M trainable parameters w and, behind them, Q statistics: the buffers that batch norm
-and its like keep beside them. Algorithms work on the parameters; statistics are averaged, never stepped.
+and the like keep beside them. Algorithms work on the parameters; statistics are averaged, never stepped.
 """
 
 from collections.abc import Iterator
@@ -14,19 +14,19 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class TensorLayout:
-    """Where each tensor of a module lies in its part of the flat vector, in the module's own order."""
+    """The layout of a module's tensors in its part of the flat vector, in the module's own order."""
 
     names: tuple[str, ...]
     shapes: tuple[torch.Size, ...]
 
     @classmethod
     def of(cls, module: nn.Module) -> "TensorLayout":
-        """The layout of a module's trainable parameters."""
+        """Return the layout of a module's trainable parameters."""
         return cls._of((name, p) for name, p in module.named_parameters() if p.requires_grad)
 
     @classmethod
     def of_statistics(cls, module: nn.Module) -> "TensorLayout":
-        """The layout of a module's statistics: buffers of floats that are saved with it.
+        """Return the layout of a module's statistics: buffers of floats that are saved with it.
 
         Left out: counters, such as batch norm's number of batches, which only a cumulative average reads.
         """
@@ -43,13 +43,13 @@ class TensorLayout:
         return sum(prod(shape) for shape in self.shapes)
 
     def flatten(self, module: nn.Module) -> Tensor:
-        """[size] copy of a module's tensors."""
+        """Return a copy [size] of a module's tensors."""
         tensors: dict[str, Tensor] = {**dict(module.named_parameters()), **dict(module.named_buffers())}
         pieces = [tensors[name].detach().reshape(-1) for name in self.names]
         return torch.cat(pieces) if pieces else torch.empty(0)
 
     def views(self, rows: Tensor) -> dict[str, Tensor]:
-        """Views into [..., size]: each tensor as [..., *shape], sharing memory with `rows`."""
+        """Return views of rows [..., size]: each tensor by name, [..., *shape], sharing memory."""
         pieces = rows.split([prod(shape) for shape in self.shapes], dim=-1)
         return {
             name: piece.unflatten(-1, shape) if shape else piece.squeeze(-1)
@@ -59,34 +59,34 @@ class TensorLayout:
 
 @dataclass(frozen=True)
 class ModelLayout:
-    """The whole vector of a module, [M + Q]: parameters, then statistics."""
+    """The layout of a module's whole vector, [M + Q]: parameters, then statistics."""
 
     parameters: TensorLayout
     statistics: TensorLayout
 
     @classmethod
     def of(cls, module: nn.Module) -> "ModelLayout":
-        """The layout of all that is trained or kept in a module."""
+        """Return the layout of all that is trained or kept in a module."""
         return cls(TensorLayout.of(module), TensorLayout.of_statistics(module))
 
     @property
     def size(self) -> int:
-        """M + Q."""
+        """M + Q, the length of the vector."""
         return self.parameters.size + self.statistics.size
 
     def flatten(self, module: nn.Module) -> Tensor:
-        """[M + Q] copy of a module's tensors."""
+        """Return a copy [M + Q] of a module's tensors."""
         parameters = self.parameters.flatten(module)
-        # where there are none, there is nothing that would lie on the module's device
+        # a module without statistics has no buffer that would say on which torch device they belong
         return torch.cat([parameters, self.statistics.flatten(module).to(parameters)])
 
     def views(self, rows: Tensor) -> dict[str, Tensor]:
-        """Views into [..., M + Q]: each tensor as [..., *shape], sharing memory with `rows`."""
+        """Return views of rows [..., M + Q]: each tensor by name, [..., *shape], sharing memory."""
         parameters, statistics = self.split(rows)
         return {**self.parameters.views(parameters), **self.statistics.views(statistics)}
 
     def split(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """[..., M + Q] as [..., M] and [..., Q], sharing memory."""
+        """Split rows [..., M + Q] into parameters [..., M] and statistics [..., Q], sharing memory."""
         count = self.parameters.size
         return rows[..., :count], rows[..., count:]
 

@@ -1,4 +1,4 @@
-"""The stages of a session: probes, a check, training. Each is a view on the federation's state."""
+"""The stages of a session: probes, a check, training. They keep no state but the federation's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from edgefl.learning.warm_starts import OpeningModel, WarmStart
 
 @dataclass(frozen=True)
 class Train:
-    """Rounds of the global model, from the session's opening on; in the first P sessions they are the pilot."""
+    """The stage of training the global model; in the first P sessions its phase is called pilot."""
 
     trainer: Trainer
     federation: Federation
@@ -57,7 +57,7 @@ class Train:
 
 @dataclass(frozen=True)
 class Probe:
-    """Rounds of an auxiliary model from w_pilot on: they measure the session's gradient and leave no trace."""
+    """The stage that trains an auxiliary model from w_pilot to measure the session's gradient; then it is dropped."""
 
     trainer: Trainer
     federation: Federation
@@ -85,7 +85,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Check:
-    """One round in which devices report the loss of the constructed and of the previous model.
+    """The stage of one round in which devices report the loss of the constructed and of the previous model.
 
     Nothing is trained. Two forward passes on a mini-batch cost less than the one iteration that is booked.
     """
@@ -114,7 +114,7 @@ class Check:
 
 
 def construct(trainer: Trainer, federation: Federation, warm_start: WarmStart) -> OpeningModel:
-    """The opening model of a session after the pilot ones, by what its probes have found."""
+    """Construct the opening model of a session after the pilot ones, with the gradient that probes measured."""
     if federation.probe is not None and federation.now.probed:
         assert federation.pilot is not None
         change, _ = trainer.layout.split(federation.probe.model - federation.pilot)

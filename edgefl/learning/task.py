@@ -1,6 +1,6 @@
-"""What is learned: which of C classes a sample is of. The loss and the metric stand here and nowhere else.
+"""The learning task: to which of C classes a sample belongs. Loss and metric stand here and nowhere else.
 
-Models that write their gradients out know the loss's gradient by the logits, softmax - onehot.
+Models that write their gradients out use the loss's gradient with respect to the logits, softmax - onehot.
 """
 
 from typing import Literal
@@ -14,7 +14,7 @@ from edgefl.learning.datasets import Data
 
 
 def loss(logits: Tensor, y: Tensor, reduction: Literal["none", "mean", "sum"]) -> Tensor:
-    """Cross-entropy of samples.
+    """Compute the cross-entropy of samples.
 
     Args:
         logits: [B, C].
@@ -25,12 +25,12 @@ def loss(logits: Tensor, y: Tensor, reduction: Literal["none", "mean", "sum"]) -
 
 
 def hits(logits: Tensor, y: Tensor) -> int:
-    """Samples whose largest logit [B, C] is that of their label [B]."""
+    """Count the samples whose largest logit [B, C] is that of their label [B]."""
     return int((logits.argmax(1) == y).sum())
 
 
 def require_labels(data: Data) -> None:
-    """Refuse targets that are no labels 0 to C-1.
+    """Refuse targets that are not labels 0 to C-1.
 
     Raises:
         EdgeflError: says what they are instead.

@@ -1,4 +1,4 @@
-"""A model under training, with all that its algorithm keeps: at the server, and on the devices."""
+"""A model under training, with all that its algorithm keeps at the server and on the devices."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ AT_ONCE_BYTES = 256_000_000  # of devices' vectors in one call of `upload` or `k
 
 
 class Diverged(Exception):
-    """Training has left the finite numbers: of this device, or (None) of the aggregated model."""
+    """The error that a device's model, or (None) the aggregated model, is no longer finite."""
 
     def __init__(self, device: int | None) -> None:
         super().__init__(device)
@@ -31,16 +31,16 @@ class Diverged(Exception):
 
 
 class Track:
-    """The global model's road from round to round, or that of a probe's auxiliary model.
+    """A model that is trained from round to round: the global one, or a probe's auxiliary one.
 
     Args:
         devices: where devices keep their vectors; a probe brings its own, so that it leaves no trace.
-        model: [M + Q].
-        payload: what a transfer costs.
+        model: [M + Q] the model to begin with.
+        payload: bits of a transfer.
 
     Attributes:
-        model: [M + Q] the global model; replaced, never changed in place.
-        state: the algorithm's, at the server.
+        model: [M + Q] the model; replaced, never changed in place.
+        state: the algorithm's state at the server.
         last: the round that was trained last.
     """
 
@@ -61,7 +61,7 @@ class Track:
         self.last: WaitingRound
 
     def open(self, model: Tensor, samples: Mapping[int, int]) -> None:
-        """A session begins with this model and these devices (id -> number of samples)."""
+        """Begin a session with this model and these devices (id -> number of samples)."""
         parameters, _ = self._training.layout.split(model)
         members = SessionMembers(self.devices, samples, parameters)
         self.model = model
@@ -70,11 +70,11 @@ class Track:
     def train(
         self, ids: Sequence[int], batches: Batches, lr: float, terms: Sequence[OutputTerm]
     ) -> LocalResult:
-        """Local training of a round; `last` holds it until the next.
+        """Do the local training of a round; `last` holds it until the next.
 
         Args:
             ids: the participants, sorted.
-            batches: theirs.
+            batches: mini-batches of the participants.
             terms: further terms of the local loss.
 
         Raises:
@@ -97,10 +97,10 @@ class Track:
         return self._result(received, sent, receivers.tested)
 
     def aggregate(self, arrived: Sequence[int], samples: Mapping[int, int]) -> None:
-        """Take in the updates of these devices; those without data do not count.
+        """Aggregate the updates of these devices, without those that have no data.
 
         Args:
-            arrived: ids whose update made it.
+            arrived: ids of the devices whose update arrived.
             samples: id -> number of samples, of all devices of the session.
 
         Raises:
@@ -115,17 +115,17 @@ class Track:
         rows = _in_front(last.rows, positions)
         parameters, statistics = layout.split(rows)
         sent = parameters if last.sent is None else _in_front(last.sent, positions)
-        held = np.array([samples[id_] for id_ in ids], dtype=np.float64)
+        sizes = np.array([samples[id_] for id_ in ids], dtype=np.float64)
         trained = self._trained(positions, parameters)
         updates = Updates(
             rows=sent,
             start=trained.start,
-            shares=_like(held / held.sum(), rows),
-            coverage=float(held.sum() / sum(samples.values())),
+            shares=_like(sizes / sizes.sum(), rows),
+            coverage=float(sizes.sum() / sum(samples.values())),
             iterations=trained.iterations,
             travel=trained.travel,
             lr=last.lr,
-            notes={**trained.notes, **_of(positions, last.notes[1])},
+            notes={**trained.notes, **_notes_at(positions, last.notes[1])},
         )
         self._keep(ids, positions, rows, trained, sent)
         model, self.state = self._algorithm.aggregate(layout.split(self.model)[0], updates, self.state)
@@ -134,7 +134,7 @@ class Track:
         self.model = torch.cat([model, updates.shares @ statistics])
 
     def personal(self, ids: Sequence[int]) -> Tensor | None:
-        """[k, M + Q] the models with which these devices are tested; None: all with the global one."""
+        """Return the models [k, M + Q] with which these devices are tested; None: all with the global one."""
         algorithm, layout = self._algorithm, self._training.layout
         if not algorithm.has_personal():
             return None
@@ -145,11 +145,11 @@ class Track:
         return torch.cat([models, statistics], dim=1)
 
     def tensors(self) -> dict[str, Tensor]:
-        """The model and the algorithm's state, for `restore`; a round that waits is not among them."""
+        """Return the model and the algorithm's state, for `restore`, without a round that awaits aggregation."""
         return {"model": self.model, **{f"state/{name}": vector for name, vector in self.state.items()}}
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Go on from what `tensors` gave."""
+        """Replace model and state by what `tensors` gave."""
         here = {name: tensor.to(self.model.device) for name, tensor in tensors.items()}
         self.model = here.pop("model")
         self.state = {name.removeprefix("state/"): vector for name, vector in here.items()}
@@ -190,7 +190,7 @@ class Track:
         return self._training.losses(whole, samples)
 
     def _upload(self) -> Sent | None:
-        """What all devices send, zeros without data; None: their local models, which costs nothing."""
+        """Return what all devices send, zeros without data; None: their local models, which needs no memory."""
         algorithm, last = self._algorithm, self.last
         positions = np.flatnonzero(last.models.steps).tolist()
         if not algorithm.changes_upload() or not positions:
@@ -227,10 +227,11 @@ class Track:
             scalars={name: values for name, values in scalars.items() if values.ndim == 1},
         )
 
-    def _bits(self, layout: ModelLayout, vectors: int, own: Tensor | None, count: int) -> np.ndarray:
-        if own is None:
+    def _bits(self, layout: ModelLayout, vectors: int, stated: Tensor | None, count: int) -> np.ndarray:
+        if stated is None:
             return np.full(count, self._payload.bits(layout, vectors), dtype=np.int64)
-        return own.cpu().numpy().astype(np.int64) + self._payload.bits_per_parameter * layout.statistics.size
+        statistics_bits = self._payload.bits_per_parameter * layout.statistics.size
+        return stated.cpu().numpy().astype(np.int64) + statistics_bits
 
     def _own(self, ids: Sequence[int], like: Tensor) -> dict[str, Tensor]:
         zero = torch.zeros_like(like)
@@ -246,13 +247,13 @@ class Track:
             iterations=_like(steps, local),
             travel=_like(self._training.travel(steps), local),
             lr=last.lr,
-            notes=_of(positions, last.notes[0]),
+            notes=_notes_at(positions, last.notes[0]),
         )
 
     def _keep(
         self, ids: Sequence[int], positions: Sequence[int], rows: Tensor, trained: Trained, sent: Tensor
     ) -> None:
-        """The vectors that these devices, whose update arrived, keep."""
+        """Let these devices, whose update arrived, keep their vectors of this round."""
         algorithm, personal = self._algorithm, self.last.models.personal
         if algorithm.keeps_local_model:
             self.devices.keep(LOCAL_MODEL, ids, rows)
@@ -273,14 +274,14 @@ def _blocks(count: int, like: Tensor) -> Iterator[tuple[int, int]]:
 
 
 def _in_front(rows: Tensor, positions: Sequence[int]) -> Tensor:
-    """Rows at ascending positions, moved to the front: in place, for a second [K, M] may not fit."""
+    """Move the rows at ascending positions to the front: in place, as a second [K, M] may not fit; return them."""
     if len(positions) < len(rows):
         for k, position in enumerate(positions):
             rows[k] = rows[position]
     return rows[: len(positions)]
 
 
-def _of(positions: Sequence[int], notes: Notes) -> dict[str, Tensor]:
+def _notes_at(positions: Sequence[int], notes: Notes) -> dict[str, Tensor]:
     return {name: note[list(positions)] for name, note in notes.items()}
 
 

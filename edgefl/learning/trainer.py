@@ -1,4 +1,4 @@
-"""How a cell's models are trained and tested: no state from round to round."""
+"""The training and testing of a cell's models, without state from round to round."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,11 +24,11 @@ from edgefl.rng import Streams
 
 @dataclass(frozen=True)
 class Trainer:
-    """Everything that is needed to train and to test, and that does not change.
+    """What a cell trains and tests its models with; none of it changes during a run but the holdings.
 
     Args:
-        module: the model's, on the torch device, in evaluation mode.
-        payload_bits: of a transfer, each way.
+        module: the model's module, on the torch device, in evaluation mode.
+        payload_bits: bits of a transfer in a round without training, each way.
     """
 
     settings: LearningSettings
@@ -45,13 +45,13 @@ class Trainer:
         return self.training.layout
 
     def learning_rate(self, round_: int, longest: int) -> float:
-        """Polynomial decay within a session (J section VI); the papers leave its power open."""
+        """Return a round's learning rate: polynomial decay within a session (J VI; the papers omit its power)."""
         return self.settings.lr * (1 - (round_ - 1) / longest) ** self.settings.lr_power
 
     def train(
         self, track: Track, ids: Sequence[int], at: At, lr: float, terms: Sequence[OutputTerm]
     ) -> LocalRound:
-        """Local training of a round.
+        """Do the local training of a round.
 
         Raises:
             Divergence: a local model is not finite.
@@ -72,7 +72,7 @@ class Trainer:
         )
 
     def aggregate(self, track: Track, ids: Sequence[int], now: Progress) -> None:
-        """Take in the updates of these devices.
+        """Aggregate the updates of these devices.
 
         Raises:
             Divergence: the new model is not finite.
@@ -83,11 +83,11 @@ class Trainer:
             raise self._divergence(diverged, now.at, track) from diverged
 
     def test(self, model: Tensor, labels: Sequence[int]) -> Evaluation:
-        """Accuracy and loss of a model [M + Q] on the test data of these labels."""
+        """Test a model [M + Q]: accuracy and loss on the test data of these labels."""
         return Evaluation(*evaluate(self.module, self.layout, model, self.material.test, labels))
 
     def losses_received(self, track: Track) -> tuple[float | None, ...]:
-        """Of each device of the last round, the loss of the model that it received, on its first mini-batch."""
+        """Compute the received model's loss on each device's first mini-batch of the last round; None: no data."""
         last = track.last
         positions = [k for k in range(len(last.ids)) if last.batches.steps[k]]
         losses = iter(self._first_losses(last.received_by(positions), last.batches, positions))
@@ -96,7 +96,7 @@ class Trainer:
     def compare(
         self, ids: Sequence[int], at: At, models: Sequence[Tensor]
     ) -> tuple[LocalRound, list[dict[int, float]]]:
-        """The losses of models [M + Q] on each device's first mini-batch, by device; nothing is trained."""
+        """Compute models' [M + Q] losses on each device's first mini-batch, by device; nothing is trained."""
         ids = sorted(ids)
         batches = self._draw(ids, at)
         positions = [k for k in range(len(ids)) if batches.steps[k]]
@@ -110,7 +110,7 @@ class Trainer:
         return LocalRound(tuple(ids), tuple(steps.tolist()), booked, bits, bits), losses
 
     def _booked(self, steps: np.ndarray, processed: np.ndarray) -> tuple[int, ...]:
-        """Samples whose computing time and energy are booked."""
+        """Return the samples whose computing time and energy are booked."""
         nominal = self.settings.booked == "nominal"
         return tuple((steps * self.settings.batch if nominal else processed).tolist())
 
@@ -124,15 +124,15 @@ class Trainer:
         if share:
             key = self.holdings.key
             splits = [
-                keep_apart(held, share, self.streams("validation", id_, key))
-                for id_, held in zip(ids, samples, strict=True)
+                keep_apart(indices, share, self.streams("validation", id_, key))
+                for id_, indices in zip(ids, samples, strict=True)
             ]
             samples, apart = [train for train, _ in splits], [watched for _, watched in splits]
         epochs, batch = self.settings.epochs, self.settings.batch
         smallest = self.training.smallest_batch
         steps = [self.settings.steps] * len(ids)
         if epochs:
-            steps = [epochs * steps_per_epoch(len(held), batch, smallest) for held in samples]
+            steps = [epochs * steps_per_epoch(len(indices), batch, smallest) for indices in samples]
         generators = [self.streams("batches", id_, *at) for id_ in ids]
         return draw_batches(samples, steps, batch, generators, smallest, apart)
 
@@ -147,7 +147,7 @@ class Trainer:
 
 
 def build_module(model: Model, input_shape: tuple[int, ...], classes: int, streams: Streams) -> nn.Module:
-    """The model's module with initial parameters that are a function of the seed alone."""
+    """Build the model's module with initial parameters that are a function of the seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(streams("model").integers(2**62)))
         return model.build(input_shape, classes)

@@ -16,13 +16,13 @@ class Movement(Protocol):
     moves: bool  # False lets the engine skip watching the cell edge
 
     def positions_m(self, time_s: float) -> np.ndarray:
-        """[devices, 2] positions relative to the base station at any time >= 0, asked in any order.
+        """Return [devices, 2] the positions relative to the base station at any time >= 0, asked in any order.
 
-        nan where a device is nowhere at that time: not yet, or no longer, in the area.
+        nan for a device that is absent at that time: not yet, or no longer, in the area.
         """
 
     def doppler_speeds_m_s(self) -> np.ndarray:
-        """[devices] speed that sets each link's Doppler: the device's own, its mean where it varies."""
+        """Return [devices] the speed that sets each link's Doppler: the device's, or its mean where it varies."""
 
 
 class Mobility(Component):
@@ -36,16 +36,16 @@ class Mobility(Component):
 
     @abstractmethod
     def area_radius_m(self, cell_radius_m: float) -> float:
-        """Radius of the disc in which devices are dropped."""
+        """Return the radius of the disc in which devices are dropped, m."""
 
     @abstractmethod
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
     ) -> Movement:
-        """Movement of devices that were dropped at positions_m.
+        """Start the movement of devices that were dropped at positions_m.
 
         Args:
-            positions_m: [devices, 2] where the drop put them. A model bound to streets, a road or a file
+            positions_m: [devices, 2] positions of the drop. A model bound to streets, a road or a file
                 places its devices itself, and says so; then only the number counts.
             cell_radius_m: radius of the cell, or of the whole layout if there are several.
             min_distance_m: smallest distance of the drop. Devices may walk closer.

@@ -1,4 +1,4 @@
-"""Random numbers that are read at any place, for many devices at once."""
+"""Random numbers that can be read from any place of a sequence, for many devices at once."""
 
 import math
 
@@ -14,7 +14,7 @@ _LOW_64 = 2**64 - 1
 
 
 class Draws:
-    """Uniform numbers, each a function of the seed, a device and the number's place in the device's sequence.
+    """Uniform random numbers: functions of the seed, the device and the place in the device's sequence.
 
     A NumPy generator per device would be asked one device at a time, in Python; here one call serves all
     devices that need numbers. The sequence of a device is SplitMix64 begun at the device's own key. All
@@ -29,7 +29,7 @@ class Draws:
         self._keys = np.array(keys, dtype=np.uint64)
 
     def uniform(self, who: np.ndarray, first: int | np.ndarray, count: int) -> np.ndarray:
-        """[count, who] numbers in (0, 1), ends excluded.
+        """Return [count, who] uniform numbers in (0, 1), ends excluded.
 
         Args:
             who: devices.
@@ -37,7 +37,7 @@ class Draws:
             count: how many numbers from there on.
         """
         places = np.broadcast_to(np.asarray(first, dtype=np.uint64), who.shape)
-        with np.errstate(over="ignore"):  # arithmetic modulo 2^64 is what is meant
+        with np.errstate(over="ignore"):  # arithmetic modulo 2^64 is intended
             state = np.arange(1, count + 1, dtype=np.uint64)[:, None] + places
             state *= _STEP
             state += self._keys[who]
@@ -50,14 +50,14 @@ class Draws:
 
 
 def on_disc(uniform: np.ndarray, radius_m: float | np.ndarray) -> np.ndarray:
-    """[2, n] points uniform in area on a disc, from [2, n] uniform numbers."""
+    """Return [2, n] points uniform in area on a disc, from [2, n] uniform numbers."""
     distance_m = radius_m * np.sqrt(uniform[0])
     angle = 2.0 * math.pi * uniform[1]
     return np.stack([distance_m * np.cos(angle), distance_m * np.sin(angle)])
 
 
 def normal(uniform: np.ndarray) -> np.ndarray:
-    """[2, n] independent standard normal numbers, from [2, n] uniform ones (Box and Muller, 1958)."""
+    """Return [2, n] independent standard normal numbers, from [2, n] uniform ones (Box and Muller, 1958)."""
     size = np.sqrt(-2.0 * np.log(uniform[0]))
     angle = 2.0 * math.pi * uniform[1]
     return np.stack([size * np.cos(angle), size * np.sin(angle)])

@@ -1,4 +1,4 @@
-"""Straight legs, one after another: what most models are made of."""
+"""Movement in straight legs, one after another, of which most models consist."""
 
 import math
 from abc import ABC, abstractmethod
@@ -43,11 +43,11 @@ class Legs(ABC):
 
     @abstractmethod
     def _begin(self, who: np.ndarray) -> np.ndarray:
-        """[2, who] places at time 0; puts the model's own state of these devices back to time 0."""
+        """Set the model's state of these devices back to time 0; return their places [2, who] there."""
 
     @abstractmethod
     def _leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
-        """The next leg of these devices, which are [2, who] here at [who] now."""
+        """Make the next leg of these devices, which are at [2, who] here_m at the times [who] now_s."""
 
     def positions_m(self, time_s: float) -> np.ndarray:
         if not 0 <= time_s < math.inf:
@@ -82,7 +82,7 @@ class Legs(ABC):
 
 
 def border_s(here_m: np.ndarray, velocity_m_s: np.ndarray, radius_m: float) -> np.ndarray:
-    """[n] time until devices, [2, n] inside a disc around the origin, reach its border; inf if they stand.
+    """Return [n] the time until devices at [2, n] inside a disc around the origin reach its border; inf at rest.
 
     The larger root s of |here + s velocity|^2 = radius^2.
     """
@@ -98,10 +98,10 @@ def border_s(here_m: np.ndarray, velocity_m_s: np.ndarray, radius_m: float) -> n
 
 
 def mirrored(heading: np.ndarray, here_m: np.ndarray) -> np.ndarray:
-    """[n] headings after mirror reflection at the border of a disc around the origin, at [2, n] here."""
+    """Reflect headings [n] at the border of a disc around the origin, at the places [2, n]."""
     return 2.0 * np.arctan2(here_m[1], here_m[0]) + math.pi - heading
 
 
 def onto_border(here_m: np.ndarray, radius_m: float) -> np.ndarray:
-    """[2, n] places moved along their radius onto the border, against the drift of rounding errors."""
+    """Move places [2, n] along their radius onto the border, against the drift of rounding errors."""
     return here_m * (radius_m / np.hypot(here_m[0], here_m[1]))

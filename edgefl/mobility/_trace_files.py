@@ -1,4 +1,4 @@
-"""Reads recorded paths: CSV tables and SUMO's floating-car data. Both are read as streams."""
+"""Reading recorded paths as streams: CSV tables and SUMO's floating-car data."""
 
 import csv
 import gzip
@@ -20,10 +20,10 @@ _DEGREES = 'fcd-output.geo value="true"'
 
 
 class Samples:
-    """Recorded samples, by device.
+    """The recorded samples of a trace, by device.
 
     Args:
-        keep: samples of the first so many ids are kept, those of later ones only counted.
+        keep: number of ids whose samples are kept, the first ones; later ids are only counted.
     """
 
     def __init__(self, path: Path, keep: int) -> None:
@@ -34,7 +34,7 @@ class Samples:
         self._numbers: dict[tuple[str, str], int] = {}
 
     def add(self, line: int, kind: str, id_: str, t: float, x: float, y: float) -> None:
-        """A sample of a device, later than those before it. Ids of two kinds are two devices."""
+        """Add a sample of a device, later than those before it. The same id in two kinds is two devices."""
         number = self._numbers.setdefault((kind, id_), len(self.ids))
         if number == len(self.ids):
             self.ids.append(id_)
@@ -51,14 +51,18 @@ class Samples:
         row.extend((t, x, y))
 
     def number(self, line: int, name: str, text: str | None, remedy: str) -> float:
-        """The finite number in a cell."""
+        """Return the finite number in a cell.
+
+        Raises:
+            EdgeflError: names the line and the remedy.
+        """
         try:
             value = float(text)  # type: ignore[arg-type]  # None is an error like any other
         except (TypeError, ValueError):
             value = math.nan
         if not math.isfinite(value):
-            held = "is missing" if text is None else f"holds '{text}', not a number"
-            raise self.error(line, f"{name} {held}; {remedy}")
+            wrong = "is missing" if text is None else f"holds '{text}', not a number"
+            raise self.error(line, f"{name} {wrong}; {remedy}")
         return value
 
     def error(self, line: int, message: str) -> EdgeflError:
@@ -66,12 +70,12 @@ class Samples:
 
 
 def read(path: Path, kinds: Collection[str], keep: int) -> Samples:
-    """The samples of a file.
+    """Read the samples of a file.
 
     Args:
         path: one of READABLE, told by its name.
         kinds: elements of SUMO's file that are devices: vehicle, person, container.
-        keep: samples of the first so many ids are kept, those of later ones only counted.
+        keep: number of ids whose samples are kept, the first ones; later ids are only counted.
 
     Raises:
         EdgeflError: the file cannot be read, or a line of it; names file, line and remedy.
@@ -140,7 +144,7 @@ def _read_csv(path: Path, samples: Samples) -> None:
 
 
 def _read_fcd(path: Path, samples: Samples, kinds: Collection[str]) -> None:
-    """Expat and not iterparse: it holds no element at all in memory, and knows line numbers."""
+    """Read floating-car data; with expat, which unlike iterparse keeps no element and knows line numbers."""
     parser = expat.ParserCreate()
     reader = _FcdReader(samples, kinds, parser)
     parser.StartElementHandler = reader.begin
@@ -157,7 +161,7 @@ def _read_fcd(path: Path, samples: Samples, kinds: Collection[str]) -> None:
 
 
 class _FcdReader:
-    """`<fcd-export> <timestep time> <vehicle id x y .../> <person id x y .../>`; other elements are skipped."""
+    """Handlers for `<fcd-export> <timestep time> <vehicle id x y .../>`; elements of other kinds are skipped."""
 
     def __init__(self, samples: Samples, kinds: Collection[str], parser: expat.XMLParserType) -> None:
         self._samples = samples

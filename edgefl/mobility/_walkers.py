@@ -1,4 +1,4 @@
-"""Parameters that several models share."""
+"""Parameters that several mobility models share: the size of the area, and the devices' speeds."""
 
 from typing import Self
 
@@ -9,8 +9,8 @@ from edgefl.mobility import Mobility
 from edgefl.rng import Streams
 
 
-class Wider(Mobility):
-    """Devices whose area may be larger than the cell.
+class LargerArea(Mobility):
+    """Base of models whose area may be larger than the cell.
 
     A device outside the cell is absent; crossing the edge is a departure or an arrival.
     """
@@ -21,8 +21,8 @@ class Wider(Mobility):
         return self.area_factor * cell_radius_m
 
 
-class Walkers(Wider):
-    """Devices that draw a speed once, uniformly, and keep it.
+class Walkers(LargerArea):
+    """Base of models whose devices draw a speed once, uniformly, and keep it.
 
     The mean speed then does not decay with time as it does when every leg draws anew (Yoon, Liu and Noble,
     INFOCOM 2003), and a link has one Doppler.
@@ -40,5 +40,5 @@ class Walkers(Wider):
         return self
 
     def speeds_m_s(self, devices: int, streams: Streams) -> np.ndarray:
-        """[devices] speeds."""
+        """Draw [devices] the speeds, m/s."""
         return streams("mobility", "speed").uniform(self.speed_min_m_s, self.speed_max_m_s, size=devices)

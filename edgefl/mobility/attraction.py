@@ -1,4 +1,4 @@
-"""Home, work and centre: places that attract devices at their times of day."""
+"""Home, work and centre, which attract devices at certain times of day."""
 
 from itertools import pairwise
 from typing import Self
@@ -20,7 +20,7 @@ _WORK_PLACE, _WORK_SPOT, _CENTRE_SPOT, _OPENING, _DECISIONS = 0, 1, 3, 5, 7
 
 
 class Spell(BaseModel):
-    """Part of a day, until the next one begins, and how probable each place is in a choice made then."""
+    """A part of the day, until the next one begins, with the probability of each place in its choices."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -109,7 +109,7 @@ class Attraction(Walkers):
         return _Days(spots_m, self, self.speeds_m_s(len(positions_m), streams), draws)
 
     def choices(self, time_s: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-        """[n] places chosen at [n] simulated times (before 0 too), from [n] uniform numbers."""
+        """Choose places [n] at simulated times [n], also before 0, from uniform numbers [n]."""
         hours = (self.begin_hour + time_s * (HOURS / self.day_s)) % HOURS
         spell = np.searchsorted([spell.from_hour for spell in self.rhythm], hours, side="right") - 1
         upto = np.cumsum([[spell.home, spell.work, spell.centre] for spell in self.rhythm], axis=1)

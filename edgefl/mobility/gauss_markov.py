@@ -9,14 +9,14 @@ from pydantic import Field, model_validator
 from edgefl.mobility import Movement
 from edgefl.mobility._draws import Draws, normal
 from edgefl.mobility._legs import Leg, Legs, border_s, mirrored, onto_border
-from edgefl.mobility._walkers import Wider
+from edgefl.mobility._walkers import LargerArea
 from edgefl.rng import Streams
 
 # The standard deviation stays below the mean by this factor: steps backwards are then rarer than 1 in 700
 _MEAN_OVER_STD = 3.0
 
 
-class GaussMarkov(Wider):
+class GaussMarkov(LargerArea):
     """Speed and heading remember their last values.
 
     Every step_s, with w a standard normal number of its own each time and each quantity,
@@ -105,7 +105,7 @@ class _Steps(Legs):
         return Leg(to_m, walk_s, np.zeros(len(who)))
 
     def _change(self, who: np.ndarray) -> None:
-        """The next step begins."""
+        """Begin the next step of these devices: draw their speeds and headings."""
         step = self._step[who]
         self._step[who] += 1
         later = step > 0  # the first step has the deviations drawn at the beginning

@@ -8,11 +8,11 @@ from pydantic import Field, model_validator
 from edgefl.errors import EdgeflError
 from edgefl.mobility import Movement
 from edgefl.mobility._draws import Draws
-from edgefl.mobility._walkers import Wider
+from edgefl.mobility._walkers import LargerArea
 from edgefl.rng import Streams
 
 
-class Highway(Wider):
+class Highway(LargerArea):
     """Vehicles in parallel lanes, both directions, each at the constant speed of its lane.
 
     The road is straight, area_factor times as long as the cell is wide, and passes the base station at
@@ -82,7 +82,7 @@ class Highway(Wider):
         )
 
     def _offsets_s(self, lane: np.ndarray, loop_s: np.ndarray, streams: Streams) -> np.ndarray:
-        """[devices] time since each vehicle last entered the road, at time 0."""
+        """Return [devices] the time at time 0 since each vehicle last entered the road, s."""
         devices = np.arange(len(lane))
         draws = Draws(streams, len(lane))
         if self.headway_s is None:

@@ -74,7 +74,7 @@ class _Trips(Legs):
         return Leg(to_m, walk_s, np.where(at_border, 0.0, self._rest_s[who]))
 
     def _set_off(self, who: np.ndarray) -> None:
-        """A new trip: heading, time to walk, rest after it."""
+        """Begin a new trip: draw heading, time to walk and the rest after it."""
         trip = self._trip[who]
         self._trip[who] += 1
         turn, travel, pause, phase = self._draws.uniform(who, _PER_TRIP * trip, _PER_TRIP)

@@ -84,7 +84,7 @@ class _Walks(Legs):
         return Leg(to_m, walk_s, rest_s)
 
     def _amid_a_leg(self) -> tuple[np.ndarray, Leg]:
-        """[2, devices] places in the stationary law, and what is left of the leg there."""
+        """Draw places [2, devices] from the stationary law, and what is left of the leg there."""
         everyone = np.arange(len(self._speeds_m_s))
         uniform = self._draws.uniform(everyone, _OPENING, 5)
         to_m, place_m = self._long_leg(everyone, _OPENING + 5)
@@ -98,7 +98,7 @@ class _Walks(Legs):
         return place_m, Leg(to_m, left_s, np.where(resting, uniform[4], 1.0) * self._pause_s)
 
     def _long_leg(self, who: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Two [2, who] points with a joint density in proportion to their distance, by rejection."""
+        """Draw two points [2, who] with a joint density in proportion to their distance, by rejection."""
         uniform = self._draws.uniform(who, number, 5)
         ends_m = np.stack([on_disc(uniform[0:2], self._radius_m), on_disc(uniform[2:4], self._radius_m)])
         kept = 2.0 * self._radius_m * uniform[4] < np.hypot(*(ends_m[1] - ends_m[0]))

@@ -1,4 +1,4 @@
-"""Recorded paths: CSV, or floating-car data of SUMO."""
+"""Recorded paths as a mobility model: CSV, or floating-car data of SUMO."""
 
 from pathlib import Path
 from typing import Literal
@@ -87,11 +87,11 @@ class Trace(Mobility):
                 ("devices", "count"),
             )
         rows, counts = self._in_simulation(samples)
-        del samples  # the same once more, and large
+        del samples  # a second copy of the rows, and large
         return _Recorded(rows, counts, self.max_gap_s)
 
     def _in_simulation(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
-        """[samples, 3] simulated t, x, y, device after device, and [devices] how many each has."""
+        """Return [samples, 3] simulated t, x, y, device after device, and [devices] the samples of each."""
         rows = np.concatenate([np.frombuffer(row) for row in samples.rows]).reshape(-1, 3)
         counts = np.array([len(row) // 3 for row in samples.rows])
         begin_s = rows[:, 0].min() if self.begin_s is None else self.begin_s
@@ -178,12 +178,12 @@ class _Recorded:
         velocity_m_s = (self._places_m[:, low + 1] - from_m) / (until_s - start_s)
         self._row[who], self._start_s[who], self._until_s[who] = low, start_s, until_s
         self._from_m[:, who] = from_m
-        # towards an absence there is no way to go: the device is at its last place, and then nowhere
+        # before an absence there is no way to go: the device stays at its last place until it is absent
         self._velocity_m_s[:, who] = np.nan_to_num(velocity_m_s)
 
 
 def _mean_speeds_m_s(samples: np.ndarray, owner: np.ndarray, present: np.ndarray, devices: int) -> np.ndarray:
-    """[devices] way over time between samples where the device is present; 0 with one sample only."""
+    """Return [devices] way over time between samples where the device is present; 0 with one sample only."""
     ways_m, times_s = np.hypot(*np.diff(samples[:, 1:], axis=0).T), np.diff(samples[:, 0])
     way_m = np.bincount(owner[:-1], present * ways_m, minlength=devices)
     time_s = np.bincount(owner[:-1], present * times_s, minlength=devices)

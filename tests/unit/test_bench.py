@@ -51,30 +51,30 @@ def test_rival_and_ours_do_the_same_job(threads: int) -> None:
     assert losses[0] == pytest.approx(losses[1], rel=BATCHES_DIFFER)
 
 
-def test_a_whole_device_is_measured_against_its_peak() -> None:
+def test_a_gpus_task_is_measured_against_its_peak() -> None:
     """Shares are FLOPs over the peak's: 3 devices, 2 steps of 8, and 16 inputs to 10 classes forward and back."""
     cpu = torch.device("cpu")
     assert training.matrix_peak_flops(cpu, 64) > 0
-    found = training.whole_device(SMALL, cpu, 1e9, repeats=1)
+    figures = training.beside_peak(SMALL, cpu, 1e9, repeats=1)
     flops = 3 * 2 * 8 * (2 + 2) * 16 * 10
-    for name, rate in found["rounds_per_s"].items():
-        assert found["peak_share"][name] == pytest.approx(rate * flops / 1e9)
-    assert set(found["ratio"]) == {"edgefl", "edgefl, bf16"}
-    assert report.training({"matrix_peak_flops": 1e9, "tasks": [found]})
+    for name, rate in figures["rounds_per_s"].items():
+        assert figures["peak_share"][name] == pytest.approx(rate * flops / 1e9)
+    assert set(figures["ratio"]) == {"edgefl", "edgefl, bf16"}
+    assert report.training({"matrix_peak_flops": 1e9, "tasks": [figures]})
 
 
 def test_network_reports_ratios() -> None:
-    found = network.run(2.0, (20,))
-    (row,) = found["rows"]
+    figures = network.run(2.0, (20,))
+    (row,) = figures["rows"]
     assert row["ratio"] == pytest.approx(
-        found["rival"]["wall_ms_per_device_hour"] / row["wall_ms_per_device_hour"]
+        figures["rival"]["wall_ms_per_device_hour"] / row["wall_ms_per_device_hour"]
     )
-    assert found["rival"]["handovers_per_device_hour"] > 0
-    assert report.network(found).row_count == 1
+    assert figures["rival"]["handovers_per_device_hour"] > 0
+    assert report.network(figures).row_count == 1
 
 
 def test_memory_of_small_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "SAMPLES", 8)
-    found = memory._one("scaffold", devices=2, rounds=1, steps=1, batch=2)
-    assert found["models_gb"] == pytest.approx(2 * 11_573_066 * 4 / 1e9)
-    assert found["peak_memory_gb"] > found["models_gb"]
+    figures = memory._row("scaffold", devices=2, rounds=1, steps=1, batch=2)
+    assert figures["models_gb"] == pytest.approx(2 * 11_573_066 * 4 / 1e9)
+    assert figures["peak_memory_gb"] > figures["models_gb"]

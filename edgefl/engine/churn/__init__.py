@@ -12,11 +12,11 @@ class Churn(Component):
 
     @abstractmethod
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
-        """Times at which the device switches, ascending: on at the first, off at the second, and so on.
+        """Yield the ascending times at which the device switches: on at the first, off at the second, and so on.
 
         A device that is on from the beginning yields 0.0 first. May be endless.
         """
 
     def members(self, session: int) -> Collection[int] | None:
-        """The only devices that may take part in a session; None: no such rule."""
+        """Return the only devices that may take part in a session; None: all that are present."""
         return None

@@ -13,7 +13,7 @@ from edgefl.component import Component
 
 @dataclass(frozen=True)
 class Candidates:
-    """The devices present in a cell, and what a selector may know of them."""
+    """The devices present in a cell, with what a selector may know about them."""
 
     ids: Sequence[int]  # sorted, at least one
     gains_db: np.ndarray  # [ids] large-scale gain of the coming round
@@ -24,12 +24,12 @@ class Selector(Component):
     """Base of all selectors."""
 
     def wanted(self, present: int) -> int:
-        """Updates that a round asks for, out of so many devices present."""
+        """Return how many updates a round asks for, given the number of devices present."""
         return present
 
     @abstractmethod
     def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:
-        """Sorted ids of `number` participants, 1 <= number <= len(candidates.ids)."""
+        """Select `number` participants, 1 <= number <= len(candidates.ids); return their sorted ids."""
 
 
 class CountedSelector(Selector):
@@ -42,5 +42,5 @@ class CountedSelector(Selector):
 
 
 def with_surplus(number: int, factor: float, present: int) -> int:
-    """How many to select so that `number` updates arrive although some devices fail."""
+    """Return how many devices to select so that `number` updates arrive although some devices fail."""
     return min(present, math.ceil(number * factor))

@@ -1,4 +1,4 @@
-"""Everyone takes part."""
+"""All devices take part."""
 
 import numpy as np
 

@@ -6,9 +6,9 @@ from edgefl.engine.selectors import Candidates, CountedSelector
 
 
 class RoundRobin(CountedSelector):
-    """Turn by turn through the devices present, in order of their ids.
+    """The devices present take turns, in order of their ids.
 
-    While the population stands still, any two devices' participations differ by one at most.
+    While the same devices are present, any two devices' participations differ by one at most.
     """
 
     def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:

@@ -1,4 +1,4 @@
-"""Session policies: when does a session end?"""
+"""Session policies: when a session ends."""
 
 from abc import abstractmethod
 from collections.abc import Set
@@ -12,7 +12,7 @@ from edgefl.component import Component
 
 @dataclass(frozen=True)
 class SessionState:
-    """What a policy may know between two rounds."""
+    """The state of a session between two rounds, as far as a policy may know it."""
 
     rounds: int  # training rounds of this session so far, probes not counted
     members_at_start: Set[int]
@@ -28,16 +28,16 @@ class SessionPolicy(Component):
     @property
     @abstractmethod
     def longest(self) -> int:
-        """Most rounds a session can have; the learning rate decays over this many."""
+        """The most rounds that a session can have; the learning rate decays over this number."""
 
     @property
     def report_bits(self) -> int:
-        """Bits that each participant adds to its upload to report its loss; 0: no reports."""
+        """The bits that each participant adds to its upload to report its loss; 0: no reports."""
         return 0
 
     @abstractmethod
     def reason_to_end(self, state: SessionState) -> str | None:
-        """Why the session ends now, or None: it goes on."""
+        """Return why the session ends now; None: it goes on."""
 
 
 class BoundedPolicy(SessionPolicy):
@@ -63,4 +63,4 @@ class BoundedPolicy(SessionPolicy):
 
     @abstractmethod
     def evidence_of(self, state: SessionState) -> str | None:
-        """Why a session that is long enough should end, or None."""
+        """Return why a session of at least min_rounds should end; None: it should not."""

@@ -28,7 +28,7 @@ class Adaptive(BoundedPolicy):
         return "adaptive" if self.evidence(state.losses) >= self.threshold else None
 
     def evidence(self, losses: tuple[float, ...]) -> float:
-        """S_t after the reports of a session's rounds, oldest first."""
+        """Compute S_t after the reports of a session's rounds, oldest first."""
         evidence, lowest = 0.0, float("inf")
         for loss in losses:
             lowest = min(lowest, loss)

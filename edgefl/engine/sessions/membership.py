@@ -1,4 +1,4 @@
-"""A session ends when the population has changed enough."""
+"""A session ends when enough devices have come and gone."""
 
 from pydantic import Field
 
@@ -9,7 +9,7 @@ class Membership(BoundedPolicy):
     """Ends once arrivals plus departures since the session began reach a share of its first members.
 
     The change is the symmetric difference of the two sets: a device that left and came back has not
-    changed anything. A longest length bounds sessions of a population that stands still.
+    changed anything. `max_rounds` bounds sessions in which nobody comes or goes.
     """
 
     changed_share: float = Field(

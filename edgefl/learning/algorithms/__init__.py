@@ -19,7 +19,7 @@ from edgefl.component import Component
 from edgefl.learning.models import OutputTerm
 
 ServerState = Mapping[str, Tensor]
-# what an algorithm remarks of each device of a round, [K, ...] by name
+# what an algorithm notes about each device of a round: name -> [K, ...]
 Notes = Mapping[str, Tensor]
 
 
@@ -28,8 +28,8 @@ class Received:
     """What the devices of a round receive and start from.
 
     start: [M] one model for all, or [K, M] one for each.
-    notes: come back in `Trained` and `Updates`; those of one number per device become columns of devices.csv.
-    bits: [K] integers, that each receives; None: `vectors_down` vectors.
+    notes: handed on in `Trained` and `Updates`; those of one number per device become columns of devices.csv.
+    bits: [K] integers, bits that each device receives; None: those of `vectors_down` vectors.
     """
 
     start: Tensor
@@ -39,11 +39,11 @@ class Received:
 
 @dataclass(frozen=True)
 class Sent:
-    """What k devices send.
+    """What k devices of a round send.
 
-    rows: [k, M], what `aggregate` sees of each local model.
-    notes: [k, ...] by name, beside those of `Received`; likewise.
-    bits: [k] integers, that each sends; None: `vectors_up` vectors.
+    rows: [k, M], what `aggregate` sees in place of the local models.
+    notes: [k, ...] by name, beside those of `Received`, and handled likewise.
+    bits: [k] integers, bits that each device sends; None: those of `vectors_up` vectors.
     """
 
     rows: Tensor
@@ -53,13 +53,14 @@ class Sent:
 
 @dataclass(frozen=True)
 class Trained:
-    """k devices whose local training is done, in order of device id.
+    """The results of k devices whose local training is done, in order of device id.
 
     local: [k, M] local models.
     start: [M] what the devices received, or [k, M] where each received its own.
-    iterations: [k] local steps that each really did, at least 1.
-    travel: [k] sum of the weights with which the steps' gradients g_s entered (start - local) / lr:
-        a_k = sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) with momentum rho, the number of steps without.
+    iterations: [k] local steps that each device did, at least 1.
+    travel: [k] how far each device has gone, a_k in FedNova: start - local = lr x a weighted sum of the steps'
+        gradients, and a_k is the sum of the weights. Without momentum it is the number of steps e_k, with
+        momentum rho it is sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) over the steps s = 1 .. e_k.
     lr: local learning rate.
     notes: of `Received`.
     """
@@ -72,7 +73,7 @@ class Trained:
     notes: Notes
 
     def part(self, begin: int, end: int) -> "Trained":
-        """The same of some of the devices."""
+        """Return the results of some of the devices."""
         return replace(
             self,
             local=self.local[begin:end],
@@ -89,8 +90,8 @@ class Updates:
 
     rows: [K, M] what they sent: their local models, unless the algorithm's `upload` says otherwise.
     start, iterations, travel, lr: of each device, as in `Trained`.
-    shares: [K] D_k over the data of these devices, sum 1.
-    coverage: data of these devices over the data of all devices of the session, in (0, 1].
+    shares: [K] number of samples of each device over that of all these devices, sum 1.
+    coverage: number of samples of these devices over that of all devices of the session, in (0, 1].
     notes: of `Received` and `Sent`.
     """
 
@@ -104,11 +105,11 @@ class Updates:
     notes: Notes
 
     def mean(self) -> Tensor:
-        """[M] what was sent, averaged by data size (J 5)."""
+        """Return [M] the mean of what was sent, by data size (J 5)."""
         return self.shares @ self.rows
 
     def mean_change(self) -> Tensor:
-        """[M] Delta: the mean of row - start."""
+        """Return [M] the mean change Delta: the mean of row - start, by data size."""
         return self.mean() - (self.start if self.start.dim() == 1 else self.shares @ self.start)
 
 
@@ -116,10 +117,10 @@ class Members(Protocol):
     """The devices of a session, by the vectors that they keep."""
 
     def mean(self, name: str) -> Tensor:
-        """[M] mean of a vector, by data size; a device that never kept one counts as 0."""
+        """Return [M] the mean of a vector, by data size; a device that never kept one counts as 0."""
 
     def shift(self, name: str, by: Tensor) -> None:
-        """Add [M] to the vector of each device."""
+        """Add `by` [M] to the vector of each device."""
 
 
 class Receivers(Protocol):
@@ -127,17 +128,17 @@ class Receivers(Protocol):
 
     @property
     def ids(self) -> Sequence[int]:
-        """Their ids, sorted."""
+        """Ids of the devices, sorted."""
 
     def own(self, name: str, missing: Tensor) -> Tensor:
-        """[K, M] their vectors of this name; `missing` [M] for a device that never kept one."""
+        """Return [K, M] the devices' vectors of this name; `missing` [M] for a device that never kept one."""
 
     def losses(self, models: Tensor) -> Tensor:
-        """[K, C] mean loss of each of C models [C, M] on each device's training data; 0 where it has none."""
+        """Compute the mean loss [K, C] of C models [C, M] on each device's training data; 0 without data."""
 
 
 class Algorithm(Component):
-    """Base of all algorithms; every verb here does what federated averaging does.
+    """Base of all algorithms; each verb here does what federated averaging does.
 
     A device's own vectors follow it from session to session and from cell to cell. They change only with an
     update that reaches the server: a device that is cut off forgets the round.
@@ -157,29 +158,29 @@ class Algorithm(Component):
     # ---- a session begins
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
-        """The server's state before the first round of a session.
+        """Make the server's state before the first round of a session.
 
         Args:
             start: [M] the session's opening model.
             last: the state as the last session left it; empty in the first.
-            members: the devices that are there.
+            members: the devices that are present.
         """
         return {}
 
     # ---- a round, on its way down
 
     def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
-        """What the devices of a round receive and start from; model [M] is the global one."""
+        """Make what the devices of a round receive and start from; `model` [M] is the global one."""
         return Received(model)
 
     # ---- at the devices
 
     def term(self, start: Tensor, previous: Tensor | None) -> OutputTerm | None:
-        """A term of the local loss that looks at the models' outputs.
+        """Make a further term of the local loss, which looks at the models' outputs; None: no such term.
 
         Args:
             start: [M + Q] or [k, M + Q] the received model with its statistics.
-            previous: [k, M + Q] the devices' last local models, the received one where there is none; given
+            previous: [k, M + Q] the devices' last local models, or the received one for a device without; given
                 if the algorithm keeps them.
         """
         return None
@@ -187,7 +188,7 @@ class Algorithm(Component):
     def correct(
         self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
     ) -> Tensor:
-        """Gradients as used by a local step.
+        """Correct the gradients for a local step.
 
         Args:
             grads: [k, M] gradients of the local loss; may be changed in place.
@@ -202,28 +203,28 @@ class Algorithm(Component):
         return grads
 
     def personal_point(self, personal: Tensor, local: Tensor) -> Tensor:
-        """[k, M] where a step's gradient for the personal models is taken; both [k, M] as before the step."""
+        """Return the point [k, M] at which a step takes the personal models' gradients; both [k, M] as before it."""
         return personal
 
     def correct_personal(
         self, grads: Tensor, personal: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
     ) -> Tensor:
-        """[k, M] gradients as used by a step of the personal models [k, M]; the rest as in `correct`."""
+        """Correct the gradients [k, M] for a step of the personal models [k, M]; the rest as in `correct`."""
         return grads
 
     def keeps_apart(self) -> float:
-        """Share of a device's samples, in [0, 1), that it does not train on and watches for `stop`; 0: none."""
+        """Return the share of a device's samples, in [0, 1), that it only tests on, for `stop`; 0: none."""
         return 0.0
 
     def stop(self, epoch: Tensor, loss: Tensor, before: Tensor) -> Tensor:
-        """Whether devices end local training after an epoch, asked if they keep data apart.
+        """Decide whether devices end local training after an epoch; asked if they keep data apart.
 
-        A device without a sample to keep apart is not asked, nor one whose steps are done anyway.
+        Not asked for a device without a sample to keep apart, or one whose steps are done anyway.
 
         Args:
-            epoch: [k] number of the epoch that each has ended, from 1 on.
+            epoch: [k] number of the epoch that each device has ended, from 1 on.
             loss: [k] mean loss of its local model on the samples kept apart.
-            before: [k] likewise after the epoch before; of the received model before the first.
+            before: [k] likewise after the epoch before, or for the first epoch, of the received model.
 
         Returns:
             [k] bool.
@@ -235,7 +236,7 @@ class Algorithm(Component):
     def upload(self, trained: Trained, state: ServerState, own: Mapping[str, Tensor]) -> Sent:
         """What k devices send.
 
-        Left as it is, it costs no memory; an algorithm that overrides it needs a second [K, M] for what is
+        Not overridden, it needs no memory; an algorithm that overrides it needs a second [K, M] for what is
         sent beside the local models.
 
         Args:
@@ -248,7 +249,7 @@ class Algorithm(Component):
     def keep(
         self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
     ) -> Mapping[str, Tensor]:
-        """The devices' own vectors after a round, [k, M] each; may be changed in place.
+        """Return the devices' own vectors after a round, [k, M] each; `own` may be changed in place.
 
         Args:
             trained: the k devices whose update arrived, and their local models, not to be changed.
@@ -258,17 +259,17 @@ class Algorithm(Component):
         return own
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
-        """The next global model [M] and the server's next state; model [M] is the present one."""
+        """Make the next global model [M] and the server's next state; `model` [M] is the present one."""
         return updates.mean(), state
 
     # ---- when devices are tested
 
     def personal(self, model: Tensor, personal: Tensor, own: Mapping[str, Tensor]) -> Tensor:
-        """The models with which k devices are tested, where each has its own.
+        """Make the models with which k devices are tested, if each has its own.
 
         Args:
             model: [M] the global one.
-            personal: [k, M] personal models, if the algorithm trains them: else the global one, for each.
+            personal: [k, M] personal models if the algorithm trains them, else the global one for each device.
             own: the devices' vectors, [k, M] each.
 
         Returns:
@@ -278,10 +279,10 @@ class Algorithm(Component):
 
     @classmethod
     def changes_upload(cls) -> bool:
-        """Whether devices send something else than their local models."""
+        """Return whether devices send something else than their local models."""
         return cls.upload is not Algorithm.upload
 
     @classmethod
     def has_personal(cls) -> bool:
-        """Whether devices are tested with models of their own."""
+        """Return whether devices are tested with models of their own."""
         return cls.trains_personal or cls.personal is not Algorithm.personal

@@ -1,4 +1,4 @@
-"""What FedAdagrad, FedAdam and FedYogi share."""
+"""The adaptive server optimizer of FedAdagrad, FedAdam and FedYogi."""
 
 from abc import abstractmethod
 
@@ -10,7 +10,7 @@ from edgefl.learning.algorithms.fedavg import FedAvg
 
 
 class AdaptiveServer(FedAvg):
-    """An adaptive optimizer at the server, with the mean change Delta for its gradient.
+    """An adaptive optimizer at the server, with the mean change Delta as its gradient.
 
     m+ = beta1 m + (1 - beta1) Delta, v+ by each algorithm's rule, w+ = w + server_lr m+ / (sqrt(v+) + tau),
     m = 0 and v = tau^2 before the first round. Reddi et al., Adaptive Federated Optimization, ICLR 2021,
@@ -29,7 +29,7 @@ class AdaptiveServer(FedAvg):
 
     @abstractmethod
     def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:
-        """v+ from v and Delta^2, [M] each."""
+        """Return v+ [M] from v [M] and Delta^2 [M]."""
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         change = updates.mean_change()

@@ -8,7 +8,7 @@ from edgefl.learning.algorithms.fedavg import FedAvg
 
 
 class FedAvgM(FedAvg):
-    """v+ = beta v + Delta, w+ = w + server_lr v+, with Delta the mean change of the devices.
+    """Server momentum: v+ = beta v + Delta, w+ = w + server_lr v+, with Delta the devices' mean change.
 
     Hsu, Qi and Brown, Measuring the Effects of Non-Identical Data Distribution for Federated Visual
     Classification, 2019. v restarts at 0 with each session: it points along a path that the opening model

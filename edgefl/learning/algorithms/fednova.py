@@ -10,7 +10,7 @@ class FedNova(FedAvg):
     """Each device's change is divided by the steps it took, so that many steps do not weigh more.
 
     Wang et al., FedNova, NeurIPS 2020: w+ = w + tau_eff sum_k p_k (w_k - w) / a_k with
-    tau_eff = sum_k p_k a_k; a_k, the 1-norm of the steps' weights in the change, is the number of steps, and
+    tau_eff = sum_k p_k a_k; a_k (`travel`), the sum of the steps' weights in the change, is the number of steps, and
     more with local momentum. Left out: its server momentum, and its a_k for proximal local losses.
 
     Equal a_k is FedAvg: with `learning.steps` all devices do the same, with `learning.epochs` a device with

@@ -16,7 +16,7 @@ SHORTEST = 1e-8  # a representation of length zero has no direction: its cosines
 
 
 class Moon(FedAvg):
-    """Local loss plus mu times a contrast: near the received model's representation, far from the last own.
+    """Local loss plus mu times a contrast: near the received model's representation, far from the previous local's.
 
     Li, He and Song, MOON, CVPR 2021: with z, z_glob, z_prev the representations of a sample under the local,
     the received and the device's previous local model, the term is
@@ -57,9 +57,9 @@ class _Contrast(OutputTerm):
         return None, slope.unsqueeze(-1) * (towards - nearer_previous.unsqueeze(-1) * direction)
 
     def _compared(self, outputs: Outputs, references: Sequence[Outputs]) -> tuple[Tensor, Tensor, Tensor]:
-        """u [..., F]; d, the previous direction minus the received one; and u.d, the difference of cosines."""
+        """Return u [..., F]; d, the previous direction minus the received one; u.d, the difference of cosines."""
         direction, received, previous = (
-            some.representation * _inverse_length(some).unsqueeze(-1) for some in (outputs, *references)
+            model.representation * _inverse_length(model).unsqueeze(-1) for model in (outputs, *references)
         )
         towards = previous - received
         return direction, towards, (direction * towards).sum(-1)

@@ -1,6 +1,6 @@
-"""Data sets: what the devices learn from.
+"""Data sets: the samples that devices learn from.
 
-A new one is a file here with one `Dataset`; `_files` finds, verifies and reads the files it lives on.
+A new data set is a module here with one `Dataset`; `_files` finds, verifies and reads a data set's files.
 """
 
 from abc import abstractmethod
@@ -19,7 +19,7 @@ class Split:
         [channels, height, width] in colour; texts are token numbers [length], uint8 or int16, padded with 0;
         features are float32.
     y: [n] int64 labels, 0 to C-1.
-    groups: [n] int64, who each sample comes from (a writer, a role), numbered as in `Data.group_names`; None
+    groups: [n] int64, the origin of each sample (a writer, a role), numbered as in `Data.group_names`; None
         where the data set does not say.
     """
 
@@ -53,7 +53,7 @@ class Dataset(Component):
 
     @abstractmethod
     def load(self) -> Data:
-        """Read and verify all samples; fetches files that are missing where the data set can be fetched.
+        """Read and verify all samples; download missing files if the data set is offered for download.
 
         Raises:
             EdgeflError: files missing, damaged or of another data set.
@@ -61,7 +61,7 @@ class Dataset(Component):
 
     @abstractmethod
     def check(self) -> None:
-        """Look whether the files are on this machine, at the cost of a few `stat` calls; never downloads.
+        """Check that the files are on this machine, at the cost of a few `stat` calls; download nothing.
 
         Raises:
             EdgeflError: files missing.

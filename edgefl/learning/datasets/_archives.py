@@ -26,7 +26,7 @@ UNREADABLE = (
 
 
 def contents(paths: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
-    """(path, uncompressed content) of plain files, `.gz` files and files inside archives, one at a time.
+    """Yield (path, uncompressed content) of plain files, `.gz` files and files inside archives, one at a time.
 
     Each archive is gone through once, because a `.tar.gz` can only be read from its beginning. A file inside
     an archive may be stored under the given name or with `.gz` added, and below any further folder.
@@ -47,7 +47,7 @@ def contents(paths: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
 
 
 def archive_of(path: Path) -> Path | None:
-    """The archive that a path leads into; None for a path of the file system."""
+    """Return the archive that a path leads into; None for a path of the file system."""
     if os.path.exists(path):
         return None
     return next((parent for parent in path.parents if os.path.isfile(parent)), None)
@@ -64,7 +64,7 @@ def _members(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[Path, byt
 
 
 def _stored(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[str, bytes]]:
-    """(name, content as stored) of the members that are wanted."""
+    """Yield (name, content as stored) of the members that are wanted."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
             for name in packed.namelist():
@@ -80,7 +80,7 @@ def _stored(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[str, bytes
 
 
 def _asked(name: str, wanted: dict[str, Path]) -> str | None:
-    """Which of the wanted names a member has."""
+    """Return which of the wanted names a member has; None: none of them."""
     plain = name.removesuffix(".gz").removeprefix("./")
     parts = plain.split("/")
     tails = ("/".join(parts[cut:]) for cut in range(len(parts)))

@@ -57,7 +57,7 @@ class Installed:
     """A Python package that carries the files.
 
     name: as pip writes it.
-    folder: of the files, from the folder that packages are installed in.
+    folder: folder of the files, from the folder in which packages are installed.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Installed:
 
 @dataclass(frozen=True)
 class FileSet:
-    """The files of one data set, and where they can be had.
+    """The files of one data set, and the places that offer them.
 
     name: as people write it.
     md5: file name -> md5 of the uncompressed bytes, None where no official one is known; each file may lie
@@ -93,28 +93,30 @@ class FileSet:
 
 
 def locate(files: FileSet, root: Path | None = None) -> dict[str, Path]:
-    """File name -> path of the first place that holds them all; only looks, never downloads.
+    """Locate the files: return file name -> path in the first place that holds all; download nothing.
 
     Raises:
         EdgeflError: no place holds them; names every place and what it lacks.
     """
     places = _places(files, root)
-    found = _first_complete(files, places)
-    if not found:
+    paths = _first_complete(files, places)
+    if not paths:
         raise _missing(files, places, root, "not tried, this only looks")
-    return found
+    return paths
 
 
 def obtain(files: FileSet, root: Path | None = None) -> dict[str, Path]:
-    """Like `locate`, but as a last resort downloads into the user cache (never in place of an explicit root).
+    """Locate the files as `locate` does, and as a last resort download them into the user cache.
+
+    With an explicit root nothing is downloaded.
 
     Raises:
         EdgeflError: no place holds them, and the download is forbidden, impossible or failed.
     """
     places = _places(files, root)
-    found = _first_complete(files, places)
-    if found:
-        return found
+    paths = _first_complete(files, places)
+    if paths:
+        return paths
     if os.environ.get("EDGEFL_OFFLINE", "0") not in ("", "0"):
         raise _missing(files, places, root, "forbidden by EDGEFL_OFFLINE")
     served_in = files.archive.url if files.archive else None
@@ -134,13 +136,13 @@ def obtain(files: FileSet, root: Path | None = None) -> dict[str, Path]:
 
 
 def user_cache() -> Path:
-    """Folder for downloads, after the XDG base directory specification (which ignores relative paths)."""
+    """Return the folder for downloads, after the XDG base directory specification (it ignores relative paths)."""
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return (base if base.is_absolute() else Path.home() / ".cache") / "edgefl"
 
 
 def read(path: Path, md5: str | None) -> bytes:
-    """Uncompressed, verified content of a plain or `.gz` file, or of one inside an archive.
+    """Read the uncompressed, verified content of a plain or `.gz` file, or of one inside an archive.
 
     The md5 is taken on every load: 0.07 s for the 55 MB of Fashion-MNIST, a fifth of unpacking them.
 
@@ -151,27 +153,27 @@ def read(path: Path, md5: str | None) -> bytes:
 
 
 def read_all(md5: Mapping[Path, str | None]) -> dict[Path, bytes]:
-    """Like `read` for many files: their contents, with one pass through each archive."""
-    found: dict[Path, bytes] = {}
+    """Read many files as `read` does, with one pass through each archive; return path -> content."""
+    verified: dict[Path, bytes] = {}
     try:
         for path, content in contents(md5):
-            found[path] = _verified(content, md5[path], path)
+            verified[path] = _verified(content, md5[path], path)
     except UNREADABLE as error:
         if isinstance(error, EdgeflError):
             raise
-        path = next(path for path in md5 if path not in found)
+        path = next(path for path in md5 if path not in verified)
         raise _damaged(archive_of(path) or path, str(error)) from error
-    return found
+    return verified
 
 
 def read_set(files: FileSet, paths: Mapping[str, Path]) -> dict[str, bytes]:
-    """File name -> uncompressed, verified content of all files of a data set."""
-    found = read_all({paths[name]: md5 for name, md5 in files.md5.items()})
-    return {name: found[paths[name]] for name in files.md5}
+    """Read all files of a data set; return file name -> uncompressed, verified content."""
+    content = read_all({paths[name]: md5 for name, md5 in files.md5.items()})
+    return {name: content[paths[name]] for name in files.md5}
 
 
 def parse_idx(content: bytes, place: str) -> np.ndarray:
-    """Array of unsigned bytes in IDX format: [d1, d2, ...] uint8, writable.
+    """Parse an array of unsigned bytes in IDX format: [d1, d2, ...] uint8, writable.
 
     The format: two zero bytes, type code, number of dimensions, the dimensions as big-endian uint32, then
     the values, last dimension fastest. Other type codes than unsigned bytes are left out.
@@ -195,20 +197,20 @@ def parse_idx(content: bytes, place: str) -> np.ndarray:
 
 
 def read_idx_split(files: FileSet, paths: Mapping[str, Path], images: str, labels: str) -> Split:
-    """Samples from a pair of IDX files, as all of the MNIST family are stored.
+    """Read samples from a pair of IDX files, the form of all data sets of the MNIST family.
 
     Raises:
         EdgeflError: a file is damaged, or the two do not belong together.
     """
-    found = read_all({paths[name]: files.md5[name] for name in (images, labels)})
-    x, y = (parse_idx(found[paths[name]], str(paths[name])) for name in (images, labels))
+    content = read_all({paths[name]: files.md5[name] for name in (images, labels)})
+    x, y = (parse_idx(content[paths[name]], str(paths[name])) for name in (images, labels))
     if y.ndim != 1 or x.ndim < 2 or len(x) != len(y):
         raise EdgeflError(f"{paths[images]}: shape {x.shape} does not fit the labels' shape {y.shape}")
     return Split(x, y.astype(np.int64))
 
 
 def _places(files: FileSet, root: Path | None) -> list[tuple[str, Path]]:
-    """(kind of place, folder) in search order."""
+    """List the places to search: (kind of place, folder), in order."""
     if root is not None:
         return _below("root", root.expanduser(), files)
     places = []
@@ -236,9 +238,9 @@ def _installed(package: Installed) -> list[tuple[str, Path]]:
 
 
 def _present(files: FileSet, folder: Path) -> dict[str, Path]:
-    """The files that a folder holds; a plain one goes before a packed one, it reads faster.
+    """Find the files that a folder holds: name -> path, a plain file before a packed one, as it reads faster.
 
-    An archive is taken to hold them all: looking inside is left to reading.
+    An archive is assumed to hold all files: only reading looks inside.
     """
     present: dict[str, Path] = {}
     if not os.path.isdir(folder):
@@ -287,7 +289,7 @@ def _missing(files: FileSet, places: list[tuple[str, Path]], root: Path | None, 
 
 
 def _download(files: FileSet, url: str, folder: Path) -> None:
-    """Fetch what the folder lacks."""
+    """Download the files that the folder lacks."""
     present = _present(files, folder)
     for name in [name for name in files.md5 if name not in present]:
         served = f"{name}.gz" if files.packed else name
@@ -309,8 +311,8 @@ def _fetch(files: FileSet, address: str, path: Path, md5: str | None, unpack: bo
         with urllib.request.urlopen(address, timeout=TIMEOUT_S) as response, part.open("wb") as file:
             shutil.copyfileobj(response, file, CHUNK)
         try:
-            if (found := _md5(part, unpack)) != md5 and md5 is not None:
-                raise ValueError(f"md5 is {found}, expected {md5}")
+            if (digest := _md5(part, unpack)) != md5 and md5 is not None:
+                raise ValueError(f"md5 is {digest}, expected {md5}")
         except UNREADABLE as error:
             raise OSError(f"{path.name} arrived damaged: {error}") from error
         part.replace(path)
@@ -331,11 +333,11 @@ def _md5(path: Path, unpack: bool) -> str:
 
 
 def _verified(content: bytes, md5: str | None, path: Path) -> bytes:
-    found = hashlib.md5(content, usedforsecurity=False).hexdigest()
-    if md5 is not None and found != md5:
+    digest = hashlib.md5(content, usedforsecurity=False).hexdigest()
+    if md5 is not None and digest != md5:
         same = " (MNIST and Fashion-MNIST use the same file names)" if "-ubyte" in path.name else ""
         raise _damaged(
-            path, f"uncompressed md5 is {found}, expected {md5}: damaged or of another data set{same}"
+            path, f"uncompressed md5 is {digest}, expected {md5}: damaged or of another data set{same}"
         )
     return content
 

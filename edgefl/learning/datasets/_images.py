@@ -6,7 +6,7 @@ CHUNK = 4096  # images counted at a time: bincount widens them to int64
 
 
 def moments(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of uint8 images, exact up to the last rounding.
+    """Compute the mean and standard deviation of uint8 images, exact up to the last rounding.
 
     Args:
         x: [n, height, width] or [n, channels, height, width].

@@ -1,4 +1,4 @@
-"""CIFAR's python files: pickles that are read without trusting them."""
+"""CIFAR's Python files: reading pickles without trusting them."""
 
 import io
 import pickle
@@ -20,7 +20,7 @@ ALLOWED = {
 
 
 class _Unpickler(pickle.Unpickler):
-    """Builds arrays, lists, dictionaries, numbers and strings; refuses every other class or function."""
+    """An unpickler of arrays, lists, dictionaries, numbers and strings that refuses every other class or function."""
 
     def find_class(self, module: str, name: str) -> Any:
         try:
@@ -30,23 +30,25 @@ class _Unpickler(pickle.Unpickler):
 
 
 def unpickle(content: bytes, place: str) -> dict[bytes, Any]:
-    """The dictionary in a pickle of Python 2: keys and strings are bytes.
+    """Read the dictionary in a pickle of Python 2: keys and strings are bytes.
 
     Raises:
-        EdgeflError: no such pickle, or one that would run code; `place` names it.
+        EdgeflError: not such a pickle, or one that would run code; `place` names it.
     """
     try:
-        found = _Unpickler(io.BytesIO(content), encoding="bytes").load()
+        unpickled = _Unpickler(io.BytesIO(content), encoding="bytes").load()
     # a damaged pickle can raise nearly anything
     except Exception as error:
         raise EdgeflError(f"{place}: not a CIFAR pickle: {error}") from error
-    if not isinstance(found, dict):
-        raise EdgeflError(f"{place}: not a CIFAR pickle: it holds a {type(found).__name__}, not a dictionary")
-    return found
+    if not isinstance(unpickled, dict):
+        raise EdgeflError(
+            f"{place}: not a CIFAR pickle: it holds a {type(unpickled).__name__}, not a dictionary"
+        )
+    return unpickled
 
 
 def read_batch(content: bytes, labels: bytes, classes: int, place: str) -> Split:
-    """Samples of a batch file: [n, 3, 32, 32] uint8 and [n] int64.
+    """Read the samples of a batch file: [n, 3, 32, 32] uint8 and [n] int64.
 
     Args:
         content: the file.
@@ -69,7 +71,7 @@ def read_batch(content: bytes, labels: bytes, classes: int, place: str) -> Split
 
 
 def read_names(content: bytes, key: bytes, place: str) -> tuple[str, ...]:
-    """Label names of a meta file.
+    """Read the label names of a meta file.
 
     Raises:
         EdgeflError: not such a file; `place` names it.

@@ -1,4 +1,4 @@
-"""Words to token numbers, and texts to a data set."""
+"""Texts as token numbers, and as a data set."""
 
 import re
 from collections import Counter
@@ -14,12 +14,12 @@ WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
 
 def words(text: str) -> list[str]:
-    """Runs of letters and digits in lower case; an apostrophe within a word belongs to it."""
+    """Split a text into lower-case runs of letters and digits; an apostrophe within a word belongs to it."""
     return WORD.findall(text.lower())
 
 
 def vocabulary(texts: Iterable[str], size: int) -> dict[str, int]:
-    """Word -> token of the most frequent words.
+    """Number the most frequent words: return word -> token.
 
     Args:
         texts: the training texts.
@@ -36,11 +36,11 @@ def vocabulary(texts: Iterable[str], size: int) -> dict[str, int]:
 
 
 def encode(texts: Sequence[str], tokens: dict[str, int], length: int) -> np.ndarray:
-    """[texts, length] int16 tokens of the first `length` words of each text, padded with 0."""
+    """Encode the first `length` words of each text as tokens [texts, length] int16, padded with 0."""
     encoded = np.full((len(texts), length), PADDING, np.int16)
     for row, text in zip(encoded, texts, strict=True):
-        found = [tokens.get(word, UNKNOWN) for word in words(text)[:length]]
-        row[: len(found)] = found
+        known = [tokens.get(word, UNKNOWN) for word in words(text)[:length]]
+        row[: len(known)] = known
     return encoded
 
 
@@ -52,7 +52,7 @@ def text_data(
     vocabulary_size: int,
     length: int,
 ) -> Data:
-    """Texts and labels [n] of both splits as tokens, the vocabulary being that of the training texts."""
+    """Make a data set of texts and labels [n] of both splits, with the vocabulary of the training texts."""
     tokens = vocabulary(train[0], vocabulary_size)
     as_tokens, as_test_tokens = (Split(encode(texts, tokens, length), y) for texts, y in (train, test))
     return Data(

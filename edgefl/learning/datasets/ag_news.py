@@ -55,7 +55,7 @@ class AgNews(Dataset):
 
 
 def parse(content: bytes, place: str) -> tuple[list[str], np.ndarray]:
-    """Texts and labels [n] int64 of a csv file of class (1 to 4), title and description.
+    """Parse a csv file of class (1 to 4), title and description into texts and labels [n] int64.
 
     Raises:
         EdgeflError: not such a file; `place` names it.

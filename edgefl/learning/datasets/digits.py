@@ -35,4 +35,4 @@ class Digits(Dataset):
         )
 
     def check(self) -> None:
-        """Nothing can be missing: edgefl depends on scikit-learn, which contains the samples."""
+        """Check nothing: edgefl depends on scikit-learn, which contains the samples."""

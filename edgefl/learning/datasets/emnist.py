@@ -93,14 +93,14 @@ class Emnist(Dataset):
 
     def _read(self, files: FileSet, paths: dict[str, Path], part: str) -> Split:
         images = self._name(part, "images-idx3")
-        found = read_idx_split(files, paths, images, self._name(part, "labels-idx1"))
+        split = read_idx_split(files, paths, images, self._name(part, "labels-idx1"))
         first = 1 if self.split == "letters" else 0
         classes = len(SPLITS[self.split][0])
-        if found.x.shape[1:] != (28, 28) or (
-            len(found.y) and not first <= found.y.min() <= found.y.max() < first + classes
+        if split.x.shape[1:] != (28, 28) or (
+            len(split.y) and not first <= split.y.min() <= split.y.max() < first + classes
         ):
             raise EdgeflError(
-                f"{paths[images]}: images {found.x.shape[1:]} with labels {found.y.min()} to {found.y.max()}"
+                f"{paths[images]}: images {split.x.shape[1:]} with labels {split.y.min()} to {split.y.max()}"
                 f" are not EMNIST {self.split}"
             )
-        return Split(np.ascontiguousarray(found.x.transpose(0, 2, 1)), found.y - first)
+        return Split(np.ascontiguousarray(split.x.transpose(0, 2, 1)), split.y - first)

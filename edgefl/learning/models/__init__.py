@@ -15,7 +15,7 @@ from edgefl.learning.parameters import TensorLayout
 
 
 class Outputs(NamedTuple):
-    """Of a batch: logits [..., B, C], and the representation [..., B, F] that the head makes them of."""
+    """A model's outputs for a batch: logits [..., B, C], and the representation [..., B, F] before the head."""
 
     logits: Tensor
     representation: Tensor
@@ -25,7 +25,7 @@ class Outputs(NamedTuple):
 class OutputTerm(ABC):
     """A term of the local loss that compares a model's outputs with those of other, constant models.
 
-    references: those models, [M + Q] one for all devices, or [k, M + Q] a row for each; they run in
+    references: the other models, [M + Q] one for all devices, or [k, M + Q] a row for each; they run in
         evaluation mode.
     """
 
@@ -33,7 +33,7 @@ class OutputTerm(ABC):
 
     @abstractmethod
     def loss(self, outputs: Outputs, references: Sequence[Outputs]) -> Tensor:
-        """[..., B] of each sample, differentiable; there may be any dimensions before the batch's.
+        """Compute the term [..., B] for each sample, differentiably; any dimensions may precede the batch's.
 
         Args:
             outputs: of the model under training.
@@ -43,7 +43,7 @@ class OutputTerm(ABC):
     def gradients(
         self, outputs: Outputs, references: Sequence[Outputs]
     ) -> tuple[Tensor | None, Tensor | None]:
-        """[..., B, C] and [..., B, F] of each sample's loss by its outputs; None is zero.
+        """Compute the term's gradients by logits [..., B, C] and representation [..., B, F]; None is zero.
 
         By automatic differentiation; terms that small models meet in every step may write them out.
         """
@@ -54,7 +54,7 @@ class OutputTerm(ABC):
         return by_logits, by_representation
 
     def part(self, positions: slice) -> Self:
-        """The same term for some of the devices."""
+        """Return the term for some of the devices."""
         # A copy without the constructor: this runs in every step that some devices no longer do, beside
         # products of 0.3 ms, and `dataclasses.replace` would look at every field again.
         rows = tuple(r if r.dim() == 1 else r[positions] for r in self.references)
@@ -63,8 +63,8 @@ class OutputTerm(ABC):
         return copy
 
 
-# all gradients [k, B, ...] of further terms of the loss by a batch's outputs, from these outputs, those of each
-# term's references, and the samples' weights [k, B]
+# (outputs of a batch, outputs of each term's references, weights [k, B] of the samples) -> all gradients
+# [k, B, ...] of the loss's further terms by these outputs
 Push = Callable[[Outputs, Sequence[Sequence[Outputs]], Tensor], list[Tensor]]
 # (step, active, x) -> gradients [active, M], see `Model.stepper`
 Stepper = Callable[[int, int, Tensor], Tensor]
@@ -105,7 +105,7 @@ class Model(Component):
 
     @abstractmethod
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        """A freshly initialised module for inputs [batch, *input_shape] and logits [batch, classes].
+        """Build a freshly initialised module for inputs [batch, *input_shape] and logits [batch, classes].
 
         Training and evaluation mode differ by batch norm and `nn.Dropout` at most.
         """
@@ -113,7 +113,7 @@ class Model(Component):
     def gradients(
         self, module: nn.Module, layout: TensorLayout, rows: Tensor, x: Tensor, y: Tensor, weight: Tensor
     ) -> Tensor:
-        """Gradients of each device's weighted loss, by automatic differentiation.
+        """Compute the gradients of each device's weighted loss, by automatic differentiation.
 
         A model without statistics and dropout may write its gradients out by hand: local training then
         takes these, for a whole chunk of devices at once, wherever the loss has no further terms.
@@ -135,28 +135,28 @@ class Model(Component):
         return result
 
     def stepper(self, chunk: ChunkOfDevices) -> Stepper:
-        """Gradients written out for all steps of a chunk of devices, with further terms of the loss.
+        """Start the written-out gradients of all steps of a chunk of devices, with further terms of the loss.
 
         For models so small that the work around the products counts; others write out `gradients`, or
         nothing.
 
         Returns:
-            (step, active, x) -> [active, M] gradients of the first `active` devices, of which there are
-            never more than in the step before, at raw inputs x [active, B, *input_shape] as floats; the
+            (step, active, x) -> [active, M] gradients of the first `active` devices, whose number is
+            never larger than in the step before, at raw inputs x [active, B, *input_shape] as floats; the
             next call overwrites them.
         """
         raise NotImplementedError
 
     @classmethod
     def writes_out(cls) -> Literal["stepper", "gradients"] | None:
-        """What this model writes out."""
+        """Return what this model writes out by hand; None: nothing."""
         if cls.stepper is not Model.stepper:
             return "stepper"
         return "gradients" if cls.gradients is not Model.gradients else None
 
 
 class Recurrent(nn.Module):
-    """Mark of layers that run along a sequence, as PyTorch's own `nn.RNNBase` do; see `batching.choose`."""
+    """Base of layers that run along a sequence, as PyTorch's `nn.RNNBase` do; a mark for `batching.choose`."""
 
 
 class HandedDropout(nn.Module):
@@ -181,7 +181,7 @@ class HandedDropout(nn.Module):
 
 
 def hand_in_dropout(module: nn.Module) -> dict[str, HandedDropout]:
-    """Replace every `nn.Dropout` in a module; returns the new layers by the names of their masks."""
+    """Replace every `nn.Dropout` in a module; return the new layers by the names of their masks."""
     replaced: dict[str, HandedDropout] = {}
     for prefix, parent in list(module.named_modules()):
         for name, child in list(parent.named_children()):

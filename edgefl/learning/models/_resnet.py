@@ -35,7 +35,7 @@ class BasicBlock(nn.Module):
 
 
 def resnet(input_shape: tuple[int, ...], classes: int, blocks: Sequence[int]) -> nn.Module:
-    """Stem, four stages of basic blocks, mean over the pixels, MLP head 512-512-256-C.
+    """Build a residual network: stem, four stages of basic blocks, mean over the pixels, MLP head 512-512-256-C.
 
     The stem is ImageNet's: 7x7 convolution of stride 2 and 3x3 pooling of stride 2. The head's first two
     layers with a rectifier in between are the projection head of Li, He and Song, Model-Contrastive Federated

@@ -1,4 +1,4 @@
-"""What modules have in common: where samples come in, and where the representation ends."""
+"""The input shapes and the head that modules have in common."""
 
 from collections import OrderedDict
 
@@ -8,14 +8,14 @@ from edgefl.errors import EdgeflError
 
 
 def image_shape(input_shape: tuple[int, ...], least: int) -> tuple[int, int, int]:
-    """(channels, height, width) of samples [height, width] or [channels, height, width].
+    """Return (channels, height, width) of samples [height, width] or [channels, height, width].
 
     Args:
-        input_shape: of one sample.
+        input_shape: shape of one sample.
         least: the smallest height and width that the model can take, pixels.
 
     Raises:
-        EdgeflError: the samples are no images, or too small.
+        EdgeflError: the samples are not images, or too small.
     """
     if len(input_shape) not in (2, 3):
         raise _misfit("images, [height, width] or [channels, height, width]", input_shape)
@@ -26,12 +26,12 @@ def image_shape(input_shape: tuple[int, ...], least: int) -> tuple[int, int, int
 
 
 def grey_to_channel(input_shape: tuple[int, ...]) -> list[nn.Module]:
-    """The layer that makes [batch, height, width] a [batch, 1, height, width]; none for other images."""
+    """Return a layer that adds the channel to [batch, height, width], in a list; an empty one if it is there."""
     return [nn.Unflatten(1, (1, input_shape[0]))] if len(input_shape) == 2 else []
 
 
 def require_tokens(input_shape: tuple[int, ...]) -> None:
-    """Refuse samples that are no token sequences.
+    """Refuse samples that are not token sequences.
 
     Raises:
         EdgeflError: a sample has not exactly one dimension.
@@ -41,7 +41,7 @@ def require_tokens(input_shape: tuple[int, ...]) -> None:
 
 
 def with_head(features: nn.Module, head: nn.Linear, dropout: float = 0.0) -> nn.Sequential:
-    """The form of all modules with a representation.
+    """Join features and head to a module with a representation.
 
     `module.features(x)` [batch, width] is the representation, `module.head` the layer that makes logits of
     it; a dropout in between takes part in training only.

@@ -27,12 +27,12 @@ class Logistic(Model):
 
 
 class _LogisticSteps:
-    """Gradients by hand: delta = weight (softmax - onehot) by logits, then the chain rule.
+    """The gradients of a chunk by hand: delta = weight (softmax - onehot) by logits, then the chain rule.
 
     Logits lie as [k, classes, B]: with weights kept [classes, inputs] both products run in BLAS's fast
     orientation, and the softmax over a strided axis vectorises over the batch. Inputs stay raw: their
-    scaling (x - mean) s is linear too, so it is worked into the products. Buffers and views are made once
-    for all steps, for beside two products of 0.3 ms each every further call would show.
+    scaling (x - mean) s is linear too, so it is part of the products. Buffers and views are made once
+    for all steps: beside two products of 0.3 ms each, the time of every further call to PyTorch would show.
     """
 
     def __init__(self, chunk: ChunkOfDevices) -> None:
@@ -52,8 +52,8 @@ class _LogisticSteps:
         self._weight, self._cold = each.unbind(), cold.unbind()
         self._x = self._flat = self._turned = rows.new_empty(0)
 
-        # reference models lie behind the own one: one product of all is faster than one of each
-        self._models = [len(of_term) for of_term in references]
+        # reference models lie behind the local one: one product of all is faster than one of each
+        self._models = [len(models) for models in references]
         total = 1 + sum(self._models)
         self._all_weights, self._all_bias = self._weights, self._bias
         if total > 1:
@@ -95,7 +95,7 @@ class _LogisticSteps:
         return self._gradient
 
     def _outputs(self) -> tuple[Tensor, ...]:
-        """Logits [k, classes, B] of the own model and of each reference."""
+        """Compute the logits [k, classes, B] of the local models and of each reference."""
         classes = self._bias.shape[1]
         if self._models:
             self._all_weights[:, :classes], self._all_bias[:, :classes] = self._weights, self._bias
@@ -108,10 +108,10 @@ class _LogisticSteps:
         return self._logits.split(classes, 1) if self._models else (self._logits,)
 
     def _keep(self, active: int) -> None:
-        """The first devices go on.
+        """Keep only the first devices, which go on.
 
-        All buffers and views are cut once here, when a device drops out: the steps between, of which each is
-        two short products, then take them as they are.
+        All buffers and views are cut once here, when a device drops out: the steps between, each of which is
+        only two short products, then use them without a further slice.
         """
         for name in (
             *("rows", "gradient", "weights", "bias", "by_weights", "by_bias", "all_weights", "all_bias"),

@@ -40,14 +40,14 @@ class Lstm(Model):
 
 
 class _Embedding(nn.Embedding):
-    """Tokens [batch, length] of any number type (floats hold them exactly) to [batch, length, width]."""
+    """The embedding of tokens [batch, length] of any number type (floats hold them exactly), [..., width]."""
 
     def forward(self, tokens: Tensor) -> Tensor:
         return super().forward(tokens.long())
 
 
 class _LstmLayers(Recurrent):
-    """[batch, length, inputs] to the output of the last of `LAYERS` layers after the last step, [batch, hidden].
+    """LSTM layers from [batch, length, inputs] to the last layer's output after the last step, [batch, hidden].
 
     PyTorch's fused LSTM without the second, redundant bias of nn.LSTM (1,024 parameters per layer of 256).
     Initial weights are uniform within +-1/sqrt(hidden) as in nn.LSTM, with 1 added to the bias of the forget

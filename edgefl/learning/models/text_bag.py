@@ -64,7 +64,7 @@ class TextBag(Model):
 
 
 class _Bag(nn.EmbeddingBag):
-    """Tokens [batch, length] of any number type (floats hold them exactly) to means [batch, width]."""
+    """The mean embedding [batch, width] of tokens [batch, length] of any number type (floats hold them exactly)."""
 
     def __init__(self, vocabulary: int, width: int) -> None:
         super().__init__(vocabulary, width, mode="mean", padding_idx=PADDING)

@@ -1,4 +1,4 @@
-"""Partitions: which device holds which training samples, session by session."""
+"""Partitions: how training samples are divided among the devices, session by session."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from edgefl.rng import Streams
 
 @dataclass(frozen=True)
 class Facts:
-    """What some partitions ask for besides the labels; None where it is not known.
+    """Facts that some partitions need besides the labels; None where a fact is not known.
 
-    groups: [n] int64, who each training sample comes from (`Split.groups`).
+    groups: [n] int64, the origin of each training sample (`Split.groups`).
     positions_m: [N, 2] places of the devices at time 0, m.
     sites_m: [cells, 2] places of the base stations, m.
     """
@@ -35,7 +35,7 @@ class Partition(Component):
 
     @abstractmethod
     def session_labels(self, session: int, num_classes: int, streams: Streams) -> np.ndarray:
-        """Sorted int64 labels that are available in a session.
+        """Return the sorted int64 labels that are available in a session.
 
         Raises:
             EdgeflError: the parameters do not fit this number of classes.
@@ -61,7 +61,7 @@ class Partition(Component):
 
     @abstractmethod
     def key(self, session: int) -> int:
-        """Names the draw that a session uses: with equal keys `assign` returns equal arrays."""
+        """Return the key of a session's draw: with equal keys `assign` returns equal arrays."""
 
 
 class Staying(Partition):

@@ -7,7 +7,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.partitions import Partition, by_device
 from edgefl.rng import Streams
 
-LISTED = 12  # so many feasible overlaps are written out in an error message
+LISTED = 12  # the most feasible overlaps that an error message writes out
 SLACK = 0.01  # labels; lets a third be written as 0.3333
 
 
@@ -53,25 +53,25 @@ class RecurringLabels(Partition):
         return np.sort(shuffled[:size] if session % 2 else shuffled[-size:])
 
     def _shared(self, num_classes: int) -> int:
-        """|A and B|. Both sets are of size (C + |A and B|) / 2, so C and it are both even or both odd."""
+        """Return n = |A and B|. Both sets have (C + n) / 2 labels, so C and n are both even or both odd."""
         assert self.overlap is not None
         feasible = range(num_classes % 2, num_classes, 2)
         what = f"{num_classes} labels into two equal sets"
         return shared_labels(self.overlap, num_classes, feasible, what, self.round_overlap)
 
     def _pool(self, labels: np.ndarray, session: int, streams: Streams) -> np.ndarray:
-        """Indices of the samples whose label is available in a session, ascending."""
+        """Return the indices of the samples whose label is available in a session, ascending."""
         available = self.session_labels(session, int(labels.max()) + 1, streams)
         return np.flatnonzero(np.isin(labels, available))
 
 
 def shared_labels(overlap: float, num_classes: int, feasible: range, what: str, nearest: bool) -> int:
-    """How many labels two sets share.
+    """Return how many labels two sets share.
 
     Args:
         overlap: wanted, as a share of all labels.
         feasible: numbers of labels that can be shared.
-        what: is divided, for the message.
+        what: what is divided, for the message.
         nearest: take the nearest feasible number (of two the smaller), in place of an error.
 
     Raises:
@@ -107,7 +107,7 @@ def deal_evenly(
 
 
 def held_by(owner: np.ndarray, devices: int) -> list[np.ndarray]:
-    """Per device the samples that it owns; an owner of -1 is nobody.
+    """Return the samples that each device owns; an owner of -1 is nobody.
 
     Raises:
         EdgeflError: a device owns none.
@@ -123,7 +123,7 @@ def held_by(owner: np.ndarray, devices: int) -> list[np.ndarray]:
 
 
 def require_samples(samples: int, devices: int, per_device: int = 1) -> None:
-    """Refuse a population that the samples of a session cannot serve.
+    """Refuse more devices than the samples of a session can serve.
 
     Raises:
         EdgeflError: fewer than `per_device` samples for each device.

@@ -1,4 +1,4 @@
-"""By zone: a device's labels are those of the place it comes from."""
+"""By zone: a device has the labels of the place that it comes from."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ from edgefl.rng import Streams
 
 
 class ByZone(Staying):
-    """Labels belong to zones; a device has those of its home, where it was at time 0, wherever it moves.
+    """Labels belong to zones; a device has the labels of its home, where it was at time 0, wherever it moves.
 
     Zones are `sectors` of equal angle around the origin (the first base station; zone 0 begins east and goes
     north), `rings` around it with equally many devices, or the `cells` of the layout (the nearest base station
@@ -44,7 +44,7 @@ class ByZone(Staying):
         return held_by(owner, devices)
 
     def _homes(self, facts: Facts) -> tuple[np.ndarray, int]:
-        """[N] zone of each device's home, and the number of zones."""
+        """Return [N] the zone of each device's home, and the number of zones."""
         if facts.positions_m is None or (self.zones == "cells" and facts.sites_m is None):
             raise EdgeflError("labels by zone need devices with positions and, for cells, base stations")
         x, y = facts.positions_m.T
@@ -59,7 +59,7 @@ class ByZone(Staying):
         return rank * self.count // len(rank), self.count
 
     def _labels(self, classes: int, zones: int, streams: Streams) -> np.ndarray:
-        """[zones, C] bool: which labels each zone has."""
+        """Return [zones, C] bool: which labels each zone has."""
         if self.labels_per_zone is None and zones > classes:
             raise EdgeflError(f"{zones} zones cannot divide {classes} labels: give labels_per_zone")
         if self.labels_per_zone is not None and self.labels_per_zone > classes:

@@ -29,7 +29,7 @@ class Dirichlet(RecurringLabels):
     """
 
     alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; the smaller, the more uneven")
-    min_samples: int = Field(1, ge=1, description="every device holds at least so many samples")
+    min_samples: int = Field(1, ge=1, description="smallest number of samples of a device")
 
     def assign(
         self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
@@ -45,7 +45,7 @@ class Dirichlet(RecurringLabels):
         return by_device(pool, owner, devices)
 
     def _owners(self, samples: int, devices: int, rng: np.random.Generator) -> np.ndarray:
-        """[samples] owners of one label's samples, ascending."""
+        """Draw [samples] the owners of one label's samples, ascending."""
         upto = np.cumsum(rng.dirichlet(np.full(devices, self.alpha)))[:-1] * samples
         # one offset for all cuts: the count between two cuts is their distance, rounded without bias
         cuts = np.floor(upto + rng.random())
@@ -56,10 +56,10 @@ class Dirichlet(RecurringLabels):
 
         The largest holder has more than the minimum as long as another has less, so this ends.
         """
-        held = np.bincount(owner, minlength=devices)
-        for device in np.flatnonzero(held < self.min_samples):
-            while held[device] < self.min_samples:
-                giver = held.argmax()
+        counts = np.bincount(owner, minlength=devices)
+        for device in np.flatnonzero(counts < self.min_samples):
+            while counts[device] < self.min_samples:
+                giver = counts.argmax()
                 owner[rng.choice(np.flatnonzero(owner == giver))] = device
-                held[giver] -= 1
-                held[device] += 1
+                counts[giver] -= 1
+                counts[device] += 1

@@ -36,10 +36,10 @@ class Half(Staying):
             samples = rng.permutation(np.flatnonzero(labels == label))
             have = [half for half, known in zip(halves, (first, second), strict=True) if label in known]
             # a label of both sets is cut in two halves first, whatever the sizes of the populations
-            for half, own in zip(have, np.array_split(samples, len(have)), strict=True):
-                deal_evenly(owner, own, half, rng)
+            for half, part in zip(have, np.array_split(samples, len(have)), strict=True):
+                deal_evenly(owner, part, half, rng)
         return held_by(owner, devices)
 
     def _common(self, classes: int) -> int:
-        """How many labels both halves have."""
+        """Return how many labels both halves have."""
         return 0

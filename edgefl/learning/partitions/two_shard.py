@@ -36,19 +36,19 @@ class TwoShard(Staying):
                 f" {-(-bundles // 2)} devices or more, and 2 bundles or more"
             )
         rng = streams("partition", 0)
-        of_label = np.empty(classes, np.int64)
-        of_label[streams("label_sets").permutation(classes)] = np.arange(classes) % bundles
+        bundle_of_label = np.empty(classes, np.int64)
+        bundle_of_label[streams("label_sets").permutation(classes)] = np.arange(classes) % bundles
         # shard = (bundle, device): device d has the shards of the bundles pairs[d]
         pairs = _pairs(np.arange(2 * devices) % bundles, rng)
         owner = np.full(len(labels), -1)
-        for label, bundle in enumerate(of_label):
+        for label, bundle in enumerate(bundle_of_label):
             holders = np.flatnonzero((pairs == bundle).any(axis=1))
             deal_evenly(owner, np.flatnonzero(labels == label), holders, rng)
         return held_by(owner, devices)
 
 
 def _pairs(shards: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """[N, 2] the bundles of 2N shards, dealt at random, never two of one bundle to a device.
+    """Deal the bundles of 2N shards at random, [N, 2], never two of the same bundle to a device.
 
     A device with twice the same bundle a exchanges a shard with a random device that has none of a. There is
     one, as long as no bundle has more than N shards: with two of a here, the other N - 1 devices have at most

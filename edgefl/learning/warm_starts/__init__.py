@@ -20,7 +20,7 @@ class Final:
 
 @dataclass(frozen=True)
 class Saved:
-    """What is kept of an ended session z > P: its last model, and its computed gradient G_z if any."""
+    """What is kept of an ended session z > P: its last model, and its gradient G_z if it has one."""
 
     session: int
     model: Tensor  # [M + Q] w^(z, T+1)
@@ -29,27 +29,27 @@ class Saved:
 
 @dataclass(frozen=True)
 class OpeningModel:
-    """[M + Q] the model a session begins with, and the weight of each saved session in it."""
+    """The model [M + Q] that a session begins with, and the weight of each saved session in it."""
 
     model: Tensor
     weights: dict[int, float]
 
 
 class WarmStart(Component):
-    """Base of all warm starts. Sessions 1 to P are plain, whatever the warm start."""
+    """Base of all warm starts. Sessions 1 to P, the pilot, begin with the last model, whatever the warm start."""
 
     @property
     def probes(self) -> int:
-        """V: gradient rounds at the start of each session after the pilot ones."""
+        """V, the number of gradient rounds at the start of each session after the pilot ones."""
         return 0
 
     @property
     def probe_participants(self) -> float:
-        """Share of a round's participants that a probe round samples, in (0, 1]."""
+        """The share of a round's participants that a probe round samples, in (0, 1]."""
         return 1.0
 
     def pilot(self, finals: Sequence[Final], initial: Tensor) -> Tensor:
-        """[M + Q] w_pilot, from the P pilot sessions; asked once, and only if there are probes.
+        """Make w_pilot [M + Q] from the P pilot sessions; asked once, and only if there are probes.
 
         Args:
             finals: of sessions 1 to P.
@@ -58,25 +58,25 @@ class WarmStart(Component):
         raise NotImplementedError
 
     def checks(self, saved: Sequence[Saved]) -> bool:
-        """Whether a further probe round compares the opening model with the last session's."""
+        """Return whether a further probe round compares the opening model with the last session's."""
         return False
 
     @abstractmethod
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
-        """The model that opens a session s > P.
+        """Make the model that opens a session s > P.
 
         Args:
             current: [M + Q] the global model as the last session left it.
-            saved: what `retain` kept of sessions P+1 .. s-1, oldest first; may be empty.
+            saved: those of sessions P+1 .. s-1 that `retain` kept, oldest first; may be empty.
             gradient: [M] G_s, if this warm start probes and a probe's update has arrived.
         """
 
     def retain(self, saved: Sequence[Saved]) -> list[Saved]:
-        """What to keep of the saved sessions now that the newest, the last of them, has been added."""
+        """Return the saved sessions to keep, after the newest has been added as the last."""
         return list(saved)
 
     def anchor(self, previous: Tensor, known: Tensor) -> OutputTerm | None:
-        """A further term of the local loss in the training rounds of a session s > P.
+        """Make a further term of the local loss in the training rounds of a session s > P; None: no such term.
 
         Args:
             previous: [M + Q] the last model of session s - 1.

@@ -1,4 +1,4 @@
-"""Go on from the last session's model, and do not forget what it knew."""
+"""Continue from the last session's model, and keep what it has learned by distillation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class _Distillation(OutputTerm):
         return self.coefficient * (self._among_known(outputs) - self._among_known(references[0])), None
 
     def _among_known(self, outputs: Outputs) -> Tensor:
-        """[..., B, C] probabilities over the known classes, 0 for the others."""
+        """Return the probabilities [..., B, C] over the known classes, 0 for the others."""
         logits = outputs.logits
         known = torch.full((logits.shape[-1],), -torch.inf, device=logits.device)
         known[self.classes] = 0.0

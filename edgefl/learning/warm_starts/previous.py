@@ -1,4 +1,4 @@
-"""Go on from the model the last session left."""
+"""Continue from the last session's model."""
 
 from collections.abc import Sequence
 

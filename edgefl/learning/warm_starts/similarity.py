@@ -101,15 +101,15 @@ class Similarity(WarmStart):
         weights = {z.session: weight for z, weight in zip(comparable, mu, strict=True)}
         return OpeningModel(model.to(current.dtype), weights)
 
-    def between(self, one: Tensor, other: Tensor) -> Tensor:
-        """[] float64 distance of two gradients [M]."""
-        one, other = one.double(), other.double()
+    def between(self, gradient: Tensor, other: Tensor) -> Tensor:
+        """Compute the distance [] of two gradients [M], in float64."""
+        gradient, other = gradient.double(), other.double()
         if self.distance == "cosine":
-            return 1 - torch.cosine_similarity(one, other, dim=0)
-        return torch.linalg.vector_norm(one - other)
+            return 1 - torch.cosine_similarity(gradient, other, dim=0)
+        return torch.linalg.vector_norm(gradient - other)
 
     def scale_for(self, gradients: Sequence[Tensor]) -> float:
-        """R for weights between these gradients."""
+        """Return R, the scale of distances between these gradients."""
         if self.scale != "auto":
             return self.scale
         pairs = [self.between(g, h) for i, g in enumerate(gradients) for h in gradients[:i]]
@@ -125,7 +125,7 @@ class Similarity(WarmStart):
         return kept
 
     def _least_needed(self, kept: Sequence[Saved]) -> int:
-        """The oldest; or of the two most alike, the older one. One without a gradient is no use at all."""
+        """Return the index to drop: without a gradient, else the oldest, or the older of the two most alike."""
         for index, z in enumerate(kept):
             if z.gradient is None:
                 return index
@@ -137,5 +137,5 @@ class Similarity(WarmStart):
 
 
 def _gradients(saved: Sequence[Saved]) -> list[Tensor]:
-    """G_z of those that have one: a session none of whose probes arrived has none."""
+    """Return the gradients G_z of those sessions that have one: at least one update of their probes arrived."""
     return [z.gradient for z in saved if z.gradient is not None]
