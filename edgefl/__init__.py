@@ -9,17 +9,19 @@ from typing import TYPE_CHECKING, Any
 from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:
+    from edgefl.resuming import resume
     from edgefl.scenario import Scenario
     from edgefl.scenario import load as load_scenario
     from edgefl.simulation import simulate
 
 __version__ = "0.1.0"
-__all__ = ["EdgeflError", "Scenario", "__version__", "load_scenario", "simulate"]
+__all__ = ["EdgeflError", "Scenario", "__version__", "load_scenario", "resume", "simulate"]
 
 # Imported when first used: PyTorch takes a second that `edgefl --help` need not spend.
 _LAZY = {
     "Scenario": ("edgefl.scenario", "Scenario"),
     "load_scenario": ("edgefl.scenario", "load"),
+    "resume": ("edgefl.resuming", "resume"),
     "simulate": ("edgefl.simulation", "simulate"),
 }
 

@@ -48,7 +48,7 @@ def main() -> None:
 @contextmanager
 def _interruptible() -> Iterator[None]:
     """Ctrl-C and SIGTERM end a run with one line that says how to go on; exit code 130 or 143."""
-    from edgefl.interruption import Interrupted
+    from edgefl.run_directory.interruption import Interrupted
 
     try:
         yield
@@ -85,9 +85,9 @@ def run(
         edgefl run scenarios/quickstart.yaml --set learning.algorithm=fedavg --seed 7 --out runs/mine
     """
     from edgefl.progress import RunProgress
+    from edgefl.run_directory.snapshot import Every
     from edgefl.scenario import load
     from edgefl.simulation import simulate
-    from edgefl.snapshot import Every
 
     loaded = load(scenario, set_ or (), seed)
     with _interruptible(), RunProgress(console, {loaded.name: loaded}) as progress:
@@ -114,9 +114,9 @@ def resume(
 
         edgefl resume runs/quickstart-seed0
     """
-    from edgefl import resume as resuming
+    from edgefl import resuming
     from edgefl.progress import RunProgress
-    from edgefl.snapshot import Every
+    from edgefl.run_directory.snapshot import Every
 
     loaded = resuming.left_behind(run)
     with _interruptible(), RunProgress(console, {loaded.name: loaded}) as progress:

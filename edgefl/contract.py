@@ -1,4 +1,4 @@
-"""Where engine and learning meet: payload bits, iterations, device ids. No clock, no tensor passes.
+"""Values that engine and learning exchange: payload bits, iterations, device ids. No clock, no tensor.
 
 A session is a sequence of stages, a stage a sequence of rounds: the server loops over the stages that the
 learner yields, and each round asks its stage to train, then to aggregate what arrived.
@@ -17,7 +17,7 @@ class SessionStart:
         number: of the session, from 1 on.
         ids: devices that are there, sorted.
         longest: most training rounds that the session can have; the learning rate decays over them.
-        reports: whether devices report the loss of the model they receive, as `LocalRound.losses`.
+        reports: whether devices report the loss of the model they receive, as the scalar REPORTED_LOSS.
     """
 
     number: int
@@ -99,7 +99,7 @@ class StageFacts:
 
 
 class Stage(Protocol):
-    """A spell of rounds that all do the same thing."""
+    """Consecutive rounds that all do the same thing."""
 
     @property
     def facts(self) -> StageFacts:
@@ -109,7 +109,7 @@ class Stage(Protocol):
         """Train on these devices (sorted) in round 1, 2, ... of this phase."""
 
     def aggregate(self, ids: Sequence[int]) -> None:
-        """Take in the updates of those devices of the last `train` that made it; never called without one."""
+        """Aggregate the updates that arrived, of these devices of the last `train`; never called without one."""
 
     def evaluate(self) -> Evaluation | None:
         """Test the global model; None where nothing is trained. Asked only if the stage evaluates."""

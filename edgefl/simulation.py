@@ -21,13 +21,13 @@ from edgefl.engine.scene import Scene
 from edgefl.engine.server import Server
 from edgefl.engine.untrained import Untrained
 from edgefl.errors import Divergence, EdgeflError
-from edgefl.interruption import interruptible
-from edgefl.journal import Journal, circumstances
-from edgefl.replay import JournaledLearner
-from edgefl.results import RunDirectory, free_directory
 from edgefl.rng import Streams
+from edgefl.run_directory.interruption import interruptible
+from edgefl.run_directory.journal import Journal, circumstances
+from edgefl.run_directory.replay import JournaledLearner
+from edgefl.run_directory.results import RunDirectory, free_directory
+from edgefl.run_directory.snapshot import DEFAULT, Every, Snapshotable, Together
 from edgefl.scenario import Scenario
-from edgefl.snapshot import DEFAULT, Every, Snapshotable, Together
 from edgefl.world import World
 
 if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
@@ -81,7 +81,7 @@ def simulate(
         member: the study this run is part of.
         every: how often a snapshot is taken, from which an interrupted run can go on.
         on_note: told what is damaged in a run that goes on, and what is done about it.
-        resume_from: a run directory that was left; its tables are written anew. See `edgefl.resume`.
+        resume_from: a run directory that was left; its tables are written anew. See `edgefl.resuming`.
 
     Returns:
         The run directory.

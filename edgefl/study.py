@@ -19,7 +19,7 @@ from pydantic import Field, field_validator, model_validator
 
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.results import free_directory, fresh_directory
+from edgefl.run_directory.results import free_directory, fresh_directory
 from edgefl.scenario import LARGEST_SEED, Scenario, from_source
 from edgefl.scenario_fields import Section
 from edgefl.simulation import StudyMembership, available_cores, simulate, torch_device

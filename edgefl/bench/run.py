@@ -28,9 +28,7 @@ ROOMS = {
     "edgefl.mobility": "engine",
     "edgefl.learning.evaluation": "evaluation",
     "edgefl.learning": "training",
-    "edgefl.results": "writing",
-    "edgefl.journal": "writing",
-    "edgefl.snapshot": "writing",
+    "edgefl.run_directory": "writing",
 }
 NAMES = ("training", "evaluation", "engine", "radio", "drawing", "writing", "start and end")
 

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from edgefl.errors import EdgeflError
-from edgefl.run_status import read
+from edgefl.run_directory.status import read
 
 EDGEFL = [sys.executable, "-c", "from edgefl.cli import main; main()"]
 ROOT = Path(__file__).parents[2]

@@ -10,13 +10,13 @@ import simpy
 from edgefl import load_scenario, simulate
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.interruption import Interrupted
-from edgefl.replay import ReplayLearner
-from edgefl.results import RunDirectory
-from edgefl.resume import resume
+from edgefl.resuming import resume
 from edgefl.rng import Streams
+from edgefl.run_directory.interruption import Interrupted
+from edgefl.run_directory.replay import ReplayLearner
+from edgefl.run_directory.results import RunDirectory
+from edgefl.run_directory.snapshot import Every
 from edgefl.simulation import compose
-from edgefl.snapshot import Every
 from edgefl.testing import Rows, kill
 from edgefl.world import World
 

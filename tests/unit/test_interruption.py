@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from edgefl.interruption import Interrupted, held, interruptible
+from edgefl.run_directory.interruption import Interrupted, held, interruptible
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

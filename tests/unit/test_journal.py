@@ -18,12 +18,12 @@ from torch import Tensor
 
 from edgefl.contract import Evaluation, LocalRound, Opening, SessionStart, Stage, StageFacts
 from edgefl.errors import EdgeflError
-from edgefl.interruption import Interrupted
-from edgefl.journal import FILE, FOLDER, Journal
-from edgefl.plain import decoded, encoded, words
-from edgefl.replay import JournaledLearner, ReplayLearner
-from edgefl.seal import sealed, unsealed
-from edgefl.snapshot import Every
+from edgefl.run_directory.interruption import Interrupted
+from edgefl.run_directory.journal import FILE, FOLDER, Journal
+from edgefl.run_directory.plain import decoded, encoded, words
+from edgefl.run_directory.replay import JournaledLearner, ReplayLearner
+from edgefl.run_directory.seal import sealed, unsealed
+from edgefl.run_directory.snapshot import Every
 
 EVERY, NEVER = Every(rounds=3), Every(rounds=10**9)
 LAST_LINES = 3

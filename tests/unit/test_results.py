@@ -17,9 +17,9 @@ import pytest
 
 from edgefl.engine.records import Event
 from edgefl.errors import EdgeflError
-from edgefl.interruption import Interrupted
-from edgefl.results import RunDirectory, free_directory, fresh_directory
-from edgefl.run_status import SILENT_S, resumable
+from edgefl.run_directory.interruption import Interrupted
+from edgefl.run_directory.results import RunDirectory, free_directory, fresh_directory
+from edgefl.run_directory.status import SILENT_S, resumable
 from edgefl.scenario import Scenario
 
 SCENARIO = {
@@ -222,7 +222,7 @@ def test_a_long_error_fits_into_what_is_there(run: RunDirectory, monkeypatch: py
     def full(path: Path, text: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("edgefl.run_status.replace", full)
+    monkeypatch.setattr("edgefl.run_directory.status.replace", full)
     size = (run.path / "run.json").stat().st_size
     with pytest.raises(ZeroDivisionError), run:
         raise ZeroDivisionError("x" * 2 * size)

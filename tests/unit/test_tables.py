@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgefl.errors import EdgeflError
-from edgefl.tables import TIME_DIGITS, Table, column
+from edgefl.run_directory.tables import TIME_DIGITS, Table, column
 
 
 @dataclass

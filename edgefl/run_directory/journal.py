@@ -19,11 +19,11 @@ import yaml
 
 import edgefl
 from edgefl.errors import EdgeflError
-from edgefl.files import writing
-from edgefl.interruption import held
-from edgefl.plain import decoded, encoded, words
-from edgefl.seal import sealed, unsealed
-from edgefl.snapshot import DEFAULT, Every, Snapshot, Snapshotable, Snapshots
+from edgefl.run_directory.files import writing
+from edgefl.run_directory.interruption import held
+from edgefl.run_directory.plain import decoded, encoded, words
+from edgefl.run_directory.seal import sealed, unsealed
+from edgefl.run_directory.snapshot import DEFAULT, Every, Snapshot, Snapshotable, Snapshots
 
 if TYPE_CHECKING:
     import torch

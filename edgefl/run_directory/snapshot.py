@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from edgefl.errors import EdgeflError
-from edgefl.files import draft_of, keep, settle, writing
-from edgefl.seal import sealed, unsealed
+from edgefl.run_directory.files import draft_of, keep, settle, writing
+from edgefl.run_directory.seal import sealed, unsealed
 
 if TYPE_CHECKING:
     from torch import Tensor

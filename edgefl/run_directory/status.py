@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from edgefl.errors import EdgeflError
-from edgefl.files import draft_of, replace, writing
+from edgefl.run_directory.files import draft_of, replace, writing
 
 try:
     import fcntl

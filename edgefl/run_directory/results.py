@@ -14,14 +14,14 @@ from types import TracebackType
 from typing import Any, Self
 
 import edgefl
-from edgefl import run_status
 from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round, Session
 from edgefl.errors import EdgeflError
-from edgefl.files import writing
-from edgefl.interruption import Interrupted
-from edgefl.run_status import RunStatus
+from edgefl.run_directory import status as run_status
+from edgefl.run_directory.files import writing
+from edgefl.run_directory.interruption import Interrupted
+from edgefl.run_directory.status import RunStatus
+from edgefl.run_directory.tables import Table
 from edgefl.scenario import Scenario, dump
-from edgefl.tables import Table
 
 SCHEMA_VERSION = 1
 TABLES: dict[type, str] = {

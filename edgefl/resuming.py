@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from edgefl import run_status
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.journal import FILE, header
+from edgefl.run_directory import status as run_status
+from edgefl.run_directory.journal import FILE, header
+from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario import Scenario, load
 from edgefl.simulation import simulate
-from edgefl.snapshot import DEFAULT, Every
 
 
 def left_behind(path: Path) -> Scenario:

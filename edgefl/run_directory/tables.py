@@ -11,7 +11,7 @@ import numpy as np
 from pydantic_core import to_json
 
 from edgefl.errors import EdgeflError
-from edgefl.files import writing
+from edgefl.run_directory.files import writing
 
 # Times are multiples of a slot plus compute times; sums of floats carry noise far below a nanosecond.
 TIME_DIGITS = 9

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from edgefl.contract import Evaluation, Learner, LocalRound, SessionStart, Stage, StageFacts
 from edgefl.errors import EdgeflError
-from edgefl.journal import Journal, Place, Records, header, lines
+from edgefl.run_directory.journal import Journal, Place, Records, header, lines
 
 
 class Resumable(Learner, Protocol):
