@@ -1,6 +1,6 @@
 # make demo   install edgefl, get Fashion-MNIST, run the quickstart study
 # make test   install the dev extras, then lint, type-check and test
-# make quick  the same without the slow tests, in under a minute
+# make quick  lint, types, golden runs and the unit tests that are not slow, in under a minute
 # make golden write the tables of the golden runs again; CHANGELOG.md says when that is allowed
 PYTHON ?= python3
 VENV := .venv
@@ -16,7 +16,7 @@ test: checks $(FASHION)
 	$(BIN)/pytest
 
 quick: checks $(FASHION)
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" tests/unit tests/golden
 
 checks: $(VENV)/installed-dev
 	$(BIN)/ruff check .

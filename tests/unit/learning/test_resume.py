@@ -171,6 +171,7 @@ class Normed(Model):
         return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64), nn.Dropout(0.2), nn.Linear(64, classes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["scaffold", "moon"])
 def test_statistics_and_dropout_go_on_too(algorithm: str) -> None:
     goes_on_after_any_round(settings(algorithm, "checked", model=Normed(), batching="stacked"), {0, 1, 2})
