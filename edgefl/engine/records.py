@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
+import numpy as np
+
 from edgefl.engine.parts import Outcome, Part, Span
 
 
@@ -178,9 +180,12 @@ def round_columns(columns: Mapping[str, Any], start_s: float) -> dict[str, Any]:
 
 
 def ends_s(columns: Mapping[str, Any], start_s: float) -> list[float]:
-    """Return [parts] when each participant of a round was done or cut off, at least the round's start."""
-    ends = zip(*(columns[f"{name}_end_s"] for name in ("uplink", "compute", "downlink")), strict=True)
-    return [max(start_s, next(end_s for end_s in last_first if end_s is not None)) for last_first in ends]
+    """[parts] when each participant of a round was done, or left; not before the round's start."""
+    last: list[float | None] = columns["uplink_end_s"]
+    if None in last:
+        ends = zip(last, columns["compute_end_s"], columns["downlink_end_s"], strict=True)
+        last = [next(end_s for end_s in last_first if end_s is not None) for last_first in ends]
+    return [max(start_s, end_s) for end_s in last if end_s is not None]
 
 
 def total(values: Iterable[float]) -> float:
@@ -191,10 +196,10 @@ def total(values: Iterable[float]) -> float:
     return result
 
 
-def covered_s(starts_s: Iterable[float], ends_s: Iterable[float]) -> float:
-    """Return the time in which at least one of these intervals was under way, s."""
-    covered_until_s, covered = 0.0, 0.0
-    for start_s, end_s in sorted(zip(starts_s, ends_s, strict=True)):
-        covered += max(0.0, end_s - max(start_s, covered_until_s))
-        covered_until_s = max(covered_until_s, end_s)
-    return covered
+def covered_s(starts_s: Sequence[float], ends_s: Sequence[float]) -> float:
+    """Time in which at least one of these intervals, from 0 on, was under way."""
+    order = np.lexsort((ends_s, starts_s))
+    start_s, end_s = np.array(starts_s)[order], np.array(ends_s)[order]
+    covered_until_s = np.maximum.accumulate(np.concatenate(([0.0], end_s[:-1])))
+    # added up from first to last
+    return float(np.cumsum(np.maximum(0.0, end_s - np.maximum(start_s, covered_until_s)))[-1])

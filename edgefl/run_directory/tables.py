@@ -64,8 +64,16 @@ class Table:
                 f"{self.path}: column {late[0]} was not there in the run's first round: give it from the first "
                 "round on, None where there is none"
             )
-        found = [column(name, value) for name, value in vars(self._row_type(**columns)).items()]
-        found += [column(name, further.get(name)) for name in self._further]
+        found: list[str | list[str]] = []
+        before: Any = None
+        for name, values in [
+            *vars(self._row_type(**columns)).items(),
+            *((name, further.get(name)) for name in self._further),
+        ]:
+            # an activity begins when the one before ends: one column is most often the other
+            same = isinstance(values, list) and values == before and name.endswith("_s")
+            found.append(found[-1] if same else column(name, values))
+            before = values if name.endswith("_s") else None
         lengths = {len(cells) for cells in found if not isinstance(cells, str)}
         if len(lengths) > 1:
             raise ValueError(f"columns of {self._row_type.__name__} have {sorted(lengths)} rows")
@@ -151,9 +159,12 @@ def _rounded_floats(values: Sequence[float]) -> list[str]:
 
 def _floats(values: Sequence[float]) -> list[str]:
     """`repr` of each; the digits come from JSON, which finds the shortest ones fifteen times as fast."""
-    if not (min(values) >= 0 and max(values) < PLAIN_TO and math.isfinite(sum(values))):
+    least = min(values)
+    if not (least >= 0 and max(values) < PLAIN_TO and math.isfinite(sum(values))):
         return list(map(repr, values))
     texts = to_json(list(values))[1:-1].decode().split(",")
+    if least >= PLAIN_FROM:
+        return texts
     return [_as_repr(text) if "e" in text or text.startswith("0.0000") else text for text in texts]
 
 
