@@ -12,8 +12,10 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from edgefl.learning import task
+from edgefl.learning.batching import RECURRENT
 from edgefl.learning.data_in_memory import Reader
 from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm, hand_in_dropout
+from edgefl.learning.module_facts import refuse_hidden_parameters
 from edgefl.learning.parameters import ModelLayout
 
 TESTED_AT_ONCE = 2048  # samples; bounds memory
@@ -87,6 +89,7 @@ class Kernel(ABC):
         self.module = copy.deepcopy(module)
         self.layout = ModelLayout.of(module)
         self.precision = precision
+        self._recurrent = any(isinstance(layer, RECURRENT) for layer in self.module.modules())
         self.dropout = hand_in_dropout(self.module)
         if self.dropout:
             self.module.eval()(example)  # now each dropout knows its shape
@@ -131,8 +134,11 @@ class Kernel(ABC):
             if rows.dim() == 1:
                 flat = run(self.module, self.layout.views(rows), x.flatten(0, 1))
                 outputs = Outputs(*(part.unflatten(0, batch.samples.shape) for part in flat))
-            elif len(rows) == 1:
-                outputs = Outputs(*(p[None] for p in run(self.module, self.layout.views(rows[0]), x[0])))
+            elif len(rows) == 1 or self._recurrent:  # vmap knows an LSTM only where gradients are asked for
+                each = [
+                    run(self.module, self.layout.views(row), own) for row, own in zip(rows, x, strict=True)
+                ]
+                outputs = Outputs(*(torch.stack(parts) for parts in zip(*each, strict=True)))
             else:
                 outputs = vmap(lambda row, x: run(self.module, self.layout.views(row), x))(rows, x)
         self.module.train()
@@ -188,6 +194,11 @@ class ByHand(Kernel):
 
 class Stacked(Kernel):
     """Automatic differentiation under vmap, all devices of a chunk in one call."""
+
+    def __init__(self, model: Model, module: nn.Module, precision: Precision, example: Tensor) -> None:
+        super().__init__(model, module, precision, example)
+        refuse_hidden_parameters(self.module.eval(), example)
+        self.module.train()
 
     def _gradients(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
         references = self._references(terms, batch)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from edgefl.errors import EdgeflError
@@ -50,6 +51,36 @@ def refuse_wrong_bf16_gradients(module: nn.Module, x: Tensor) -> None:
             f"bf16 gives wrong gradients on a CPU for a convolution with strides on a single pixel ({wrong[0]}): "
             "choose float32, or larger images",
             ("learning", "precision"),
+        )
+
+
+@torch.enable_grad()
+def refuse_hidden_parameters(module: nn.Module, x: Tensor) -> None:
+    """Refuse to stack a module that finds some parameters elsewhere than where they are put in its place.
+
+    Stacked training hands a module the devices' parameters by name, one by one training changes its own. A
+    parameter that it wraps anew while it runs, as a slice of an nn.ParameterList does, would stay what it was
+    in the first way and learn in the second.
+
+    Args:
+        module: in evaluation mode.
+        x: an `example`.
+
+    Raises:
+        EdgeflError: a parameter has a gradient in one way and none in the other.
+    """
+    own = dict(module.named_parameters())
+    handed = {name: parameter.detach().clone().requires_grad_() for name, parameter in own.items()}
+    reached = []
+    for parameters, logits in ((own, module(x)), (handed, functional_call(module, handed, (x,)))):
+        gradients = torch.autograd.grad(logits.sum(), list(parameters.values()), allow_unused=True)
+        reached.append({name for name, g in zip(parameters, gradients, strict=True) if g is not None})
+    if hidden := sorted(reached[0] ^ reached[1]):
+        raise EdgeflError(
+            f"devices with this model cannot be trained stacked: {', '.join(hidden)} would not be trained, as the"
+            " module makes new parameters of them while it runs (a slice of an nn.ParameterList does); take them"
+            " one by one, or choose sequential",
+            ("learning", "batching"),
         )
 
 

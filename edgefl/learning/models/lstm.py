@@ -74,7 +74,8 @@ class _LstmLayers(Recurrent):
         no_bias = x.new_zeros(4 * self.hidden)
         weights: list[Tensor] = []
         for first in range(0, len(self.weights), 3):
-            weights += [*self.weights[first : first + 3], no_bias]
+            # one by one: a slice of a ParameterList makes new parameters, which stacked training does not move
+            weights += [self.weights[first + i] for i in range(3)] + [no_bias]
         # cuDNN forgets what a backward pass needs unless it is told to train; there is no dropout to switch off
         outputs, _, _ = torch.lstm(x, (state, state), weights, True, LAYERS, 0.0, True, False, True)
         return outputs[:, -1]

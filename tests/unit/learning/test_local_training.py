@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from edgefl import registry
 from edgefl.errors import EdgeflError
@@ -444,8 +445,12 @@ INPUT = {
         if name != "resnet34"
     ],
 )
-def test_every_model_trains_alike_stacked_and_one_by_one(name: str) -> None:
-    """Two devices with unequal batches, two steps of MOON; statistics and dropout of the model included."""
+@pytest.mark.parametrize("algorithm", [FedAvg(), Moon()], ids=["fedavg", "moon"])
+@pytest.mark.parametrize("devices", [1, 2])
+def test_every_model_trains_alike_stacked_and_one_by_one(
+    name: str, algorithm: Algorithm, devices: int
+) -> None:
+    """Devices with unequal batches, two steps; statistics and dropout of the model included, all of it moves."""
     model = registry.get("models", name)(**SMALL.get(name, {}))
     shape = INPUT.get(name, model.typical_input)
     draws = np.random.default_rng(4)
@@ -456,7 +461,11 @@ def test_every_model_trains_alike_stacked_and_one_by_one(name: str) -> None:
     scaling = (np.float32(0), np.float32(1)) if tokens else (np.float32(40), np.float32(23))
     split = SplitInMemory(data, *scaling, torch.device("cpu"))
     plan = draw_batches(
-        [np.arange(7), np.arange(7, 12)], [2, 2], 4, [np.random.default_rng(k) for k in (0, 1)], 2
+        [np.arange(7), np.arange(7, 12)][:devices],
+        [2, 2][:devices],
+        4,
+        [np.random.default_rng(k) for k in range(devices)],
+        2,
     )
     found = []
     for kind in (ByHand, Stacked, OneByOne):
@@ -469,15 +478,39 @@ def test_every_model_trains_alike_stacked_and_one_by_one(name: str) -> None:
             start,
             plan,
             0.01,
-            Moon(),
+            algorithm,
             previous=lambda devices, start=start: 1.01 * start.expand(2, -1)[: len(devices)],
         )
-        if kind is Stacked and name == "lstm":  # its fused kernel has no batched form
-            with pytest.raises(EdgeflError, match="choose sequential"):
-                ends(train, work)
-            continue
         found.append(ends(train, work) - start)
     scale = float(found[-1].abs().max())
     assert scale > 0
     for other in found[:-1]:
         assert float((other - found[-1]).abs().max()) < 1e-3 * scale
+    for moved in train.layout.parameters.views(train.layout.split(found[0])[0]).values():
+        assert bool((moved != 0).any()), "a tensor that does not move is not trained"
+
+
+class Sliced(Model):
+    """A model that slices its ParameterList."""
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        return _Sliced(int(np.prod(input_shape)), classes)
+
+
+class _Sliced(nn.Module):
+    def __init__(self, inputs: int, classes: int) -> None:
+        super().__init__()
+        self.weights = nn.ParameterList([torch.randn(classes, inputs), torch.randn(classes)])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        weight, bias = self.weights[:2]
+        return functional.linear(x.flatten(1), weight, bias)
+
+
+def test_a_module_that_hides_its_parameters_is_not_stacked() -> None:
+    train = training(Sliced(), batching="stacked")
+    with pytest.raises(EdgeflError, match=r"weights.0, weights.1 would not be trained.*or choose sequential"):
+        ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
+    train = training(Sliced(), batching="sequential")
+    start = start_of(train)
+    assert bool((ends(train, LocalTask(start, batches(train), LR, FedAvg())) != start).any(1).all())
