@@ -9,7 +9,8 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, grad, vmap
+from torch.func import grad, vmap
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from edgefl.learning import task
 from edgefl.learning.batching import RECURRENT
@@ -17,6 +18,7 @@ from edgefl.learning.data_in_memory import Reader
 from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm, hand_in_dropout
 from edgefl.learning.module_facts import refuse_hidden_parameters
 from edgefl.learning.parameters import ModelLayout
+from edgefl.learning.terms import pushed, run, weighted
 
 TESTED_AT_ONCE = 2048  # samples; bounds memory
 # (step, active) -> gradients [active, M] of the first devices of a chunk
@@ -199,6 +201,12 @@ class Stacked(Kernel):
         super().__init__(model, module, precision, example)
         refuse_hidden_parameters(self.module.eval(), example)
         self.module.train()
+        if precision.bf16:
+            # vmap's batch norm makes weights of its input's type, which must be that of the statistics
+            for layer in self.module.modules():
+                if isinstance(layer, _BatchNorm):
+                    layer.register_forward_pre_hook(lambda layer, inputs: (inputs[0].float(),))
+                    layer.register_forward_hook(lambda layer, inputs, output: output.bfloat16())
 
     def _gradients(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
         references = self._references(terms, batch)
@@ -305,42 +313,6 @@ class OneByOne(Kernel):
             prefix, _, last = name.rpartition(".")
             self.module.get_submodule(prefix)._buffers[last] = views[name]
         self._bound = place
-
-
-def run(module: nn.Module, tensors: dict[str, Tensor] | None, x: Tensor) -> Outputs:
-    """Run a module on a batch [B, ...]: logits and representation; `tensors` replace the module's own."""
-    seen: list[Tensor] = []
-    features = getattr(module, "features", None)
-    hook = features.register_forward_hook(lambda m, args, out: seen.append(out)) if features else None
-    try:
-        logits = module(x) if tensors is None else functional_call(module, tensors, (x,))
-    finally:
-        if hook:
-            hook.remove()
-    return Outputs(logits, seen[0] if seen else logits)
-
-
-def weighted(
-    terms: Sequence[OutputTerm], references: Sequence[Sequence[Outputs]], outputs: Outputs, weight: Tensor
-) -> Tensor:
-    """Sum all further terms of the loss over weighted samples."""
-    total = weight.new_zeros(())
-    outputs = Outputs(*(part.float() for part in outputs))
-    for term, term_outputs in zip(terms, references, strict=True):
-        total = total + (term.loss(outputs, term_outputs) * weight).sum()
-    return total
-
-
-def pushed(
-    terms: Sequence[OutputTerm], outputs: Outputs, references: Sequence[Sequence[Outputs]], weight: Tensor
-) -> list[Tensor]:
-    """Compute the gradients [k, B, ...] of weighted terms with respect to logits and representation, as a list."""
-    return [
-        gradient * weight.unsqueeze(-1)
-        for term, term_outputs in zip(terms, references, strict=True)
-        for gradient in term.gradients(outputs, term_outputs)
-        if gradient is not None
-    ]
 
 
 def _by_size(sizes: Sequence[int]) -> list[list[int]]:

@@ -417,6 +417,21 @@ def test_bf16_is_refused_where_its_gradients_are_wrong() -> None:
     training(Resnet18())
 
 
+def test_bf16_goes_with_batch_norm_stacked_and_one_by_one() -> None:
+    """Both ways err from float32 by as much as bfloat16 rounds, over a few layers."""
+    updates = {}
+    for batching, bf16 in (("sequential", False), ("sequential", True), ("stacked", True)):
+        train = training(Convolutions(), batching=batching, precision=Precision(bf16=bf16))
+        start = start_of(train)
+        updates[batching, bf16] = (
+            ends(train, LocalTask(start, batches(train), LR, FedAvg())) - start
+        ).clone()
+    exact = updates["sequential", False]
+    for batching in ("sequential", "stacked"):
+        error = float((updates[batching, True] - exact).norm() / exact.norm())
+        assert 0 < error < 8 * BF16, batching
+
+
 def test_bf16_goes_through_autograd_also_for_logistic_regression() -> None:
     train = training(Logistic(), precision=Precision(bf16=True), batching="stacked")
     ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))

@@ -1,0 +1,44 @@
+"""Run a module on a batch, and add up the further terms of its loss."""
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from edgefl.learning.models import Outputs, OutputTerm
+
+
+def run(module: nn.Module, tensors: dict[str, Tensor] | None, x: Tensor) -> Outputs:
+    """Run a module on a batch [B, ...]: logits and representation; `tensors` replace the module's own."""
+    seen: list[Tensor] = []
+    features = getattr(module, "features", None)
+    hook = features.register_forward_hook(lambda m, args, out: seen.append(out)) if features else None
+    try:
+        logits = module(x) if tensors is None else functional_call(module, tensors, (x,))
+    finally:
+        if hook:
+            hook.remove()
+    return Outputs(logits, seen[0] if seen else logits)
+
+
+def weighted(
+    terms: Sequence[OutputTerm], references: Sequence[Sequence[Outputs]], outputs: Outputs, weight: Tensor
+) -> Tensor:
+    """Sum all further terms of the loss over weighted samples."""
+    total = weight.new_zeros(())
+    outputs = Outputs(*(part.float() for part in outputs))
+    for term, term_outputs in zip(terms, references, strict=True):
+        total = total + (term.loss(outputs, term_outputs) * weight).sum()
+    return total
+
+
+def pushed(
+    terms: Sequence[OutputTerm], outputs: Outputs, references: Sequence[Sequence[Outputs]], weight: Tensor
+) -> list[Tensor]:
+    """Compute the gradients [k, B, ...] of weighted terms with respect to logits and representation, as a list."""
+    return [
+        gradient * weight.unsqueeze(-1)
+        for term, term_outputs in zip(terms, references, strict=True)
+        for gradient in term.gradients(outputs, term_outputs)
+        if gradient is not None
+    ]
