@@ -20,7 +20,7 @@ class Component(BaseModel):
     is an argument.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 AnyComponent = Component | channel_component.Component

@@ -26,7 +26,9 @@ from edgefl.simulation import StudyMembership, available_cores, simulate, torch_
 from edgefl.yaml_source import Source
 
 Overrides = dict[str, Any]
-LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")  # names a folder too
+# names a folder too: no blanks at its ends, no way out of the study's own
+LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 ._-]*[A-Za-z0-9._-])?")
+LONGEST_LABEL = 100  # a file system allows 255 bytes, for several labels and a number
 
 
 class Study(Section):
@@ -75,9 +77,28 @@ class Study(Section):
                     f"grid.{axis}: has no point; give a label with overrides, or a list of values"
                 )
             for label in (axis, *points):
-                if not LABEL.fullmatch(label):
-                    raise ValueError(f"grid.{axis}: '{label}' names a folder: use letters, digits, . _ -")
+                _check_label(f"grid.{axis}", label)
+        for variant in self.variants:
+            _check_label("variants", variant)
+        self._check_seeds()
         return self
+
+    def _check_seeds(self) -> None:
+        """Refuse a seed among the overrides: it would be replaced by each of the study's."""
+        points = {
+            f"grid.{axis}.{label}": point for axis, all_ in self.grid.items() for label, point in all_.items()
+        }
+        for place, overrides in {**{f"variants.{k}": v for k, v in self.variants.items()}, **points}.items():
+            if "seed" in (overrides or {}):
+                raise ValueError(f"{place}: a study has its seeds in `seeds`; leave out the seed here")
+
+
+def _check_label(place: str, label: str) -> None:
+    if not LABEL.fullmatch(label) or len(label) > LONGEST_LABEL:
+        raise ValueError(
+            f"{place}: '{label[:LONGEST_LABEL]}' names a folder: use at most {LONGEST_LABEL} letters, digits, blanks,"
+            " . _ -, a letter or digit first"
+        )
 
 
 @dataclass(frozen=True)

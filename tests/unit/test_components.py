@@ -245,3 +245,17 @@ def test_the_command_line_starts_without_torch() -> None:
     """`edgefl --help` must not wait for PyTorch."""
     code = "import sys, edgefl.cli; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("value", [".inf", "-.inf", ".nan"])
+@pytest.mark.parametrize(
+    "key", ["warm_start: {name: similarity, scale: %s}", "algorithm: {name: fedprox, mu: %s}"]
+)
+def test_no_component_takes_what_is_not_finite(key: str, value: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(
+        "name: a\ndevices: {count: 4}\nsessions: {name: schedule, count: 1, rounds: 1}\n"
+        f"learning:\n  dataset: digits\n  model: logistic\n  {key % value}\n"
+    )
+    with pytest.raises(EdgeflError, match=r"a\.yaml:7 .*must be a finite number"):
+        scenarios.load(file)
