@@ -1,5 +1,7 @@
 """The examples of parts from outside: one of every kind, each does what it says, and one scenario runs them all."""
 
+import runpy
+import shutil
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -30,11 +32,22 @@ OUTSIDE = EXAMPLES / "outside.yaml"
 LONGEST = 45  # lines: an example is read in one go
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the examples, with the data set that make_digits.py writes."""
+    folder = tmp_path_factory.mktemp("outside") / "examples"
+    shutil.copytree(EXAMPLES, folder)
+    with pytest.MonkeyPatch.context() as there:
+        there.chdir(folder)
+        runpy.run_path(str(folder / "make_digits.py"))
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def there(monkeypatch: pytest.MonkeyPatch) -> None:
+def there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As for a user who starts edgefl in the folder of the examples."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
-    monkeypatch.chdir(EXAMPLES)
+    monkeypatch.chdir(folder)
 
 
 def parts(section: Section) -> Iterator[tuple[str, AnyComponent]]:
@@ -56,7 +69,7 @@ def make(kind: str, **values: object) -> AnyComponent:
 def test_every_kind_has_an_example_and_every_example_is_used() -> None:
     used = {kind: registry.name_of(kind, part) for kind, part in parts(edgefl.load_scenario(OUTSIDE))}
     assert set(used) == set(registry.KINDS)
-    files = {file.stem for file in EXAMPLES.glob("*.py")}
+    files = {file.stem for file in EXAMPLES.glob("my_*.py")}
     assert {name.partition(":")[0] for name in used.values()} == files
     assert len(files) == len(used)
 
