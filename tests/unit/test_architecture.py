@@ -15,6 +15,7 @@ FORBIDDEN = {
     "edgefl/engine": ("edgefl.learning", "edgefl.simulation", "torch", "analysis"),
     "edgefl/learning": ("edgefl.engine", "edgefl.simulation", "simpy", "channel", "analysis"),
     "edgefl/testing": ("pytest", "hypothesis", "analysis"),
+    "edgefl/run_directory": ("edgefl.learning", "edgefl.simulation", "simpy", "channel", "analysis"),
     "edgefl/mobility": ("edgefl.engine", "edgefl.learning", "simpy", "torch", "analysis"),
 }
 
