@@ -153,8 +153,15 @@ def study(
     from edgefl.progress import RunProgress
 
     plan = studies.plan(study, seeds=seed or ())
-    with RunProgress(console, {run.label: run.scenario for run in plan.runs}) as progress:
-        path = studies.run(plan, out, device=device, jobs=jobs, progress=progress.update)
+    try:
+        with RunProgress(console, {run.label: run.scenario for run in plan.runs}) as progress:
+            path = studies.run(plan, out, device=device, jobs=jobs, progress=progress.update)
+    except KeyboardInterrupt as error:
+        print(
+            "edgefl: interrupted; each run that was begun goes on with: edgefl resume RUN_DIR",
+            file=sys.stderr,
+        )
+        raise typer.Exit(130) from error
     if plan.runs[0].member.setting:
         print_settings(compare_settings(path), console)
     else:

@@ -19,6 +19,7 @@ from pydantic import Field, field_validator, model_validator
 
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
+from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.results import free_directory, fresh_directory
 from edgefl.scenario import LARGEST_SEED, Scenario, from_source
 from edgefl.scenario_fields import Section
@@ -237,7 +238,7 @@ def _work(planned: Run, device: str) -> None:
     def report(row: Round) -> None:
         reports.put((planned.label, row))
         if stop.is_set():
-            raise EdgeflError("stopped, because another run of the study failed")
+            raise Interrupted  # the study was, or another of its runs has failed
 
     simulate(planned.scenario, planned.path, device=device, threads=1, on_round=report, member=planned.member)
     reports.put((planned.label, None))
