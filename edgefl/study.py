@@ -77,21 +77,14 @@ class Study(Section):
                 raise ValueError(
                     f"grid.{axis}: has no point; give a label with overrides, or a list of values"
                 )
-            for label in (axis, *points):
+            _check_label(f"grid.{axis}", axis)
+            for label, overrides in points.items():
                 _check_label(f"grid.{axis}", label)
-        for variant in self.variants:
+                _check_overrides(f"grid.{axis}.{label}", overrides)
+        for variant, variant_overrides in self.variants.items():
             _check_label("variants", variant)
-        self._check_seeds()
+            _check_overrides(f"variants.{variant}", variant_overrides or {})
         return self
-
-    def _check_seeds(self) -> None:
-        """Refuse a seed among the overrides: it would be replaced by each of the study's."""
-        points = {
-            f"grid.{axis}.{label}": point for axis, all_ in self.grid.items() for label, point in all_.items()
-        }
-        for place, overrides in {**{f"variants.{k}": v for k, v in self.variants.items()}, **points}.items():
-            if "seed" in (overrides or {}):
-                raise ValueError(f"{place}: a study has its seeds in `seeds`; leave out the seed here")
 
 
 def _check_label(place: str, label: str) -> None:
@@ -100,6 +93,12 @@ def _check_label(place: str, label: str) -> None:
             f"{place}: '{label[:LONGEST_LABEL]}' names a folder: use at most {LONGEST_LABEL} letters, digits, blanks,"
             " . _ -, a letter or digit first"
         )
+
+
+def _check_overrides(place: str, overrides: Overrides) -> None:
+    """Refuse a seed: it would be replaced by each of the study's."""
+    if "seed" in overrides:
+        raise ValueError(f"{place}: a study has its seeds in `seeds`; leave out the seed here")
 
 
 @dataclass(frozen=True)

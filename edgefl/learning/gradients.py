@@ -16,7 +16,6 @@ from edgefl.learning import task
 from edgefl.learning.batching import RECURRENT
 from edgefl.learning.data_in_memory import Reader
 from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm, hand_in_dropout
-from edgefl.learning.module_facts import refuse_hidden_parameters
 from edgefl.learning.parameters import ModelLayout
 from edgefl.learning.terms import pushed, run, weighted
 
@@ -199,8 +198,6 @@ class Stacked(Kernel):
 
     def __init__(self, model: Model, module: nn.Module, precision: Precision, example: Tensor) -> None:
         super().__init__(model, module, precision, example)
-        refuse_hidden_parameters(self.module.eval(), example)
-        self.module.train()
         if precision.bf16:
             # vmap's batch norm makes weights of its input's type, which must be that of the statistics
             for layer in self.module.modules():

@@ -20,6 +20,7 @@ from edgefl.learning.models import Model
 from edgefl.learning.module_facts import (
     example,
     numbers_kept,
+    refuse_hidden_parameters,
     refuse_wrong_bf16_gradients,
     smallest_batch,
 )
@@ -174,6 +175,8 @@ class LocalTraining:
         return rows[:count]
 
     def _workers_of(self, kind: type[Kernel], count: int) -> list[Worker]:
+        if kind is Stacked and kind not in self._workers:
+            refuse_hidden_parameters(self._module, example(self._train.x))
         workers = self._workers.setdefault(kind, [])
         while len(workers) < count:
             kernel = kind(self._model, self._module, self._precision, example(self._train.x))

@@ -63,18 +63,20 @@ def refuse_hidden_parameters(module: nn.Module, x: Tensor) -> None:
     in the first way and learn in the second.
 
     Args:
-        module: in evaluation mode.
         x: an `example`.
 
     Raises:
         EdgeflError: a parameter has a gradient in one way and none in the other.
     """
+    training = module.training
+    module.eval()
     own = dict(module.named_parameters())
     handed = {name: parameter.detach().clone().requires_grad_() for name, parameter in own.items()}
     reached = []
     for parameters, logits in ((own, module(x)), (handed, functional_call(module, handed, (x,)))):
         gradients = torch.autograd.grad(logits.sum(), list(parameters.values()), allow_unused=True)
         reached.append({name for name, g in zip(parameters, gradients, strict=True) if g is not None})
+    module.train(training)
     if hidden := sorted(reached[0] ^ reached[1]):
         raise EdgeflError(
             f"devices with this model cannot be trained stacked: {', '.join(hidden)} would not be trained, as the"

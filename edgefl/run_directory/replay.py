@@ -182,7 +182,7 @@ class JournaledLearner(RecordedLearner):
 
 
 class _Stage:
-    """A spell of rounds, asked of its learner."""
+    """The present stage of a recorded learner, which answers for it."""
 
     def __init__(self, learner: RecordedLearner, facts: StageFacts) -> None:
         self.facts = facts
