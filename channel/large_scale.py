@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from channel.gaussian_fields import Float32Array, GaussianFields, Places, check_area
+from channel.gaussian_fields import Common, Float32Array, GaussianFields, Places, check_area
 from channel.layout import Floats, Wraparound
 from channel.path_loss import PathLoss
 from channel.sight import Read, StateLoss, Thresholds
@@ -27,7 +27,7 @@ class LargeScale:
     """Gain from any place to each site, -(path loss + shadowing) in dB; nothing depends on time or order.
 
     A place keeps its line of sight and its shadowing towards a site, so that whoever stands there, or comes
-    back, finds the same. Both are functions of the site's key, the place and the radius of the area.
+    back, finds the same. Both are functions of the sites' keys, the place and the radius of the area.
 
     - Path loss: the model's, at the 2D distance, held at min_distance_m below it (counted).
     - Line of sight `probabilistic`: in sight where Phi(G) < P_LoS(distance) for a standard normal field G
@@ -37,7 +37,12 @@ class LargeScale:
       (UMi: 10 m and 4 dB in line of sight, 13 m and 7.82 dB without); at a change of state it changes over
       to the other field. See `GaussianFields` for how close it comes.
 
-    Sites are independent of each other. Left out: the correlation of 0.5 between sites that is customary.
+    - Between sites: shadowing of a place towards any two sites has the correlation that `common` states, in
+      either state: what stands around a device is in the way of all sites. Without it sites are
+      independent, as the links to different base stations are in 38.901; 0.5 is customary in system
+      simulations (36.942, 36.814: 0.5 between sites, 1 between sectors of a site; SEAMCAT's z = a x + b y
+      with a^2 = b^2 = 1/2). Line of sight is decided for each site by itself.
+
     With wrap-around, distances are those to the nearest copy of a site, while shadowing and line of sight
     belong to the place in the area and do not repeat.
 
@@ -58,6 +63,7 @@ class LargeScale:
         line_of_sight: LineOfSight = "always",
         shadowing: Shadowing = "none",
         shadowing_std_db: float | None = None,
+        common: Common | None = None,
         wraparound: Wraparound | None = None,
     ) -> None:
         """
@@ -70,6 +76,7 @@ class LargeScale:
             line_of_sight: everywhere, nowhere, or by the model's probability.
             shadowing: none, or as a field over the places.
             shadowing_std_db: in place of the model's deviations, the same in both states.
+            common: what the shadowing towards all sites shares; None: nothing.
             wraparound: of the layout that the sites are; None: the world ends.
 
         Raises:
@@ -101,9 +108,13 @@ class LargeScale:
         _check_model_holds(model, min_distance_m, farthest_m, radio)
         lines = model.lines(**radio)
 
-        def fields(correlation_m: float, stream: int) -> GaussianFields:
+        def fields(correlation_m: float, stream: int, common: Common | None = None) -> GaussianFields:
             return GaussianFields(
-                keys=keys, correlation_m=correlation_m, area_radius_m=area_radius_m, stream=stream
+                keys=keys,
+                correlation_m=correlation_m,
+                area_radius_m=area_radius_m,
+                stream=stream,
+                common=common,
             )
 
         def state(in_sight: bool) -> StateLoss:
@@ -111,7 +122,7 @@ class LargeScale:
             shadow = None
             if shadowing == "spatial" and std_db > 0:
                 stream = _LOS_SHADOWING if in_sight else _NLOS_SHADOWING
-                shadow = fields(_shadowing_correlation_m(model, in_sight), stream)
+                shadow = fields(_shadowing_correlation_m(model, in_sight), stream, common)
             return StateLoss.of(lines.los if in_sight else lines.nlos, std_db, shadow)
 
         # those that occur; if both, in sight first

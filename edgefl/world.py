@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import simpy
 
+from channel.gaussian_fields import Common
 from channel.geometry import poisson_count, sample_ring
 from channel.large_scale import LargeScale
 from channel.layout import Wraparound, hexagonal_sites, site_count
@@ -167,6 +168,9 @@ class World:
                 line_of_sight=radio.line_of_sight,
                 shadowing="none" if radio.shadowing_std_db == 0 else "spatial",
                 shadowing_std_db=radio.shadowing_std_db,
+                common=Common(self.streams.key("place", "all sites"), radio.site_correlation)
+                if layout.rings > 0 and radio.site_correlation > 0
+                else None,
                 wraparound=Wraparound(layout.rings, layout.isd_m) if repeats else None,
             ),
             interference=radio.neighbour_load > 0,

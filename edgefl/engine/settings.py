@@ -144,6 +144,12 @@ class RadioSettings(Section):
     shadowing_std_db: float | None = Field(
         None, ge=0, le=20, description="shadowing, dB; none: the path loss's own (UMi: 4 LoS, 7.82 NLoS)"
     )
+    site_correlation: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="correlation of a place's shadowing towards different sites, with several cells",
+    )
     slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot tau, s, 1e-5 to 1e-2")
     scheduler: Annotated[Any, Named("schedulers", "equal_share")] = Field(
         "equal_share", validate_default=True, description="who gets which share of the band"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import fft, special
 
-from channel.gaussian_fields import NODES, GaussianFields
+from channel.gaussian_fields import NODES, Common, GaussianFields
 from channel.large_scale import LargeScale
 from channel.layout import Wraparound, hexagonal_sites
 from channel.path_loss import PathLoss
@@ -138,6 +138,54 @@ def test_shadowing_adds_to_the_path_loss(state: str, correlation_m: float, std_d
     # the field is in single precision: 4 standard deviations of 8 dB round by 2e-6 dB
     np.testing.assert_allclose(shadowed, bare - std_db * normal, rtol=0, atol=1e-5)
     np.testing.assert_allclose(other_std, bare - normal, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("state", "stream"), [("always", 0), ("never", 1)])
+def test_sites_share_a_part_of_the_shadowing_in_either_state(state: str, stream: int) -> None:
+    positions = places(500)
+    rho, key = 0.3, 5
+    bare, shared = (
+        large_scale(line_of_sight=state, **options).gain_db(positions)
+        for options in ({}, {"shadowing": "spatial", "shadowing_std_db": 1.0, "common": Common(key, rho)})
+    )
+    geometry = {"correlation_m": 10.0 if state == "always" else 13.0, "area_radius_m": AREA_M}
+    own, common = (
+        fields.read(fields.places(positions))
+        for keys in (KEYS, [key])
+        for fields in [GaussianFields(keys=keys, stream=stream, **geometry)]
+    )
+    expected = math.sqrt(1 - rho) * own + math.sqrt(rho) * common
+    np.testing.assert_allclose(bare - shared, expected, rtol=0, atol=SINGLE_DB)
+
+
+def test_line_of_sight_is_each_sites_own_whatever_they_share() -> None:
+    positions = places(2000)
+    alone, shared = (large_scale(**SPATIAL, common=common) for common in (None, Common(5, 0.5)))
+    np.testing.assert_array_equal(alone.line_of_sight(positions), shared.line_of_sight(positions))
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_fields_that_share_nothing_are_their_own_and_those_that_share_all_are_one(share: float) -> None:
+    positions = places(50, 50.0)
+    geometry = {"correlation_m": 10.0, "area_radius_m": 50.0, "stream": 0}
+    read, own, common = (
+        fields.read(fields.places(positions))
+        for fields in (
+            GaussianFields(keys=[1, 2], common=Common(9, share), **geometry),
+            GaussianFields(keys=[1, 2], **geometry),
+            GaussianFields(keys=[9, 9], **geometry),
+        )
+    )
+    np.testing.assert_array_equal(read, common if share else own)
+
+
+@pytest.mark.parametrize(
+    ("key", "share", "message"),
+    [(1, 1.1, "share must be within 0 and 1, got 1.1"), (1, -0.1, "share"), (-1, 0.5, "128-bit")],
+)
+def test_bad_sharing_is_refused(key: int, share: float, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Common(key, share)
 
 
 def test_no_deviation_is_no_shadowing() -> None:
