@@ -46,7 +46,7 @@ class LayoutSettings(Section):
 
 
 class HandoverSettings(Section):
-    """Event A3 (TS 38.331, 5.5.4.4), and what a device does that leaves its cell during a round.
+    """Event A3 (TS 38.331, 5.5.4.4) on filtered measurements (5.5.3.2), and leaving a cell during a round.
 
     In a single cell only `policy` matters: it then holds for a device that crosses the cell edge.
     """
@@ -58,13 +58,19 @@ class HandoverSettings(Section):
         0.05, ge=0, le=10, description="interruption: time without any cell after a handover, s"
     )
     measurement_interval_s: float = Field(0.2, ge=0.01, le=10, description="time between measurements, s")
+    l3_filter_k: int = Field(
+        4,
+        ge=0,
+        le=19,
+        description="coefficient k of the layer-3 filter of measurements, 0 to 19; 0: no filter",
+    )
     min_time_of_stay_s: float = Field(
         1.0, ge=0, description="a return to the last cell within this time is a ping-pong, s"
     )
     policy: Literal["drop", "finish"] = Field(
         "drop",
         description="drop: work under way is lost, its energy spent; finish: the device leaves after its"
-        " part of the round",
+        " part of the round, if there is still reason to",
     )
 
 
