@@ -11,10 +11,10 @@ import numpy.typing as npt
 from channel.gaussian_fields import Common, Float32Array, GaussianFields, Places, check_area
 from channel.layout import Floats, Wraparound
 from channel.path_loss import PathLoss
-from channel.sight import Read, StateLoss, Thresholds
-from channel.units import FloatArray
+from channel.sight import Read, StateLoss, Thresholds, mixed_loss_db, soft_state
+from channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
-LineOfSight = Literal["always", "never", "probabilistic"]
+LineOfSight = Literal["always", "never", "probabilistic", "soft"]
 Shadowing = Literal["none", "spatial"]
 
 # Streams of a site's key
@@ -33,6 +33,8 @@ class LargeScale:
     - Line of sight `probabilistic`: in sight where Phi(G) < P_LoS(distance) for a standard normal field G
       with correlation exp(-dx/50 m) (UMi). Each place is in sight with exactly the model's probability, and
       neighbouring places agree. P_LoS is tabulated: within 1e-5, 2e-4 where it has a kink or jumps.
+    - Line of sight `soft`: the same, and from one state to the other loss and shadowing change over some
+      metres instead of at once (38.901, 7.6.3.3): the two gains are mixed.
     - Shadowing `spatial`: one field with correlation exp(-dx/d_corr) per state, times the state's deviation
       (UMi: 10 m and 4 dB in line of sight, 13 m and 7.82 dB without); at a change of state it changes over
       to the other field. See `GaussianFields` for how close it comes.
@@ -73,7 +75,7 @@ class LargeScale:
             min_distance_m: closer places take the path loss of this distance.
             area_radius_m: places lie within this distance of the origin.
             keys: [S] one 128-bit key per site.
-            line_of_sight: everywhere, nowhere, or by the model's probability.
+            line_of_sight: everywhere, nowhere, or by the model's probability, with a change at once or soft.
             shadowing: none, or as a field over the places.
             shadowing_std_db: in place of the model's deviations, the same in both states.
             common: what the shadowing towards all sites shares; None: nothing.
@@ -133,7 +135,8 @@ class LargeScale:
         )
         self._always_in_sight = line_of_sight == "always"
         self._los_fields: GaussianFields | None = None
-        if line_of_sight == "probabilistic":
+        self._soft_m = SPEED_OF_LIGHT_M_S / carrier_hz if line_of_sight == "soft" else None  # its wavelength
+        if line_of_sight in ("probabilistic", "soft"):
             self._los_fields = fields(model.los_correlation_m, _LOS_STATE)
             self._thresholds = Thresholds(model, min_distance_m, farthest_m, self._height_m)
 
@@ -160,8 +163,8 @@ class LargeScale:
         gain_db = np.empty((len(positions), len(self.sites_m)), np.float32)
         for rows, log_square, clamped, read in self._chunks(positions):
             self.clamped_measurements += clamped
-            in_sight = self._is_in_sight(log_square, read)
-            np.negative(self._loss_db(log_square, in_sight, read), out=gain_db[rows])
+            margin = self._margin(log_square, read)
+            np.negative(self._loss_db(log_square, margin, read), out=gain_db[rows])
         return gain_db
 
     def line_of_sight(self, positions_m: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -173,7 +176,8 @@ class LargeScale:
         positions = self._checked(positions_m)
         in_sight = np.empty((len(positions), len(self.sites_m)), bool)
         for rows, log_square, _, read in self._chunks(positions):
-            in_sight[rows] = self._is_in_sight(log_square, read)
+            margin = self._margin(log_square, read)
+            in_sight[rows] = self._always_in_sight if margin is None else margin > 0
         return in_sight
 
     def gain_db_to(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
@@ -200,7 +204,7 @@ class LargeScale:
         self.clamped_links += clamped
         # the state is decided in single precision, as in gain_db, so that both agree
         single, _ = self._log_square(*(framed.astype(np.float32) - self._sites_single[:, chosen]))
-        return -self._loss_db(log_square, self._is_in_sight(single, read), read)
+        return -self._loss_db(log_square, self._margin(single, read), read)
 
     def distance_m(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
         """[n] 2D distance in m from positions [n, 2] to sites [n] (their nearest copy), as it is.
@@ -275,14 +279,21 @@ class LargeScale:
         square += self._height_m**2
         return np.log(square, out=square), clamped
 
-    def _is_in_sight(self, log_square: Float32Array, read: Read) -> npt.NDArray[np.bool_]:
+    def _margin(self, log_square: Float32Array, read: Read) -> Float32Array | None:
+        """By how many standard deviations places are in sight, or not if negative; None: all are, or none."""
         if self._los_fields is None:
-            return np.full(log_square.shape, self._always_in_sight)
-        return read(self._los_fields) < self._thresholds.at(log_square)
+            return None
+        margin = self._thresholds.at(log_square)
+        margin -= read(self._los_fields)
+        return margin
 
-    def _loss_db(self, log_square: Floats, in_sight: npt.NDArray[np.bool_], read: Read) -> Floats:
+    def _loss_db(self, log_square: Floats, margin: Float32Array | None, read: Read) -> Floats:
         losses = [state.loss_db(log_square, read) for state in self._states]
-        return losses[0] if len(losses) == 1 else np.where(in_sight, *losses)
+        if margin is None:
+            return losses[0]
+        if self._soft_m is None:
+            return np.where(margin > 0, *losses)
+        return mixed_loss_db(soft_state(margin, self._soft_m), *losses)
 
 
 def _check_model_holds(model: PathLoss, nearest_m: float, farthest_m: float, radio: dict[str, float]) -> None:

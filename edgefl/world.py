@@ -141,7 +141,7 @@ class World:
 
     def _per_round(self) -> Gains:
         radio = self.scenario.radio
-        if radio.line_of_sight == "probabilistic":
+        if radio.line_of_sight in ("probabilistic", "soft"):
             raise EdgeflError(
                 "line of sight by probability belongs to a place: set radio.shadowing: spatial",
                 ("radio", "line_of_sight"),

@@ -141,8 +141,10 @@ class RadioSettings(Section):
     path_loss: Annotated[Any, Named("path_loss", "umi", short=True)] = Field(
         "umi", validate_default=True, description="path-loss model"
     )
-    line_of_sight: Literal["always", "never", "probabilistic"] = Field(
-        "always", description="LoS everywhere (J), nowhere, or by 38.901's probability and place"
+    line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
+        "always",
+        description="LoS everywhere (J), nowhere, or by 38.901's probability and place; soft: likewise, with a"
+        " gradual change between LoS and NLoS (7.6.3.3)",
     )
     shadowing: Literal["round", "spatial"] = Field(
         "round", description="round: drawn anew each round (J); spatial: a place keeps its shadowing"

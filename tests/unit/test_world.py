@@ -112,9 +112,10 @@ def test_without_shadowing_the_gain_is_the_path_loss() -> None:
         assert gains.clamped == 1, "4 m is held at the minimum distance, and counted"
 
 
-def test_line_of_sight_by_probability_needs_places() -> None:
+@pytest.mark.parametrize("line_of_sight", ["probabilistic", "soft"])
+def test_line_of_sight_by_probability_needs_places(line_of_sight: str) -> None:
     with pytest.raises(EdgeflError, match=r"belongs to a place: set radio\.shadowing: spatial"):
-        _ = world(radio={"line_of_sight": "probabilistic"}).gains
+        _ = world(radio={"line_of_sight": line_of_sight}).gains
 
 
 def test_several_cells_need_places() -> None:

@@ -210,6 +210,45 @@ def test_each_place_has_the_gain_of_its_state(shadowing: str) -> None:
     assert not never.line_of_sight(positions).any()
 
 
+@pytest.mark.parametrize("shadowing", ["none", "spatial"])
+def test_a_soft_place_mixes_the_gains_of_both_states_as_7_6_3_3_says(shadowing: str) -> None:
+    positions, carrier_hz = places(3000), 3.5e9
+    always, never, hard, soft = (
+        large_scale(line_of_sight=state, shadowing=shadowing)
+        for state in ("always", "never", "probabilistic", "soft")
+    )
+    field = GaussianFields(keys=KEYS, correlation_m=50.0, area_radius_m=AREA_M, stream=2)
+    distance_m = np.stack([soft.distance_m(positions, np.full(3000, site)) for site in range(7)], axis=1)
+    probability = UMi().los_probability(np.maximum(distance_m, 10.0))
+    margin = special.ndtri(probability) - field.read(field.places(positions))
+    state = 0.5 + np.arctan(np.sqrt(20 / (3e8 / carrier_hz)) * margin) / np.pi
+    linear = [10 ** (one.gain_db(positions).astype(float) / 10) for one in (always, never)]
+    expected = 10 * np.log10(state**2 * linear[0] + (1 - state**2) * linear[1])
+    # P_LoS is tabulated within 1e-5: where it is nearly certain that is 2e-3 of the margin, 0.01 of the state
+    # and 0.2 dB in the midst of a change; elsewhere single precision
+    found = soft.gain_db(positions)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=0.2)
+    assert np.median(np.abs(found - expected)) < SINGLE_DB
+    np.testing.assert_array_equal(soft.line_of_sight(positions), hard.line_of_sight(positions))
+    one = soft.gain_db_to(positions, np.full(3000, 3))
+    np.testing.assert_allclose(one, found[:, 3], rtol=0, atol=0.01)
+    far = np.abs(margin) > 3  # where the state is certain, both are the same but for 1 - s^2 < 0.014
+    assert np.abs(found - hard.gain_db(positions))[far & (margin > 0)].max() < 0.1
+
+
+def test_a_soft_change_is_continuous_and_a_hard_one_jumps() -> None:
+    """A walk of 60 m by steps of 1 mm: losses and fields change by 0.1 dB per step, the hard state by 10."""
+    walk = np.stack([np.linspace(30.0, 90.0, 60_001), np.full(60_001, 21.0)], axis=1)
+    steps_db = {
+        state: np.abs(
+            np.diff(large_scale(line_of_sight=state, shadowing="spatial").gain_db(walk), axis=0)
+        ).max()
+        for state in ("soft", "probabilistic")
+    }
+    assert steps_db["soft"] < 0.5
+    assert steps_db["probabilistic"] > 8.0
+
+
 def test_places_within_18_m_are_in_sight() -> None:
     subject = large_scale(line_of_sight="probabilistic", sites_m=np.zeros((7, 2)))
     assert subject.line_of_sight(places(3000, 18.0)).all()
@@ -302,7 +341,7 @@ def test_nobody_is_somewhere() -> None:
         ({"area_radius_m": 0.0}, "area_radius_m must be > 0"),
         (
             {"line_of_sight": "maybe"},
-            "line_of_sight must be one of always, never, probabilistic, got 'maybe'",
+            "line_of_sight must be one of always, never, probabilistic, soft, got 'maybe'",
         ),
         ({"shadowing": "round"}, "shadowing must be one of none, spatial, got 'round'"),
         ({"shadowing_std_db": -4.0}, "shadowing_std_db must be >= 0"),
