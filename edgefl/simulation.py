@@ -121,6 +121,8 @@ def simulate(
             clamped = world.gains.clamped
             if clamped:
                 notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
+            if world.gains.beyond:
+                notes.append(f"{world.gains.beyond} times a device just beyond the edge took the gain there")
             told = {"journal_notes": journal.notes} if journal and journal.notes else {}
             wall_s = round(time.perf_counter() - began, 3)
             run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=notes, **told)

@@ -25,8 +25,8 @@ class Network:
 
     Args:
         movement: where the devices are.
-        radius_m: edge of the single cell; None: several cells, and power_db and handover decide.
-        power_db: [devices, 2] positions -> [devices, cells] measured power in dB.
+        radius_m: distance from the origin beyond which a device is absent; None: none is.
+        power_db: [devices, 2] positions -> [devices, cells] measured power in dB; None: there is one cell.
         tick_s: time between two looks at the devices.
         switches: per device, ascending times of switching on and off, beginning with on; empty: all on.
         batteries: per device; empty: all on mains.
@@ -76,6 +76,9 @@ class Network:
     def present(self, cell: int) -> list[int]:
         """Return the sorted ids of the devices that can take part in a round of this cell."""
         present = (self._served.connected(self.env.now) == cell) & self.power.running
+        if self._movement.moves:
+            # one that is absent since the last look at all devices
+            present &= np.isfinite(self.positions_m()[:, 0])
         for device in self._going:
             present[device] = False
         return np.flatnonzero(present).tolist()
@@ -122,10 +125,10 @@ class Network:
             for device in [d for d in self._going if here[d] and self._going[d] == NOWHERE]:
                 del self._going[device]  # back in the cell before its part was over
             if self._power_db is not None:
-                yield from self._measure(self._power_db(positions_m))
+                yield from self._measure(self._power_db(positions_m), here)
 
-    def _measure(self, power_db: np.ndarray) -> Generator[simpy.Event, None, None]:
-        connected = self._served.connected(self.env.now)
+    def _measure(self, power_db: np.ndarray, here: np.ndarray) -> Generator[simpy.Event, None, None]:
+        connected = np.where(here, self._served.connected(self.env.now), NOWHERE)
         for decision in self._a3.measure(self.env.now, power_db, connected):
             yield self.env.timeout(max(0.0, decision.time_s - self.env.now))
             still = self._served.cell[decision.devices] == connected[decision.devices]
@@ -221,7 +224,7 @@ class Network:
             waiting.succeed()
 
     def _here(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [devices] whether each is in the simulated area, and within the cell if there is only one."""
+        """Return [devices] whether each is in the simulated area: the cell, or that of all cells."""
         if self._radius_m is None:
             return np.isfinite(positions_m[:, 0])
         # a comparison with nan is false: an absent device is not in the cell
