@@ -1,4 +1,4 @@
-"""How far the world of a scenario reaches, and how high its antennas stand; what is not given is its path loss's own."""
+"""How far a scenario's world reaches, and how high its antennas stand; what is not given, its path loss says."""
 
 from dataclasses import dataclass
 
