@@ -217,7 +217,10 @@ class RoundSettings(Section):
         " number wanted, the others are cut off",
     )
     max_wait_s: float = Field(
-        3600.0, gt=0, description="longest simulated wait for a device before the run is given up, s"
+        3600.0,
+        gt=0,
+        description="longest simulated wait for a device while no federation works; an empty cell then stops,"
+        " or the run fails if no federation has ended, s",
     )
 
 
