@@ -126,6 +126,9 @@ class Network:
                 del self._going[device]  # back in the cell before its part was over
             if self._power_db is not None:
                 yield from self._measure(self._power_db(positions_m), here)
+            for cell in [c for c, arrival in enumerate(self._arrivals) if arrival.callbacks]:
+                if self.present(cell):  # absent for less than a tick: nobody saw it come back
+                    self._announce(cell)
 
     def _measure(self, power_db: np.ndarray, here: np.ndarray) -> Generator[simpy.Event, None, None]:
         connected = np.where(here, self._served.connected(self.env.now), NOWHERE)
@@ -214,13 +217,11 @@ class Network:
 
     def _announce(self, cell: int, delay_s: float = 0.0) -> None:
         """Wake the processes that wait for a device in this cell."""
-        if not self._arrivals[cell].callbacks:
-            return
-        waiting, self._arrivals[cell] = self._arrivals[cell], self.env.event()
         if delay_s:
-            # an event triggers another one by being called back with itself
-            self.env.timeout(delay_s).callbacks.append(waiting.trigger)
-        else:
+            # not only those that wait already: who begins to within the delay is woken, too
+            self.env.timeout(delay_s).callbacks.append(lambda _: self._announce(cell))
+        elif self._arrivals[cell].callbacks:
+            waiting, self._arrivals[cell] = self._arrivals[cell], self.env.event()
             waiting.succeed()
 
     def _here(self, positions_m: np.ndarray) -> np.ndarray:
