@@ -157,7 +157,7 @@ class _Walkers:
         self._large_scale = world.gains.large_scale
         self._places_m = world.movement.positions_m(0.0)
         self._speeds_m_s = world.movement.doppler_speeds_m_s()
-        self._radius_m = world.radius_m
+        self._radius_m = world.extent.radius_m
 
     def walk(self, device: int) -> Generator[simpy.Event, None, None]:
         rules, rng = self._rules, np.random.default_rng(device)

@@ -54,9 +54,10 @@ class Layer3Filter:
             return power_db
         first = measuring & ~self._known
         filtered_db = self._filtered_db
-        filtered_db -= power_db
-        filtered_db *= self._kept
-        filtered_db += power_db
+        with np.errstate(invalid="ignore"):  # who is absent is measured at -inf, or nowhere
+            filtered_db -= power_db
+            filtered_db *= self._kept
+            filtered_db += power_db
         if first.any():
             filtered_db[first] = power_db[first]
         self._known[:] = measuring

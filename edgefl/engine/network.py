@@ -32,8 +32,8 @@ class Network:
 
     Args:
         movement: where the devices are.
-        radius_m: edge of the single cell; None: several cells, and power_db and handover decide.
-        power_db: [devices, 2] positions -> [devices, cells] measured power in dB.
+        radius_m: distance from the origin beyond which a device is absent; None: none is.
+        power_db: [devices, 2] positions -> [devices, cells] measured power in dB; None: there is one cell.
         tick_s: time between two looks at the devices.
         switches: per device, ascending times of switching on and off, beginning with on; empty: all on.
         batteries: per device; empty: all on mains.
@@ -85,6 +85,9 @@ class Network:
     def present(self, cell: int) -> list[int]:
         """Return the sorted ids of the devices that can take part in a round of this cell."""
         present = (self._served.connected(self.env.now) == cell) & self.power.running & self._seen
+        if self._movement.moves:
+            # one that is absent since the last look at all devices
+            present &= np.isfinite(self.positions_m()[:, 0])
         return np.flatnonzero(present).tolist()
 
     def serving(self, devices: np.ndarray) -> np.ndarray:
@@ -126,11 +129,15 @@ class Network:
                 self._arrive(device, positions_m)
             if self._power_db is not None:
                 yield from self._measure(self._power_db(positions_m))
+            for cell in [c for c, arrival in enumerate(self._arrivals) if arrival.callbacks]:
+                if self.present(cell):  # absent for less than a tick: nobody saw it come back
+                    self._announce(cell)
 
     def _measure(self, power_db: np.ndarray) -> Generator[simpy.Event, None, None]:
         served, now_s = self._served, self.env.now
         filtered_db = self._filter.filtered_db(power_db, self._seen & self._may_be_served())
-        decisions = self._a3.measure(now_s, filtered_db, served.connected(now_s))
+        connected = np.where(self._seen, served.connected(now_s), NOWHERE)
+        decisions = self._a3.measure(now_s, filtered_db, connected)
         since_s = [served.since_s[decision.devices] for decision in decisions]
         for decision, then_s in zip(decisions, since_s, strict=True):
             yield self.env.timeout(max(0.0, decision.time_s - self.env.now))
@@ -239,13 +246,11 @@ class Network:
 
     def _announce(self, cell: int, delay_s: float = 0.0) -> None:
         """Wake the processes that wait for a device in this cell."""
-        if not self._arrivals[cell].callbacks:
-            return
-        waiting, self._arrivals[cell] = self._arrivals[cell], self.env.event()
         if delay_s:
-            # an event triggers another one by being called back with itself
-            self.env.timeout(delay_s).callbacks.append(waiting.trigger)
-        else:
+            # not only those that wait already: who begins to within the delay is woken, too
+            self.env.timeout(delay_s).callbacks.append(lambda _: self._announce(cell))
+        elif self._arrivals[cell].callbacks:
+            waiting, self._arrivals[cell] = self._arrivals[cell], self.env.event()
             waiting.succeed()
 
     def _may_be_served(self) -> np.ndarray:
@@ -253,7 +258,7 @@ class Network:
         return self.power.running | (self._power_db is None)
 
     def _here(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [devices] whether each is in the simulated area, and within the cell if there is only one."""
+        """Return [devices] whether each is in the simulated area: the cell, or that of all cells."""
         if self._radius_m is None:
             return np.isfinite(positions_m[:, 0])
         # a comparison with nan is false: an absent device is not in the cell

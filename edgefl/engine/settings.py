@@ -13,16 +13,28 @@ from edgefl.scenario_fields import Named, Section
 class CellSettings(Section):
     """One circular cell around the base station."""
 
-    radius_m: float = Field(250.0, gt=10, le=5000, description="cell radius, m, 10 to 5000")
-    min_distance_m: float = Field(
-        10.0, ge=10, description="smallest 2D distance to the base station, m, at least 10 (TR 38.901)"
+    radius_m: float = Field(250.0, gt=0, le=5000, description="cell radius, m, at most 5000")
+    min_distance_m: float | None = Field(
+        None,
+        ge=0,
+        description="smallest 2D distance to the base station, m; none: the path loss's (UMi and UMa: 10, InH: 0)",
     )
-    bs_height_m: float = Field(10.0, gt=1, le=150, description="base station antenna height, m")
-    ut_height_m: float = Field(1.5, gt=1, le=22.5, description="device antenna height, m")
+    bs_height_m: float | None = Field(
+        None,
+        gt=0,
+        le=150,
+        description="base station antenna height, m; none: the path loss's (UMi: 10, UMa: 25, InH: 3)",
+    )
+    ut_height_m: float | None = Field(
+        None,
+        gt=0,
+        le=22.5,
+        description="device antenna height, m; none: the path loss's (UMi and UMa: 1.5, InH: 1)",
+    )
 
     @model_validator(mode="after")
     def _ring(self) -> Self:
-        if self.min_distance_m >= self.radius_m:
+        if self.min_distance_m is not None and self.min_distance_m >= self.radius_m:
             raise ValueError(
                 f"min_distance_m {self.min_distance_m} leaves no room for devices within radius_m "
                 f"{self.radius_m}: no device could ever take part"
@@ -219,7 +231,10 @@ class RoundSettings(Section):
         " number wanted, the others are cut off",
     )
     max_wait_s: float = Field(
-        3600.0, gt=0, description="longest simulated wait for a device before the run is given up, s"
+        3600.0,
+        gt=0,
+        description="longest simulated wait for a device while no federation works; an empty cell then stops,"
+        " or the run fails if no federation has ended, s",
     )
 
 

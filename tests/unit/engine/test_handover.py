@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Generator, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -293,11 +293,14 @@ def test_a_quick_return_is_a_ping_pong(back_s: float, ping_pong: bool) -> None:
     assert back.stay_s == pytest.approx(back_s - 0.4 - 0.05)
 
 
-def test_who_waits_for_a_device_is_woken_when_the_interruption_is_over() -> None:
+@pytest.mark.parametrize("since_s", [0.0, 0.4 + TRIGGER_S + 0.02])
+def test_who_waits_for_a_device_is_woken_when_the_interruption_is_over(since_s: float) -> None:
+    """Also who begins to wait only while the interruption lasts."""
     env, one, _ = network(swings(0.4), HandoverSettings(handover_latency_s=0.05))
     woken_s = []
 
     def wait() -> Iterator[simpy.Event]:
+        yield env.timeout(since_s)
         yield one.arrival(1)
         woken_s.append(env.now)
 
@@ -326,3 +329,84 @@ def test_finish_hands_over_when_the_part_is_done_and_drop_at_once() -> None:
         assert event.time_s == pytest.approx(expected_s)
         assert cuts == ([(pytest.approx(expected_s), Cause.LEFT)] if policy == "drop" else [])
         assert (one.present(0), one.present(1)) == ([], [0])
+
+
+# -- absent devices -----------------------------------------------------------------------------------
+
+
+class Away(Here):
+    """Two devices in cell 0; the second is absent during an interval."""
+
+    def __init__(self, from_s: float, to_s: float) -> None:
+        self._from_s, self._to_s = from_s, to_s
+
+    def positions_m(self, time_s: float) -> np.ndarray:
+        away = self._from_s <= time_s < self._to_s
+        return np.array([[1.0, 0.0], [np.nan, np.nan] if away else [2.0, 0.0]])
+
+    def doppler_speeds_m_s(self) -> np.ndarray:
+        return np.zeros(2)
+
+
+def away(from_s: float, to_s: float, **rules: Any) -> tuple[simpy.Environment, Network, Rows]:
+    """Devices see cell 0, and from 1 s on cell 1; who is absent sees nothing."""
+    env, log = simpy.Environment(), Rows()
+
+    def power_db(positions_m: np.ndarray) -> np.ndarray:
+        seen_db = np.array([[0.0, -10.0 if env.now < 1.0 - 1e-6 else 10.0]] * len(positions_m))
+        return np.where(np.isfinite(positions_m[:, :1]), seen_db, -np.inf)
+
+    one = Network(
+        env,
+        movement=Away(from_s, to_s),
+        cells=2,
+        tick_s=INTERVAL_S,
+        handover=HandoverSettings(**{"time_to_trigger_s": 0.0, "handover_latency_s": 0.0, "l3_filter_k": 0, **rules}),
+        recorder=log,
+        radius_m=10.0,
+        power_db=power_db,
+    )
+    for process in one.processes():
+        env.process(process)
+    return env, one, log
+
+
+def test_an_absent_device_is_not_measured_and_not_present() -> None:
+    env, one, log = away(0.5, 1.7)
+    both, first, there = ([0, 1], []), ([0], []), ([], [0, 1])
+    # from the moment on at which it is absent, before anybody has looked
+    assert present_at(env, one, [0.45, 0.55, 0.9, 1.9]) == [both, first, first, there]
+    events = [(e.event, e.device, round(e.time_s, 9), e.cell) for e in log.of[Event]]
+    assert events == [("departure", 1, 0.6, 0), ("handover", 0, 1.0, 1), ("arrival", 1, 1.8, 1)]
+
+
+def test_who_finishes_its_part_while_absent_is_not_handed_over() -> None:
+    """The neighbour enters at 1.0 s; the device is absent from 1.1 s on, before its timer ends at 1.256 s."""
+    env, one, log = away(1.1, 9.0, policy="finish", time_to_trigger_s=TRIGGER_S)
+
+    def part() -> Iterator[simpy.Event]:
+        one.part_begins(1, env.active_process)
+        yield env.timeout(2.1)
+        one.part_ended(1)
+
+    env.process(part())
+    env.run(until=4.0)
+    assert [(e.event, e.device, e.time_s) for e in log.of[Event] if e.device == 1] == [("departure", 1, 2.1)]
+
+
+def test_an_absence_that_nobody_saw_wakes_who_waits() -> None:
+    """Away from 0.25 s to 0.35 s, looked at every 0.2 s: who waits from 0.3 s on is told at 0.4 s."""
+    env, one, log = away(0.25, 0.35)
+    one.power._on[0] = False  # the other one is off
+    woken_s = []
+
+    def wait() -> Iterator[simpy.Event]:
+        yield env.timeout(0.3)
+        assert one.present(0) == []
+        yield one.arrival(0)
+        woken_s.append(env.now)
+
+    env.process(wait())
+    env.run(until=2.0)
+    assert woken_s == [pytest.approx(0.4)]
+    assert not [e for e in log.of[Event] if e.event in ("departure", "arrival")]
