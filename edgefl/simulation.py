@@ -118,7 +118,7 @@ def simulate(
             power = scene.network.power
             idle_w = scenario.devices.idle_power_w
             scene.recorder.write(*scene.ledger.rows(power.running_s(), idle_w, power.charges()))
-            notes = []
+            notes = list(radio.regime.notes)
             clamped = world.gains.clamped
             if clamped:
                 notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")

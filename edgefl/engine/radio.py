@@ -22,6 +22,7 @@ from edgefl.engine.gains import Gains, RoundKey, Survey
 from edgefl.engine.links import DIRECTIONS, Link, Links, Transfer, Transfers
 from edgefl.engine.parts import Span
 from edgefl.engine.records import total
+from edgefl.engine.regime import RenewalRegime
 from edgefl.engine.settings import RadioSettings
 from edgefl.errors import refused
 from edgefl.rng import Streams
@@ -79,6 +80,7 @@ class Radio:
             for d in DIRECTIONS
         }
         self.fading = lru_cache(maxsize=LINKS_KEPT)(self._fading)
+        self.regime = RenewalRegime()
         self._bands: dict[tuple[int, Direction], BandInUse] = {}
 
     def survey(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
@@ -231,19 +233,24 @@ class Radio:
         """Return [links] the number of slots that each transfer takes."""
         carrier, bits = self._carriers[direction], np.asarray(payload_bits)
         busy = np.flatnonzero(bits)  # who has nothing to move may have no share
-        share, snr = links.share[direction][busy], links.snr[direction][busy]
+        share = links.share[direction][busy]
+        snr = carrier.share_snr(share, links.snr[direction][busy])
+        fading = [links.fading[i] for i in busy.tolist()]
         slots = np.zeros(len(links), np.int64)
         with refused("radio"):
             slots[busy] = slots_of_many(
                 carrier,
                 bits[busy],
                 share=share,
-                snr=carrier.share_snr(share, snr),
-                fading=[links.fading[i] for i in busy.tolist()],
+                snr=snr,
+                fading=fading,
                 first_slot=first_slots[busy],
                 direction=direction,
                 fidelity=self._settings.fidelity,
             )
+        if self._settings.fidelity == "renewal":
+            expected = carrier.needs(bits[busy], share) / (carrier.mean_efficiency(snr) * carrier.frame.mean)
+            self.regime.count(expected, [link.correlation for link in fading])
         return slots
 
     def next_slot(self, time_s: float) -> int:
@@ -301,8 +308,12 @@ class Radio:
     def _static_slots(self, link: Link, direction: Direction, payload_bits: int, first_slot: int) -> int:
         if not payload_bits:
             return 0
+        flow = self._flow(link, direction, first_slot)
         with refused("radio"):
-            return self._flow(link, direction, first_slot).slots(payload_bits)
+            slots = flow.slots(payload_bits)
+        if self._settings.fidelity == "renewal":
+            self.regime.count(flow.expected_slots(payload_bits), flow.fading.correlation)
+        return slots
 
     def _band(self, cell: int, direction: Direction) -> BandInUse:
         if (cell, direction) not in self._bands:

@@ -87,3 +87,22 @@ def test_a_battery_gives_what_the_ledger_says(seed: int) -> None:
         assert 0 <= row.left_j <= capacity_j
     for round_ in world.rows.of[Round]:
         assert 0 <= round_.latency_mean_s <= round_.latency_s
+
+
+@pytest.mark.parametrize("slots_late", [-4e-7, 4e-7, 0.5])
+@pytest.mark.parametrize("frame", FRAMES)
+def test_a_computation_that_ends_beside_a_slots_boundary(slots_late: float, frame: Any) -> None:
+    """Whatever slot its upload takes, no time is counted twice, and none is left out."""
+    slot_s, idle_w = 0.5e-3, 0.05
+    flops = 8e9 * slot_s * (20 + slots_late)  # one sample, at 8 GFLOP/s
+    world = small_world(
+        [50.0],
+        learner=Scripted(work=(1, 1, 1, 1), flops_per_sample=flops),
+        devices={"battery_j": 1.0, "idle_power_w": idle_w},
+        radio={"tdd": frame, "slot_s": slot_s},
+    ).run()
+    (row,) = ledger(world, idle_w)
+    assert row.left_j is not None
+    assert 1.0 - row.left_j == pytest.approx(row.total_j, rel=1e-12, abs=1e-15)
+    (part,) = world.rows.of[DeviceRound]
+    assert part.uplink_start_s >= part.compute_end_s * (1 - 1e-14)
