@@ -39,13 +39,14 @@ class Battery:
         self._on: OnTime | None = None
         self._since_s = 0.0
 
-    def level_j(self, time_s: float) -> float:
-        """Return the energy left at a time, which is not before the last change of drain."""
-        return self._at(time_s)[0]
+    def charge(self, time_s: float) -> Charge:
+        """Return what is in it at a time, which is not before the last change of drain."""
+        level_j, lost_j = self._at(time_s)
+        return Charge(self._taken_in_j + self._recharge_w * (time_s - self._since_s) - lost_j, level_j)
 
-    def taken_in_j(self, time_s: float) -> float:
-        """Return what recharging has really put in until a time, as `level_j`."""
-        return self._taken_in_j + self._recharge_w * (time_s - self._since_s) - self._at(time_s)[1]
+    def level_j(self, time_s: float) -> float:
+        """Return the energy left at a time, as `charge`."""
+        return self.charge(time_s).left_j
 
     def drain(self, time_s: float, power_w: float, on: OnTime | None = None) -> None:
         """Set the power that the device draws from now on.
@@ -53,8 +54,8 @@ class Battery:
         Args:
             on: when it draws it; None: all the time.
         """
-        self._taken_in_j = self.taken_in_j(time_s)
-        self._level_j = max(0.0, self.level_j(time_s))
+        self._taken_in_j, level_j = self.charge(time_s)
+        self._level_j = max(0.0, level_j)
         self._drain_w, self._since_s = power_w, time_s
         self._on = None if on is None or on.frame.plain or not power_w else on
 

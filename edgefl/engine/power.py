@@ -76,8 +76,7 @@ class Power:
 
     def charges(self) -> list[Charge]:
         """Return what each battery has taken in and holds now; empty: all on mains."""
-        now_s = self.env.now
-        return [Charge(battery.taken_in_j(now_s), battery.level_j(now_s)) for battery in self._batteries]
+        return [battery.charge(self.env.now) for battery in self._batteries]
 
     def draw(self, device: int, power_w: float, on: OnTime | None = None) -> None:
         """Set the power that a device draws from now on; while it does not run, it draws none.

@@ -57,7 +57,7 @@ def test_a_frame_drains_in_its_slots(
         battery = Battery(capacity_j, recharge * power_w, 1.0)
         battery.drain(0.0, drawn_first * capacity_j / start_s + recharge * power_w)
     battery.drain(start_s, power_w, on)
-    level_j, taken_j = battery.level_j(start_s), battery.taken_in_j(start_s)
+    level_j, taken_j = battery.level_j(start_s), battery.charge(start_s).recharged_j
 
     levels, lost, empty = slot_by_slot(capacity_j, level_j, recharge * power_w, power_w, on, MOST_SLOTS)
     event("empty" if empty is not None else "full" if lost else "in between")
@@ -77,7 +77,7 @@ def test_a_frame_drains_in_its_slots(
         time_s = start_s + looks * SLOT_S
         assert battery.level_j(time_s) == pytest.approx(float(levels[looks - 1]), abs=SAME * capacity_j)
         drawn_j = power_w * on.until_s(time_s)
-        taken_in_j = battery.taken_in_j(time_s) - taken_j
+        taken_in_j = battery.charge(time_s).recharged_j - taken_j
         passed_j = capacity_j + drawn_j + taken_in_j
         assert level_j + taken_in_j - drawn_j == pytest.approx(battery.level_j(time_s), abs=SAME * passed_j)
 
@@ -85,11 +85,11 @@ def test_a_frame_drains_in_its_slots(
 def test_what_a_full_battery_is_offered_is_not_taken_in() -> None:
     battery = Battery(10.0, recharge_w=1.0, return_share=0.5)
     battery.drain(0.0, 3.0)
-    assert (battery.taken_in_j(2.0), battery.level_j(2.0)) == (2.0, 6.0)
+    assert (battery.charge(2.0).recharged_j, battery.level_j(2.0)) == (2.0, 6.0)
     battery.drain(2.0, 0.0)  # full 4 s later
-    assert (battery.taken_in_j(5.0), battery.taken_in_j(100.0)) == (5.0, 6.0)
+    assert (battery.charge(5.0).recharged_j, battery.charge(100.0).recharged_j) == (5.0, 6.0)
     battery.drain(100.0, 0.5)  # less than what comes in: stays full
-    assert (battery.taken_in_j(104.0), battery.level_j(104.0)) == (8.0, 10.0)
+    assert (battery.charge(104.0).recharged_j, battery.level_j(104.0)) == (8.0, 10.0)
 
 
 def test_a_frame_that_gives_more_than_it_takes_never_empties() -> None:
@@ -100,7 +100,7 @@ def test_a_frame_that_gives_more_than_it_takes_never_empties() -> None:
     assert battery.empty_s() == math.inf
     assert battery.level_j(1e6 + 1) == pytest.approx(9.6)
     assert battery.level_j(1e6) == pytest.approx(10.0)
-    assert battery.taken_in_j(1e6) == pytest.approx(0.5e6, rel=SAME)  # what was drawn
+    assert battery.charge(1e6).recharged_j == pytest.approx(0.5e6, rel=SAME)  # what was drawn
 
 
 def test_a_frame_empties_a_battery_after_whole_periods_and_a_part_of_a_slot() -> None:
