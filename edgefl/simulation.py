@@ -116,9 +116,10 @@ def simulate(
             ]
             with scenario.naming_places():
                 env.run(until=env.all_of(ends))
-            on_time_s = scene.network.power.running_s()
-            scene.recorder.write(*scene.ledger.rows(on_time_s, scenario.devices.idle_power_w))
-            notes = scene.federations.notes()
+            power = scene.network.power
+            idle_w = scenario.devices.idle_power_w
+            scene.recorder.write(*scene.ledger.rows(power.running_s(), idle_w, power.charges()))
+            notes = [*scene.federations.notes(), *radio.regime.notes]
             clamped = world.gains.clamped
             if clamped:
                 notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")

@@ -14,7 +14,7 @@ import simpy
 from edgefl.bench import peak_memory_mb
 from edgefl.engine.gains import PerPlace, Survey
 from edgefl.engine.handover import SAMPLE_S
-from edgefl.engine.radio import DIRECTIONS, Link
+from edgefl.engine.links import DIRECTIONS, Link
 from edgefl.engine.records import Event
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario

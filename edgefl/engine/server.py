@@ -17,7 +17,6 @@ from edgefl.engine.records import (
     EventName,
     Round,
     Session,
-    covered_s,
     device_columns,
     round_columns,
 )
@@ -204,11 +203,10 @@ class Server:
                 start_s=start_s,
                 end_s=scene.env.now,
                 latency_s=scene.env.now - start_s,
-                **round_columns(columns, start_s),
+                **round_columns(columns, start_s, scene.env.now),
                 accuracy=evaluation.accuracy if evaluation else None,
                 loss=evaluation.loss if evaluation else None,
-                energy_server_j=scene.radio.server_draw_w
-                * covered_s(columns["downlink_start_s"], columns["downlink_end_s"]),
+                energy_server_j=scene.radio.server_energy_j(cell, [part.downlink for part in parts]),
                 energy_wasted_j=scene.ledger.book(columns, aggregated),
                 cell=cell,
             )

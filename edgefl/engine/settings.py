@@ -180,7 +180,9 @@ class RadioSettings(Section):
         " or in every slot, as the scheduler does",
     )
     power_over_share: Literal["full", "per_resource_block"] = Field(
-        "full", description="full power over whatever share (J), or power spread over the whole band"
+        "full",
+        description="full: full power over whatever share (J), so that a site with K downlinks sends K times its"
+        " power; per_resource_block: power spread over the whole band",
     )
     tdd: TddSettings | None = Field(None, description="frame pattern; none: separate intervals (J)")
     max_efficiency: float | None = Field(
@@ -189,7 +191,11 @@ class RadioSettings(Section):
     noise_figure_db: float = Field(0.0, ge=0, le=20, description="noise figure of the receivers, dB")
     interference_margin_db: float = Field(0.0, ge=0, le=40, description="rise of the noise in all links, dB")
     neighbour_load: float = Field(
-        0.0, ge=0, le=1, description="share of slots in which the other sites send: downlink interference"
+        0.0,
+        ge=0,
+        le=1,
+        description="share of slots in which the other sites send: downlink interference; with full power over"
+        " a share, as many shares as this cell has downlinks",
     )
     fidelity: Literal["slot", "renewal", "auto"] = Field(
         "auto", description="how a transfer's length is found: slot, renewal or auto"

@@ -39,9 +39,9 @@ class LearningSettings(Section):
         "model", description="a transfer carries one model (J), or all that the algorithm exchanges"
     )
     booked: Literal["nominal", "processed"] = Field(
-        "nominal",
-        description="samples whose compute time and energy are booked: e B, as J (27, 28), or those a device"
-        " really processes, which are fewer where it has less than B",
+        "processed",
+        description="samples whose compute time and energy are booked: processed: those in a device's mini-batches,"
+        " fewer than e B where it holds less than B or an epoch's last batch is short; nominal: e B (J 27, 28)",
     )
     flops_per_sample: float | Literal["counted"] = Field(
         "counted", description="N_p phi, FLOPs per sample forward and backward: a number, or counted"

@@ -110,7 +110,12 @@ class Trainer:
         return LocalRound(tuple(ids), tuple(steps.tolist()), booked, bits, bits), losses
 
     def _booked(self, steps: np.ndarray, processed: np.ndarray) -> tuple[int, ...]:
-        """Return the samples whose computing time and energy are booked."""
+        """Return the samples whose computing time and energy are booked, forward and backward.
+
+        Processed are those in the mini-batches of the steps that were done: D of them per step where a device
+        holds D < B, D per local epoch. Left out: what a device runs forward only (early stopping, choice of
+        a model, losses that it reports), and the second pass of algorithms that train a personal model.
+        """
         nominal = self.settings.booked == "nominal"
         return tuple((steps * self.settings.batch if nominal else processed).tolist())
 
