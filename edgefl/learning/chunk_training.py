@@ -188,7 +188,7 @@ class _EarlyStopping:
         losses = [self._loss(k, rows[place]) for k, place in zip(ids, asked, strict=True)]
         before = torch.stack([self._before[k] for k in ids])
         epoch = torch.as_tensor(done // batches.per_epoch[ids], device=rows.device)
-        stops = self._task.algorithm.stop(epoch, torch.stack(losses), before).tolist()
+        stops = (self._task.stop or self._task.algorithm.stop)(epoch, torch.stack(losses), before).tolist()
         self._before.update(zip(ids, losses, strict=True))
         leaving = {place for place, stop in zip(asked, stops, strict=True) if stop}
         if not leaving:

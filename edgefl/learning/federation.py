@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from edgefl.contract import Opening
+from edgefl.learning.drifts import Moment
 from edgefl.learning.track import Track
 from edgefl.learning.warm_starts import Final, Saved
 
@@ -51,6 +52,8 @@ class Progress:
     stage: name of its present stage; empty: no session is open. longest, reports: as in `SessionStart`.
     labels: labels of its first devices. known: labels of the session before. members: devices seen so far.
     probed: whether a probe's update has arrived. opening: set when its training begins. at: the last round.
+    before: rounds of the global model in earlier sessions. ended: with those of this one, once it is over.
+    moment: of the last round; of a probe's, the round of the global model that comes next.
     """
 
     number: int = 0
@@ -64,11 +67,21 @@ class Progress:
     opening: Opening = field(default_factory=Opening)
     check: Reports = field(default_factory=Reports)
     at: At = field(default_factory=lambda: At(0, "", 0))
+    before: int = 0
+    ended: int = 0
+    moment: Moment = field(default_factory=lambda: Moment(1, 0.0))
 
-    def begin_round(self, phase: str, round_: int, ids: Iterable[int]) -> At:
-        """Note a round and its participants; return its place in the run."""
+    def begin_round(
+        self, phase: str, round_: int, ids: Iterable[int], time_s: float, *, moves_on: bool = True
+    ) -> At:
+        """Note a round and its participants; return its place in the run.
+
+        Args:
+            moves_on: whether it is a round of the global model.
+        """
         self.members |= set(ids)
         self.at = At(self.number, phase, round_)
+        self.moment = Moment(self.before + (round_ if moves_on else 1), time_s)
         return self.at
 
 
@@ -150,6 +163,7 @@ def _progress(facts: Mapping[str, Any]) -> Progress:
             **facts,
             "members": set(facts["members"]),
             "at": At(*facts["at"]),
+            "moment": Moment(**facts["moment"]),
             "opening": Opening(**{**opening, "weights": by_id(opening["weights"])}),
             "check": Reports(by_id(check["opening"]), by_id(check["previous"]), check["arrived"]),
         }

@@ -169,6 +169,10 @@ class Algorithm(Component):
 
     # ---- a round, on its way down
 
+    def learning_rate(self, lr: float, state: ServerState) -> float:
+        """Return the devices' learning rate in a round; `lr` is the one that the settings give for it."""
+        return lr
+
     def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
         """Make what the devices of a round receive and start from; `model` [M] is the global one."""
         return Received(model)
@@ -263,6 +267,15 @@ class Algorithm(Component):
         return updates.mean(), state
 
     # ---- when devices are tested
+
+    def deployed(self, model: Tensor, state: ServerState, devices: Receivers) -> Tensor:
+        """Return the model with which the server would serve these devices now: [M], or [K, M] one for each.
+
+        Args:
+            model: [M] the global one.
+            devices: K of them, as they would receive a round's model.
+        """
+        return model
 
     def personal(self, model: Tensor, personal: Tensor, own: Mapping[str, Tensor]) -> Tensor:
         """Make the models with which k devices are tested, if each has its own.
