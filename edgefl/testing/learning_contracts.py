@@ -1,4 +1,4 @@
-"""Contracts of the kinds that know tensors or samples: algorithms, warm starts, models, data sets, partitions, drifts."""
+"""Contracts of the kinds that know tensors or samples, from algorithms to drifts."""
 
 import copy
 from collections.abc import Sequence
