@@ -151,6 +151,8 @@ class Algorithm(Component):
     # whether each device trains and keeps a personal model beside the local one, on the same mini-batches;
     # at first it is the model that the device receives
     trains_personal: ClassVar[bool] = False
+    # whether a second model is trained on the data of the other concept: the learner needs a drift, and knows it
+    knows_drift: ClassVar[bool] = False
     # vectors of M numbers in a transfer to a device, and in one from it
     vectors_down: ClassVar[int] = 1
     vectors_up: ClassVar[int] = 1
