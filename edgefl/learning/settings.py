@@ -56,7 +56,7 @@ class LearningSettings(Section):
     early_stopping: EarlyStopping | None = Field(
         None, description="end local training early, whatever the algorithm; none: as the algorithm says"
     )
-    drift: Annotated[Any, Named("drifts")] | None = Field(
+    drift: Annotated[Any, Named("drifts", "label_swap")] | None = Field(
         None, description="concept drift: how the devices' data change during the run; none: they do not"
     )
     tested_on: Literal["labels", "devices"] = Field(
