@@ -198,8 +198,8 @@ class _Announcing:
         self.flush = recorder.flush
         self.write_columns = recorder.write_columns
 
-    def write(self, *rows: Any) -> None:
-        self._write(*rows)
+    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
+        self._write(*rows, further=further)
         if self._on_round:
             for row in rows:
                 if isinstance(row, Round):
@@ -260,7 +260,9 @@ def _torch_learners(
     material = Material(settings, trained_on, devices=world.count, threads=threads)
     homes_m, sites_m = world.movement.positions_m(0.0), world.sites_m
     learners = {
-        cell: TorchLearner(settings, material, streams=world.streams, homes_m=homes_m, sites_m=sites_m)
+        cell: TorchLearner(
+            settings, material, streams=world.streams, homes_m=homes_m, sites_m=sites_m, cell=cell
+        )
         for cell in world.federations
     }
     name = torch.cuda.get_device_name(trained_on) if trained_on.type == "cuda" else "cpu"

@@ -129,8 +129,12 @@ class LedgerRow:
 class Recorder(Protocol):
     """Something that keeps rows, such as the run directory's tables."""
 
-    def write(self, *rows: Any) -> None:
-        """Append rows to the table of their type."""
+    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
+        """Append rows to the table of their type.
+
+        Args:
+            further: values of columns that the type does not have, behind the type's; None: an empty cell.
+        """
 
     def write_columns(
         self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any

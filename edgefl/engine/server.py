@@ -134,7 +134,7 @@ class Server:
         key = (session.number, facts.phase, session.rounds[facts.phase])
         selection = self._rounds.select(facts, key, self._present(), self._turn)
         self._turn += facts.evaluates
-        local = stage.train(selection.ids, key[2])
+        local = stage.train(selection.ids, key[2], start_s)
         parts = yield from self._rounds.carry_out(selection, local)
 
         arrived = [part.device for part in parts if part.completed]
@@ -145,7 +145,7 @@ class Server:
         else:
             session.unchanged += facts.evaluates
             self._event(EventName.NO_UPDATES, f"{facts.phase} round {key[2]}: {len(arrived)} arrived")
-        evaluation = stage.evaluate() if facts.evaluates else None
+        evaluation = stage.evaluate(self._present()) if facts.evaluates else None
         if self._policy.report_bits and facts.evaluates and arrived:
             session.losses.append(_mean_loss(local, arrived))
         self._book(key, start_s, selection, local, parts, evaluation, aggregated)
@@ -209,7 +209,8 @@ class Server:
                 energy_server_j=scene.radio.server_energy_j(cell, [part.downlink for part in parts]),
                 energy_wasted_j=scene.ledger.book(columns, aggregated),
                 cell=cell,
-            )
+            ),
+            further=evaluation.scalars if evaluation else None,
         )
         scene.recorder.write_columns(
             DeviceRound,
