@@ -5,7 +5,7 @@ and shadowing, and is spared the transfers.
 """
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from edgefl.bench import peak_memory_mb
 from edgefl.engine.gains import PerPlace, Survey
 from edgefl.engine.handover import SAMPLE_S
 from edgefl.engine.links import DIRECTIONS, Link
-from edgefl.engine.records import Event
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario
 from edgefl.simulation import compose
@@ -105,7 +104,7 @@ class _Traffic:
         tick_s = scenario.handover.measurement_interval_s
         self.env.process(self._start_uploads(world.count, tick_s))
 
-    def write(self, *rows: Event) -> None:
+    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         pass
 
     def write_columns(self, row_type: type, **columns: Any) -> None:

@@ -10,7 +10,6 @@ from edgefl.learning.data_in_memory import Reader, SplitInMemory
 from edgefl.learning.gradients import ChunkBatches, GradientSteps, Kernel
 from edgefl.learning.local_task import LocalModels, LocalTask
 
-
 # Steps that are prepared together where devices may stop before they have done them all.
 AT_ONCE = 64
 
