@@ -16,14 +16,31 @@ class SessionStart:
     Args:
         number: of the session, from 1 on.
         ids: devices that are there, sorted.
-        longest: most training rounds that the session can have; the learning rate decays over them.
+        longest: most training rounds that the session can have; None: its length is no number of rounds.
         reports: whether devices report the loss of the model they receive, as the scalar REPORTED_LOSS.
     """
 
     number: int
     ids: tuple[int, ...]
-    longest: int
+    longest: int | None
     reports: bool = False
+
+
+@dataclass(frozen=True)
+class Now:
+    """The moment in which a round begins.
+
+    Args:
+        time_s: simulated time.
+        progress: share of the session that is over, in [0, 1), as its policy sees it; None: told by the round's
+            number over `SessionStart.longest`.
+    """
+
+    time_s: float = 0.0
+    progress: float | None = None
+
+
+BEGIN = Now()  # of the run
 
 
 @dataclass(frozen=True)
@@ -110,8 +127,8 @@ class Stage(Protocol):
     def facts(self) -> StageFacts:
         """What the server needs to know of it."""
 
-    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
-        """Train on these devices (sorted) in round 1, 2, ... of this phase, which begins at this simulated time."""
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
+        """Train on these devices (sorted) in round 1, 2, ... of this phase, which begins now."""
 
     def aggregate(self, ids: Sequence[int]) -> None:
         """Aggregate the updates that arrived, of these devices of the last `train`; never called without one."""

@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from edgefl.day import Day, named_days
 from edgefl.engine.settings import (
     CellSettings,
     DeviceSettings,
@@ -39,6 +40,12 @@ class Scenario(Section):
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="letters, digits, . _ -")
     seed: int = Field(100, ge=0, le=LARGEST_SEED, description="the run is a function of scenario and seed")
+    duration_s: float | None = Field(
+        None,
+        gt=0,
+        description="the run ends at this simulated time, if its sessions have not ended before: no round begins"
+        " then or later, one under way ends; none: after the last session, s",
+    )
     cell: CellSettings = CellSettings()
     layout: LayoutSettings = LayoutSettings()
     handover: HandoverSettings = HandoverSettings()
@@ -68,6 +75,25 @@ class Scenario(Section):
         if (self.learning is None) == (self.workload is None):
             raise ValueError("give either learning (train models) or workload (radio and compute only)")
         return self
+
+    @model_validator(mode="after")
+    def _an_end(self) -> Self:
+        if self.sessions.count is None and self.duration_s is None:
+            raise ValueError("the run has no end: give sessions.count, or duration_s at the top level, or both")
+        return self
+
+    @model_validator(mode="after")
+    def _one_clock(self) -> Self:
+        days = {where: day for where, day in named_days(self.sessions, self.devices.mobility).items() if day}
+        if len(set(days.values())) > 1:
+            told = ", ".join(f"{where} has {day}" for where, day in days.items())
+            raise ValueError(f"two clocks in one run: {told}; give both the same begin_hour and day_s")
+        return self
+
+    @property
+    def day(self) -> Day | None:
+        """The day by which sessions begin, or devices move; None: there is none."""
+        return next(filter(None, named_days(self.sessions, self.devices.mobility).values()), None)
 
     @model_validator(mode="after")
     def _places_for_handover(self) -> Self:

@@ -1,5 +1,6 @@
 """The composition root: a scenario becomes a world, an engine and a learner, and these a run directory."""
 
+import math
 import os
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -153,7 +154,17 @@ def compose(
     network = world.network(env, recorder)
     devices = [Device(env, id_, radio, scenario.devices, network) for id_ in range(world.count)]
     federations = Federations(env, scenario.rounds.max_wait_s)
-    scene = Scene(env, radio, network, devices, Ledger(world.count), recorder, world.streams, federations)
+    scene = Scene(
+        env=env,
+        radio=radio,
+        network=network,
+        devices=devices,
+        ledger=Ledger(world.count),
+        recorder=recorder,
+        streams=world.streams,
+        federations=federations,
+        duration_s=scenario.duration_s or math.inf,
+    )
     for process in network.processes():
         env.process(process)
     return scene, {cell: _server(scene, cell, learner, scenario) for cell, learner in learners.items()}

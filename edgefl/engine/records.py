@@ -36,7 +36,10 @@ class DeviceRound:
 
 @dataclass
 class Round:
-    """A row about one round: times, bits, joules (sums over the devices) and the new model's quality."""
+    """A row about one round: times, bits, joules (sums over the devices) and the new model's quality.
+
+    latency_s: until the new model is made. latency_mean_s: until a device's update has arrived, the mean.
+    """
 
     session: int
     round: int
@@ -56,7 +59,8 @@ class Round:
     energy_compute_j: float
     accuracy: float | None
     loss: float | None
-    energy_server_j: float = 0.0  # the base station's, by `power_over_share`; not part of energy_j
+    # the base station's, by `power_over_share`, and the server's while it aggregates; not part of energy_j
+    energy_server_j: float = 0.0
     energy_wasted_j: float = 0.0  # part of energy_j spent on updates that were not aggregated
     cell: int = 0
 

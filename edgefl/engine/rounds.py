@@ -14,6 +14,7 @@ from edgefl.engine.plan import planned_parts
 from edgefl.engine.scene import Scene
 from edgefl.engine.selectors import Candidates, Selector, with_surplus
 from edgefl.engine.settings import RoundSettings
+from edgefl.engine.timetable import wait_until
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Rounds:
         ]
         if self._undisturbed(selection):
             plan = planned_parts(scene, links, tasks, self.processor)
-            yield from _until(scene.env, plan.end_s)
+            yield from wait_until(scene.env, plan.end_s)
             return plan.parts
         processes = [
             scene.devices[link.device].start(task, link, self.processor)
@@ -116,13 +117,6 @@ class Rounds:
     def _named(self, key: RoundKey) -> RoundKey:
         """Return the name of the round for random draws, which differs between cells."""
         return (key[0], f"{key[1]} in cell {self.cell}", key[2]) if self.cell else key
-
-
-def _until(env: simpy.Environment, time_s: float) -> Generator[simpy.Event, None, None]:
-    """Wait until a time, to the last bit: the clock adds each delay to its time, which may round."""
-    if env.now + (time_s - env.now) != time_s:
-        yield env.timeout(0.75 * (time_s - env.now))  # from beyond half of it on, differences are exact
-    yield env.timeout(max(0.0, time_s - env.now))
 
 
 def _enough(env: simpy.Environment, processes: Sequence[simpy.Process], wanted: int) -> simpy.Event:

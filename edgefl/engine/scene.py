@@ -1,5 +1,6 @@
 """The scene of a run: what all servers share."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,10 @@ from edgefl.rng import Streams
 
 @dataclass(frozen=True)
 class Scene:
-    """The clock, the physical world and the tables, shared by all servers; a server's own state is not here."""
+    """The clock, the physical world and the tables, shared by all servers; a server's own state is not here.
+
+    duration_s: no round begins at or after this time.
+    """
 
     env: simpy.Environment
     radio: Radio
@@ -26,3 +30,4 @@ class Scene:
     recorder: Recorder
     streams: Streams
     federations: Federations
+    duration_s: float = math.inf

@@ -1,5 +1,7 @@
 """The server of one cell: opens sessions, runs their stages round by round, has arrived updates aggregated."""
 
+import itertools
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass, field
@@ -7,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import simpy
 
-from edgefl.contract import REPORTED_LOSS, Evaluation, Learner, LocalRound, Opening, SessionStart, Stage
+from edgefl.contract import REPORTED_LOSS, Evaluation, Learner, LocalRound, Now, Opening, SessionStart, Stage
 from edgefl.engine.federations import Stop
 from edgefl.engine.gains import RoundKey
 from edgefl.engine.parts import Part
@@ -23,6 +25,7 @@ from edgefl.engine.records import (
 from edgefl.engine.rounds import Rounds, Selection
 from edgefl.engine.scene import Scene
 from edgefl.engine.sessions import SessionPolicy, SessionState
+from edgefl.engine.timetable import Timetable, wait_until
 from edgefl.errors import EdgeflError
 
 
@@ -30,7 +33,7 @@ from edgefl.errors import EdgeflError
 class OpenSession:
     """The session under way in a cell.
 
-    number: from 1 on. members: who was there when it began. rounds: so far, of each phase. unchanged: rounds
+    number: from 1 on. until_s: from when on no further round of training begins, by its policy. members: who was there when it began. rounds: so far, of each phase. unchanged: rounds
     of the global model that left it as it was. losses: mean reports of the rounds of the global model, if the
     policy asked for them.
     """
@@ -39,6 +42,7 @@ class OpenSession:
     start_s: float
     reason: str
     members: list[int]
+    until_s: float = math.inf
     rounds: Counter[str] = field(default_factory=Counter)
     unchanged: int = 0
     losses: list[float] = field(default_factory=list)
@@ -73,17 +77,24 @@ class Server:
         self._learner = learner
         self._policy = policy
         self._members = members
+        self._timetable = Timetable(rounds.rules.every_s, rounds.rules.pause_s)
         self._number = 0  # of the session
+        self._seen: list[frozenset[int]] = []  # first members of the sessions so far
         self._turn = 0  # rounds of the global model so far
         self._version = 0  # global models made so far
 
     def run(self) -> Generator[simpy.Event, None, None]:
-        """Run all sessions, one after the other, or until there is nobody left and the others are done."""
+        """Run all sessions one after the other, until the duration is over or nobody is left and others are done."""
         cell, federations = self._rounds.cell, self._scene.federations
         federations.works(cell)
         reason = "start"
-        for number in range(1, self._policy.count + 1):
+        for number in itertools.count(1):
+            if number > (self._policy.count or math.inf):
+                break
+            self._number = number
             try:
+                if not (yield from self._wait_for_turn(self._scene.duration_s)):
+                    break
                 reason = yield from self._run_session(number, reason)
             except _Deserted as deserted:
                 federations.stopped.append(Stop(cell, number, deserted.since_s))
@@ -91,9 +102,8 @@ class Server:
         federations.finishes(cell)
 
     def _run_session(self, number: int, reason: str) -> Generator[simpy.Event, None, str]:
-        self._number = number
-        yield from self._wait_for_devices()
-        session = OpenSession(number, self._scene.env.now, reason, self._present())
+        start_s = self._scene.env.now
+        session = OpenSession(number, start_s, reason, self._present(), self._policy.until_s(start_s))
         self._event(EventName.SESSION_START, reason)
         ended = ""
         try:
@@ -108,38 +118,68 @@ class Server:
         except _Deserted:
             self._event(EventName.SESSION_END, "no_device")
             raise
+        self._seen.append(frozenset(session.members))
         self._event(EventName.SESSION_END, ended)
         return ended
 
     def _run_stage(self, stage: Stage, session: OpenSession) -> Generator[simpy.Event, None, str]:
-        """Run the stage's rounds, or rounds until the policy ends the session; return why it did."""
-        facts, done = stage.facts, 0
+        """Run the stage's rounds, or rounds until the policy or the duration ends the session; return why."""
+        facts, done, policy, duration_s = stage.facts, 0, self._policy, self._scene.duration_s
         while done != facts.rounds:
+            # a session has one round of training, whatever its policy says
+            until_s = session.until_s if facts.rounds is None and done else math.inf
+            if not (yield from self._wait_for_turn(min(until_s, duration_s))):
+                if self._scene.env.now >= duration_s:
+                    return "duration"
+                return self._reason(session, done)
+            progress = policy.progress(self._state(session, done)) if facts.rounds is None else None
             done += 1
             session.rounds[facts.phase] += 1
-            yield from self._round(stage, session)
-            if facts.rounds is None:
-                now = frozenset(self._present())
-                state = SessionState(
-                    done, frozenset(session.members), now, tuple(session.losses), session.unchanged
-                )
-                if ended := self._policy.reason_to_end(state):
-                    return ended
+            yield from self._round(stage, session, progress)
+            if facts.rounds is None and (ended := policy.reason_to_end(self._state(session, done))):
+                return ended
         return ""
 
-    def _round(self, stage: Stage, session: OpenSession) -> Generator[simpy.Event, None, None]:
+    def _reason(self, session: OpenSession, done: int) -> str:
+        """Return why a session ends at its `until_s`."""
+        if reason := self._policy.reason_to_end(self._state(session, done)):
+            return reason
+        raise EdgeflError(
+            f"{type(self._policy).__name__} ends a session at {session.until_s} s by until_s(), and by"
+            " reason_to_end() it goes on: let that return a reason from then on",
+            ("sessions",),
+        )
+
+    def _state(self, session: OpenSession, done: int) -> SessionState:
+        """Return what the policy may know of a session with so many rounds of training."""
+        return SessionState(
+            done,
+            frozenset(session.members),
+            frozenset(self._present()),
+            tuple(session.losses),
+            session.unchanged,
+            time_s=self._scene.env.now,
+            start_s=session.start_s,
+            seen=tuple(self._seen),
+        )
+
+    def _round(
+        self, stage: Stage, session: OpenSession, progress: float | None
+    ) -> Generator[simpy.Event, None, None]:
         """Run one synchronous round."""
-        yield from self._wait_for_devices()
-        facts, start_s = stage.facts, self._scene.env.now
+        facts, rules, start_s = stage.facts, self._rounds.rules, self._scene.env.now
+        self._timetable.begun(start_s)
         key = (session.number, facts.phase, session.rounds[facts.phase])
         selection = self._rounds.select(facts, key, self._present(), self._turn)
         self._turn += facts.evaluates
-        local = stage.train(selection.ids, key[2], start_s)
+        local = stage.train(selection.ids, key[2], Now(start_s, progress))
         parts = yield from self._rounds.carry_out(selection, local)
 
         arrived = [part.device for part in parts if part.completed]
-        aggregated = len(arrived) >= self._rounds.rules.min_updates
+        aggregated = len(arrived) >= rules.min_updates
         if aggregated:
+            if rules.server_s:
+                yield self._scene.env.timeout(rules.server_s)
             stage.aggregate(arrived)
             self._version += facts.evaluates
         else:
@@ -149,37 +189,52 @@ class Server:
         if self._policy.report_bits and facts.evaluates and arrived:
             session.losses.append(_mean_loss(local, arrived))
         self._book(key, start_s, selection, local, parts, evaluation, aggregated)
+        self._timetable.ended(self._scene.env.now)
 
     def _present(self) -> list[int]:
         present = self._scene.network.present(self._rounds.cell)
         allowed = self._members(self._number)
         return present if allowed is None else [id_ for id_ in present if id_ in allowed]
 
-    def _wait_for_devices(self) -> Generator[simpy.Event, None, None]:
-        """Wait until at least one device is in the cell; without one the federation stands still.
+    def _wait_for_turn(self, until_s: float) -> Generator[simpy.Event, None, bool]:
+        """Wait until the next round may begin and somebody is there; return False at until_s, if it comes first."""
+        env, timetable = self._scene.env, self._timetable
+        while True:
+            begin_s = max(env.now, timetable.next_s)
+            if (stop_s := min(begin_s, until_s)) > env.now:
+                yield from wait_until(env, stop_s)
+            if env.now >= until_s:
+                return False
+            if self._present():
+                return True
+            yield from self._wait_for_devices(until_s)
+            timetable.resumed(env.now)
+
+    def _wait_for_devices(self, until_s: float) -> Generator[simpy.Event, None, None]:
+        """Wait until at least one device is in the cell, or it is until_s; the federation stands still meanwhile.
 
         Raises:
             _Deserted: nobody came in time, and another federation is done.
             EdgeflError: nobody came in time, and the run has no result at all.
         """
-        if self._present():
-            return
         cell, federations = self._rounds.cell, self._scene.federations
-        began_s = self._scene.env.now
+        began_s, env = self._scene.env.now, self._scene.env
         self._event(EventName.WAITING_FOR_DEVICES)
         given_up = federations.waits(cell)
-        while not self._present():
-            yield self._scene.network.arrival(cell) | given_up
+        while not self._present() and env.now < until_s:
+            over = [env.timeout(until_s - env.now)] if until_s < math.inf else []
+            yield env.any_of([self._scene.network.arrival(cell), given_up, *over])
             if given_up.processed and not self._present():
                 if federations.done:
                     raise _Deserted(began_s)
                 raise EdgeflError(
-                    f"cell {cell} has had no device for {self._scene.env.now - began_s:g} s since simulated time"
+                    f"cell {cell} has had no device for {env.now - began_s:g} s since simulated time"
                     f" {began_s:.3f} s, and no federation can go on; raise devices.count or cell.radius_m, or"
                     " allow a longer rounds.max_wait_s",
                     ("rounds", "max_wait_s"),
                 )
-        federations.works(cell)
+        if self._present():
+            federations.works(cell)
 
     def _book(
         self,
@@ -206,7 +261,7 @@ class Server:
                 **round_columns(columns, start_s, scene.env.now),
                 accuracy=evaluation.accuracy if evaluation else None,
                 loss=evaluation.loss if evaluation else None,
-                energy_server_j=scene.radio.server_energy_j(cell, [part.downlink for part in parts]),
+                energy_server_j=self._server_energy_j(parts, aggregated),
                 energy_wasted_j=scene.ledger.book(columns, aggregated),
                 cell=cell,
             ),
@@ -223,6 +278,12 @@ class Server:
             further=local.scalars,
         )
         scene.recorder.flush()
+
+    def _server_energy_j(self, parts: list[Part], aggregated: bool) -> float:
+        """Return the joules of the base station in a round, and of the server, if it aggregated."""
+        rules, radio = self._rounds.rules, self._scene.radio
+        sent_j = radio.server_energy_j(self._rounds.cell, [part.downlink for part in parts])
+        return sent_j + (rules.server_power_w * rules.server_s if aggregated else 0.0)
 
     def _session_row(self, session: OpenSession, opening: Opening) -> Session:
         return Session(

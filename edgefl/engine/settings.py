@@ -215,7 +215,23 @@ class RadioSettings(Section):
 
 
 class RoundSettings(Section):
-    """Who takes part in a round, and how movement is sampled."""
+    """When a round begins, who takes part in it, and how movement is sampled."""
+
+    every_s: float | None = Field(
+        None,
+        gt=0,
+        description="a round (of probes, too) begins at the next multiple of this, or at once if the one before"
+        " took longer; none: one after the other, s",
+    )
+    pause_s: float = Field(0.0, ge=0, description="shortest pause after a round, s")
+    server_s: float = Field(
+        0.0,
+        ge=0,
+        description="backhaul and aggregation, once the last update is there; part of the round's latency, s",
+    )
+    server_power_w: float = Field(
+        0.0, ge=0, description="power of the server during server_s, booked with the base station's energy, W"
+    )
 
     selector: Annotated[Any, Named("selectors", "all")] = Field(
         "all", validate_default=True, description="participant selector"

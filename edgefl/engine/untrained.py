@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from edgefl.contract import Evaluation, LocalRound, Opening, SessionStart, StageFacts
+from edgefl.contract import BEGIN, Evaluation, LocalRound, Now, Opening, SessionStart, StageFacts
 from edgefl.errors import EdgeflError
 
 
@@ -25,7 +25,7 @@ class Untrained:
     def facts(self) -> StageFacts:
         return StageFacts("train", rounds=None, opening=Opening())
 
-    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         many = len(ids)
         bits = (self.payload_bits,) * many
         return LocalRound(tuple(ids), (self._steps,) * many, (self._samples,) * many, bits, bits)

@@ -35,9 +35,8 @@ class TrainBoth(Train):
         assert self.federation.twin is not None
         return self.federation.twin
 
-    def _local_round(self, ids: Sequence[int], round_: int) -> LocalRound:
+    def _local_round(self, ids: Sequence[int], lr: float) -> LocalRound:
         federation, now, trainer = self.federation, self.federation.now, self.trainer
-        lr = trainer.learning_rate(round_, now.longest)
         tracks = (federation.model, self._twin)
         before, after = (
             trainer.train(track, ids, now, lr, [], concept=bool(concept))

@@ -57,7 +57,7 @@ class Progress:
     """
 
     number: int = 0
-    longest: int = 1
+    longest: int | None = 1
     reports: bool = False
     stage: str = ""
     labels: list[int] = field(default_factory=list)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from edgefl.contract import REPORTED_LOSS, Evaluation, LocalRound, StageFacts
+from edgefl.contract import BEGIN, REPORTED_LOSS, Evaluation, LocalRound, Now, StageFacts
 from edgefl.learning.federation import Federation, Reports
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.trainer import PERSONAL_ACCURACY, Trainer
@@ -26,17 +26,17 @@ class Train:
         phase = "pilot" if self._is_pilot else "train"
         return StageFacts(phase, rounds=None, opening=self.federation.now.opening)
 
-    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
-        federation, now, trainer = self.federation, self.federation.now, self.trainer
-        now.begin_round(self.facts.phase, round_, ids, time_s)
-        local = self._local_round(ids, round_)
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
+        federation, session, trainer = self.federation, self.federation.now, self.trainer
+        session.begin_round(self.facts.phase, round_, ids, now.time_s)
+        local = self._local_round(ids, trainer.learning_rate(round_, session.longest, now.progress))
         further: dict[str, tuple[float | None, ...]] = {}
-        if now.reports:
+        if session.reports:
             further[REPORTED_LOSS] = trainer.losses_received(federation.model)
         if trainer.device_tests is not None:
-            tested = trainer.due(now.moment.round)
+            tested = trainer.due(session.moment.round)
             further[PERSONAL_ACCURACY] = (
-                trainer.accuracies(self._personal_models(ids), ids, now) if tested else (None,) * len(ids)
+                trainer.accuracies(self._personal_models(ids), ids, session) if tested else (None,) * len(ids)
             )
         return replace(local, scalars={**local.scalars, **further}) if further else local
 
@@ -50,11 +50,9 @@ class Train:
         tested = list(present) or track.last.ids  # somebody has taken part, if nobody is left
         return trainer.test(track.deployed(tested, trainer.samples(tested, now.moment)), now, tested)
 
-    def _local_round(self, ids: Sequence[int], round_: int) -> LocalRound:
-        federation, now, trainer = self.federation, self.federation.now, self.trainer
-        anchor = self._anchor()
-        lr = trainer.learning_rate(round_, now.longest)
-        return trainer.train(federation.model, ids, now, lr, [anchor] if anchor else [])
+    def _local_round(self, ids: Sequence[int], lr: float) -> LocalRound:
+        federation, anchor = self.federation, self._anchor()
+        return self.trainer.train(federation.model, ids, federation.now, lr, [anchor] if anchor else [])
 
     def _personal_models(self, ids: Sequence[int]) -> Tensor:
         return self.federation.model.trained_personal()
@@ -85,11 +83,12 @@ class Probe:
         start = self.warm_start
         return StageFacts("probe", start.probes, start.probe_participants, evaluates=False)
 
-    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
-        federation, now = self.federation, self.federation.now
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
+        federation, session = self.federation, self.federation.now
         assert federation.probe is not None
-        now.begin_round("probe", round_, ids, time_s, moves_on=False)
-        return self.trainer.train(federation.probe, ids, now, self.trainer.learning_rate(1, now.longest), [])
+        session.begin_round("probe", round_, ids, now.time_s, moves_on=False)
+        lr = self.trainer.learning_rate(1, session.longest, progress=0.0)
+        return self.trainer.train(federation.probe, ids, session, lr, [])
 
     def aggregate(self, ids: Sequence[int]) -> None:
         assert self.federation.probe is not None
@@ -115,12 +114,12 @@ class Check:
     def facts(self) -> StageFacts:
         return StageFacts("probe", 1, self.warm_start.probe_participants, evaluates=False)
 
-    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
-        federation, now = self.federation, self.federation.now
-        now.begin_round("probe", round_, ids, time_s, moves_on=False)
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
+        federation, session = self.federation, self.federation.now
+        session.begin_round("probe", round_, ids, now.time_s, moves_on=False)
         opening = construct(self.trainer, federation, self.warm_start).model
-        local, (of_opening, of_previous) = self.trainer.compare(ids, now, [opening, federation.model.model])
-        now.check = Reports(of_opening, of_previous)
+        local, (of_opening, of_previous) = self.trainer.compare(ids, session, [opening, federation.model.model])
+        session.check = Reports(of_opening, of_previous)
         return local
 
     def aggregate(self, ids: Sequence[int]) -> None:

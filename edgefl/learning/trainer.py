@@ -54,9 +54,16 @@ class Trainer:
         """Where parameters and statistics lie in a model's vector."""
         return self.training.layout
 
-    def learning_rate(self, round_: int, longest: int) -> float:
-        """Return a round's learning rate: polynomial decay within a session (J VI; the papers omit its power)."""
-        return self.settings.lr * (1 - (round_ - 1) / longest) ** self.settings.lr_power
+    def learning_rate(self, round_: int, longest: int | None, progress: float | None = None) -> float:
+        """Return a round's learning rate: polynomial decay within a session (J VI; the papers omit its power).
+
+        Args:
+            longest: most rounds that the session can have.
+            progress: share of the session that is over; None: the share of these rounds.
+        """
+        if progress is None:
+            progress = (round_ - 1) / longest if longest else 0.0
+        return self.settings.lr * (1 - progress) ** self.settings.lr_power
 
     def train(
         self,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from edgefl.contract import Evaluation, Learner, LocalRound, SessionStart, Stage, StageFacts
+from edgefl.contract import BEGIN, Evaluation, Learner, LocalRound, Now, SessionStart, Stage, StageFacts
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.journal import Journal, Place, Records, header, lines
 
@@ -46,7 +46,7 @@ class RecordedLearner:
         found: StageFacts | None = self._records.answer(self.at, "stage", {})
         return found
 
-    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         """As the present stage does; at another time, too."""
         found: LocalRound = self._records.answer(self.at, "train", {"ids": ids, "round": round_})
         return found
@@ -100,7 +100,7 @@ class JournaledLearner(RecordedLearner):
         self._stages: Iterator[Stage] = iter(())
         self._stage: Stage | None = None  # the learner's own that stands for the present one
         # a round that only the records know
-        self._untrained: tuple[Sequence[int], int, float, LocalRound] | None = None
+        self._untrained: tuple[Sequence[int], int, Now, LocalRound] | None = None
         asked = {"flops_per_sample": self.flops_per_sample, "payload_bits": self.payload_bits}
         (journal.answer if journal.replays() else journal.record)(self.at, "learner", asked)
 
@@ -118,13 +118,13 @@ class JournaledLearner(RecordedLearner):
         with self._journal.changing():
             return self._next("stage", {})
 
-    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         if self._journal.replays():
-            local = super().train(ids, round_, time_s)
-            self._untrained = ids, round_, time_s, local
+            local = super().train(ids, round_, now)
+            self._untrained = ids, round_, now, local
             return local
         self._untrained = None
-        local = self._present().train(ids, round_, time_s)
+        local = self._present().train(ids, round_, now)
         found: LocalRound = self._journal.record(self.at, "train", {"ids": ids, "round": round_}, local)
         return found
 
@@ -169,9 +169,9 @@ class JournaledLearner(RecordedLearner):
         """Local models are in no snapshot: they are a function of what is."""
         if self._untrained is None:
             return
-        ids, round_, time_s, recorded = self._untrained
+        ids, round_, moment, recorded = self._untrained
         self._untrained = None
-        again = stage.train(ids, round_, time_s)
+        again = stage.train(ids, round_, moment)
         # who has moved on to another cell may differ: nobody waits for it here
         for id_, now, then in zip(ids, again.iterations, recorded.iterations, strict=True):
             if now != then and id_ in arrived:
@@ -188,9 +188,9 @@ class _Stage:
         self.facts = facts
         self._learner = learner
 
-    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         self._learner.at = replace(self._learner.at, round=round_)
-        return self._learner.train(ids, round_, time_s)
+        return self._learner.train(ids, round_, now)
 
     def aggregate(self, ids: Sequence[int]) -> None:
         self._learner.aggregate(ids)

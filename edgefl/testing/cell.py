@@ -8,7 +8,7 @@ import numpy as np
 import simpy
 from pydantic import Field
 
-from edgefl.contract import Evaluation, Learner, LocalRound, Opening, SessionStart, Stage, StageFacts
+from edgefl.contract import BEGIN, Evaluation, Learner, LocalRound, Now, Opening, SessionStart, Stage, StageFacts
 from edgefl.engine.churn import Churn
 from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round, Session
 from edgefl.engine.scene import Scene
@@ -116,6 +116,7 @@ class Scripted:
     flops_per_sample: float = 1.0e6
     payload_bits: int = PAYLOAD_BITS
     calls: list[tuple[Any, ...]] = field(default_factory=list)
+    moments: list[Now] = field(default_factory=list)  # of all rounds, as it was told
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         self.calls.append(("open", start.number, start.ids, start.longest))
@@ -134,9 +135,10 @@ class ScriptedStage:
     facts: StageFacts
     start: SessionStart
 
-    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         learner = self.learner
         learner.calls.append((self.facts.phase, round_, tuple(ids)))
+        learner.moments.append(now)
         work = [learner.of.get(id_, learner.work) for id_ in ids]
         iterations, samples, down_bits, up_bits = zip(*work, strict=True)
         scalars = {name: tuple(values[id_] for id_ in ids) for name, values in learner.scalars.items()}

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from edgefl.rng import Streams
 from edgefl.testing.conformance import must
 
 DEVICES = 4
+START_S, ROUNDS = 5000.0, 8  # a session that lasts a time has so many rounds
 SWITCHES = 200  # of each device, as many as are looked at
 RADIUS_M, MIN_DISTANCE_M = 100.0, 10.0
 
@@ -48,9 +50,16 @@ def selectors(selector: Selector) -> None:
 
 
 def sessions(policy: SessionPolicy) -> None:
-    """Every session ends, by `longest` at the latest, for a reason, whatever happens to its devices."""
-    must(policy.longest >= 1, f"longest is {policy.longest}: a session has at least one round")
+    """Every session ends, by `longest` or `until_s` at the latest, for a reason, whatever happens to its devices."""
+    longest, until_s = policy.longest, policy.until_s(START_S)
+    must(longest is None or longest >= 1, f"longest is {longest}: a session has at least one round")
+    must(until_s > START_S, f"until_s({START_S}) is {until_s}: a session ends later than it begins")
+    must(
+        longest is not None or until_s < math.inf,
+        "longest is None and until_s() is inf: bound the length of a session by one or the other",
+    )
     must(policy.report_bits >= 0, f"report_bits is {policy.report_bits}: bits are not negative")
+    rounds_s = 1.0 if until_s == math.inf else (until_s - START_S) / ROUNDS
     members = frozenset(range(DEVICES))
     nobody = frozenset[int]()
     for now, starved in (
@@ -60,11 +69,26 @@ def sessions(policy: SessionPolicy) -> None:
         (nobody, True),
     ):
         for slope in (0.0, 0.5, -0.05):
-            losses: tuple[float, ...] = ()
-            for rounds in range(1, policy.longest + 1):
+            state = SessionState(0, members, now, time_s=START_S, start_s=START_S, seen=(nobody,))
+            reason = None
+            while reason is None:
+                must(
+                    (longest is None or state.rounds < longest) and state.time_s < until_s,
+                    f"a session goes on after {state.rounds} rounds and {state.time_s - START_S:g} s: `longest`"
+                    f" {longest} and `until_s` are the most it can have",
+                )
+                share = policy.progress(state)
+                must(
+                    0 <= share < 1,
+                    f"progress() gave {share} before round {state.rounds + 1}: return [0, 1) until a session ends",
+                )
+                losses, rounds = state.losses, state.rounds + 1
                 if policy.report_bits:
                     losses += (max(0.0, 2.0 + slope * rounds),)
-                state = SessionState(rounds, members, now, losses, unchanged=rounds if starved else 0)
+                time_s = min(START_S + rounds * rounds_s, until_s)
+                state = replace(
+                    state, rounds=rounds, losses=losses, unchanged=rounds if starved else 0, time_s=time_s
+                )
                 reason = policy.reason_to_end(state)
                 must(
                     reason == policy.reason_to_end(state),
@@ -74,11 +98,6 @@ def sessions(policy: SessionPolicy) -> None:
                     reason is None or (isinstance(reason, str) and reason),
                     f"reason_to_end() gave {reason!r}: return a word for the column `reason`, or None",
                 )
-                if reason:
-                    break
-            must(
-                reason, f"a session goes on after {policy.longest} rounds: `longest` is the most it can have"
-            )
 
 
 def churn(model: Churn) -> None:

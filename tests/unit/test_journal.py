@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from edgefl.contract import Evaluation, LocalRound, Opening, SessionStart, Stage, StageFacts
+from edgefl.contract import BEGIN, Now, Evaluation, LocalRound, Opening, SessionStart, Stage, StageFacts
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.journal import FILE, FOLDER, Journal
@@ -99,7 +99,7 @@ class FakeStage:
             "probe" if probes else "train", 1 if probes else None, 0.5, not probes, opening
         )
 
-    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         learner = self._learner
         learner.trained += 1
         learner.pending = {

@@ -17,6 +17,7 @@ from edgefl.engine.churn import Churn
 from edgefl.engine.records import DeviceRound, Event
 from edgefl.engine.selectors import Candidates, Selector
 from edgefl.engine.sessions import SessionPolicy, SessionState
+from edgefl.engine.sessions.schedule import Schedule
 from edgefl.learning.algorithms import ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.warm_starts import OpeningModel, Saved
@@ -219,9 +220,9 @@ def test_what_breaks_a_contract_is_told_the_remedy(
 
 def test_what_cannot_be_made_says_what_is_missing() -> None:
     with pytest.raises(
-        ContractError, match=r"(?s)Endless cannot be made: pass check\(\) values that fit: .*count"
+        ContractError, match=r"(?s)Schedule cannot be made: pass check\(\) values that fit: .*rounds"
     ):
-        check(Endless)
+        check(Schedule)
 
 
 def test_a_small_worlds_own_components_keep_their_contracts() -> None:

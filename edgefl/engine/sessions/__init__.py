@@ -1,5 +1,6 @@
 """Session policies: when a session ends."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Set
 from dataclasses import dataclass
@@ -19,17 +20,34 @@ class SessionState:
     members_now: Set[int]
     losses: tuple[float, ...] = ()  # reports of the rounds so far, if the policy asked for them
     unchanged: int = 0  # those among the rounds in which too few updates arrived to change the model
+    time_s: float = 0.0  # now
+    start_s: float = 0.0  # when the session began
+    seen: tuple[Set[int], ...] = ()  # members at the start of each earlier session of this cell
 
 
 class SessionPolicy(Component):
     """Base of all session policies; asked after each round."""
 
-    count: int = Field(ge=1, description="S: number of sessions of the run")
+    count: int | None = Field(
+        None, ge=1, description="S: number of sessions of the run; none: as many as begin within duration_s"
+    )
 
     @property
     @abstractmethod
-    def longest(self) -> int:
-        """The most rounds that a session can have; the learning rate decays over this number."""
+    def longest(self) -> int | None:
+        """The most rounds that a session can have; None: its length is no number of rounds."""
+
+    def until_s(self, start_s: float) -> float:
+        """Return from when on no round begins in a session that began at start_s; inf: no such time.
+
+        A session has one round of training even so. At that time, or when the round that is then under way has
+        ended, `reason_to_end` is asked, and has to name one.
+        """
+        return math.inf
+
+    def progress(self, state: SessionState) -> float:
+        """Return the share of the session that is over, in [0, 1): the learning rate decays with it."""
+        return state.rounds / self.longest if self.longest else 0.0
 
     @property
     def report_bits(self) -> int:
@@ -39,6 +57,31 @@ class SessionPolicy(Component):
     @abstractmethod
     def reason_to_end(self, state: SessionState) -> str | None:
         """Return why the session ends now; None: it goes on."""
+
+
+class TimedPolicy(SessionPolicy):
+    """Base of policies that end a session at a time, however many rounds it has had."""
+
+    @property
+    def longest(self) -> None:
+        return None
+
+    @abstractmethod
+    def until_s(self, start_s: float) -> float:
+        """Return when a session ends that began at start_s: later than that."""
+
+    @property
+    @abstractmethod
+    def reason(self) -> str:
+        """Why sessions end, in a word."""
+
+    def progress(self, state: SessionState) -> float:
+        """Return the share of the session's time that is over; probes before its training have taken theirs."""
+        share = (state.time_s - state.start_s) / (self.until_s(state.start_s) - state.start_s)
+        return min(share, math.nextafter(1.0, 0.0))  # the first round of training may come late
+
+    def reason_to_end(self, state: SessionState) -> str | None:
+        return self.reason if state.time_s >= self.until_s(state.start_s) else None
 
 
 class BoundedPolicy(SessionPolicy):

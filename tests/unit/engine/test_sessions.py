@@ -5,6 +5,8 @@ from pydantic import ValidationError
 
 from edgefl.engine.sessions import SessionPolicy, SessionState
 from edgefl.engine.sessions.adaptive import Adaptive
+from edgefl.engine.sessions.daily import Daily
+from edgefl.engine.sessions.interval import Interval
 from edgefl.engine.sessions.membership import Membership
 from edgefl.engine.sessions.schedule import Schedule
 from edgefl.testing import underived
@@ -45,6 +47,16 @@ ANSWERS: list[tuple[SessionPolicy, list[SessionState], list[str | None]]] = [
         ],
         [None, "adaptive", "max_rounds"],
     ),
+    (
+        Interval(length_s=2.5),
+        [SessionState(9, TEN, TEN, time_s=time_s, start_s=1.0) for time_s in (3.4, 3.5, 4.0)],
+        [None, "interval", "interval"],
+    ),
+    (
+        Daily(at_hours=(8,), begin_hour=7),
+        [SessionState(9, TEN, TEN, time_s=time_s, start_s=10.0) for time_s in (3599.0, 3600.0, 3601.0)],
+        [None, "daily", "daily"],
+    ),
 ]
 
 
@@ -80,3 +92,37 @@ def test_membership_counts_departures_and_arrivals() -> None:
 def test_membership_wants_ordered_bounds() -> None:
     with pytest.raises(ValidationError, match="min_rounds must not exceed max_rounds"):
         Membership(count=1, min_rounds=5, max_rounds=4)
+
+
+def test_an_interval_lasts_its_time_and_says_how_much_is_over() -> None:
+    policy = Interval(length_s=40.0)
+    states = [SessionState(1, TEN, TEN, time_s=time_s, start_s=100.0) for time_s in (100.0, 130.0, 140.0)]
+    assert [policy.reason_to_end(state) for state in states] == [None, None, "interval"]
+    assert [policy.progress(state) for state in states[:2]] == [0.0, 0.75]
+    late = policy.progress(states[2])
+    assert 1 - 1e-15 < late < 1, "the only round of training, behind long probes"
+    assert policy.longest is None
+
+
+def test_a_day_has_its_hours_from_the_runs_first_hour_on() -> None:
+    """The run begins at 7:30 of a day of 240 s, 10 s an hour: 8:00 is at 5 s, 17:00 at 95 s."""
+    policy = Daily(at_hours=(8, 17), begin_hour=7.5, day_s=240.0)
+    assert [policy.until_s(start_s) for start_s in (0.0, 5.0, 94.9, 95.0)] == [5.0, 95.0, 95.0, 245.0]
+    assert policy.until_s(245.0 - 1e-8) == 335.0, "begun at the hour, but for rounding"
+    assert policy.progress(SessionState(3, TEN, TEN, time_s=50.0, start_s=5.0)) == 0.5
+    evening = Daily(at_hours=(0, 6), begin_hour=23, day_s=240.0)  # midnight at 10 s, 6:00 at 70 s
+    assert [evening.until_s(start_s) for start_s in (0.0, 10.0, 70.0, 239.0)] == [10.0, 70.0, 250.0, 250.0]
+
+
+def test_hours_are_hours_of_a_day_in_order() -> None:
+    with pytest.raises(ValidationError, match="at_hours must rise"):
+        Daily(at_hours=(17, 8))
+    with pytest.raises(ValidationError, match="within 0 and 24"):
+        Daily(at_hours=(8, 24))
+
+
+def test_progress_by_rounds_gives_the_learning_rates_of_the_rounds_number() -> None:
+    """lr (1 - (t - 1) / T)^p to the last bit, whoever divides."""
+    policy = Schedule(count=1, rounds=7)
+    told = [policy.progress(SessionState(t - 1, TEN, TEN)) for t in range(1, 8)]
+    assert told == [(t - 1) / 7 for t in range(1, 8)]

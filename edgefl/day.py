@@ -1,0 +1,35 @@
+"""The time of day in a run, where a part of its scenario has a day."""
+
+from dataclasses import dataclass
+from typing import Any
+
+HOURS = 24
+
+
+@dataclass(frozen=True)
+class Day:
+    """A day of 24 hours that lasts day_s; simulated time 0 is begin_hour."""
+
+    begin_hour: float
+    day_s: float
+
+    def clock(self, time_s: float) -> str:
+        """Return a time as day and clock, e.g. `day 2 08:05`; the run begins in day 1."""
+        minutes = round((self.begin_hour / HOURS + time_s / self.day_s) * HOURS * 60, 6)
+        day, minute = divmod(int(minutes), HOURS * 60)
+        return f"day {day + 1} {minute // 60:02d}:{minute % 60:02d}"
+
+    def __str__(self) -> str:
+        return f"begin_hour {self.begin_hour:g} and day_s {self.day_s:g}"
+
+
+def named_days(sessions: Any, mobility: Any) -> dict[str, Day | None]:
+    """Return where in the scenario a day may be given -> the day; None: that part has none."""
+    parts = {"sessions": sessions, "devices.mobility": mobility}
+    return {where: _day_of(part) for where, part in parts.items()}
+
+
+def _day_of(part: Any) -> Day | None:
+    if not (hasattr(part, "begin_hour") and hasattr(part, "day_s")):
+        return None
+    return Day(part.begin_hour, part.day_s)

@@ -1,0 +1,49 @@
+"""Sessions begin at given hours of the day."""
+
+import math
+from itertools import pairwise
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from edgefl.engine.sessions import TimedPolicy
+
+HOURS = 24
+# A session that begins within this share of a day before an hour belongs to it: times are rounded.
+AT_THE_HOUR = 1e-9
+
+
+class Daily(TimedPolicy):
+    """A session ends at the next of the hours given, day after day, and the next one begins then.
+
+    No round begins at or after that hour in the old session; one that is under way ends first. The first session
+    begins with the run, and lasts until the first of these hours. A day has day_s and 24 hours; time 0 is
+    begin_hour, both as in mobility models that have a day. A cell that stands empty at an hour has its new
+    session later, when a device comes; hours that pass until then are skipped.
+    """
+
+    at_hours: tuple[float, ...] = Field(min_length=1, description="hours of the day, ascending, 0 to 24")
+    begin_hour: float = Field(0.0, ge=0, lt=HOURS, description="hour of the day at time 0, 0 to 24")
+    day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day, s")
+
+    @model_validator(mode="after")
+    def _hours(self) -> Self:
+        if any(a >= b for a, b in pairwise(self.at_hours)):
+            raise ValueError(f"at_hours must rise, got {list(self.at_hours)}")
+        if not 0 <= self.at_hours[0] <= self.at_hours[-1] < HOURS:
+            raise ValueError(f"at_hours must lie within 0 and 24 (24 is 0), got {list(self.at_hours)}")
+        return self
+
+    @property
+    def reason(self) -> str:
+        return "daily"
+
+    def until_s(self, start_s: float) -> float:
+        today = math.floor(start_s / self.day_s)
+        # a day of the run begins at begin_hour: hours before that one come at its end
+        times_s = (
+            (hour - self.begin_hour) / HOURS * self.day_s + day * self.day_s
+            for day in (today, today + 1, today + 2)
+            for hour in self.at_hours
+        )
+        return min(time_s for time_s in times_s if time_s > start_s + AT_THE_HOUR * self.day_s)

@@ -1,0 +1,21 @@
+"""A session lasts a fixed time."""
+
+from pydantic import Field
+
+from edgefl.engine.sessions import TimedPolicy
+
+
+class Interval(TimedPolicy):
+    """Every session lasts so many seconds from its first round on, however many rounds that gives.
+
+    No round begins at or after its end; the one under way ends. The next session begins with the next round.
+    """
+
+    length_s: float = Field(gt=0, description="length of a session, s")
+
+    @property
+    def reason(self) -> str:
+        return "interval"
+
+    def until_s(self, start_s: float) -> float:
+        return start_s + self.length_s

@@ -1,0 +1,48 @@
+"""When a cell's next round may begin: back to back, after a pause, or on a grid of times."""
+
+import math
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import simpy
+
+# A time within this share of the grid's step is on the grid: multiples of the step round.
+ON_GRID = 1e-9
+
+
+@dataclass
+class Timetable:
+    """The times of one cell's rounds.
+
+    A round begins when the one before has ended and the pause after it is over; with `every_s` at the first
+    multiple of it that comes after the begin of the round before, or at once where that one and its pause
+    took longer.
+
+    Attributes:
+        next_s: no round begins before this time.
+    """
+
+    every_s: float | None = None
+    pause_s: float = 0.0
+    next_s: float = 0.0
+
+    def begun(self, time_s: float) -> None:
+        """Note that a round has begun."""
+        if self.every_s is not None:
+            self.next_s = (math.floor(time_s / self.every_s + ON_GRID) + 1) * self.every_s
+
+    def ended(self, time_s: float) -> None:
+        """Note that the round has ended."""
+        self.next_s = max(self.next_s, time_s + self.pause_s)
+
+    def resumed(self, time_s: float) -> None:
+        """Note that a device has come into an empty cell, which had to let its times pass."""
+        if self.every_s is not None:
+            self.next_s = max(self.next_s, math.ceil(time_s / self.every_s - ON_GRID) * self.every_s)
+
+
+def wait_until(env: simpy.Environment, time_s: float) -> Generator[simpy.Event, None, None]:
+    """Wait until a time, to the last bit: the clock adds each delay to its time, which may round."""
+    if env.now + (time_s - env.now) != time_s:
+        yield env.timeout(0.75 * (time_s - env.now))  # from beyond half of it on, differences are exact
+    yield env.timeout(max(0.0, time_s - env.now))
