@@ -14,9 +14,13 @@ def check(path: Path) -> None:
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    cases = study.load(path)[1] if "variants" in Source(path).data else []
-    for loaded in [case.scenario for case in cases] or [scenario.load(path)]:
-        _check_data(loaded)
+    source = Source(path)
+    if "variants" in source.data:
+        loaded = [case.scenario for case in study.load(path)[1]]
+    else:
+        loaded = [scenario.from_source(source)]
+    for each in loaded:
+        _check_data(each)
 
 
 def _check_data(scenario: Scenario) -> None:
