@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from edgefl.errors import EdgeflError
 from edgefl.mobility import Movement
@@ -12,6 +12,7 @@ from edgefl.mobility._draws import Draws, on_disc
 from edgefl.mobility._legs import Leg, Legs
 from edgefl.mobility._walkers import Walkers
 from edgefl.rng import Streams
+from edgefl.strict import Strict
 
 HOURS = 24
 HOME, WORK, CENTRE = range(3)
@@ -19,10 +20,8 @@ HOME, WORK, CENTRE = range(3)
 _WORK_PLACE, _WORK_SPOT, _CENTRE_SPOT, _OPENING, _DECISIONS = 0, 1, 3, 5, 7
 
 
-class Spell(BaseModel):
+class Spell(Strict):
     """A part of the day, until the next one begins, with the probability of each place in its choices."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     from_hour: float = Field(ge=0, lt=HOURS, description="hour of the day at which it begins, 0 to 24")
     home: float = Field(0.0, ge=0, le=1, description="probability of going home")

@@ -163,9 +163,9 @@ def test_values(text: str, value: Any) -> None:
 
 
 def test_keys_are_text(tmp_path: Path) -> None:
-    assert read(tmp_path, "{1: a, 010: b, true: c, off: d, 2026-01-01: e, 1.0: f, null: g}") == {
-        **{"1": "a", "010": "b", "true": "c", "off": "d", "2026-01-01": "e", "1.0": "f", "null": "g"}
-    }
+    assert read(tmp_path, "{1: a, 010: b, true: c, off: d, 2026-01-01: e, 1.0: f, null: g}") == (
+        {"1": "a", "010": "b", "true": "c", "off": "d", "2026-01-01": "e", "1.0": "f", "null": "g"}
+    )
 
 
 MERGED = """\
@@ -222,8 +222,10 @@ def test_an_alias_bomb_is_refused_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["1e5", "1E5", "20e-6", "010", "08", "1:30", "off", "true", "~", "null", "2026-01-01", ".inf", "<<", "="]
-    + ["10:2:2", "", " x", "a: b", "# x", "9" * 400, "!x", "*x", "&x", "@x", "x\ny", "ü"],
+    [
+        *("1e5", "1E5", "20e-6", "010", "08", "1:30", "10:2:2", "off", "true", "~", "null", "2026-01-01"),
+        *(".inf", "<<", "=", "", " x", "a: b", "# x", "9" * 400, "!x", "*x", "&x", "@x", "x\ny", "ü"),
+    ],
 )
 def test_text_survives_being_written(text: str) -> None:
     """It is read as the same text, by YAML 1.1 too."""
