@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from edgefl import scenario, study
+from edgefl import memory, scenario, study
 from edgefl.errors import about
 from edgefl.scenario import Scenario
 from edgefl.yaml_source import Source
@@ -20,6 +20,8 @@ def check(path: Path) -> None:
     else:
         loaded = [scenario.from_source(source)]
     for each in loaded:
+        with each.naming_places():
+            memory.check(each)
         _check_data(each)
 
 
