@@ -30,7 +30,7 @@ class RandomWaypoint(Walkers):
     Boudec and Vojnovic, INFOCOM 2005). Left out: speeds and rests that differ from leg to leg.
     """
 
-    pause_s: float = Field(0.0, ge=0, description="rest at each waypoint, s")
+    pause_s: float = Field(0.0, ge=0, le=1e9, description="rest at each waypoint, s")
     steady_state: bool = Field(False, description="begin in the stationary law instead of uniform in area")
 
     def start(

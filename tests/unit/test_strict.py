@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import pytest
+from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, Field, ValidationError
+from pydantic.fields import FieldInfo
 
 from edgefl import registry, study
 from edgefl import scenario as scenarios
@@ -108,6 +110,71 @@ def test_no_number_is_infinite_or_nan(name: str, key: str, number: float) -> Non
     with pytest.raises(ValidationError) as error:
         MODELS[name].model_validate({key: value})
     assert "finite_number" in {each["type"] for each in error.value.errors() if each["loc"][0] == key}
+
+
+def bounds(field: FieldInfo) -> set[str]:
+    """Return the sides on which a field, or its parts, are bounded."""
+    found = list(field.metadata)
+    waiting = [field.annotation]
+    while waiting:
+        annotation = waiting.pop()
+        for about in getattr(annotation, "__metadata__", ()):
+            found += about.metadata if isinstance(about, FieldInfo) else [about]
+        waiting += get_args(annotation)
+    sides = {Ge: "below", Gt: "below", Le: "above", Lt: "above"}
+    return {sides[type(each)] for each in found if type(each) in sides}
+
+
+def has_number(annotation: Any) -> bool:
+    return annotation in (int, float) or any(map(has_number, get_args(annotation)))
+
+
+NUMBERS = [
+    (name, key)
+    for name, model in MODELS.items()
+    for key, field in model.model_fields.items()
+    if has_number(field.annotation)
+]
+
+
+@pytest.mark.parametrize(("name", "key"), NUMBERS)
+def test_every_number_has_a_least_and_a_greatest_value(name: str, key: str) -> None:
+    """Beyond them lie runs that never end, and allocations that end with a traceback."""
+    assert bounds(MODELS[name].model_fields[key]) == {"below", "above"}
+
+
+@pytest.mark.parametrize(
+    ("sets", "message"),
+    [
+        ("rounds.movement_tick_s=1e-300", "rounds.movement_tick_s: must be >= 0.001, got 1e-300"),
+        ("rounds.deadline_s=1e-300", "rounds.deadline_s: must be >= 0.000001"),
+        ("devices.churn={name: duty_cycle, on_s: 1e-300}", "devices.churn.on_s: must be >= 0.001"),
+        ("devices.churn={name: poisson, absence_s: 1e300}", "devices.churn.absence_s: must be <= 1000000000"),
+        (
+            "devices.churn={name: client_pattern, sessions: [[-1]]}",
+            "devices.churn.sessions.0.0: must be >= 0",
+        ),
+        ("devices.count=200000000", "devices.count: must be <= 1000000"),
+        ("devices.flops_per_cycle=1e-300", "devices.flops_per_cycle: must be >= 0.001"),
+        ("sessions.count=1000000000", "sessions.count: must be <= 1000000"),
+        ("sessions.rounds=1000000000", "sessions.rounds: must be <= 1000000"),
+        ("learning.flops_per_sample=-1", "learning.flops_per_sample: must be >= 0, got -1"),
+        ("learning.flops_per_sample=1e308", "learning.flops_per_sample: must be <= 1000000000000000000"),
+        ("learning.steps=1000000000000", "learning.steps: must be <= 1000000"),
+        ("learning.epochs=1000000000", "learning.epochs: must be <= 100000"),
+        (
+            "learning.warm_start={name: similarity, scale: 1e308}",
+            "learning.warm_start.scale: must be <= 10000000",
+        ),
+        ("learning.warm_start={name: similarity, scale: -1}", "learning.warm_start.scale: must be >= 0"),
+        ("learning.algorithm={name: fedprox, mu: 1e308}", "learning.algorithm.mu: must be <= 10000000"),
+        ("layout.rings=3", "layout.rings: must be <= 2"),
+    ],
+)
+def test_numbers_that_mean_nothing_are_refused(tmp_path: Path, sets: str, message: str) -> None:
+    text = refusal(tmp_path, GOOD, sets)
+    assert message in text
+    assert len(text.splitlines()) == 1
 
 
 class Sample(Strict):

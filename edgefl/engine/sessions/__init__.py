@@ -23,7 +23,7 @@ class SessionState:
 class SessionPolicy(Component):
     """Base of all session policies; asked after each round."""
 
-    count: int = Field(ge=1, description="S: number of sessions of the run")
+    count: int = Field(ge=1, le=1_000_000, description="S: number of sessions of the run")
 
     @property
     @abstractmethod
@@ -43,8 +43,8 @@ class SessionPolicy(Component):
 class BoundedPolicy(SessionPolicy):
     """Base of policies that end a session on evidence, within bounds on its length."""
 
-    min_rounds: int = Field(5, ge=1, description="shortest session, rounds")
-    max_rounds: int = Field(200, ge=1, description="longest session, rounds")
+    min_rounds: int = Field(5, ge=1, le=1_000_000, description="shortest session, rounds")
+    max_rounds: int = Field(200, ge=1, le=1_000_000, description="longest session, rounds")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
