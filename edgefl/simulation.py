@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from edgefl import memory, registry
+from edgefl import memory, memory_needs, registry
 from edgefl.contract import Learner
 from edgefl.engine.device import Device, Processor
 from edgefl.engine.ledger import Ledger
@@ -96,7 +96,7 @@ def simulate(
     began = time.perf_counter()
     with interruptible():
         with scenario.naming_places():
-            memory.check(scenario)
+            memory_needs.check(scenario)
             world = World(scenario, Streams(scenario.seed))
             radio = world.radio(simpy.Environment())
             learners, about, training = _learners(scenario, world, device, threads or available_cores())
@@ -253,7 +253,7 @@ def _check_memory(scenario: Scenario, material: "Material", devices: int) -> Non
     available = memory.available_bytes()
     if material.torch_device.type == "cuda":
         available = torch.cuda.get_device_properties(material.torch_device).total_memory
-    memory.require(memory.of_training(scenario, devices, numbers), available)
+    memory.require(memory_needs.of_training(scenario, devices, numbers), available)
 
 
 def _torch_learners(

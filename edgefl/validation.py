@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from edgefl import memory, scenario, study
+from edgefl import memory_needs, scenario, study
 from edgefl.errors import about
 from edgefl.scenario import Scenario
 from edgefl.yaml_source import Source
@@ -21,7 +21,7 @@ def check(path: Path) -> None:
         loaded = [scenario.from_source(source)]
     for each in loaded:
         with each.naming_places():
-            memory.check(each)
+            memory_needs.check(each)
         _check_data(each)
 
 

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from edgefl import memory, registry, simulation, validation
+from edgefl import memory, memory_needs, registry, simulation, validation
 from edgefl import scenario as scenarios
 from edgefl.errors import EdgeflError
 from edgefl.learning import cost
+from edgefl.learning.batches import draw_batches
 from edgefl.learning.datasets.synthetic import Synthetic
 from edgefl.learning.models.mlp2 import Mlp2
 from edgefl.learning.parameters import ModelLayout
@@ -50,13 +51,13 @@ def test_the_largest_need_is_named_with_its_estimate() -> None:
 
 
 def test_the_world_s_needs(tmp_path: Path) -> None:
-    (devices,) = memory.of_world(loaded(tmp_path, UNTRAINED))
+    (devices,) = memory_needs.of_world(loaded(tmp_path, UNTRAINED))
     assert (devices.place, devices.size) == (("devices", "count"), 30_000)
     cells = loaded(tmp_path, UNTRAINED, "layout.rings=2", "radio.shadowing=spatial")
-    assert [need.size for need in memory.of_world(cells)] == [30_000, 100 * 19 * 12]
+    assert [need.size for need in memory_needs.of_world(cells)] == [30_000, 100 * 19 * 12]
     generated = loaded(tmp_path, TRAINED, "learning.dataset={name: synthetic, groups: 1000}")
-    assert memory.of_world(generated)[-1].size == 2 * 1000 * 50 * (60 * 4 + 16)
-    assert memory.of_world(generated)[-1].place == ("learning", "dataset")
+    assert memory_needs.of_world(generated)[-1].size == 2 * 1000 * 50 * (60 * 4 + 16)
+    assert memory_needs.of_world(generated)[-1].place == ("learning", "dataset")
 
 
 def test_generated_data_take_no_less_than_estimated() -> None:
@@ -76,12 +77,12 @@ def test_the_number_of_a_poisson_process_is_hardly_ever_below_the_estimate(
         *(tmp_path, UNTRAINED, "devices.count=null", "devices.density_per_km2=2000"),
         f"devices.mobility={mobility}",
     )
-    key, least = memory.least_devices(scenario)
+    key, least = memory_needs.least_devices(scenario)
     drawn = [World(scenario, Streams(seed)).count for seed in range(5)]
     assert key == "density_per_km2"
     assert 0.6 * np.mean(drawn) < least < min(drawn)
     few = loaded(tmp_path, UNTRAINED, "devices.count=null", "devices.density_per_km2=1")
-    assert memory.least_devices(few) == ("density_per_km2", 0.0)
+    assert memory_needs.least_devices(few) == ("density_per_km2", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -106,24 +107,24 @@ def test_certain_participants(
 ) -> None:
     scenario = loaded(tmp_path, TRAINED, *sets)
     assert scenario.devices.count is not None
-    assert memory.least_participants(scenario, scenario.devices.count) == (place, participants)
+    assert memory_needs.least_participants(scenario, scenario.devices.count) == (place, participants)
 
 
 def test_the_needs_of_training(tmp_path: Path) -> None:
-    models, batches = memory.of_training(loaded(tmp_path, TRAINED, "learning.steps=7"), 100, 650)
+    models, batches = memory_needs.of_training(loaded(tmp_path, TRAINED, "learning.steps=7"), 100, 650)
     assert (models.place, models.size) == (("devices", "count"), 4 * 102 * 650)
     assert (batches.place, batches.size) == (("learning", "steps"), 20 * 7 * 100)
     moving = loaded(tmp_path, TRAINED, "devices.mobility=random_waypoint", "learning.epochs=9")
-    models, batches = memory.of_training(moving, 100, 650)
+    models, batches = memory_needs.of_training(moving, 100, 650)
     assert (models.place, models.size) == (("learning", "model"), 4 * 3 * 650)
     assert (batches.place, batches.size) == (("learning", "epochs"), 20 * 9)
-    assert memory.of_training(loaded(tmp_path, UNTRAINED), 100, 650) == []
+    assert memory_needs.of_training(loaded(tmp_path, UNTRAINED), 100, 650) == []
 
 
 def test_too_many_devices_are_refused_before_a_run_and_by_validate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "available_bytes", lambda: 0.5e9)
+    monkeypatch.setattr(memory_needs, "available_bytes", lambda: 0.5e9)
     many = loaded(tmp_path, UNTRAINED, "devices.count=1000000", "layout.rings=2", "radio.shadowing=spatial")
     estimate = (
         "needs at least 0.528 GB of memory, 0.3 GB of it for 1,000,000 devices; 0.5 GB are available here"
@@ -157,6 +158,17 @@ def test_models_that_are_too_large_are_refused_before_they_are_made(
     ):
         assert part in str(error.value)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_round_s_batches_are_refused_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2 devices, 10^8 steps, batches of 5: 21 bytes each."""
+    monkeypatch.setattr(memory, "available_bytes", lambda: 20.9e9)
+    samples, generators = [np.arange(5), np.arange(3)], [np.random.default_rng(k) for k in range(2)]
+    with pytest.raises(EdgeflError) as error:
+        draw_batches(samples, [10**8, 1], 5, generators)
+    message = "needs at least 21 GB of memory, 21 GB of it for a round's batches; 20.9 GB are available here"
+    assert (str(error.value), error.value.place) == (message, ("learning", "steps"))
+    assert draw_batches(samples, [3, 3], 5, generators).rows.shape == (2, 3, 5)
 
 
 @pytest.mark.parametrize("name", registry.names("models"))

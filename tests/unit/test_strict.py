@@ -245,6 +245,48 @@ def test_what_is_a_slip_is_refused(key: str, value: Any, message: str) -> None:
     assert (only["loc"], only["msg"]) == ((key,), message)
 
 
+STUDY = """\
+name: few
+scenario: a.yaml
+seeds: [1, 2]
+reference: "1"
+variants:
+  1: &first {learning.lr: 0.1}
+  off: {<<: *first, learning.steps: 3}
+grid:
+  2026: {10: {devices.count: 5}}
+"""
+
+
+def test_a_study_is_read_by_the_same_rules(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(GOOD)
+    (tmp_path / "s.yaml").write_text(STUDY)
+    loaded, cases = study.load(tmp_path / "s.yaml")
+    assert (list(loaded.variants), loaded.grid) == (["1", "off"], {"2026": {"10": {"devices.count": 5}}})
+    assert cases[1].scenario.learning is not None
+    assert (cases[1].scenario.learning.lr, cases[1].scenario.learning.steps) == (0.1, 3)
+    for right, wrong, message in [
+        ("seeds: [1, 2]", "seeds: [true]", "s.yaml:3 seeds: must be a whole number, got true"),
+        ("seeds: [1, 2]", "seeds: [010]", "s.yaml:3 seeds: must be a whole number, got '010': write 10"),
+        ("lr: 0.1", "lr: true", "s.yaml:6 learning.lr: must be a number, got true"),
+        ("count: 5", "count: 1:30", "s.yaml:9 devices.count: must be a whole number, got '1:30'"),
+        ("scenario: a.yaml", "scenario: .", "cannot be read (Is a directory)"),
+        ('reference: "1"', "reference: 1", "s.yaml:4 reference: must be text, got 1: write it in quotes"),
+        ("name: few", "name: \0", "s.yaml:1: holds the character U+0000"),
+    ]:
+        (tmp_path / "s.yaml").write_text(STUDY.replace(right, wrong))
+        with pytest.raises(EdgeflError) as error:
+            study.load(tmp_path / "s.yaml")
+        assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["..:x", ".a:b", ":", "a:", "x.yaml", "", " ", "os:path", "ü", "a/b", "../x"]
+)
+def test_odd_names_of_components_are_refused(tmp_path: Path, name: str) -> None:
+    assert "learning.algorithm: " in refusal(tmp_path, GOOD, f"learning.algorithm='{name}'")
+
+
 def test_a_mapping_that_is_missing_points_at_the_indent(tmp_path: Path) -> None:
     text = GOOD.replace("devices: {count: 4}", "devices:\ncount: 4")
     assert (
