@@ -64,6 +64,8 @@ def flat(errors: Sequence[Any], model: type[BaseModel] | None) -> list[Fault]:
             inner = flat(context["errors"], context["model"])
             faults += [Fault((*place, *fault.place), fault.message) for fault in inner]
         else:
+            # a check of the whole document names the key itself
+            place = place or getattr(context.get("error"), "place", ())
             faults.append(Fault(place, _Message(error, place, model)))
     return faults
 

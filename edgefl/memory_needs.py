@@ -12,9 +12,7 @@ from edgefl.engine.selectors import CountedSelector
 from edgefl.engine.selectors.all import All
 from edgefl.memory import Need, available_bytes, require
 from edgefl.mobility.static import Static
-from edgefl.rng import Streams
 from edgefl.scenario import Scenario
-from edgefl.world import World
 
 DEVICE_BYTES = 300  # of the objects and arrays that every device has; measured 330 to 360
 CELL_BYTES = 12  # per device and cell: when a neighbour became better (8), and the measured power (4)
@@ -70,7 +68,7 @@ def least_devices(scenario: Scenario) -> tuple[str, float]:
     """Return the key that sets the number of devices, and a number that they hardly fall below."""
     if scenario.devices.count is not None:
         return "count", scenario.devices.count
-    inner_m, outer_m = scenario.cell.min_distance_m, World(scenario, Streams(0)).area_radius_m
+    inner_m, outer_m = scenario.extent.min_distance_m, scenario.extent.area_radius_m
     density = scenario.devices.density_per_km2 or 0.0
     mean = density * math.pi * max(0.0, outer_m**2 - inner_m**2) / 1e6
     return "density_per_km2", max(0.0, mean - 6 * math.sqrt(mean))  # a Poisson number
