@@ -242,7 +242,9 @@ class _States:
             before, in_cell, self.inside, self.cell = was.inside, was.cell, False, None
             if before is False:
                 return "departure, but it was gone"
-            return "" if None in (in_cell, cell) or in_cell == cell else f"departs from {cell}, was in {in_cell}"
+            return (
+                "" if None in (in_cell, cell) or in_cell == cell else f"departs from {cell}, was in {in_cell}"
+            )
         if name == "handover":
             in_cell, self.cell = was.cell, cell
             fits = in_cell in (None, event["from_cell"]) and cell != event["from_cell"]
