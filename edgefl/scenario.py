@@ -17,6 +17,7 @@ from pydantic import (
 
 from edgefl.day import Day, named_days
 from edgefl.engine.settings import (
+    LONGEST_S,
     CellSettings,
     DeviceSettings,
     HandoverSettings,
@@ -41,7 +42,8 @@ class Scenario(Section):
     seed: int = Field(100, ge=0, le=LARGEST_SEED, description="the run is a function of scenario and seed")
     duration_s: float | None = Field(
         None,
-        gt=0,
+        ge=1e-3,
+        le=LONGEST_S,
         description="the run ends at this simulated time, if its sessions have not ended before: no round begins"
         " then or later, one under way ends; none: after the last session, s",
     )
@@ -78,7 +80,9 @@ class Scenario(Section):
     @model_validator(mode="after")
     def _an_end(self) -> Self:
         if self.sessions.count is None and self.duration_s is None:
-            raise ValueError("the run has no end: give sessions.count, or duration_s at the top level, or both")
+            raise ValueError(
+                "the run has no end: give sessions.count, or duration_s at the top level, or both"
+            )
         return self
 
     @model_validator(mode="after")

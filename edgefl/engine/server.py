@@ -33,9 +33,9 @@ from edgefl.errors import EdgeflError
 class OpenSession:
     """The session under way in a cell.
 
-    number: from 1 on. until_s: from when on no further round of training begins, by its policy. members: who was there when it began. rounds: so far, of each phase. unchanged: rounds
-    of the global model that left it as it was. losses: mean reports of the rounds of the global model, if the
-    policy asked for them.
+    number: from 1 on. until_s: from when on no further round of training begins, by its policy. members: who was
+    there when it began. rounds: so far, of each phase. unchanged: rounds of the global model that left it as it
+    was. losses: mean reports of the rounds of the global model, if the policy asked for them.
     """
 
     number: int

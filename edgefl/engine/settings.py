@@ -227,18 +227,23 @@ class RoundSettings(Section):
 
     every_s: float | None = Field(
         None,
-        gt=0,
+        ge=1e-3,
+        le=LONGEST_S,
         description="a round (of probes, too) begins at the next multiple of this, or at once if the one before"
         " took longer; none: one after the other, s",
     )
-    pause_s: float = Field(0.0, ge=0, description="shortest pause after a round, s")
+    pause_s: float = Field(0.0, ge=0, le=LONGEST_S, description="shortest pause after a round, s")
     server_s: float = Field(
         0.0,
         ge=0,
+        le=LONGEST_S,
         description="backhaul and aggregation, once the last update is there; part of the round's latency, s",
     )
     server_power_w: float = Field(
-        0.0, ge=0, description="power of the server during server_s, booked with the base station's energy, W"
+        0.0,
+        ge=0,
+        le=1e6,
+        description="power of the server during server_s, booked with the base station's energy, W",
     )
 
     selector: Annotated[Any, Named("selectors", "all")] = Field(

@@ -118,7 +118,9 @@ class Check:
         federation, session = self.federation, self.federation.now
         session.begin_round("probe", round_, ids, now.time_s, moves_on=False)
         opening = construct(self.trainer, federation, self.warm_start).model
-        local, (of_opening, of_previous) = self.trainer.compare(ids, session, [opening, federation.model.model])
+        local, (of_opening, of_previous) = self.trainer.compare(
+            ids, session, [opening, federation.model.model]
+        )
         session.check = Reports(of_opening, of_previous)
         return local
 

@@ -8,7 +8,17 @@ import numpy as np
 import simpy
 from pydantic import Field
 
-from edgefl.contract import BEGIN, Evaluation, Learner, LocalRound, Now, Opening, SessionStart, Stage, StageFacts
+from edgefl.contract import (
+    BEGIN,
+    Evaluation,
+    Learner,
+    LocalRound,
+    Now,
+    Opening,
+    SessionStart,
+    Stage,
+    StageFacts,
+)
 from edgefl.engine.churn import Churn
 from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round, Session
 from edgefl.engine.scene import Scene

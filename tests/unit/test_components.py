@@ -21,8 +21,12 @@ from edgefl.testing.conformance import ROOMS
 TRACE = Path(__file__).parents[1] / "golden" / "sumo_fcd.xml"
 # parameters that have no default, per component field name
 REQUIRED = {
-    **{"count": 3, "rounds": 2, "sessions": [[0, 1], [2]], "path": str(TRACE)},
-    **{"length_s": 60.0, "at_hours": [8, 17.5]},
+    "count": 3,
+    "rounds": 2,
+    "sessions": [[0, 1], [2]],
+    "path": str(TRACE),
+    "length_s": 60.0,
+    "at_hours": [8, 17.5],
 }
 # and those that fit a component to the small world of its check
 FITTING = {("mobility", "trace"): {"surplus": "ignore"}}

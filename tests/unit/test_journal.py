@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from edgefl.contract import BEGIN, Now, Evaluation, LocalRound, Opening, SessionStart, Stage, StageFacts
+from edgefl.contract import BEGIN, Evaluation, LocalRound, Now, Opening, SessionStart, Stage, StageFacts
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.journal import FILE, FOLDER, Journal

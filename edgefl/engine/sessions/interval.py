@@ -11,7 +11,7 @@ class Interval(TimedPolicy):
     No round begins at or after its end; the one under way ends. The next session begins with the next round.
     """
 
-    length_s: float = Field(gt=0, description="length of a session, s")
+    length_s: float = Field(ge=1e-3, le=1e9, description="length of a session, s")
 
     @property
     def reason(self) -> str:
