@@ -119,16 +119,23 @@ class GaussianFields:
         """Memory of the fields, once they have been read."""
         return 4 * len(self.keys) * self._width**2
 
-    def places(self, positions_m: FloatArray) -> Places:
+    def places(self, positions_m: FloatArray, checked: bool = False) -> Places:
         """Prepare positions [n, 2] within the area, to be read from all fields or some.
+
+        Args:
+            checked: whether they are known to be within the area.
 
         Raises:
             ValueError: a position is beyond the area; the message names the remedy.
         """
-        check_area(positions_m, self.area_radius_m)
-        grid = positions_m * (1.0 / self._spacing_m) + self._half
+        if not checked:
+            check_area(positions_m, self.area_radius_m)
+        grid = np.array(positions_m.T, order="C")  # by axis; a copy, which is worked on
+        grid *= 1.0 / self._spacing_m
+        grid += self._half
         lower = grid.astype(np.intp)
-        right, up = (grid - lower).T
+        grid -= lower
+        right, up = grid
         left, down = 1.0 - right, 1.0 - up
         # Var of the weighted nodes: weights w_i along an axis have sum w_i^2 = 1 - b, 2 w_0 w_1 = b
         side, diagonal = self._law.side, self._law.diagonal
@@ -137,8 +144,10 @@ class GaussianFields:
         scale = 1.0 / np.sqrt(variance)
         left *= scale
         right *= scale
-        weights = np.stack([left * down, right * down, left * up, right * up]).astype(np.float32)
-        return Places(lower[:, 1] * self._width + lower[:, 0], weights)
+        weights = np.empty((4, len(left)), np.float32)
+        for row, (x, y) in zip(weights, ((left, down), (right, down), (left, up), (right, up)), strict=True):
+            np.multiply(x, y, out=row)
+        return Places(lower[1] * self._width + lower[0], weights)
 
     def read(self, places: Places, rows: slice = slice(None)) -> Float32Array:
         """[rows, F] values of all fields at some of the places."""

@@ -59,6 +59,19 @@ def distance_2d_m(positions_m: npt.ArrayLike) -> FloatArray:
     return np.hypot(positions[..., 0], positions[..., 1])
 
 
+def within(positions_m: FloatArray, radius_m: float) -> npt.NDArray[np.bool_]:
+    """[n] whether positions [n, 2] lie within a radius of the origin, as np.hypot decides; nan does not.
+
+    Squares decide about all that are not within their rounding of the border: a fifth of hypot's time.
+    """
+    x, y = positions_m[:, 0], positions_m[:, 1]
+    inside: npt.NDArray[np.bool_] = x * x + y * y <= radius_m * radius_m * (1.0 - 1e-12)
+    if not inside.all():
+        doubtful = np.flatnonzero(~inside)
+        inside[doubtful] = np.hypot(x[doubtful], y[doubtful]) <= radius_m
+    return inside
+
+
 def _check_ring(inner_radius_m: float, outer_radius_m: float) -> None:
     if not 0 <= inner_radius_m < outer_radius_m < math.inf:
         raise ValueError(

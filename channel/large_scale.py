@@ -20,7 +20,7 @@ Shadowing = Literal["none", "spatial"]
 # Streams of a site's key
 _LOS_SHADOWING, _NLOS_SHADOWING, _LOS_STATE = 0, 1, 2
 # Places x sites that are worked on at a time: a dozen arrays of them stay in a core's second-level cache.
-_CHUNK = 16384
+_CHUNK = 24576
 
 
 class LargeScale:
@@ -154,18 +154,18 @@ class LargeScale:
             positions_m: [n, 2].
 
         Returns:
-            [n, S] gain in dB, negative.
+            [n, S] gain in dB, negative; site by site in memory, so that what compares sites runs along places.
 
         Raises:
             ValueError: a position is beyond the area.
         """
         positions = self._checked(positions_m)
-        gain_db = np.empty((len(positions), len(self.sites_m)), np.float32)
+        gain_db = np.empty((len(self.sites_m), len(positions)), np.float32)
         for rows, log_square, clamped, read in self._chunks(positions):
             self.clamped_measurements += clamped
             margin = self._margin(log_square, read)
-            np.negative(self._loss_db(log_square, margin, read), out=gain_db[rows])
-        return gain_db
+            np.negative(self._loss_db(log_square, margin, read), out=gain_db[:, rows])
+        return gain_db.T
 
     def line_of_sight(self, positions_m: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """[n, S] whether each site is in line of sight from positions [n, 2].
@@ -177,7 +177,7 @@ class LargeScale:
         in_sight = np.empty((len(positions), len(self.sites_m)), bool)
         for rows, log_square, _, read in self._chunks(positions):
             margin = self._margin(log_square, read)
-            in_sight[rows] = self._always_in_sight if margin is None else margin > 0
+            in_sight[rows] = self._always_in_sight if margin is None else margin.T > 0
         return in_sight
 
     def gain_db_to(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
@@ -194,7 +194,7 @@ class LargeScale:
             ValueError: a position is beyond the area, or there is no such site.
         """
         positions, chosen = self._checked_pairs(positions_m, sites)
-        places = {fields: fields.places(positions) for fields in self._fields()}
+        places = {fields: fields.places(positions, checked=True) for fields in self._fields()}
 
         def read(fields: GaussianFields) -> Float32Array:
             return fields.read_one(places[fields], chosen)
@@ -202,9 +202,12 @@ class LargeScale:
         framed = self._framed(positions)
         log_square, clamped = self._log_square(*(framed - self._sites[:, chosen]))
         self.clamped_links += clamped
-        # the state is decided in single precision, as in gain_db, so that both agree
-        single, _ = self._log_square(*(framed.astype(np.float32) - self._sites_single[:, chosen]))
-        return -self._loss_db(log_square, self._margin(single, read), read)
+        margin = None
+        if self._los_fields is not None:
+            # the state is decided in single precision, as in gain_db, so that both agree
+            single, _ = self._log_square(*(framed.astype(np.float32) - self._sites_single[:, chosen]))
+            margin = self._margin(single, read)
+        return -self._loss_db(log_square, margin, read)
 
     def distance_m(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
         """[n] 2D distance in m from positions [n, 2] to sites [n] (their nearest copy), as it is.
@@ -238,15 +241,14 @@ class LargeScale:
         ]
 
     def _chunks(self, positions: FloatArray) -> Iterator[tuple[slice, Float32Array, int, Read]]:
-        """Rows of the positions; ln d3D^2 [rows, S], how many were clamped, and how to read fields there."""
-        places = {fields: fields.places(positions) for fields in self._fields()}
+        """Rows of the positions; ln d3D^2 [S, rows], how many were clamped, and how to read fields there, likewise."""
+        places = {fields: fields.places(positions, checked=True) for fields in self._fields()}
         along, across = self._framed(positions).astype(np.float32)
+        sites_along, sites_across = self._sites_single[:, :, None]
         step = max(1, _CHUNK // len(self.sites_m))
         for first in range(0, len(positions), step):
             rows = slice(first, first + step)
-            log_square, clamped = self._log_square(
-                along[rows, None] - self._sites_single[0], across[rows, None] - self._sites_single[1]
-            )
+            log_square, clamped = self._log_square(along[rows] - sites_along, across[rows] - sites_across)
             yield rows, log_square, clamped, partial(_read, places, rows)
 
     def _farthest_m(self) -> float:
@@ -257,8 +259,8 @@ class LargeScale:
 
     def _framed(self, points_m: FloatArray) -> FloatArray:
         """[2, n] points by axis, in the frame of the wrap-around if there is one."""
-        framed = self._wraparound.aligned(points_m) if self._wraparound else points_m
-        return np.ascontiguousarray(framed.T)
+        axes = np.ascontiguousarray(points_m.T)
+        return self._wraparound.aligned_axes(axes) if self._wraparound else axes
 
     def _square_distance(self, along: Floats, across: Floats) -> Floats:
         """Squared 2D distance of displacements in that frame, which are overwritten."""
@@ -325,4 +327,4 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def _read(places: dict[GaussianFields, Places], rows: slice, fields: GaussianFields) -> Float32Array:
-    return fields.read(places[fields], rows)
+    return fields.read(places[fields], rows).T

@@ -132,10 +132,17 @@ class Wraparound:
 
     def aligned(self, points_m: FloatArray) -> FloatArray:
         """Points or displacements [..., 2] in m, in units of the lattice's rectangle, step x sqrt(3) step."""
+        return np.moveaxis(self.aligned_axes(np.moveaxis(points_m, -1, 0)), 0, -1)
+
+    def aligned_axes(self, axes_m: FloatArray) -> FloatArray:
+        """As `aligned`, of points by axis: [2, ...]."""
         cos, sin = self._axis()
-        x, y = points_m[..., 0], points_m[..., 1]
+        x, y = axes_m
         step = self.step_m
-        return np.stack([(cos * x + sin * y) / step, (cos * y - sin * x) / (step * math.sqrt(3.0))], axis=-1)
+        axes = np.empty_like(axes_m)
+        np.divide(cos * x + sin * y, step, out=axes[0])
+        np.divide(cos * y - sin * x, step * math.sqrt(3.0), out=axes[1])
+        return axes
 
     def square_distance(self, along: Floats, across: Floats) -> Floats:
         """Squared distance in m^2 modulo the lattice, of displacements in `aligned` units, overwriting them.

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
+from channel.geometry import within
 from channel.large_scale import LargeScale
 from channel.path_loss import PathLoss
 from channel.shadowing import draw_shadowing_db
@@ -112,7 +113,8 @@ class PerPlace:
         gains_db = self.large_scale.gain_db_to(places_m, cells)
         others = np.zeros(len(ids))
         if self._interference:
-            everywhere = db_to_linear(self.large_scale.gain_db(places_m).astype(float))
+            # device by device in memory: a sum's rounding depends on it
+            everywhere = db_to_linear(self.large_scale.gain_db(places_m).astype(float, order="C"))
             others = everywhere.sum(axis=1) - everywhere[:, cell]
         return Survey(ids, gains_db, self.large_scale.distance_m(places_m, cells), others)
 
@@ -121,9 +123,9 @@ class PerPlace:
 
         -inf for a device that is absent, or beyond the world's border.
         """
-        here = np.hypot(positions_m[:, 0], positions_m[:, 1]) <= self.large_scale.area_radius_m * (1 + 1e-10)
+        here = within(positions_m, self.large_scale.area_radius_m * (1 + 1e-10))
         if here.all():
             return self.large_scale.gain_db(positions_m)
-        power_db = np.full((len(positions_m), len(self.large_scale.sites_m)), -np.inf, np.float32)
+        power_db = np.full((len(self.large_scale.sites_m), len(positions_m)), -np.inf, np.float32).T
         power_db[here] = self.large_scale.gain_db(positions_m[here])
         return power_db

@@ -37,7 +37,7 @@ class Layer3Filter:
     def __init__(self, settings: HandoverSettings, devices: int, cells: int) -> None:
         kept = 1.0 - 0.5 ** (settings.l3_filter_k / 4)
         self._kept = np.float32(kept ** (settings.measurement_interval_s / SAMPLE_S))
-        self._filtered_db = np.zeros((devices, cells), np.float32)
+        self._filtered_db = np.zeros((cells, devices), np.float32).T  # cell by cell, as measured
         self._known = np.zeros(devices, dtype=bool)  # has a measurement before
 
     def filtered_db(self, power_db: np.ndarray, measuring: np.ndarray) -> np.ndarray:
@@ -126,12 +126,17 @@ class EventA3:
         ends_s = first_s + self._trigger_s
         # half a rounding error before the next measurement still belongs to this interval
         due = np.flatnonzero(ends_s < time_s + self._interval_s * (1 - 1e-9))
+        if not len(due):
+            return []
         earliest = entered_s[due] == first_s[due, None]
         targets = np.where(earliest, gap_db[due], -np.inf).argmax(axis=1)
+        due_s = ends_s[due]
+        if due_s.min() == due_s.max():  # nearly always: those that entered at the same measurement
+            return [Decision(float(due_s[0]), near[due], targets)]
         return [
             Decision(float(end_s), near[due[now]], targets[now])
-            for end_s in np.unique(ends_s[due])
-            for now in [ends_s[due] == end_s]
+            for end_s in np.unique(due_s)
+            for now in [due_s == end_s]
         ]
 
     def target(self, device: int, time_s: float) -> int | None:

@@ -1,11 +1,14 @@
 """Which cell serves which device: movement, switches, batteries, cell edges and handovers."""
 
 import itertools
+import math
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 
 import numpy as np
 import simpy
 
+from channel.geometry import within
 from edgefl.engine.attachment import NOWHERE, Attachments
 from edgefl.engine.battery import Battery
 from edgefl.engine.handover import EventA3, Layer3Filter
@@ -62,13 +65,20 @@ class Network:
         self._tick_s = tick_s
         self._handover = handover
         self._recorder = recorder
-        positions_m = movement.positions_m(env.now)
+        self._places_s = -math.inf  # when the devices were at _places_m
+        self._places_m = np.empty((0, 2))
+        positions_m = self.positions_m()
         count = len(positions_m)
+        # of the last measurement: positions, and the power there
+        self._measured_m = np.full((count, 2), np.inf)
+        self._last_db = np.empty((cells, count), np.float32).T
         self._served = Attachments(count)
         self._parts: dict[int, simpy.Process] = {}  # of the devices that take part in a round just now
         self._a3 = EventA3(handover, count, cells)
         self._filter = Layer3Filter(handover, count, cells)
         self._arrivals = [env.event() for _ in range(cells)]
+        # when devices that have handed over will be connected, for those who begin to wait until then
+        self._coming_s = [deque[float]() for _ in range(cells)]
         self.power = Power(
             env,
             count,
@@ -95,11 +105,18 @@ class Network:
         return self._served.connected(self.env.now)[devices]
 
     def positions_m(self) -> np.ndarray:
-        """Return [devices, 2] the positions now; nan: a device that is outside the simulated area."""
-        return self._movement.positions_m(self.env.now)
+        """Return [devices, 2] the positions now, read-only; nan: a device that is outside the simulated area."""
+        if self._places_s != self.env.now:
+            self._places_m = self._movement.positions_m(self.env.now).copy()  # a model may go on with its own
+            self._places_m.flags.writeable = False
+            self._places_s = self.env.now
+        return self._places_m
 
     def arrival(self, cell: int) -> simpy.Event:
         """Return an event that succeeds when the next device becomes present in the cell."""
+        coming = self._coming_s[cell]
+        while coming:
+            self._announce_at(cell, coming.popleft())
         return self._arrivals[cell]
 
     @property
@@ -120,7 +137,7 @@ class Network:
         for tick in itertools.count(1):
             # an absolute grid, so that ticks do not drift with rounding
             yield self.env.timeout(max(0.0, tick * self._tick_s - self.env.now))
-            positions_m = self._movement.positions_m(self.env.now)
+            positions_m = self.positions_m()
             here = self._seen = self._here(positions_m)
             gone = np.flatnonzero(~here & self._inside)
             if len(gone):
@@ -128,10 +145,24 @@ class Network:
             for device in np.flatnonzero(here & ~self._inside).tolist():
                 self._arrive(device, positions_m)
             if self._power_db is not None:
-                yield from self._measure(self._power_db(positions_m))
+                yield from self._measure(self._measured_db(positions_m, self._power_db))
             for cell in [c for c, arrival in enumerate(self._arrivals) if arrival.callbacks]:
                 if self.present(cell):  # absent for less than a tick: nobody saw it come back
                     self._announce(cell)
+
+    def _measured_db(
+        self, positions_m: np.ndarray, power_db: Callable[[np.ndarray], np.ndarray]
+    ) -> np.ndarray:
+        """Return [devices, cells] the power at all devices; who stands where it was has the power it had."""
+        # bit by bit, so that one that stays absent (nan) has not moved
+        changed = positions_m.view(np.int64) != self._measured_m.view(np.int64)
+        moved = np.flatnonzero(changed[:, 0] | changed[:, 1])
+        if len(moved) > len(changed) / 2:
+            self._last_db = power_db(positions_m)
+        elif len(moved):
+            self._last_db[moved] = power_db(positions_m[moved])
+        self._measured_m = positions_m
+        return self._last_db
 
     def _measure(self, power_db: np.ndarray) -> Generator[simpy.Event, None, None]:
         served, now_s = self._served, self.env.now
@@ -215,7 +246,7 @@ class Network:
             detail=np.where(ping_pong, "ping_pong", ""),
         )
         for cell in set(targets.tolist()):
-            self._announce(cell, rules.handover_latency_s)
+            self._announce_in(cell, rules.handover_latency_s)
 
     def _arrive(self, device: int, positions_m: np.ndarray) -> None:
         self._inside[device] = True
@@ -244,14 +275,34 @@ class Network:
         if cell != NOWHERE:
             self._announce(cell)
 
-    def _announce(self, cell: int, delay_s: float = 0.0) -> None:
+    def _announce(self, cell: int) -> None:
         """Wake the processes that wait for a device in this cell."""
-        if delay_s:
-            # not only those that wait already: who begins to within the delay is woken, too
-            self.env.timeout(delay_s).callbacks.append(lambda _: self._announce(cell))
-        elif self._arrivals[cell].callbacks:
+        if self._arrivals[cell].callbacks:
             waiting, self._arrivals[cell] = self._arrivals[cell], self.env.event()
             waiting.succeed()
+
+    def _announce_in(self, cell: int, delay_s: float) -> None:
+        """Wake after a delay those that wait for a device in this cell, and those that begin to meanwhile."""
+        then_s = self.env.now + delay_s
+        if not delay_s:
+            self._announce(cell)
+        elif self._arrivals[cell].callbacks:
+            self._announce_at(cell, then_s)
+        else:
+            # nobody waits, and hardly ever does anybody begin to: no timer for each handover
+            coming = self._coming_s[cell]
+            while coming and coming[0] <= self.env.now:
+                coming.popleft()
+            coming.append(then_s)
+
+    def _announce_at(self, cell: int, time_s: float) -> None:
+        now_s = self.env.now
+        if time_s <= now_s:
+            return
+        delay_s = time_s - now_s
+        while now_s + delay_s < time_s:  # a difference may round; not before the device is connected
+            delay_s = math.nextafter(delay_s, math.inf)
+        self.env.timeout(delay_s).callbacks.append(lambda _: self._announce(cell))
 
     def _may_be_served(self) -> np.ndarray:
         """Return [devices] whether a cell may serve each: one cell has all that are within its edge."""
@@ -262,7 +313,7 @@ class Network:
         if self._radius_m is None:
             return np.isfinite(positions_m[:, 0])
         # a comparison with nan is false: an absent device is not in the cell
-        return np.hypot(positions_m[:, 0], positions_m[:, 1]) <= self._radius_m
+        return within(positions_m, self._radius_m)
 
     def _strongest(self, positions_m: np.ndarray) -> np.ndarray:
         if self._power_db is None:

@@ -281,7 +281,7 @@ def test_a_policy_that_never_names_its_reason_is_told() -> None:
 
 
 def test_a_run_without_an_end_is_refused() -> None:
-    with pytest.raises(ValidationError, match="give sessions.count, or duration_s"):
+    with pytest.raises(ValidationError, match=r"give sessions\.count, or duration_s"):
         small_world([50.0], policy=Schedule(rounds=2))
 
 
