@@ -68,8 +68,16 @@ class Carrier:
         return share * self.bandwidth_hz * self.slot_s
 
     def part(self, share: float) -> "Carrier":
-        """Take a share, > 0, of this band."""
-        return replace(self, bandwidth_hz=share * self.bandwidth_hz)
+        """Take a share, > 0, of this band; the one taken last is kept, as a round has equal shares."""
+        last = self._last_part.get(share)
+        if last is None:
+            self._last_part.clear()
+            last = self._last_part[share] = replace(self, bandwidth_hz=share * self.bandwidth_hz)
+        return last
+
+    @cached_property
+    def _last_part(self) -> dict[float, "Carrier"]:
+        return {}
 
     def need(self, payload_bits: float) -> float:
         """Compute the sum of spectral efficiencies that a payload needs over its slots, Z / (W tau).

@@ -29,6 +29,14 @@ class RenewalRegime:
 
         Static links (correlation 1) are not drawn, and not counted.
         """
+        if isinstance(expected_slots, float) and isinstance(correlation, float):
+            # one transfer counts one: a tenth of the time
+            if correlation < 1.0:
+                times_of_one = expected_slots * (1.0 - abs(correlation))
+                self.transfers += 1
+                self.short += times_of_one < AUTO_COHERENCE_TIMES
+                self.shortest = min(self.shortest, times_of_one)
+            return
         slots, rho = np.atleast_1d(expected_slots), np.atleast_1d(correlation)
         fading = rho < 1.0
         times = slots[fading] * (1.0 - np.abs(rho[fading]))

@@ -18,7 +18,8 @@ class Leg(NamedTuple):
 class Legs(ABC):
     """Movement of devices that walk leg after leg; a model says how the next leg follows from the last.
 
-    Legs are made when time reaches them, for all devices at once that need one, and are not kept. A leg is
+    Legs are made when time reaches them, for all devices together, one ahead of each: one for many costs little
+    more than one for one. A leg is
     a function of the device, of its random numbers and of the state in which the leg before it ended, never
     of the times that were asked. A time before a device's current leg is reached by walking again
     from time 0: right, but as slow as the way is long. Simulations ask forwards.
@@ -40,6 +41,9 @@ class Legs(ABC):
         self._start_s = np.full(devices, math.inf)  # later than any time: the first question begins
         self._arrive_s = np.zeros(devices)
         self._until_s = np.zeros(devices)
+        # the leg after the present one, where it has been made
+        self._made = np.zeros(devices, dtype=bool)
+        self._next = Leg(np.zeros((2, devices)), np.zeros(devices), np.zeros(devices))
 
     @abstractmethod
     def _begin(self, who: np.ndarray) -> np.ndarray:
@@ -56,6 +60,7 @@ class Legs(ABC):
         if len(again):
             self._to_m[:, again] = self._begin(again)
             self._until_s[again] = 0.0
+            self._made[again] = False
         due = np.flatnonzero(time_s >= self._until_s)
         while len(due):
             self._set_out(due)
@@ -71,8 +76,15 @@ class Legs(ABC):
         return self._speeds_m_s
 
     def _set_out(self, who: np.ndarray) -> None:
+        if not self._made[who].all():
+            lacking = np.flatnonzero(~self._made & np.isfinite(self._until_s))  # inf: it never sets out again
+            made = self._leg(lacking, self._to_m[:, lacking], self._until_s[lacking])
+            for part, new in zip(self._next, made, strict=True):
+                part[..., lacking] = new
+            self._made[lacking] = True
+        self._made[who] = False
         here_m, now_s = self._to_m[:, who], self._until_s[who]
-        to_m, walk_s, rest_s = self._leg(who, here_m, now_s)
+        to_m, walk_s, rest_s = (part[..., who] for part in self._next)
         way_m = to_m - here_m
         self._velocity_m_s[:, who] = np.divide(way_m, walk_s, out=np.zeros_like(way_m), where=walk_s > 0)
         self._from_m[:, who], self._to_m[:, who] = here_m, to_m
