@@ -175,12 +175,21 @@ def study(
 @app.command()
 def validate(
     files: Annotated[list[Path], typer.Argument(help="Scenario or study files.")],
+    plan: Annotated[
+        bool,
+        typer.Option(
+            "--plan", help="Say what each scenario will take: two rounds are run in a scratch directory."
+        ),
+    ] = False,
+    device: TorchDevice = "auto",
 ) -> None:
     """Check scenarios and studies, and that their data are there, without running them.
 
     Examples:
 
         edgefl validate scenarios/*.yaml scenarios/studies/*.yaml
+
+        edgefl validate scenarios/commute_clock.yaml --plan
     """
     from edgefl.validation import check
 
@@ -189,10 +198,20 @@ def validate(
         try:
             check(file)
             console.print(f"{file}: ok", soft_wrap=True)
+            if plan:
+                _print_forecasts(file, device)
         except EdgeflError as error:
             failures.append(str(error))
     if failures:
         raise EdgeflError("\n".join(failures))
+
+
+def _print_forecasts(file: Path, device: str) -> None:
+    """Print what the run of a scenario will take, or those of a study, seed by seed."""
+    from edgefl.forecast import forecasts
+
+    for line in forecasts(file, device):
+        console.print(line, soft_wrap=True)
 
 
 @app.command("list")

@@ -121,4 +121,4 @@ def wall_time(seconds: float) -> str:
     for unit, length_s in (("days", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= 1.5 * length_s:
             return f"{seconds / length_s:.{0 if unit == 'min' else 1}f} {unit}"
-    return f"{seconds:.0f} s"
+    return f"{seconds:.0f} s" if seconds >= 9.5 else f"{seconds:.1g} s"

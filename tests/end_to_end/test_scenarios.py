@@ -16,8 +16,12 @@ BATTERY_TOLERANCE = 1e-9  # of the capacity
 def shortened(path: Path) -> edgefl.Scenario:
     """At most two sessions of four rounds, on the small data set."""
     scenario = edgefl.load_scenario(path)
-    overrides = [f"sessions.count={min(2, scenario.sessions.count)}"]
-    if "rounds" in type(scenario.sessions).model_fields:
+    overrides = []
+    if scenario.sessions.count:
+        overrides.append(f"sessions.count={min(2, scenario.sessions.count)}")
+    if scenario.sessions.longest is None:
+        overrides.append("duration_s=9000")  # two hours and a half
+    elif "rounds" in type(scenario.sessions).model_fields:
         overrides.append("sessions.rounds=2")
     else:
         overrides += ["sessions.min_rounds=1", "sessions.max_rounds=4"]
