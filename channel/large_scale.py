@@ -241,7 +241,7 @@ class LargeScale:
         ]
 
     def _chunks(self, positions: FloatArray) -> Iterator[tuple[slice, Float32Array, int, Read]]:
-        """Rows of the positions; ln d3D^2 [S, rows], how many were clamped, and how to read fields there, likewise."""
+        """Rows of the positions; ln d3D^2 [S, rows], how many were clamped, and how to read fields there."""
         places = {fields: fields.places(positions, checked=True) for fields in self._fields()}
         along, across = self._framed(positions).astype(np.float32)
         sites_along, sites_across = self._sites_single[:, :, None]

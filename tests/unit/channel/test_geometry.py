@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from channel.geometry import distance_2d_m, poisson_count, sample_ring
+from channel.geometry import distance_2d_m, poisson_count, sample_ring, within
 
 SEED = 7
 
@@ -46,3 +46,14 @@ def test_negative_numbers_are_refused() -> None:
         sample_ring(rng, -1, inner_radius_m=1.0, outer_radius_m=2.0)
     with pytest.raises(ValueError, match="density_per_km2"):
         poisson_count(rng, density_per_km2=-1.0, inner_radius_m=1.0, outer_radius_m=2.0)
+
+
+def test_within_is_what_hypot_says_at_the_very_border() -> None:
+    """Places a few roundings to either side of a radius, one inside, one outside, one nowhere."""
+    angle = np.random.default_rng(5).uniform(0, 2 * np.pi, 20_000)
+    radius_m = 250.0 * (1.0 + np.random.default_rng(6).integers(-8, 9, len(angle)) * 2.0**-52)
+    places_m = np.stack([radius_m * np.cos(angle), radius_m * np.sin(angle)], axis=1)
+    places_m[:3] = [[1.0, 2.0], [300.0, 0.0], [np.nan, np.nan]]
+    expected = np.hypot(places_m[:, 0], places_m[:, 1]) <= 250.0
+    assert 1000 < expected.sum() < len(expected) - 1000
+    np.testing.assert_array_equal(within(places_m, 250.0), expected)

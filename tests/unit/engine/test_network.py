@@ -278,3 +278,78 @@ def test_who_finishes_outside_departs_at_the_end_of_its_part_unless_it_is_back()
         cells = Cells(by_turns(), FINISH, absent_s=(0.5, 1.1))
         cells.works_until(end_s)
         assert cells.rows() == approx(*expected)
+
+
+class Some:
+    """Four devices at places by number; only `walkers` go on, a metre a second."""
+
+    moves = True
+
+    def __init__(self, walkers: Sequence[int]) -> None:
+        self._walkers = list(walkers)
+
+    def positions_m(self, time_s: float) -> np.ndarray:
+        positions_m = np.array([[0.0, 0.0], [10.0, 0.0], [20.0, 0.0], [np.nan, np.nan]])
+        positions_m[self._walkers, 0] += time_s
+        return positions_m
+
+    def doppler_speeds_m_s(self) -> np.ndarray:
+        return np.zeros(4)
+
+
+@pytest.mark.parametrize(("walkers", "asked"), [((), 0), ((0,), 1), ((0, 2), 2), ((0, 1, 2), 4)])
+def test_only_who_has_moved_is_measured_anew(walkers: Sequence[int], asked: int) -> None:
+    """Two cells at 0 and 30 m: walker 0 hands over some time after the middle, as if all were measured."""
+    rows: list[int] = []
+
+    def power_db(positions_m: np.ndarray) -> np.ndarray:
+        rows.append(len(positions_m))
+        power = -np.abs(positions_m[:, :1] - np.array([0.0, 30.0]))
+        return np.where(np.isnan(power), -np.inf, power).astype(np.float32)
+
+    env, log = simpy.Environment(), Rows()
+    network = Network(
+        env,
+        movement=Some(walkers),
+        cells=2,
+        tick_s=1.0,
+        handover=HandoverSettings(l3_filter_k=0, measurement_interval_s=1.0),
+        recorder=log,
+        power_db=power_db,
+    )
+    for process in network.processes():
+        env.process(process)
+    rows.clear()  # of the selection of cells
+    env.run(until=25.5)
+    # the first measurement is of all
+    assert rows == [4] + [asked] * 24 * bool(asked)
+    handovers = {event.device: event.time_s for event in log.of[Event] if event.event == "handover"}
+    # Hys 3 dB: |30 - x| + 3 < x from x = 16.5 on, seen at x = 17
+    expected = {1: 7.0 + TRIGGER_S, 0: 17.0 + TRIGGER_S}
+    assert handovers == pytest.approx({device: expected[device] for device in walkers if device in expected})
+
+
+@pytest.mark.parametrize("begins_s", [0.21, 0.5, 0.505])
+def test_who_begins_to_wait_during_an_interruption_is_woken_at_its_end(begins_s: float) -> None:
+    """Measured better at 0.2, the device hands over at 0.456 and is connected at 0.506."""
+    world = Cells(lambda time_s: (0.0, 10.0 if time_s > 0.1 else -10.0))
+    woken_s = []
+
+    def wait() -> Generator[simpy.Event, None, None]:
+        yield world.env.timeout(begins_s)
+        while not world.network.present(1):
+            yield world.network.arrival(1)
+        woken_s.append(world.env.now)
+
+    world.env.process(wait())
+    world.env.run(until=0.55)  # before the measurement at 0.6
+    assert woken_s == [pytest.approx(0.506)]
+    assert world.network.present(1) == [0]
+
+
+def test_handovers_that_nobody_waits_for_leave_no_timer() -> None:
+    world = Cells(lambda time_s: (0.0, 10.0 if time_s > 0.1 else -10.0))
+    world.env.run(until=0.47)
+    assert [event.event for event in world.log.of[Event]] == ["handover"]
+    coming_s = [time_s for time_s, *_ in world.env._queue if time_s > 0.48]
+    assert coming_s == [pytest.approx(0.6)], "the next measurement, and no end of an interruption"

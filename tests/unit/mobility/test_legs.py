@@ -1,0 +1,49 @@
+"""Legs made ahead, for many devices at once: places stay functions of the time."""
+
+import numpy as np
+
+from edgefl.mobility._legs import Leg, Legs
+
+
+class Ways(Legs):
+    """Device k walks k + 1 metres along x in as many seconds, and so on; the last one rests after its second leg.
+
+    calls: how many devices each call of `_leg` was for.
+    """
+
+    def __init__(self, devices: int) -> None:
+        super().__init__(np.ones(devices))
+        self.calls: list[int] = []
+        self._walked = np.zeros(devices, dtype=int)
+
+    def _begin(self, who: np.ndarray) -> np.ndarray:
+        self._walked[who] = 0
+        return np.zeros((2, len(who)))
+
+    def _leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        assert np.isfinite(now_s).all(), "a device that never sets out again is asked for no leg"
+        self.calls.append(len(who))
+        self._walked[who] += 1
+        steps = who + 1.0
+        ever = (who == len(self._walked) - 1) & (self._walked[who] == 2)
+        return Leg(here_m + np.stack([steps, 0 * steps]), steps, np.where(ever, np.inf, 0.0))
+
+
+def test_places_are_functions_of_time_however_they_are_asked() -> None:
+    devices = 5
+    forwards = Ways(devices)
+    for time_s in (0.0, 0.5, 3.0, 3.0, 17.25, 40.0, 2.5, 17.25):
+        places_m = forwards.positions_m(time_s)[:, 0]
+        expected = np.full(devices, time_s)
+        expected[-1] = min(time_s, 10.0)  # two legs of five seconds
+        np.testing.assert_allclose(places_m, expected, rtol=1e-12)
+
+
+def test_legs_of_many_devices_are_made_together() -> None:
+    ways = Ways(100)
+    for second in range(100):
+        ways.positions_m(float(second))
+    legs = sum(ways.calls)
+    # device k begins its leg n at n (k + 1) s: one call for each would be 500 calls
+    assert len(ways.calls) < legs / 5
+    assert legs < 2 * 100 + sum(99 // (k + 1) + 1 for k in range(100)), "at most one ahead of each"
