@@ -36,7 +36,8 @@ class Network:
     Args:
         movement: where the devices are.
         radius_m: distance from the origin beyond which a device is absent; None: none is.
-        power_db: [devices, 2] positions -> [devices, cells] measured power in dB; None: there is one cell.
+        power_db: [devices, 2] positions -> [devices, cells] measured power in dB, a function of the place: who
+            stands still is not measured again; None: there is one cell.
         tick_s: time between two looks at the devices.
         switches: per device, ascending times of switching on and off, beginning with on; empty: all on.
         batteries: per device; empty: all on mains.

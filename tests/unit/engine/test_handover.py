@@ -342,7 +342,8 @@ class Away(Here):
 
     def positions_m(self, time_s: float) -> np.ndarray:
         away = self._from_s <= time_s < self._to_s
-        return np.array([[1.0, 0.0], [np.nan, np.nan] if away else [2.0, 0.0]])
+        # they move on a little, so that they are measured again
+        return np.array([[1.0, 0.1 * time_s], [np.nan, np.nan] if away else [2.0, 0.1 * time_s]])
 
     def doppler_speeds_m_s(self) -> np.ndarray:
         return np.zeros(2)
