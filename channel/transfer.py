@@ -33,6 +33,8 @@ CHUNK_BLOCKS = 8
 
 # Numbers of the random streams that renewal draws from
 _STREAMS: dict[Direction, int] = {"downlink": 0, "uplink": 1}
+# one generator for all renewals, each of which draws from it at once
+_REUSED = np.random.Generator(np.random.Philox())
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ class Flow:
             self.carrier,
             snr=self.snr,
             correlation=self.fading.correlation,
-            rng=self.fading.generator(self.first_slot, _STREAMS[self.direction]),
+            rng=self.fading.generator(self.first_slot, _STREAMS[self.direction], _REUSED),
             first_slot=self.first_slot,
         )
 

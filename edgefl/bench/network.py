@@ -126,12 +126,7 @@ class _Traffic:
 
     def _upload(self, ids: np.ndarray, cells: np.ndarray) -> None:
         positions_m = self._network.positions_m()[ids]
-        survey = Survey(
-            ids.tolist(),
-            self._large_scale.gain_db_to(positions_m, cells),
-            self._large_scale.distance_m(positions_m, cells),
-            np.zeros(len(ids)),
-        )
+        survey = Survey(ids.tolist(), *self._large_scale.links_to(positions_m, cells), np.zeros(len(ids)))
         shares = dict.fromkeys(DIRECTIONS, np.full(len(ids), SHARE))
         links = self._radio.links(survey, cells.tolist(), self._radio.snr(survey), shares)
         for link in links:
