@@ -2,7 +2,7 @@
 
 import math
 from itertools import pairwise
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -22,7 +22,9 @@ class Daily(TimedPolicy):
     session later, when a device comes; hours that pass until then are skipped.
     """
 
-    at_hours: tuple[float, ...] = Field(min_length=1, description="hours of the day, ascending, 0 to 24")
+    at_hours: tuple[Annotated[float, Field(ge=0, lt=HOURS)], ...] = Field(
+        min_length=1, description="hours of the day, ascending, from 0 to below 24"
+    )
     begin_hour: float = Field(0.0, ge=0, lt=HOURS, description="hour of the day at time 0, 0 to 24")
     day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day, s")
 
@@ -30,8 +32,6 @@ class Daily(TimedPolicy):
     def _hours(self) -> Self:
         if any(a >= b for a, b in pairwise(self.at_hours)):
             raise ValueError(f"at_hours must rise, got {list(self.at_hours)}")
-        if not 0 <= self.at_hours[0] <= self.at_hours[-1] < HOURS:
-            raise ValueError(f"at_hours must lie within 0 and 24 (24 is 0), got {list(self.at_hours)}")
         return self
 
     @property
