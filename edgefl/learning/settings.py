@@ -62,7 +62,7 @@ class LearningSettings(Section):
     early_stopping: EarlyStopping | None = Field(
         None, description="end local training early, whatever the algorithm; none: as the algorithm says"
     )
-    drift: Annotated[Any, Named("drifts", "label_swap")] | None = Field(
+    drift: Annotated[Any, Named("drifts", "label_swap", optional=True)] = Field(
         None, description="concept drift: how the devices' data change during the run; none: they do not"
     )
     tested_on: Literal["labels", "devices"] = Field(
@@ -71,9 +71,14 @@ class LearningSettings(Section):
         " whose accuracies are averaged (F)",
     )
     test_samples: int | None = Field(
-        None, ge=1, description="test samples of each device, if tested on devices; none: in proportion"
+        None,
+        ge=1,
+        le=10**9,
+        description="test samples of each device, if tested on devices; none: in proportion",
     )
-    test_every: int = Field(1, ge=1, description="rounds from one test of the global model to the next")
+    test_every: int = Field(
+        1, ge=1, le=10**9, description="rounds from one test of the global model to the next"
+    )
     momentum: float = Field(0.9, ge=0, lt=1, description="SGD momentum, restarted each round")
     bits_per_parameter: int = Field(32, ge=1, le=64, description="payload_bits = this x parameters")
     payload: Literal["model", "exchanged"] = Field(

@@ -43,6 +43,8 @@ SETTINGS: dict[str, Any] = {
 
 
 def learner(threads: int = 1, **changes: Any) -> TorchLearner:
+    if changes.get("algorithm") == "oracle":
+        changes = {"drift": {"at": 2}, **changes}
     learning = LearningSettings(**{**SETTINGS, "warm_start": "similarity", **changes})
     material = Material(learning, CPU, devices=DEVICES, threads=threads)
     return TorchLearner(learning, material, streams=Streams(5))

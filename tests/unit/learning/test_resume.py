@@ -116,6 +116,8 @@ def same(a: Any, b: Any) -> bool:
 
 
 def settings(algorithm: str, warm_start: str, **more: Any) -> LearningSettings:
+    if algorithm == "oracle":
+        more = {"drift": {"at": 3}, **more}
     return LearningSettings(
         **{
             "dataset": "digits",
