@@ -33,7 +33,7 @@ class Opening:
     Args:
         warm_start: its name; empty where none made it.
         weights: saved session -> weight in the model.
-        labels: that the session's devices hold.
+        labels: that the session's devices hold when its training begins.
         accuracy: before any training, on the test data of these labels; None where nothing is tested.
         loss: likewise.
     """
@@ -47,7 +47,11 @@ class Opening:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Accuracy (0 to 1) and loss of the global model on the test data of the session's labels."""
+    """Accuracy (0 to 1) and loss of the global model on the test data of the labels that the session's devices hold.
+
+    These are the devices that were there when it began and those that have taken part since: labels of a device
+    that joins are tested from its first round on.
+    """
 
     accuracy: float
     loss: float

@@ -151,10 +151,11 @@ def compose(
     scene = Scene(env, radio, network, devices, Ledger(world.count), recorder, world.streams)
     for process in network.processes():
         env.process(process)
-    return scene, {cell: _server(scene, cell, learner, scenario) for cell, learner in learners.items()}
+    return scene, {cell: _server(scene, cell, learner, world) for cell, learner in learners.items()}
 
 
-def _server(scene: Scene, cell: int, learner: Learner, scenario: Scenario) -> Server:
+def _server(scene: Scene, cell: int, learner: Learner, world: World) -> Server:
+    scenario = world.scenario
     policy = scenario.sessions
     processor = Processor(scenario.devices, learner.flops_per_sample)
     return Server(
@@ -162,7 +163,7 @@ def _server(scene: Scene, cell: int, learner: Learner, scenario: Scenario) -> Se
         Rounds(scene, cell, scenario.rounds, processor, policy.report_bits),
         learner=learner,
         policy=policy,
-        members=scenario.devices.churn.members,
+        members=world.members,
     )
 
 
@@ -255,7 +256,14 @@ def _torch_learners(
     material = Material(settings, trained_on, devices=world.count, threads=threads)
     homes_m, sites_m = world.movement.positions_m(0.0), world.sites_m
     learners = {
-        cell: TorchLearner(settings, material, streams=world.streams, homes_m=homes_m, sites_m=sites_m)
+        cell: TorchLearner(
+            settings,
+            material,
+            streams=world.streams,
+            homes_m=homes_m,
+            sites_m=sites_m,
+            populations=world.populations,
+        )
         for cell in world.federations
     }
     name = torch.cuda.get_device_name(trained_on) if trained_on.type == "cuda" else "cpu"

@@ -49,7 +49,8 @@ class Progress:
     """The state of a session.
 
     stage: name of its present stage; empty: no session is open. longest, reports: as in `SessionStart`.
-    labels: labels of its first devices. known: labels of the session before. members: devices seen so far.
+    members: devices that were there when it began or have taken part since. labels: that they hold, on which it is
+    tested. known: labels of the session before.
     probed: whether a probe's update has arrived. opening: set when its training begins. at: the last round.
     """
 
@@ -65,9 +66,12 @@ class Progress:
     check: Reports = field(default_factory=Reports)
     at: At = field(default_factory=lambda: At(0, "", 0))
 
-    def begin_round(self, phase: str, round_: int, ids: Iterable[int]) -> At:
-        """Note a round and its participants; return its place in the run."""
-        self.members |= set(ids)
+    def newcomers(self, ids: Iterable[int]) -> list[int]:
+        """Return which of these devices are no members yet, sorted."""
+        return sorted(set(ids) - self.members)
+
+    def begin_round(self, phase: str, round_: int) -> At:
+        """Note a round; return its place in the run."""
         self.at = At(self.number, phase, round_)
         return self.at
 

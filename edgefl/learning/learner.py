@@ -1,6 +1,6 @@
 """The learner that trains with PyTorch: models, data, algorithm and warm start behind the contract's Learner."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ class TorchLearner:
     Args:
         homes_m: [devices, 2] positions of the devices at time 0, for partitions by place.
         sites_m: [cells, 2] positions of the base stations, likewise.
+        populations: device ids of each standing population; none: all devices are one.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class TorchLearner:
         streams: Streams,
         homes_m: np.ndarray | None = None,
         sites_m: np.ndarray | None = None,
+        populations: Sequence[range] = (),
     ) -> None:
         self._settings = settings
         self._warm_start: WarmStart = settings.warm_start
@@ -61,7 +63,9 @@ class TorchLearner:
         self._trainer = Trainer(
             settings=settings,
             material=material,
-            holdings=Holdings(settings.partition, material.labels, material.devices, streams, facts),
+            holdings=Holdings(
+                settings.partition, material.labels, material.devices, streams, facts, populations
+            ),
             streams=streams,
             module=module,
             training=training,
@@ -130,7 +134,9 @@ class TorchLearner:
         return self._warm_start.probes > 0 and not self._is_pilot
 
     def _track(self, devices: DeviceStates, model: Tensor) -> Track:
-        return Track(self._trainer.training, self._settings.algorithm, devices, model, self._payload)
+        holdings = self._trainer.holdings
+        here = devices.of(lambda: holdings.key)
+        return Track(self._trainer.training, self._settings.algorithm, here, model, self._payload)
 
     def _open_probe(self) -> None:
         federation, now = self._federation, self._federation.now

@@ -8,6 +8,7 @@ import torch
 from edgefl.contract import REPORTED_LOSS, Evaluation, LocalRound, StageFacts
 from edgefl.learning.federation import Federation, Reports
 from edgefl.learning.models import OutputTerm
+from edgefl.learning.track import Track
 from edgefl.learning.trainer import Trainer
 from edgefl.learning.warm_starts import OpeningModel, WarmStart
 
@@ -27,7 +28,8 @@ class Train:
 
     def train(self, ids: Sequence[int], round_: int) -> LocalRound:
         federation, now = self.federation, self.federation.now
-        at = now.begin_round(self.facts.phase, round_, ids)
+        admit(self.trainer, federation, federation.model, ids)
+        at = now.begin_round(self.facts.phase, round_)
         anchor = self._anchor()
         lr = self.trainer.learning_rate(round_, now.longest)
         local = self.trainer.train(federation.model, ids, at, lr, [anchor] if anchor else [])
@@ -71,7 +73,8 @@ class Probe:
     def train(self, ids: Sequence[int], round_: int) -> LocalRound:
         federation, now = self.federation, self.federation.now
         assert federation.probe is not None
-        at = now.begin_round("probe", round_, ids)
+        admit(self.trainer, federation, federation.probe, ids)
+        at = now.begin_round("probe", round_)
         return self.trainer.train(federation.probe, ids, at, self.trainer.learning_rate(1, now.longest), [])
 
     def aggregate(self, ids: Sequence[int]) -> None:
@@ -100,7 +103,8 @@ class Check:
 
     def train(self, ids: Sequence[int], round_: int) -> LocalRound:
         federation, now = self.federation, self.federation.now
-        at = now.begin_round("probe", round_, ids)
+        admit(self.trainer, federation, None, ids)
+        at = now.begin_round("probe", round_)
         opening = construct(self.trainer, federation, self.warm_start).model
         local, (of_opening, of_previous) = self.trainer.compare(ids, at, [opening, federation.model.model])
         now.check = Reports(of_opening, of_previous)
@@ -111,6 +115,23 @@ class Check:
 
     def evaluate(self) -> Evaluation | None:
         return None
+
+
+def admit(trainer: Trainer, federation: Federation, track: Track | None, ids: Sequence[int]) -> None:
+    """Let those of a round's participants that are new join the session, and the track that is trained, if one is.
+
+    From now on the session is tested on their labels too.
+    """
+    now = federation.now
+    newcomers = now.newcomers(ids)
+    if not newcomers:
+        return
+    members = now.members | set(newcomers)
+    if track is not None:
+        track.join(newcomers, trainer.holdings.sizes(members))
+    now.labels = sorted({*now.labels, *trainer.holdings.labels(newcomers)})
+    # the last step: a run that is interrupted before it does all of this again, and comes to the same
+    now.members = members
 
 
 def construct(trainer: Trainer, federation: Federation, warm_start: WarmStart) -> OpeningModel:

@@ -348,7 +348,7 @@ def test_a_devices_vectors_follow_it_into_another_cell() -> None:
     here, there = (TorchLearner(settings, material, streams=Streams(5)) for _ in range(2))
     session(here, 1, 2, ids=[0, 1, 2])
     zero = torch.zeros(here.parameters)
-    own = material.states.rows("control", [1], zero)
+    own = material.states.of(lambda: 1).rows("control", [1], zero)
     assert own.abs().max() > 0
     stage = pilot(there, ids=[1, 7], longest=2)
     sizes = np.array(list(stage.trainer.holdings.sizes([1, 7]).values()))
@@ -365,7 +365,7 @@ def test_a_device_that_joins_a_session_counts_with_its_data() -> None:
     assert stage.federation.now.members == set(ids)
     sizes = stage.trainer.holdings.sizes(ids)
     weights = np.array(list(sizes.values())) / sum(sizes.values())
-    mean = stage.trainer.material.states.mean("control", ids, weights, torch.zeros(one.parameters))
+    mean = stage.federation.model.devices.mean("control", ids, weights, torch.zeros(one.parameters))
     torch.testing.assert_close(stage.federation.model.state["control"], mean, atol=1e-5, rtol=1e-4)
 
 
