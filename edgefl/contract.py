@@ -90,8 +90,10 @@ class StageFacts:
     Args:
         phase: name of its rounds in the tables; rounds of one phase are numbered through a session.
         rounds: how many there are; None: until the session policy ends the session.
-        share: of a round's participants that takes part, in (0, 1].
         evaluates: whether its rounds move the global model on, which is then tested.
+        share: without evaluation, of the devices present that takes part, in (0, 1]: sampled when the session's
+            first round of this phase begins, they alone take part in all of the phase, as far as they are still
+            there; if all of them have left, they are sampled anew. With evaluation, the selector selects.
         opening: of the stage with which a session's training begins, the model it begins with.
     """
 

@@ -192,6 +192,7 @@ def local_training(settings: LearningSettings, material: Material, module: Any) 
         memory_bytes=int(settings.memory_gb * 1e9) if settings.memory_gb else None,
         threads=material.threads,
     )
-    if settings.batch < training.smallest_batch:
-        raise EdgeflError("batch norm cannot train on batches of one sample", ("learning", "batch"))
+    for key in ("batch", "probe_batch"):
+        if (getattr(settings, key) or training.smallest_batch) < training.smallest_batch:
+            raise EdgeflError("batch norm cannot train on batches of one sample", ("learning", key))
     return training

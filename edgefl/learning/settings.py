@@ -27,6 +27,10 @@ class LearningSettings(Section):
     steps: int = Field(5, ge=1, description="e: local iterations per round")
     epochs: int | None = Field(None, ge=1, description="local epochs per round, in place of steps")
     batch: int = Field(128, ge=1, description="B: samples per mini-batch")
+    probe_steps: int | None = Field(
+        None, ge=1, description="e of probe rounds; none: as in training, steps or epochs"
+    )
+    probe_batch: int | None = Field(None, ge=1, description="B of probe rounds; none: as in training")
     lr: float = Field(0.01, gt=0, le=100, description="learning rate at the first round of a session")
     lr_power: float = Field(
         1.0,
@@ -61,3 +65,13 @@ class LearningSettings(Section):
     memory_gb: float | None = Field(
         None, gt=0, description="room for devices trained together, GB; none: a CPU's cache, 1/8 of a GPU"
     )
+
+    def length_in(self, phase: str) -> tuple[int, int | None]:
+        """Return the local steps of a round of this phase, and the epochs that replace them, if any do."""
+        if phase == "probe" and self.probe_steps is not None:
+            return self.probe_steps, None
+        return self.steps, self.epochs
+
+    def batch_in(self, phase: str) -> int:
+        """Return the samples of a mini-batch in a round of this phase."""
+        return self.probe_batch if phase == "probe" and self.probe_batch is not None else self.batch

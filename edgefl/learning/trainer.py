@@ -65,7 +65,7 @@ class Trainer:
         return LocalRound(
             tuple(ids),
             tuple(result.steps.tolist()),
-            self._booked(result.steps, result.samples),
+            self._booked(at, result.steps, result.samples),
             tuple(result.down_bits.tolist()),
             tuple(result.up_bits.tolist()),
             {name: tuple(values.tolist()) for name, values in result.scalars.items()},
@@ -106,13 +106,13 @@ class Trainer:
         ]
         steps = np.minimum(batches.steps, 1)
         bits = (self.payload_bits,) * len(ids)
-        booked = self._booked(steps, batches.processed(steps))
+        booked = self._booked(at, steps, batches.processed(steps))
         return LocalRound(tuple(ids), tuple(steps.tolist()), booked, bits, bits), losses
 
-    def _booked(self, steps: np.ndarray, processed: np.ndarray) -> tuple[int, ...]:
+    def _booked(self, at: At, steps: np.ndarray, processed: np.ndarray) -> tuple[int, ...]:
         """Return the samples whose computing time and energy are booked."""
         nominal = self.settings.booked == "nominal"
-        return tuple((steps * self.settings.batch if nominal else processed).tolist())
+        return tuple((steps * self.settings.batch_in(at.phase) if nominal else processed).tolist())
 
     def _first_losses(self, models: Tensor, batches: Batches, positions: Sequence[int]) -> list[float]:
         return first_batch_losses(self.module, self.layout, models, self.material.train, batches, positions)
@@ -128,9 +128,9 @@ class Trainer:
                 for id_, indices in zip(ids, samples, strict=True)
             ]
             samples, apart = [train for train, _ in splits], [watched for _, watched in splits]
-        epochs, batch = self.settings.epochs, self.settings.batch
+        (wanted, epochs), batch = self.settings.length_in(at.phase), self.settings.batch_in(at.phase)
         smallest = self.training.smallest_batch
-        steps = [self.settings.steps] * len(ids)
+        steps = [wanted] * len(ids)
         if epochs:
             steps = [epochs * steps_per_epoch(len(indices), batch, smallest) for indices in samples]
         generators = [self.streams("batches", id_, *at) for id_ in ids]

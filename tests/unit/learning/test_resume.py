@@ -161,6 +161,14 @@ def test_a_learner_goes_on_after_any_round(algorithm: str, warm_start: str) -> N
     goes_on_after_any_round(settings(algorithm, warm_start), stages)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["scaffold", "feddyn", "moon"])
+def test_what_devices_remember_goes_on_too(algorithm: str) -> None:
+    """Data that stay: what a device kept in one session counts in the next, also when it joins that late."""
+    standing = {"partition": {"name": "dirichlet", "alpha": 0.5}, "payload": "exchanged"}
+    goes_on_after_any_round(settings(algorithm, "previous", **standing), {0})
+
+
 class Normed(Model):
     """A model with statistics and dropout."""
 
