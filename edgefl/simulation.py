@@ -80,7 +80,8 @@ def simulate(
         on_round: called with every finished round.
         member: the study this run is part of.
         every: how often a snapshot is taken, from which an interrupted run can go on.
-        on_note: told what is damaged in a run that goes on, and what is done about it.
+        on_note: told what the user should know at once: of slow settings, and what is damaged in a run that goes
+            on, and what is done about it.
         resume_from: a run directory that was left; its tables are written anew. See `edgefl.resuming`.
 
     Returns:
@@ -98,7 +99,10 @@ def simulate(
             radio = world.radio(simpy.Environment())
             learners, about, training = _learners(scenario, world, device, threads or available_cores())
 
-        about |= {"notes": []} | (asdict(member) if member else {})
+        notes = _notes(scenario, training)
+        for note in notes:
+            on_note(note)
+        about |= {"notes": notes} | (asdict(member) if member else {})
         path = resume_from or (
             Path(out) if out else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
         )
@@ -117,7 +121,6 @@ def simulate(
                 env.run(until=env.all_of(ends))
             on_time_s = scene.network.power.running_s()
             scene.recorder.write(*scene.ledger.rows(on_time_s, scenario.devices.idle_power_w))
-            notes = []
             clamped = world.gains.clamped
             if clamped:
                 notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
@@ -125,6 +128,16 @@ def simulate(
             wall_s = round(time.perf_counter() - began, 3)
             run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=notes, **told)
     return path
+
+
+def _notes(scenario: Scenario, training: Training | None) -> list[str]:
+    """What is known before a run that its user should know."""
+    if training is None or training.torch_device.type != "cpu" or scenario.learning is None:
+        return []
+    from edgefl.learning.processor import bf16_note
+
+    note = bf16_note() if scenario.learning.precision == "bf16" else None
+    return [note] if note else []
 
 
 def _journal(

@@ -56,7 +56,9 @@ class LearningSettings(Section):
         "bags, and on a CPU convolutions and what overflows its cache; a function of model, batch and processor",
     )
     precision: Literal["float32", "bf16"] = Field(
-        "float32", description="bf16: matrix products and convolutions of local training in bfloat16"
+        "float32",
+        description="bf16: matrix products and convolutions of local training in bfloat16; on a CPU only where it has"
+        " instructions for it, else it is slower",
     )
     channels_last: bool = Field(
         False,
