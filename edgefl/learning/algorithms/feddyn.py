@@ -25,10 +25,13 @@ class FedDyn(FedAvg):
     device has arrived: `learning.payload: exchanged` counts it. A device that joins needs none.
 
     The model moves by -h / alpha, and h sums all mean changes of the session: where local training goes only a
-    small way to the optimum of its loss (alpha x lr x local steps far below 1), that is server momentum without
-    decay. It overshoots in the first rounds, most with full participation, and swings back later. The default is the
-    authors' for CIFAR-10 and synthetic data, with 50 local steps or more of rate 0.1; with fewer or smaller ones
-    take a larger alpha.
+    small way to the optimum of its loss (alpha x lr x local steps far below 1; momentum 0.9 makes of a step up to
+    ten), that is server momentum without decay. It overshoots in the first rounds, most with full participation,
+    and swings back later. The default is the authors' for CIFAR-10 and synthetic data, with 50 local steps or more
+    of rate 0.1; with fewer or smaller ones take a larger alpha. Measured on Fashion-MNIST, logistic regression, 40
+    devices that all take part, labels that change altogether: accuracy after the first round of sessions 2 and 3 is
+    0.79 and 0.80 with FedAvg, 0.32 and 0.00 with FedDyn, at 5 steps of rate 0.01; at 20 steps of rate 0.05 it is
+    0.84 and 0.74 with FedAvg, 0.78 and 0.11 with alpha 0.01, 0.77 and 0.73 with alpha 0.1.
 
     alpha = 0, where the paper divides by zero, is FedAvg.
     """
@@ -38,7 +41,8 @@ class FedDyn(FedAvg):
     alpha: float = Field(
         0.01,
         ge=0,
-        description="weight of the regularisation; small beside 1 / (lr x local steps), the first rounds overshoot",
+        description="weight of the regularisation, the authors' value; far below 1 / (lr x local steps) the first"
+        " rounds of a session overshoot, down to accuracy 0: then take a larger one",
     )
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
