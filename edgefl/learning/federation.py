@@ -1,6 +1,6 @@
 """The state of a cell's learner, all in one place, as a snapshot holds it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
@@ -66,14 +66,9 @@ class Progress:
     check: Reports = field(default_factory=Reports)
     at: At = field(default_factory=lambda: At(0, "", 0))
 
-    def newcomers(self, ids: Iterable[int]) -> list[int]:
-        """Return which of these devices are no members yet, sorted."""
-        return sorted(set(ids) - self.members)
-
-    def begin_round(self, phase: str, round_: int) -> At:
-        """Note a round; return its place in the run."""
-        self.at = At(self.number, phase, round_)
-        return self.at
+    def place(self, phase: str, round_: int) -> At:
+        """Return the place of a round in the run."""
+        return At(self.number, phase, round_)
 
 
 @dataclass

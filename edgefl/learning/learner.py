@@ -70,6 +70,7 @@ class TorchLearner:
             module=module,
             training=training,
             payload_bits=self.payload_bits,
+            cell=material.new_cell(),
         )
         self._initial = layout.flatten(module)
         self._federation = Federation(self._track(material.states, self._initial), self._initial)
@@ -94,6 +95,7 @@ class TorchLearner:
         federation.now = Progress(
             start.number, start.longest, start.reports, labels=labels, known=before, members=set(start.ids)
         )
+        self._trainer.material.serve(self._trainer.cell, start.ids)
         federation.gradient = federation.probe = None
         federation.previous = federation.model.model
         if self._probes:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from edgefl.contract import REPORTED_LOSS, Evaluation, LocalRound, StageFacts
-from edgefl.learning.federation import Federation, Reports
+from edgefl.learning.federation import At, Federation, Reports
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.track import Track
 from edgefl.learning.trainer import Trainer
@@ -28,8 +28,7 @@ class Train:
 
     def train(self, ids: Sequence[int], round_: int) -> LocalRound:
         federation, now = self.federation, self.federation.now
-        admit(self.trainer, federation, federation.model, ids)
-        at = now.begin_round(self.facts.phase, round_)
+        at = begin_round(self.trainer, federation, federation.model, ids, now.place(self.facts.phase, round_))
         anchor = self._anchor()
         lr = self.trainer.learning_rate(round_, now.longest)
         local = self.trainer.train(federation.model, ids, at, lr, [anchor] if anchor else [])
@@ -73,8 +72,7 @@ class Probe:
     def train(self, ids: Sequence[int], round_: int) -> LocalRound:
         federation, now = self.federation, self.federation.now
         assert federation.probe is not None
-        admit(self.trainer, federation, federation.probe, ids)
-        at = now.begin_round("probe", round_)
+        at = begin_round(self.trainer, federation, federation.probe, ids, now.place("probe", round_))
         return self.trainer.train(federation.probe, ids, at, self.trainer.learning_rate(1, now.longest), [])
 
     def aggregate(self, ids: Sequence[int]) -> None:
@@ -103,8 +101,7 @@ class Check:
 
     def train(self, ids: Sequence[int], round_: int) -> LocalRound:
         federation, now = self.federation, self.federation.now
-        admit(self.trainer, federation, None, ids)
-        at = now.begin_round("probe", round_)
+        at = begin_round(self.trainer, federation, None, ids, now.place("probe", round_))
         opening = construct(self.trainer, federation, self.warm_start).model
         local, (of_opening, of_previous) = self.trainer.compare(ids, at, [opening, federation.model.model])
         now.check = Reports(of_opening, of_previous)
@@ -117,21 +114,31 @@ class Check:
         return None
 
 
-def admit(trainer: Trainer, federation: Federation, track: Track | None, ids: Sequence[int]) -> None:
+def begin_round(
+    trainer: Trainer, federation: Federation, track: Track | None, ids: Sequence[int], at: At
+) -> At:
     """Let those of a round's participants that are new join the session, and the track that is trained, if one is.
 
-    From now on the session is tested on their labels too.
+    New is also who has been in another cell's session since it was in this one. From now on the session is tested
+    on the labels of the new ones too. A round that is trained again after a restart has had this already; one that
+    was interrupted in the middle of it has all of it again, and comes to the same.
+
+    Returns:
+        The round's place in the run.
     """
-    now = federation.now
-    newcomers = now.newcomers(ids)
-    if not newcomers:
-        return
-    members = now.members | set(newcomers)
-    if track is not None:
-        track.join(newcomers, trainer.holdings.sizes(members))
-    now.labels = sorted({*now.labels, *trainer.holdings.labels(newcomers)})
-    # the last step: a run that is interrupted before it does all of this again, and comes to the same
-    now.members = members
+    now, material = federation.now, trainer.material
+    if now.at == at:
+        return at
+    newcomers = sorted({*ids} - now.members | material.from_elsewhere(trainer.cell, ids))
+    if newcomers:
+        members = now.members | set(newcomers)
+        if track is not None:
+            track.join(newcomers, trainer.holdings.sizes(members))
+        now.labels = sorted({*now.labels, *trainer.holdings.labels(newcomers)})
+        now.members = members
+        material.serve(trainer.cell, newcomers)
+    now.at = at
+    return at
 
 
 def construct(trainer: Trainer, federation: Federation, warm_start: WarmStart) -> OpeningModel:

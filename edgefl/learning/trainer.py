@@ -29,6 +29,7 @@ class Trainer:
     Args:
         module: the model's module, on the torch device, in evaluation mode.
         payload_bits: bits of a transfer in a round without training, each way.
+        cell: its number.
     """
 
     settings: LearningSettings
@@ -38,6 +39,7 @@ class Trainer:
     module: nn.Module
     training: LocalTraining
     payload_bits: int
+    cell: int = 0
 
     @property
     def layout(self) -> ModelLayout:

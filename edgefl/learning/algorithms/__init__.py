@@ -180,8 +180,9 @@ class Algorithm(Component):
     def join(self, state: ServerState, members: Members, newcomers: Members) -> ServerState:
         """Take in devices that join a session under way, before their first round of it.
 
-        A device that leaves stays a member until the session ends, like one that is not selected. Asked again for
-        the same newcomers, it has to give the same: an interrupted run may repeat it.
+        A device that leaves stays a member until the session ends, like one that is not selected; if it comes back
+        from another cell's session, it joins again. Asked again for the same newcomers, `join` has to give the
+        same: an interrupted run may repeat it.
 
         Args:
             state: the server's.

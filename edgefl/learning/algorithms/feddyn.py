@@ -20,9 +20,10 @@ class FedDyn(FedAvg):
     h_k follows its device, whatever the session or cell, as long as the device holds the same data. The paper
     has one set of devices, for which h is the mean of the h_k; a session begins with h = 0, and the h_k of the
     devices that are there are shifted to mean 0: an h left from other devices would throw the model off by
-    h / alpha. A device that joins later begins with h_k = 0 for the same reason, and h is the mean again; one
-    that leaves goes on to count with its last h_k. The shift is sent beside the model until an update of the
-    device has arrived: `learning.payload: exchanged` counts it. A device that joins needs none.
+    h / alpha. A device that joins later, or comes back from another cell, begins with h_k = 0 for the same
+    reason, and h is the mean again; one that leaves goes on to count with its last h_k. The shift is sent beside
+    the model until an update of the device has arrived: `learning.payload: exchanged` counts it. A device that
+    joins needs none.
 
     The model moves by -h / alpha, and h sums all mean changes of the session: where local training goes only a
     small way to the optimum of its loss (alpha x lr x local steps far below 1; momentum 0.9 makes of a step up to

@@ -24,7 +24,7 @@ class Scaffold(FedAvg):
     begins with c = mean of the c_k of the devices that are there; c is this mean again when a device joins,
     whose c_k is 0 if it is new: an old mean would bias all steps to the session's end. (The paper's devices are
     always the same ones.) A device that leaves goes on to count with its last c_k, as one that is not selected
-    does; what it then learns in another cell counts here from the next join on. c and the change of c_k travel
+    does; if it comes back with what it learned in another cell, it joins again. c and the change of c_k travel
     beside the model: the payload doubles if `learning.payload` counts it.
 
     server_lr = 1 and no other device than one is FedAvg: c_1 = c.

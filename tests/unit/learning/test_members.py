@@ -311,3 +311,48 @@ def test_a_population_comes_back_as_it_went(algorithm: Algorithm, name: str) -> 
         else:
             assert np.array_equal(there[A], remembered[A])
         assert there[B].any()
+
+
+# ---- several cells
+
+
+@pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
+def test_who_comes_back_from_another_cell_joins_again(algorithm: Algorithm, name: str) -> None:
+    """It brings other vectors than it left with, of which the first cell's server has not heard."""
+    here = learner(algorithm)
+    there = TorchLearner(here._settings, here._trainer.material, streams=Streams(5))
+    stage, other = opened(here, 1, [0, 1, 2]), opened(there, 1, [5, 6])
+    for round_ in (1, 2):
+        stage.train([0, 1, 2], round_)
+        stage.aggregate([0, 1, 2])
+        other.train([2, 5, 6], round_)
+        assert off(other, name) < ROUNDING
+        other.aggregate([2, 5, 6])
+    assert off(stage, name) > 100 * ROUNDING
+    stage.train([0, 1], 3)
+    stage.aggregate([0, 1])
+    stage.train([0, 2], 4)
+    assert off(stage, name) < ROUNDING
+    stage.aggregate([0, 2])
+    assert off(stage, name) < ROUNDING
+
+
+@pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
+def test_a_round_that_is_trained_again_has_taken_its_newcomers_in(algorithm: Algorithm, name: str) -> None:
+    """While its local models were on their way, one of them has moved on to another cell's session."""
+    one = learner(algorithm)
+    session(one, 1, [5, 6])
+    there = TorchLearner(one._settings, one._trainer.material, streams=Streams(5))
+    stage = opened(one, 2, [0, 1])
+    stage.train([0, 1, 5], 1)
+    stage.aggregate([0, 1, 5])
+    stage.train([0, 1, 5], 2)
+    before = stage.federation.model.last.rows.clone()
+    opened(there, 1, [5, 7])
+    fresh = learner(algorithm)
+    fresh._trainer.material.restore(*one._trainer.material.state())
+    fresh.restore(*one.state())
+    again = next(fresh.stages())
+    again.train([0, 1, 5], 2)
+    assert torch.equal(again.federation.model.state[name], stage.federation.model.state[name])
+    assert torch.equal(again.federation.model.last.rows[:2], before[:2]), "nobody waits for the third"
