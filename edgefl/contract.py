@@ -47,14 +47,18 @@ class Opening:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Accuracy (0 to 1) and loss of the global model on the test data of the labels that the session's devices hold.
+    """Accuracy (0 to 1) and loss of the global model on its test data; None: not tested in this round.
 
-    These are the devices that were there when it began and those that have taken part since: labels of a device
-    that joins are tested from its first round on.
+    These are of the labels held by the devices that were there when the session began and by those that have taken
+    part since: labels of a device that joins are tested from its first round on.
+
+    scalars: further columns of rounds.csv, name -> value, None: an empty cell. Names come with a run's first
+        round and stay.
     """
 
-    accuracy: float
-    loss: float
+    accuracy: float | None
+    loss: float | None
+    scalars: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -111,14 +115,18 @@ class Stage(Protocol):
     def facts(self) -> StageFacts:
         """What the server needs to know of it."""
 
-    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
-        """Train on these devices (sorted) in round 1, 2, ... of this phase."""
+    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
+        """Train on these devices (sorted) in round 1, 2, ... of this phase, which begins at this simulated time."""
 
     def aggregate(self, ids: Sequence[int]) -> None:
         """Aggregate the updates that arrived, of these devices of the last `train`; never called without one."""
 
-    def evaluate(self) -> Evaluation | None:
-        """Test the global model; None where nothing is trained. Asked only if the stage evaluates."""
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
+        """Test the global model; None where nothing is trained. Asked only if the stage evaluates.
+
+        Args:
+            present: ids of the devices that are there after the round, sorted; none: the participants count.
+        """
 
 
 class Learner(Protocol):

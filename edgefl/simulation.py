@@ -13,6 +13,7 @@ import simpy
 from edgefl import registry
 from edgefl.contract import Learner
 from edgefl.engine.device import Device, Processor
+from edgefl.engine.federations import Federations
 from edgefl.engine.ledger import Ledger
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder, Round
@@ -119,11 +120,15 @@ def simulate(
             ]
             with scenario.naming_places():
                 env.run(until=env.all_of(ends))
-            on_time_s = scene.network.power.running_s()
-            scene.recorder.write(*scene.ledger.rows(on_time_s, scenario.devices.idle_power_w))
+            power = scene.network.power
+            idle_w = scenario.devices.idle_power_w
+            scene.recorder.write(*scene.ledger.rows(power.running_s(), idle_w, power.charges()))
+            notes += [*scene.federations.notes(), *radio.regime.notes]
             clamped = world.gains.clamped
             if clamped:
                 notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
+            if world.gains.beyond:
+                notes.append(f"{world.gains.beyond} times a device just beyond the edge took the gain there")
             told = {"journal_notes": journal.notes} if journal and journal.notes else {}
             wall_s = round(time.perf_counter() - began, 3)
             run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=notes, **told)
@@ -161,7 +166,8 @@ def compose(
     scenario, env = world.scenario, radio.env
     network = world.network(env, recorder)
     devices = [Device(env, id_, radio, scenario.devices, network) for id_ in range(world.count)]
-    scene = Scene(env, radio, network, devices, Ledger(world.count), recorder, world.streams)
+    federations = Federations(env, scenario.rounds.max_wait_s)
+    scene = Scene(env, radio, network, devices, Ledger(world.count), recorder, world.streams, federations)
     for process in network.processes():
         env.process(process)
     return scene, {cell: _server(scene, cell, learner, world) for cell, learner in learners.items()}
@@ -207,8 +213,8 @@ class _Announcing:
         self.flush = recorder.flush
         self.write_columns = recorder.write_columns
 
-    def write(self, *rows: Any) -> None:
-        self._write(*rows)
+    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
+        self._write(*rows, further=further)
         if self._on_round:
             for row in rows:
                 if isinstance(row, Round):
@@ -275,6 +281,7 @@ def _torch_learners(
             streams=world.streams,
             homes_m=homes_m,
             sites_m=sites_m,
+            cell=cell,
             populations=world.populations,
         )
         for cell in world.federations

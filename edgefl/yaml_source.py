@@ -140,6 +140,8 @@ def _flatten(errors: Iterable[Any], model: type[BaseModel] | None) -> list[tuple
             inner = _flatten(context["errors"], context["model"])
             messages += [((*place, *inner_place), text) for inner_place, text in inner]
         else:
+            # a check of the whole document names the key itself
+            place = place or getattr(context.get("error"), "place", ())
             messages.append((place, _message(error, place, model)))
     return messages
 

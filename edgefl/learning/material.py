@@ -8,8 +8,9 @@ from torch import Tensor
 
 from edgefl.errors import about
 from edgefl.learning.data_in_memory import SplitInMemory
-from edgefl.learning.datasets import Dataset
+from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.device_states import DeviceStates
+from edgefl.learning.drifts import Drift
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.task import require_labels
 
@@ -36,17 +37,13 @@ class Material:
         self.torch_device = torch_device
         self.threads = threads
         self.devices = devices
-        self.train = SplitInMemory(data.train, data.mean, data.std, torch_device)
-        self.test = SplitInMemory(data.test, data.mean, data.std, torch_device)
+        self.test_labels, self.test_groups = data.test.y, data.test.groups
+        self.train, self.test = (
+            self._in_memory(split, data, settings.drift) for split in (data.train, data.test)
+        )
         # shared by all cells: a device that changes the cell takes its own vectors along
         self.states = self.new_states()
-        self._cells = 0
         self._cell_of = np.full(devices, -1)  # the last in whose session it was; -1: none
-
-    def new_cell(self) -> int:
-        """Return the number of a further cell that shares this material."""
-        self._cells += 1
-        return self._cells - 1
 
     def serve(self, cell: int, ids: Iterable[int]) -> None:
         """Note that these devices are in a session of this cell now."""
@@ -55,6 +52,13 @@ class Material:
     def from_elsewhere(self, cell: int, ids: Iterable[int]) -> set[int]:
         """Return which of these devices have last been in another cell's session."""
         return {id_ for id_ in ids if self._cell_of[id_] not in (cell, -1)}
+
+    def _in_memory(self, split: Split, data: Data, drift: Drift | None) -> SplitInMemory:
+        changed = None
+        if drift is not None:
+            with about("learning", "drift"):
+                changed = drift.change(split, data.num_classes)
+        return SplitInMemory(split, data.mean, data.std, self.torch_device, changed)
 
     def new_states(self) -> DeviceStates:
         """Make an empty store for vectors of all devices."""

@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl.learning.batches import Batches
 from edgefl.learning.device_states import DeviceStates
 
 
@@ -37,13 +36,13 @@ class RoundReceivers:
         ids: Sequence[int],
         starting: Set[int],
         devices: DeviceStates,
-        batches: Batches,
+        samples: Sequence[np.ndarray],
         losses: Callable[[Tensor, Sequence[np.ndarray]], Tensor],
     ) -> None:
         self.ids = ids
         self.starting = torch.tensor([id_ in starting for id_ in ids], device=devices.torch_device)
         self._devices = devices
-        self._samples = batches.samples
+        self._samples = samples
         self._losses = losses
         self.tested = np.zeros(len(ids), dtype=np.int64)
 

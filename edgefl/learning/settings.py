@@ -1,10 +1,30 @@
 """Settings of learning: what is trained, on which data, and how."""
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from edgefl.scenario_fields import Named, Section
+
+if TYPE_CHECKING:  # settings are read without PyTorch
+    from torch import Tensor
+
+
+class EarlyStopping(Section):
+    """Local training that ends when the loss on samples kept apart falls too little. FLASH, Algorithm 1.
+
+    After epoch e a device stops if the loss fell by less than threshold / e since the epoch before; the first epoch
+    is compared with the received model. `learning.epochs` is the most that a device does (E).
+    """
+
+    threshold: float = Field(0.04, ge=0, le=1e3, description="gamma; F: 0.03 to 0.05")
+    validation: float = Field(
+        0.3, gt=0, lt=1, description="share of a device's samples kept apart: F's 7:3 split"
+    )
+
+    def stop(self, epoch: "Tensor", loss: "Tensor", before: "Tensor") -> "Tensor":
+        """Return [k] whether devices stop after an epoch [k]; the mean loss [k] now and after the epoch before."""
+        return before - loss < self.threshold / epoch
 
 
 class LearningSettings(Section):
@@ -37,15 +57,30 @@ class LearningSettings(Section):
         ge=0,
         description="polynomial decay within a session: lr (1 - (t-1)/T)^power; 0 keeps lr constant",
     )
+    early_stopping: EarlyStopping | None = Field(
+        None, description="end local training early, whatever the algorithm; none: as the algorithm says"
+    )
+    drift: Annotated[Any, Named("drifts", "label_swap")] | None = Field(
+        None, description="concept drift: how the devices' data change during the run; none: they do not"
+    )
+    tested_on: Literal["labels", "devices"] = Field(
+        "labels",
+        description="test data: all of the labels that a session's devices hold, or those of each device present,"
+        " whose accuracies are averaged (F)",
+    )
+    test_samples: int | None = Field(
+        None, ge=1, description="test samples of each device, if tested on devices; none: in proportion"
+    )
+    test_every: int = Field(1, ge=1, description="rounds from one test of the global model to the next")
     momentum: float = Field(0.9, ge=0, lt=1, description="SGD momentum, restarted each round")
     bits_per_parameter: int = Field(32, ge=1, le=64, description="payload_bits = this x parameters")
     payload: Literal["model", "exchanged"] = Field(
         "model", description="a transfer carries one model (J), or all that the algorithm exchanges"
     )
     booked: Literal["nominal", "processed"] = Field(
-        "nominal",
-        description="samples whose compute time and energy are booked: e B, as J (27, 28), or those a device"
-        " really processes, which are fewer where it has less than B",
+        "processed",
+        description="samples whose compute time and energy are booked: processed: those in a device's mini-batches,"
+        " fewer than e B where it holds less than B or an epoch's last batch is short; nominal: e B (J 27, 28)",
     )
     flops_per_sample: float | Literal["counted"] = Field(
         "counted", description="N_p phi, FLOPs per sample forward and backward: a number, or counted"
@@ -67,6 +102,14 @@ class LearningSettings(Section):
     memory_gb: float | None = Field(
         None, gt=0, description="room for devices trained together, GB; none: a CPU's cache, 1/8 of a GPU"
     )
+
+    @model_validator(mode="after")
+    def _epochs_to_stop(self) -> Self:
+        if self.early_stopping and self.epochs is None:
+            raise ValueError(
+                "early_stopping ends training after an epoch: give epochs, the most that a device does"
+            )
+        return self
 
     def length_in(self, phase: str) -> tuple[int, int | None]:
         """Return the local steps of a round of this phase, and the epochs that replace them, if any do."""

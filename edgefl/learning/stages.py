@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
+from torch import Tensor
 
 from edgefl.contract import REPORTED_LOSS, Evaluation, LocalRound, StageFacts
 from edgefl.learning.federation import At, Federation, Reports
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.track import Track
-from edgefl.learning.trainer import Trainer
+from edgefl.learning.trainer import PERSONAL_ACCURACY, Trainer
 from edgefl.learning.warm_starts import OpeningModel, WarmStart
 
 
@@ -26,22 +27,39 @@ class Train:
         phase = "pilot" if self._is_pilot else "train"
         return StageFacts(phase, rounds=None, opening=self.federation.now.opening)
 
-    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
-        federation, now = self.federation, self.federation.now
-        at = begin_round(self.trainer, federation, federation.model, ids, now.place(self.facts.phase, round_))
-        anchor = self._anchor()
-        lr = self.trainer.learning_rate(round_, now.longest)
-        local = self.trainer.train(federation.model, ids, at, lr, [anchor] if anchor else [])
+    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
+        federation, now, trainer = self.federation, self.federation.now, self.trainer
+        take_in(trainer, federation, [federation.model, federation.twin], ids, self.facts.phase, round_)
+        now.begin_round(self.facts.phase, round_, time_s)
+        local = self._local_round(ids, round_)
+        further: dict[str, tuple[float | None, ...]] = {}
         if now.reports:
-            losses = self.trainer.losses_received(federation.model)
-            local = replace(local, scalars={**local.scalars, REPORTED_LOSS: losses})
-        return local
+            further[REPORTED_LOSS] = trainer.losses_received(federation.model)
+        if trainer.device_tests is not None:
+            tested = trainer.due(now.moment.round)
+            further[PERSONAL_ACCURACY] = (
+                trainer.accuracies(self._personal_models(ids), ids, now) if tested else (None,) * len(ids)
+            )
+        return replace(local, scalars={**local.scalars, **further}) if further else local
 
     def aggregate(self, ids: Sequence[int]) -> None:
         self.trainer.aggregate(self.federation.model, ids, self.federation.now)
 
-    def evaluate(self) -> Evaluation | None:
-        return self.trainer.test(self.federation.model.model, self.federation.now.labels)
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
+        trainer, track, now = self.trainer, self.federation.model, self.federation.now
+        if not trainer.due(now.moment.round):
+            return trainer.untested()
+        tested = list(present) or track.last.ids  # somebody has taken part, if nobody is left
+        return trainer.test(track.deployed(tested, trainer.samples(tested, now.moment)), now, tested)
+
+    def _local_round(self, ids: Sequence[int], round_: int) -> LocalRound:
+        federation, now, trainer = self.federation, self.federation.now, self.trainer
+        anchor = self._anchor()
+        lr = trainer.learning_rate(round_, now.longest)
+        return trainer.train(federation.model, ids, now, lr, [anchor] if anchor else [])
+
+    def _personal_models(self, ids: Sequence[int]) -> Tensor:
+        return self.federation.model.trained_personal()
 
     @property
     def _is_pilot(self) -> bool:
@@ -69,18 +87,19 @@ class Probe:
         start = self.warm_start
         return StageFacts("probe", start.probes, start.probe_participants, evaluates=False)
 
-    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
+    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
         federation, now = self.federation, self.federation.now
         assert federation.probe is not None
-        at = begin_round(self.trainer, federation, federation.probe, ids, now.place("probe", round_))
-        return self.trainer.train(federation.probe, ids, at, self.trainer.learning_rate(1, now.longest), [])
+        take_in(self.trainer, federation, [federation.probe], ids, "probe", round_)
+        now.begin_round("probe", round_, time_s, moves_on=False)
+        return self.trainer.train(federation.probe, ids, now, self.trainer.learning_rate(1, now.longest), [])
 
     def aggregate(self, ids: Sequence[int]) -> None:
         assert self.federation.probe is not None
         self.trainer.aggregate(self.federation.probe, ids, self.federation.now)
         self.federation.now.probed = True
 
-    def evaluate(self) -> Evaluation | None:
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         return None
 
 
@@ -99,46 +118,49 @@ class Check:
     def facts(self) -> StageFacts:
         return StageFacts("probe", 1, self.warm_start.probe_participants, evaluates=False)
 
-    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
+    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
         federation, now = self.federation, self.federation.now
-        at = begin_round(self.trainer, federation, None, ids, now.place("probe", round_))
+        take_in(self.trainer, federation, [], ids, "probe", round_)
+        now.begin_round("probe", round_, time_s, moves_on=False)
         opening = construct(self.trainer, federation, self.warm_start).model
-        local, (of_opening, of_previous) = self.trainer.compare(ids, at, [opening, federation.model.model])
+        local, (of_opening, of_previous) = self.trainer.compare(ids, now, [opening, federation.model.model])
         now.check = Reports(of_opening, of_previous)
         return local
 
     def aggregate(self, ids: Sequence[int]) -> None:
         self.federation.now.check.arrived = list(ids)
 
-    def evaluate(self) -> Evaluation | None:
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         return None
 
 
-def begin_round(
-    trainer: Trainer, federation: Federation, track: Track | None, ids: Sequence[int], at: At
-) -> At:
-    """Let those of a round's participants that are new join the session, and the track that is trained, if one is.
+def take_in(
+    trainer: Trainer,
+    federation: Federation,
+    tracks: Sequence[Track | None],
+    ids: Sequence[int],
+    phase: str,
+    round_: int,
+) -> None:
+    """Let those of a round's participants that are new join the session, and the tracks that are trained.
 
     New is also who has been in another cell's session since it was in this one. From now on the session is tested
     on the labels of the new ones too. A round that is trained again after a restart has had this already; one that
     was interrupted in the middle of it has all of it again, and comes to the same.
-
-    Returns:
-        The round's place in the run.
     """
     now, material = federation.now, trainer.material
-    if now.at == at:
-        return at
+    if now.at == At(now.number, phase, round_):
+        return
     newcomers = sorted({*ids} - now.members | material.from_elsewhere(trainer.cell, ids))
-    if newcomers:
-        members = now.members | set(newcomers)
+    if not newcomers:
+        return
+    members = now.members | set(newcomers)
+    for track in tracks:
         if track is not None:
             track.join(newcomers, trainer.holdings.sizes(members))
-        now.labels = sorted({*now.labels, *trainer.holdings.labels(newcomers)})
-        now.members = members
-        material.serve(trainer.cell, newcomers)
-    now.at = at
-    return at
+    now.labels = sorted({*now.labels, *trainer.holdings.labels(newcomers)})
+    now.members = members
+    material.serve(trainer.cell, newcomers)
 
 
 def construct(trainer: Trainer, federation: Federation, warm_start: WarmStart) -> OpeningModel:

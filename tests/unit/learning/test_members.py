@@ -13,6 +13,7 @@ from edgefl.learning.algorithms.feddyn import FedDyn
 from edgefl.learning.algorithms.moon import Moon
 from edgefl.learning.algorithms.scaffold import Scaffold
 from edgefl.learning.device_states import DeviceStates
+from edgefl.learning.evaluation import evaluate
 from edgefl.learning.learner import TorchLearner
 from edgefl.learning.material import Material
 from edgefl.learning.settings import LearningSettings
@@ -201,7 +202,13 @@ def test_labels_of_a_device_that_joins_are_tested_from_its_first_round_on() -> N
         (([0], [0, 1]), ([0, new], [0, 1, new]), ([1], [0, 1, new])), start=1
     ):
         stage.train(ids, round_)
-        assert stage.evaluate() == stage.trainer.test(one.model, own.labels(members))
+        trainer = stage.trainer
+        expected = evaluate(
+            trainer.module, trainer.layout, one.model, trainer.material.test, own.labels(members)
+        )
+        tested = stage.evaluate()
+        assert tested is not None
+        assert (tested.accuracy, tested.loss) == expected
     assert stage.facts.opening.labels == own.labels([0, 1]), "those of the opening, as it was"
     assert opened(one, 2, [3]).federation.now.known == own.labels([0, 1, new])
 
@@ -320,7 +327,7 @@ def test_a_population_comes_back_as_it_went(algorithm: Algorithm, name: str) -> 
 def test_who_comes_back_from_another_cell_joins_again(algorithm: Algorithm, name: str) -> None:
     """It brings other vectors than it left with, of which the first cell's server has not heard."""
     here = learner(algorithm)
-    there = TorchLearner(here._settings, here._trainer.material, streams=Streams(5))
+    there = TorchLearner(here._settings, here._trainer.material, streams=Streams(5), cell=1)
     stage, other = opened(here, 1, [0, 1, 2]), opened(there, 1, [5, 6])
     for round_ in (1, 2):
         stage.train([0, 1, 2], round_)
@@ -342,7 +349,7 @@ def test_a_round_that_is_trained_again_has_taken_its_newcomers_in(algorithm: Alg
     """While its local models were on their way, one of them has moved on to another cell's session."""
     one = learner(algorithm)
     session(one, 1, [5, 6])
-    there = TorchLearner(one._settings, one._trainer.material, streams=Streams(5))
+    there = TorchLearner(one._settings, one._trainer.material, streams=Streams(5), cell=1)
     stage = opened(one, 2, [0, 1])
     stage.train([0, 1, 5], 1)
     stage.aggregate([0, 1, 5])

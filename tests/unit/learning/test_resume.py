@@ -192,7 +192,7 @@ def test_cells_that_share_what_devices_keep_go_on_together() -> None:
     def two() -> list[Cell]:
         first, second = Cell(how), Cell(how)
         second.material = first.material
-        second.one = TorchLearner(how, first.material, streams=Streams(5))
+        second.one = TorchLearner(how, first.material, streams=Streams(5), cell=1)
         return [first, second]
 
     def go_on(cells: list[Cell], numbers: range) -> list[Any]:
