@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from edgefl import registry
+from edgefl import memory, memory_needs, registry
 from edgefl.contract import Learner
 from edgefl.engine.device import Device, Processor
 from edgefl.engine.federations import Federations
@@ -33,6 +33,8 @@ from edgefl.world import World
 
 if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
     import torch
+
+    from edgefl.learning.material import Material
 
 # PyTorch's own threads stay off: small layers run faster on one, and with two and other load OpenMP barriers
 # have been seen to slow logistic regression 17-fold. Cores are used by training several devices at a time, and
@@ -96,6 +98,7 @@ def simulate(
     began = time.perf_counter()
     with interruptible():
         with scenario.naming_places():
+            memory_needs.check(scenario)
             world = World(scenario, Streams(scenario.seed))
             radio = world.radio(simpy.Environment())
             learners, about, training = _learners(scenario, world, device, threads or available_cores())
@@ -259,6 +262,20 @@ def _learners(
     return learners, {"device": where, "model": about}, training
 
 
+def _check_memory(scenario: Scenario, material: "Material", devices: int) -> None:
+    """Refuse models that do not fit the memory of the machine, or of the GPU that they are trained on."""
+    import torch
+
+    from edgefl.learning.cost import size
+
+    assert scenario.learning is not None
+    numbers = size(scenario.learning.model, material.input_shape, material.classes)
+    available = memory.available_bytes()
+    if material.torch_device.type == "cuda":
+        available = torch.cuda.get_device_properties(material.torch_device).total_memory
+    memory.require(memory_needs.of_training(scenario, devices, numbers), available)
+
+
 def _torch_learners(
     scenario: Scenario, world: World, device: str, threads: int
 ) -> tuple[dict[int, Any], str, Training]:
@@ -273,6 +290,7 @@ def _torch_learners(
     settings = scenario.learning
     assert settings is not None
     material = Material(settings, trained_on, devices=world.count, threads=threads)
+    _check_memory(scenario, material, world.count)
     homes_m, sites_m = world.movement.positions_m(0.0), world.sites_m
     learners = {
         cell: TorchLearner(

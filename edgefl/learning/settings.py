@@ -42,19 +42,27 @@ class LearningSettings(Section):
         "previous", validate_default=True, description="how a session's opening model is made"
     )
     pilot_sessions: int = Field(
-        1, ge=1, description="P: sessions 1 to P are plain; the models saved for warm starts come after them"
+        1,
+        ge=1,
+        le=1_000_000,
+        description="P: sessions 1 to P are plain; the models saved for warm starts come after them",
     )
-    steps: int = Field(5, ge=1, description="e: local iterations per round")
-    epochs: int | None = Field(None, ge=1, description="local epochs per round, in place of steps")
-    batch: int = Field(128, ge=1, description="B: samples per mini-batch")
+    steps: int = Field(5, ge=1, le=1_000_000, description="e: local iterations per round")
+    epochs: int | None = Field(
+        None, ge=1, le=100_000, description="local epochs per round, in place of steps"
+    )
+    batch: int = Field(128, ge=1, le=10_000_000, description="B: samples per mini-batch")
     probe_steps: int | None = Field(
-        None, ge=1, description="e of probe rounds; none: as in training, steps or epochs"
+        None, ge=1, le=1_000_000, description="e of probe rounds; none: as in training, steps or epochs"
     )
-    probe_batch: int | None = Field(None, ge=1, description="B of probe rounds; none: as in training")
+    probe_batch: int | None = Field(
+        None, ge=1, le=10_000_000, description="B of probe rounds; none: as in training"
+    )
     lr: float = Field(0.01, gt=0, le=100, description="learning rate at the first round of a session")
     lr_power: float = Field(
         1.0,
         ge=0,
+        le=100,
         description="polynomial decay within a session: lr (1 - (t-1)/T)^power; 0 keeps lr constant",
     )
     early_stopping: EarlyStopping | None = Field(
@@ -82,7 +90,7 @@ class LearningSettings(Section):
         description="samples whose compute time and energy are booked: processed: those in a device's mini-batches,"
         " fewer than e B where it holds less than B or an epoch's last batch is short; nominal: e B (J 27, 28)",
     )
-    flops_per_sample: float | Literal["counted"] = Field(
+    flops_per_sample: Annotated[float, Field(ge=0, le=1e18)] | Literal["counted"] = Field(
         "counted", description="N_p phi, FLOPs per sample forward and backward: a number, or counted"
     )
     batching: Literal["auto", "stacked", "sequential"] = Field(
@@ -100,7 +108,10 @@ class LearningSettings(Section):
         description="colour images in channels-last order in local training, one device after the other",
     )
     memory_gb: float | None = Field(
-        None, gt=0, description="room for devices trained together, GB; none: a CPU's cache, 1/8 of a GPU"
+        None,
+        gt=0,
+        le=1e6,
+        description="room for devices trained together, GB; none: a CPU's cache, 1/8 of a GPU",
     )
 
     @model_validator(mode="after")

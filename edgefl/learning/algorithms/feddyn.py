@@ -42,6 +42,7 @@ class FedDyn(FedAvg):
     alpha: float = Field(
         0.01,
         ge=0,
+        le=1e9,
         description="weight of the regularisation, the authors' value; far below 1 / (lr x local steps) the first"
         " rounds of a session overshoot, down to accuracy 0: then take a larger one",
     )
