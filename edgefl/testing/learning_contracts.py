@@ -43,14 +43,19 @@ class _Newcomers:
     def own(self, name: str, missing: Tensor) -> Tensor:
         return missing.expand(len(self.ids), -1).clone()
 
+    def remembered(self, name: str, missing: float) -> Tensor:
+        return torch.full((len(self.ids),), missing)
+
     def losses(self, models: Tensor) -> Tensor:
         return torch.rand(len(self.ids), len(models))
 
 
 def algorithms(algorithm: Algorithm) -> None:
     """Shapes of what is handed on; nothing that is lent is changed; if nobody moves, nor does the model."""
+    exchanged = (algorithm.vectors_down, algorithm.vectors_up)
     must(
-        min(algorithm.vectors_down, algorithm.vectors_up) >= 1, "vectors_down, vectors_up: at least the model"
+        min(exchanged) >= 1 or max(exchanged) == 0,
+        "vectors_down, vectors_up: at least the model, or 0 both ways if nothing is exchanged",
     )
     must(0 <= algorithm.keeps_apart() < 1, "keeps_apart() is a share of the samples, in [0, 1)")
     torch.manual_seed(0)
@@ -63,6 +68,7 @@ def algorithms(algorithm: Algorithm) -> None:
         start.shape in ((PARAMETERS,), (many, PARAMETERS)),
         f"receive() gave a start of shape {tuple(start.shape)}: one model [M], or one for each device [K, M]",
     )
+    must(received.vectors is None or received.vectors >= 1, "receive() counts vectors from 1 on")
     own = {name: torch.zeros(many, PARAMETERS) for name in algorithm.device_vectors}
     grads = algorithm.correct(torch.randn(many, PARAMETERS), torch.randn(many, PARAMETERS), start, state, own)
     must(
@@ -118,6 +124,10 @@ def _one_round(
     )
     shares = torch.tensor([0.5, 0.25, 0.25])
     notes = {**received.notes, **sent.notes}
+    must(
+        all(name in notes and notes[name].shape == (many,) for name in algorithm.remembers),
+        f"remembers {list(algorithm.remembers)}: note them in receive() or upload(), one number per device, [K]",
+    )
     updates = Updates(rows=sent.rows, shares=shares, coverage=1.0, notes=notes, **told)
     after, state_after = algorithm.aggregate(model, updates, state)
     must(

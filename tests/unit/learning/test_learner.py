@@ -226,10 +226,15 @@ def test_reported_losses_are_those_of_the_model_received() -> None:
 # ---- every warm start with every algorithm
 
 
+def epochs_of(algorithm: str) -> int | None:
+    """For one that stops after an epoch."""
+    return 2 if registry.get("algorithms", algorithm)().keeps_apart() else None
+
+
 @pytest.mark.parametrize("algorithm", registry.names("algorithms"))
 @pytest.mark.parametrize("warm_start", registry.names("warm_starts"))
 def test_every_warm_start_goes_with_every_algorithm(algorithm: str, warm_start: str) -> None:
-    one = learner(algorithm=algorithm, warm_start=warm_start)
+    one = learner(algorithm=algorithm, warm_start=warm_start, epochs=epochs_of(algorithm))
     for number in range(1, 5):
         played = session(one, number, 3)
         assert torch.isfinite(played.final).all()
@@ -243,7 +248,7 @@ def test_probes_leave_no_trace(algorithm: str) -> None:
     """Session 2 opens with the current model whatever the warm start; so its end is the same, to the bit."""
     finals = []
     for warm_start in ("previous", {"name": "similarity", "probe_rounds": 2}):
-        one = learner(algorithm=algorithm, warm_start=warm_start)
+        one = learner(algorithm=algorithm, warm_start=warm_start, epochs=epochs_of(algorithm))
         finals.append([session(one, number, 3).final for number in (1, 2)])
     assert all(torch.equal(a, b) for a, b in zip(*finals, strict=True))
 
