@@ -33,7 +33,6 @@ class Flash(FedAdam):
     disparity = 0 leaves d out: the server of FedAdam.
     """
 
-    server_lr: float = Field(0.05, gt=0, description="eta_g: step of the server; tune it with tau")
     disparity: float = Field(1.0, ge=0, description="weight of d; 1 is FLASH, 0 leaves it out")
     weighting: Literal["data", "equal"] = Field(
         "data", description="mean of the devices' changes: by data size (J 5), or all alike as in FLASH"
