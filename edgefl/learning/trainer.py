@@ -211,7 +211,7 @@ class Trainer:
 
 
 def _by_model(models: Tensor, drifted: np.ndarray) -> list[tuple[Tensor, float, float]]:
-    """Group K devices by their models [K, M + Q]: each model, its share of the devices, and of these who has drifted."""
+    """Group K devices by model [K, M + Q]: each model, its share of the devices, and the share of these drifted."""
     distinct, which = torch.unique(models, dim=0, return_inverse=True)
     of = which.cpu().numpy()
     return [(one, float((of == i).mean()), float(drifted[of == i].mean())) for i, one in enumerate(distinct)]

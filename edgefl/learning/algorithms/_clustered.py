@@ -8,7 +8,8 @@ from torch import Tensor
 from edgefl.learning.algorithms import Received, Receivers, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
 
-CLUSTER = "cluster"
+# columns of devices.csv
+CLUSTER, LOWEST_LOSS = "cluster", "lowest_loss"
 
 
 class Clustered(FedAvg):
@@ -35,7 +36,7 @@ class Clustered(FedAvg):
         choices = self.choices(state)
         losses = devices.losses(choices)
         cluster = self.choose(losses, state, devices)
-        notes = {CLUSTER: cluster, "lowest_loss": losses.min(1).values}
+        notes = {CLUSTER: cluster, LOWEST_LOSS: losses.min(1).values}
         return Received(state["models"][cluster], notes, vectors=len(choices))
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:

@@ -29,7 +29,9 @@ class AdaptiveFedAvg(FedAvg):
 
     beta1: float = Field(0.5, ge=0, lt=1, description="share of the mean of models kept")
     beta2: float = Field(0.5, ge=0, lt=1, description="share of the variance around it kept")
-    beta3: float = Field(0.5, ge=0, le=1, description="share of the variance's ratio kept; 1: always the same rate")
+    beta3: float = Field(
+        0.5, ge=0, le=1, description="share of the variance's ratio kept; 1: always the same rate"
+    )
     decay: Literal["none", "inverse"] = Field(
         "none", description="inverse: the rate also falls as 1 / rounds of the session"
     )

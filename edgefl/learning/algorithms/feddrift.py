@@ -7,9 +7,7 @@ from pydantic import Field
 from torch import Tensor
 
 from edgefl.learning.algorithms import Members, Receivers, ServerState, Updates
-from edgefl.learning.algorithms._clustered import CLUSTER, Clustered, shifted
-
-LOWEST_LOSS = "lowest_loss"
+from edgefl.learning.algorithms._clustered import CLUSTER, LOWEST_LOSS, Clustered, shifted
 
 
 class FedDrift(Clustered):
@@ -25,7 +23,8 @@ class FedDrift(Clustered):
 
     A device receives all models begun, which `learning.payload: exchanged` counts, and sends one; the first opening
     model it is taken to know. Which one it trains, and its lowest loss, are columns of devices.csv. Models go on
-    from session to session. A device follows its data: what it remembers goes with it to the next cell.
+    from session to session. What a device remembers goes with it to the next cell, whose models it may then take
+    for a new concept: a loss does not tell whether the data or the models have changed.
 
     Where no loss jumps, or with models = 1, it is FedAvg.
     """

@@ -39,7 +39,10 @@ class Flash(FedAdam):
     )
     gamma: float = Field(0.04, ge=0, le=1e3, description="threshold of early stopping; FLASH: 0.03 to 0.05")
     validation: float = Field(
-        0.3, ge=0, lt=1, description="share of a device's samples kept apart to stop early; 0: no early stopping"
+        0.3,
+        ge=0,
+        lt=1,
+        description="share of a device's samples kept apart to stop early; 0: no early stopping",
     )
 
     def keeps_apart(self) -> float:

@@ -266,9 +266,7 @@ def feddc(x: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray, np.ndarr
     for ids, batches in PLANS:
         ys, before = [], c_k.copy()
         for j, k in enumerate(ids):
-            y = descend(
-                x, batches, j, lambda g, v, k=k, c=c, x=x: g - before[k] + c + alpha * (v + h_k[k] - x)
-            )
+            y = descend(x, batches, j, lambda g, v, k=k, c=c, x=x: g - c_k[k] + c + alpha * (v + h_k[k] - x))
             c_k[k] = before[k] - c + (x - y) / (travel(k) * LR)
             h_k[k] += y - x
             ys.append(y)
@@ -462,7 +460,9 @@ def test_feddyn_begins_a_session_with_mean_zero() -> None:
     assert not one.state["gradient"].any()
 
 
-@pytest.mark.parametrize("algorithm", [FedAcg(), FedAvgM(), FedAdagrad(), FedAdam(), FedYogi(), Flash()], ids=name_of)
+@pytest.mark.parametrize(
+    "algorithm", [FedAcg(), FedAvgM(), FedAdagrad(), FedAdam(), FedYogi(), Flash()], ids=name_of
+)
 def test_server_momentum_restarts_with_a_session(algorithm: Algorithm) -> None:
     one, _ = track(algorithm)
     used = one.state
