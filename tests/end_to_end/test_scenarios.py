@@ -11,15 +11,15 @@ import edgefl
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
 # what fits a scenario to the small data set (or to its own, where that is made in a moment), and keeps it short
 PLAIN = ["learning.partition=dirichlet", "learning.model=logistic", "devices.count=20"]
+MIXED = ["devices.count=40", "learning.partition.samples=30", "learning.model=logistic", "learning.epochs=2"]
 SMALL = {
     "shakespeare": ["learning.partition=dirichlet", "learning.model=logistic", "learning.lr=0.01"],
     "flash_shakespeare": [*PLAIN, "learning.lr=0.01"],
     "flash_emnist": PLAIN,
     "flash_synthetic": ["learning.dataset=synthetic", "learning.model=logistic", "learning.epochs=2"],
-    **dict.fromkeys(
-        ("flash_cifar10", "flash_cifar100", "flash_fashion_mnist"),
-        ["devices.count=40", "learning.partition.samples=30", "learning.model=logistic", "learning.epochs=2"],
-    ),
+    "flash_cifar10": MIXED,
+    "flash_cifar100": MIXED,
+    "flash_fashion_mnist": MIXED,
 }
 SUM_TOLERANCE = 1e-12  # relative; sums of a few thousand float64
 

@@ -15,6 +15,7 @@ import torch
 
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.algorithms.feddc import FedDc
 from edgefl.learning.algorithms.feddyn import FedDyn
 from edgefl.learning.algorithms.fednova import FedNova
 from edgefl.learning.algorithms.scaffold import Scaffold
@@ -93,6 +94,11 @@ def test_feddyn_settles_at_the_optimum() -> None:
 
 def test_scaffold_settles_there_with_unequal_steps() -> None:
     assert left(Scaffold(), 200, 0.5, 0.0, [2, 4, 8, 16]) < FLOAT32
+
+
+def test_feddc_settles_at_the_optimum() -> None:
+    """There c_k - alpha h_k is each device's gradient, and c = h = 0: all stand still."""
+    assert left(FedDc(alpha=0.3), 400, 0.3, 0.0, [8] * 4) < FLOAT32
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])

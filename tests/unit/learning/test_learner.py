@@ -223,6 +223,30 @@ def test_reported_losses_are_those_of_the_model_received() -> None:
     assert not pilot(learner(), ids=ids).train(ids, 1).scalars, "reported only where a policy asks"
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
+    """On the labels' test data, of the concept that each device has: the mean over the devices."""
+    drift = {"name": "label_swap", "at": 1, "share": share}
+    one = learner(algorithm="local_only", drift=drift, warm_start="previous", partition="iid")
+    stage = pilot(one)
+    for round_ in (1, 2):
+        stage.train(EVERYONE[:5], round_)
+        stage.aggregate(EVERYONE[:5])
+    found = stage.evaluate(EVERYONE)
+    trainer, moment = stage.trainer, stage.federation.now.moment
+    rows = stage.federation.model.deployed(EVERYONE, trainer.samples(EVERYONE, moment))
+    assert len(torch.unique(rows, dim=0)) == 6, "five have trained, the others have the opening model"
+    test, drifted = trainer.material.test, trainer.concepts.drifted(moment)
+    assert drifted.mean() == share
+    scores = []
+    for row, swapped in zip(rows, drifted, strict=True):
+        logits = test.normalised(torch.arange(test.count)).flatten(1) @ row[:640].view(10, 64).T + row[640:]
+        y = test.y[: test.count] ^ int(swapped)  # ten labels: 2 and 3, 4 and 5, ... change places
+        loss = torch.nn.functional.cross_entropy(logits, y)
+        scores.append((float((logits.argmax(1) == y).double().mean()), float(loss)))
+    assert (found.accuracy, found.loss) == pytest.approx(tuple(np.mean(scores, 0)), rel=1e-5)
+
+
 # ---- every warm start with every algorithm
 
 
