@@ -89,7 +89,8 @@ class Progress:
 class Federation:
     """The models of one cell, from session to session.
 
-    model: the global model's track. probe: the auxiliary model's, while a session probes. previous: [M + Q]
+    model: the global model's track. probe: the auxiliary model's, while a session probes. twin: a second
+    global model's, trained on the data after the drift, where the algorithm knows it in advance. previous: [M + Q]
     the global model as the last session left it. pilot: [M + Q] w_pilot, once it is made. gradient: [M] G_s
     of this session. finals: of the pilot sessions, until w_pilot is made. saved: of the later ones.
     """
@@ -97,6 +98,7 @@ class Federation:
     model: Track
     previous: Tensor
     probe: Track | None = None
+    twin: Track | None = None
     pilot: Tensor | None = None
     gradient: Tensor | None = None
     finals: list[Final] = field(default_factory=list)
@@ -124,6 +126,8 @@ class Federation:
             "probes": self.probe is not None,
             "now": {**asdict(self.now), "members": sorted(self.now.members)},
         }
+        if self.twin is not None:
+            tensors |= _under("twin", self.twin.tensors())
         if self.probe is not None:
             tensors |= _under("probe.track", self.probe.tensors())
             tensors |= _under("probe.devices", self.probe.devices.tensors())
@@ -138,6 +142,8 @@ class Federation:
         like = self.previous
         here = {name: tensor.to(like.device) for name, tensor in tensors.items()}
         self.model.restore(_below("model", here))
+        if self.twin is not None:
+            self.twin.restore(_below("twin", here))
         self.previous = here["previous"]
         self.pilot, self.gradient = here.get("pilot"), here.get("gradient")
         self.finals = [Final(here[f"finals.{i}"], accuracy) for i, accuracy in enumerate(facts["finals"])]

@@ -9,6 +9,7 @@ from torch import Tensor
 from edgefl import registry
 from edgefl.contract import Opening, SessionStart, Stage
 from edgefl.errors import EdgeflError
+from edgefl.learning.clairvoyance import TrainBoth
 from edgefl.learning.cost import flops_per_sample
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.device_tests import DeviceTests
@@ -76,6 +77,17 @@ class TorchLearner:
         )
         self._initial = layout.flatten(module)
         self._federation = Federation(self._track(material.states, self._initial), self._initial)
+        if settings.algorithm.knows_drift:
+            if settings.drift is None:
+                raise EdgeflError(
+                    "this algorithm knows the drift in advance, and there is none: give learning.drift",
+                    ("learning", "algorithm"),
+                )
+            # with buffers of its own: both models' updates wait for the server at the same time
+            again = local_training(settings, material, module)
+            self._federation.twin = Track(
+                again, settings.algorithm, material.new_states(), self._initial, self._payload
+            )
 
     @property
     def model(self) -> Tensor:
@@ -114,7 +126,8 @@ class TorchLearner:
 
     def stages(self) -> Iterator[Stage]:
         """Yield the stages of the open session, from the present one on; then close the session."""
-        kinds: dict[str, Callable[..., Stage]] = {"probe": Probe, "check": Check, "train": Train}
+        train = Train if self._federation.twin is None else TrainBoth
+        kinds: dict[str, Callable[..., Stage]] = {"probe": Probe, "check": Check, "train": train}
         now = self._federation.now
         while now.stage:
             yield kinds[now.stage](self._trainer, self._federation, self._warm_start)
@@ -168,6 +181,8 @@ class TorchLearner:
                 opening = OpeningModel(federation.model.model, {now.number - 1: 1.0})
         federation.probe = None
         federation.model.open(opening.model, sizes)
+        if federation.twin is not None:
+            federation.twin.open(federation.twin.model, sizes)
         tested = self._trainer.test(opening.model, now, sorted(now.members))
         now.opening = Opening(name, opening.weights, now.labels, tested.accuracy, tested.loss)
         now.stage = "train"

@@ -42,21 +42,27 @@ class LearningSettings(Section):
         "previous", validate_default=True, description="how a session's opening model is made"
     )
     pilot_sessions: int = Field(
-        1, ge=1, description="P: sessions 1 to P are plain; the models saved for warm starts come after them"
+        1,
+        ge=1,
+        le=1_000_000,
+        description="P: sessions 1 to P are plain; the models saved for warm starts come after them",
     )
-    steps: int = Field(5, ge=1, description="e: local iterations per round")
-    epochs: int | None = Field(None, ge=1, description="local epochs per round, in place of steps")
-    batch: int = Field(128, ge=1, description="B: samples per mini-batch")
+    steps: int = Field(5, ge=1, le=1_000_000, description="e: local iterations per round")
+    epochs: int | None = Field(
+        None, ge=1, le=100_000, description="local epochs per round, in place of steps"
+    )
+    batch: int = Field(128, ge=1, le=10_000_000, description="B: samples per mini-batch")
     lr: float = Field(0.01, gt=0, le=100, description="learning rate at the first round of a session")
     lr_power: float = Field(
         1.0,
         ge=0,
+        le=100,
         description="polynomial decay within a session: lr (1 - (t-1)/T)^power; 0 keeps lr constant",
     )
     early_stopping: EarlyStopping | None = Field(
         None, description="end local training early, whatever the algorithm; none: as the algorithm says"
     )
-    drift: Annotated[Any, Named("drifts")] | None = Field(
+    drift: Annotated[Any, Named("drifts", "label_swap")] | None = Field(
         None, description="concept drift: how the devices' data change during the run; none: they do not"
     )
     tested_on: Literal["labels", "devices"] = Field(
@@ -74,11 +80,11 @@ class LearningSettings(Section):
         "model", description="a transfer carries one model (J), or all that the algorithm exchanges"
     )
     booked: Literal["nominal", "processed"] = Field(
-        "nominal",
-        description="samples whose compute time and energy are booked: e B, as J (27, 28), or those a device"
-        " really processes, which are fewer where it has less than B",
+        "processed",
+        description="samples whose compute time and energy are booked: processed: those in a device's mini-batches,"
+        " fewer than e B where it holds less than B or an epoch's last batch is short; nominal: e B (J 27, 28)",
     )
-    flops_per_sample: float | Literal["counted"] = Field(
+    flops_per_sample: Annotated[float, Field(ge=0, le=1e18)] | Literal["counted"] = Field(
         "counted", description="N_p phi, FLOPs per sample forward and backward: a number, or counted"
     )
     batching: Literal["auto", "stacked", "sequential"] = Field(
@@ -94,7 +100,10 @@ class LearningSettings(Section):
         description="colour images in channels-last order in local training, one device after the other",
     )
     memory_gb: float | None = Field(
-        None, gt=0, description="room for devices trained together, GB; none: a CPU's cache, 1/8 of a GPU"
+        None,
+        gt=0,
+        le=1e6,
+        description="room for devices trained together, GB; none: a CPU's cache, 1/8 of a GPU",
     )
 
     @model_validator(mode="after")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
+from torch import Tensor
 
 from edgefl.contract import REPORTED_LOSS, Evaluation, LocalRound, StageFacts
 from edgefl.learning.federation import Federation, Reports
@@ -28,16 +29,14 @@ class Train:
     def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
         federation, now, trainer = self.federation, self.federation.now, self.trainer
         now.begin_round(self.facts.phase, round_, ids, time_s)
-        anchor = self._anchor()
-        lr = trainer.learning_rate(round_, now.longest)
-        local = trainer.train(federation.model, ids, now, lr, [anchor] if anchor else [])
+        local = self._local_round(ids, round_)
         further: dict[str, tuple[float | None, ...]] = {}
         if now.reports:
             further[REPORTED_LOSS] = trainer.losses_received(federation.model)
         if trainer.device_tests is not None:
             tested = trainer.due(now.moment.round)
             further[PERSONAL_ACCURACY] = (
-                trainer.personal_accuracy(federation.model, ids, now) if tested else (None,) * len(ids)
+                trainer.accuracies(self._personal_models(ids), ids, now) if tested else (None,) * len(ids)
             )
         return replace(local, scalars={**local.scalars, **further}) if further else local
 
@@ -50,6 +49,15 @@ class Train:
             return trainer.untested()
         tested = list(present) or track.last.ids  # somebody has taken part, if nobody is left
         return trainer.test(track.deployed(tested, trainer.samples(tested, now.moment)), now, tested)
+
+    def _local_round(self, ids: Sequence[int], round_: int) -> LocalRound:
+        federation, now, trainer = self.federation, self.federation.now, self.trainer
+        anchor = self._anchor()
+        lr = trainer.learning_rate(round_, now.longest)
+        return trainer.train(federation.model, ids, now, lr, [anchor] if anchor else [])
+
+    def _personal_models(self, ids: Sequence[int]) -> Tensor:
+        return self.federation.model.trained_personal()
 
     @property
     def _is_pilot(self) -> bool:

@@ -59,15 +59,24 @@ class Trainer:
         return self.settings.lr * (1 - (round_ - 1) / longest) ** self.settings.lr_power
 
     def train(
-        self, track: Track, ids: Sequence[int], now: Progress, lr: float, terms: Sequence[OutputTerm]
+        self,
+        track: Track,
+        ids: Sequence[int],
+        now: Progress,
+        lr: float,
+        terms: Sequence[OutputTerm],
+        concept: bool | None = None,
     ) -> LocalRound:
         """Do the local training of the present round.
+
+        Args:
+            concept: whose data devices train on, True: those after the drift; None: each on those that it has.
 
         Raises:
             Divergence: a local model is not finite.
         """
         ids = sorted(ids)
-        batches = self._draw(ids, now)
+        batches = self._draw(ids, now, concept)
         stop = self.settings.early_stopping.stop if self.settings.early_stopping else None
         try:
             result = track.train(ids, batches, lr, terms, stop)
@@ -126,10 +135,10 @@ class Trainer:
         names = [ACCURACY_STD] if self.device_tests is not None else []
         return Evaluation(None, None, dict.fromkeys([*names, *([DRIFTED] if self.concepts.drift else [])]))
 
-    def personal_accuracy(self, track: Track, ids: Sequence[int], now: Progress) -> tuple[float | None, ...]:
-        """Test each participant of the last round, sorted, with its own model after training; None: no test data."""
+    def accuracies(self, models: Tensor, ids: Sequence[int], now: Progress) -> tuple[float | None, ...]:
+        """Test each of these devices, in order of id, with its own model [K, M + Q]; None: no test data."""
         ids = sorted(ids)
-        scores = self._scores(track.trained_personal(), ids, self._drifted(ids, now.moment))
+        scores = self._scores(models, ids, self._drifted(ids, now.moment))
         return tuple(
             a if known else None for a, known in zip(scores.accuracy.tolist(), scores.known, strict=True)
         )
@@ -140,10 +149,14 @@ class Trainer:
         samples = [tests.samples(id_) + after * changed for id_, changed in zip(ids, drifted, strict=True)]
         return score(self.module, self.layout, model, self.material.test, samples)
 
-    def samples(self, ids: Sequence[int], moment: Moment) -> list[np.ndarray]:
-        """Return the indices of the training samples of each of these devices, as they are at a moment."""
+    def samples(self, ids: Sequence[int], moment: Moment, concept: bool | None = None) -> list[np.ndarray]:
+        """Return the indices of the training samples of each of these devices, as they are at a moment.
+
+        Args:
+            concept: as they are under this one, True: after the drift.
+        """
         after = self.material.train.count
-        drifted = self._drifted(ids, moment)
+        drifted = self._drifted(ids, moment) if concept is None else np.full(len(ids), concept)
         return [self.holdings.samples(id_) + after * now for id_, now in zip(ids, drifted, strict=True)]
 
     def _drifted(self, ids: Sequence[int], moment: Moment) -> np.ndarray:
@@ -173,15 +186,20 @@ class Trainer:
         return LocalRound(tuple(ids), tuple(steps.tolist()), booked, bits, bits), losses
 
     def _booked(self, steps: np.ndarray, processed: np.ndarray) -> tuple[int, ...]:
-        """Return the samples whose computing time and energy are booked."""
+        """Return the samples whose computing time and energy are booked, forward and backward.
+
+        Processed are those in the mini-batches of the steps that were done: D of them per step where a device
+        holds D < B, D per local epoch. Left out: what a device runs forward only (early stopping, choice of
+        a model, losses that it reports), and the second pass of algorithms that train a personal model.
+        """
         nominal = self.settings.booked == "nominal"
         return tuple((steps * self.settings.batch if nominal else processed).tolist())
 
     def _first_losses(self, models: Tensor, batches: Batches, positions: Sequence[int]) -> list[float]:
         return first_batch_losses(self.module, self.layout, models, self.material.train, batches, positions)
 
-    def _draw(self, ids: Sequence[int], now: Progress) -> Batches:
-        samples = self.samples(ids, now.moment)
+    def _draw(self, ids: Sequence[int], now: Progress, concept: bool | None = None) -> Batches:
+        samples = self.samples(ids, now.moment, concept)
         apart: list[np.ndarray] = []
         stopping = self.settings.early_stopping
         share = stopping.validation if stopping else self.settings.algorithm.keeps_apart()

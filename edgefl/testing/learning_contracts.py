@@ -333,7 +333,7 @@ def drifts(drift: Drift) -> None:
         f"change() gave inputs {list(changed.x.shape)} of {changed.x.dtype}: keep shape and type",
     )
     _split("after the drift", changed, LABELS)
-    must(np.array_equal(changed.groups, split.groups), "change() moved samples to other groups")
+    must(_same(changed.groups, split.groups), "change() moved samples to other groups")
     must(
         not (_same(changed.x, x) and _same(changed.y, split.y)), "change() changes neither inputs nor labels"
     )

@@ -156,6 +156,8 @@ class Algorithm(Component):
     # whether each device trains and keeps a personal model beside the local one, on the same mini-batches;
     # at first it is the model that the device receives
     trains_personal: ClassVar[bool] = False
+    # whether a second model is trained on the data of the other concept: the learner needs a drift, and knows it
+    knows_drift: ClassVar[bool] = False
     # names of notes, one number per device, that each device remembers until it takes part again
     remembers: ClassVar[tuple[str, ...]] = ()
     # vectors of M numbers in a transfer to a device, and in one from it; none up: nothing is exchanged, and each

@@ -23,9 +23,12 @@ class ByZone(Staying):
     """
 
     zones: Literal["sectors", "rings", "cells"] = Field("sectors", description="sectors, rings or cells")
-    count: int = Field(4, ge=1, description="number of sectors or rings; cells count themselves")
+    count: int = Field(4, ge=1, le=10_000, description="number of sectors or rings; cells count themselves")
     labels_per_zone: int | None = Field(
-        None, ge=1, description="labels of each zone; empty: the zones divide the labels, none has two zones"
+        None,
+        ge=1,
+        le=1_000_000,
+        description="labels of each zone; empty: the zones divide the labels, none has two zones",
     )
 
     def assign(
