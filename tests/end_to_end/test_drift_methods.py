@@ -57,7 +57,10 @@ def test_every_algorithm_goes_through_a_drift(
     assert rounds.drifted.tolist() == [0.0] * (DRIFT - 1) + [1.0] * (ROUNDS - DRIFT + 1)
     before, after = rounds.accuracy[DRIFT - 6 : DRIFT - 1].mean(), rounds.accuracy[DRIFT - 1]
     assert before > 2 * CHANCE
-    assert after < before, "half of the labels have changed places"
+    if name == "oracle":
+        assert after > 0.7 * before
+    else:
+        assert after < 0.7 * before, "labels have changed places"
     assert np.isfinite(rounds.loss).all()
     assert devices.accuracy_personal[devices["round"] == ROUNDS].mean() > 4 * CHANCE
     stops = stopping != "null" or name == "flash"

@@ -23,9 +23,9 @@ class Ditto(FedAvg):
 
     trains_personal: ClassVar = True
 
-    pull: float = Field(0.1, ge=0, description="lambda: weight of the pull to the received model")
+    pull: float = Field(0.1, ge=0, le=1e9, description="lambda: weight of the pull to the received model")
     lr_factor: float = Field(
-        1.0, gt=0, description="learning rate of the personal models, in that of the local ones"
+        1.0, gt=0, le=1e9, description="learning rate of the personal models, in that of the local ones"
     )
 
     def correct_personal(

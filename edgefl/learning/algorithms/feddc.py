@@ -30,7 +30,7 @@ class FedDc(Scaffold):
 
     device_vectors: ClassVar = ("control", "drift")
 
-    alpha: float = Field(0.1, ge=0, description="weight of the pull; FLASH: 0.01 to 0.5")
+    alpha: float = Field(0.1, ge=0, le=1e9, description="weight of the pull; FLASH: 0.01 to 0.5")
     correction: bool = Field(True, description="correct gradients by control variates; without: FedDyn")
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:

@@ -31,10 +31,15 @@ class FedDrift(Clustered):
 
     remembers: ClassVar = (LOWEST_LOSS,)
 
-    delta: float = Field(1.0, gt=0, description="rise of a device's lowest loss that tells a new concept")
+    delta: float = Field(
+        1.0, gt=0, le=1e9, description="rise of a device's lowest loss that tells a new concept"
+    )
     models: int = Field(5, ge=1, le=100, description="most models that there can be")
     window: int = Field(
-        20, ge=1, description="rounds in which devices that meet a new concept train the same new model"
+        20,
+        ge=1,
+        le=10**9,
+        description="rounds in which devices that meet a new concept train the same new model",
     )
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:

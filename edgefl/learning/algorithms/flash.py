@@ -33,7 +33,7 @@ class Flash(FedAdam):
     disparity = 0 leaves d out: the server of FedAdam.
     """
 
-    disparity: float = Field(1.0, ge=0, description="weight of d; 1 is FLASH, 0 leaves it out")
+    disparity: float = Field(1.0, ge=0, le=1e9, description="weight of d; 1 is FLASH, 0 leaves it out")
     weighting: Literal["data", "equal"] = Field(
         "data", description="mean of the devices' changes: by data size (J 5), or all alike as in FLASH"
     )

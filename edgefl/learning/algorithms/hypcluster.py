@@ -24,7 +24,7 @@ class HypCluster(Clustered):
 
     models: int = Field(2, ge=1, le=100, description="C: number of models")
     spread: float = Field(
-        0.1, ge=0, description="standard deviation of the numbers by which they differ at first"
+        0.1, ge=0, le=1e9, description="standard deviation of the numbers by which they differ at first"
     )
     models_seed: int = Field(0, ge=0, le=2**32 - 1, description="which draw of these numbers")
 

@@ -24,7 +24,7 @@ class DirichletMix(RecurringLabels):
 
     alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; the smaller, the more uneven a mix")
     samples: int | None = Field(
-        None, ge=1, description="samples of each device; none: all samples, divided equally"
+        None, ge=1, le=10**9, description="samples of each device; none: all samples, divided equally"
     )
 
     def assign(

@@ -31,6 +31,7 @@ from edgefl.learning.algorithms.fedyogi import FedYogi
 from edgefl.learning.algorithms.flash import Flash
 from edgefl.learning.algorithms.hypcluster import HypCluster
 from edgefl.learning.algorithms.moon import Moon
+from edgefl.learning.algorithms.oracle import Oracle
 from edgefl.learning.algorithms.scaffold import Scaffold
 from edgefl.learning.batches import Batches, draw_batches
 from edgefl.learning.data_in_memory import SplitInMemory
@@ -308,6 +309,7 @@ DERIVED: list[tuple[Algorithm, Callable[[np.ndarray], np.ndarray]]] = [
     (FedAdagrad(**ADAPTIVE), lambda w: fedopt(w, lambda v, d: v + d**2, 0.1, 0.6, 0.01)),
     (FedAdam(**ADAPTIVE, beta2=0.9), lambda w: fedopt(w, lambda v, d: 0.9 * v + 0.1 * d**2, 0.1, 0.6, 0.01)),
     (FedYogi(**ADAPTIVE, beta2=0.9), lambda w: fedopt(w, YOGI, 0.1, 0.6, 0.01)),
+    (Oracle(**ADAPTIVE, beta2=0.9), lambda w: fedopt(w, YOGI, 0.1, 0.6, 0.01)),  # one of its two models
     (FedNova(), fednova),
     (FedDyn(alpha=0.2), lambda w: feddyn(w, 0.2)[0]),
     (FedDc(alpha=0.2), lambda w: feddc(w, 0.2)[0]),
