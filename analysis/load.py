@@ -38,6 +38,8 @@ TEXT_COLUMNS = {
 # empty throughout in runs without training: a number all the same
 FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start"}
 
+MOST_OF_AN_ERROR = 160  # characters; run.json has all of it
+
 Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () without one
 
 
@@ -167,6 +169,10 @@ def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
     status = run.get("status")
     sentence = f"its status is '{status}', not 'completed'"
     resume = f"`edgefl resume {shlex.quote(str(directory))}`"
+    if status == "failed" and run.get("error"):
+        error = " ".join(str(run["error"]).split())
+        shown = error if len(error) <= MOST_OF_AN_ERROR else f"{error[:MOST_OF_AN_ERROR].rstrip()} …"
+        return f"it failed ({shown}): once the cause is gone, continue it with {resume}"
     if status in ("failed", "interrupted"):
         return f"{sentence}: continue it with {resume}"
     if status == "running":
