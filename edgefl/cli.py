@@ -99,7 +99,18 @@ def run(
             on_round=lambda row: progress.update(loaded.name, row),
             every=Every(rounds=snapshot_rounds),
         )
-    console.print(f"run directory: {path}", soft_wrap=True)
+    _print_end(path)
+
+
+def _print_end(path: Path) -> None:
+    """Say where a run is, and what it says of itself."""
+    from rich.text import Text
+
+    from edgefl.run_directory import status
+
+    console.print(Text(f"run directory: {path}"), soft_wrap=True)
+    for note in status.read(path)["notes"]:
+        console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
 
 
 @app.command()
@@ -127,7 +138,7 @@ def resume(
             on_note=lambda note: print(f"edgefl: note: {note}", file=sys.stderr),
             every=Every(rounds=snapshot_rounds),
         )
-    console.print(f"run directory: {path}", soft_wrap=True)
+    _print_end(path)
 
 
 @app.command()

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from edgefl import registry
+from edgefl import notes, registry
 from edgefl.contract import Learner
 from edgefl.engine.device import Device, Processor
 from edgefl.engine.ledger import Ledger
@@ -108,7 +108,8 @@ def simulate(
         ):
             if journal is not None:
                 learners = {cell: JournaledLearner(one, cell, journal) for cell, one in learners.items()}
-            scene, servers = compose(world, radio, _Announcing(run, on_round), learners)
+            counts = notes.Counts()
+            scene, servers = compose(world, radio, _Announcing(run, on_round, counts), learners)
             env = scene.env
             ends = [
                 env.process(_serve(server, path / RESCUED.format(cell))) for cell, server in servers.items()
@@ -117,14 +118,27 @@ def simulate(
                 env.run(until=env.all_of(ends))
             on_time_s = scene.network.power.running_s()
             scene.recorder.write(*scene.ledger.rows(on_time_s, scenario.devices.idle_power_w))
-            notes = []
-            clamped = world.gains.clamped
-            if clamped:
-                notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
+            told_at_end = [
+                *_notes_of_the_gains(world),
+                *notes.of_run(
+                    scenario,
+                    counts,
+                    radio.efficiency,
+                    simulated_s=env.now,
+                    may_cross=world.may_cross,
+                ),
+            ]
             told = {"journal_notes": journal.notes} if journal and journal.notes else {}
             wall_s = round(time.perf_counter() - began, 3)
-            run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=notes, **told)
+            run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=told_at_end, **told)
     return path
+
+
+def _notes_of_the_gains(world: World) -> list[str]:
+    clamped = world.gains.clamped
+    if not clamped:
+        return []
+    return [f"{clamped} times a device closer than cell.min_distance_m took its path loss"]
 
 
 def _journal(
@@ -185,16 +199,25 @@ def available_cores() -> int:
 
 
 class _Announcing:
-    """A recorder that also tells a listener of every round."""
+    """A recorder that also counts what it writes, and tells a listener of every round."""
 
-    def __init__(self, recorder: Recorder, on_round: Callable[[Round], None] | None) -> None:
+    def __init__(
+        self, recorder: Recorder, on_round: Callable[[Round], None] | None, counts: notes.Counts
+    ) -> None:
         self._on_round = on_round
-        self._write = recorder.write
+        self._recorder = recorder
+        self._counts = counts
         self.flush = recorder.flush
-        self.write_columns = recorder.write_columns
+
+    def write_columns(
+        self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
+    ) -> None:
+        self._recorder.write_columns(row_type, further=further, **columns)
+        self._counts.see_columns(row_type, columns)
 
     def write(self, *rows: Any) -> None:
-        self._write(*rows)
+        self._recorder.write(*rows)
+        self._counts.see(*rows)
         if self._on_round:
             for row in rows:
                 if isinstance(row, Round):

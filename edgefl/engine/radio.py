@@ -20,6 +20,7 @@ from channel.tdd import Direction
 from channel.transfer import Flow
 from channel.units import FloatArray, db_to_linear, dbm_to_watt
 from edgefl.engine.band import BandInUse
+from edgefl.engine.efficiency import Efficiency
 from edgefl.engine.gains import Gains, RoundKey, Survey
 from edgefl.engine.parts import Cause, Span
 from edgefl.engine.settings import RadioSettings
@@ -131,6 +132,9 @@ class Radio:
             )
             for d in DIRECTIONS
         }
+        self.efficiency = Efficiency(
+            settings.bandwidth_hz, {d: self.on_share(d) for d in DIRECTIONS}, self.dynamic
+        )
         self.fading = lru_cache(maxsize=LINKS_KEPT)(self._fading)
         self._bands: dict[tuple[int, Direction], BandInUse] = {}
 
