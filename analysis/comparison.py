@@ -6,6 +6,7 @@ import pandas as pd
 
 from analysis import metrics
 from analysis.figures.comparison import adaptation_figure, cost_figure
+from analysis.formatting import natural
 from analysis.load import Runs, load_runs
 from analysis.metrics import RUN, SESSION
 from analysis.results import DIFFER, Comparison
@@ -65,7 +66,7 @@ def compare(
         _check_paired(detail, notes)
     else:
         notes.append("no run has an accuracy (runs without training): latency and energy only")
-    variants = sorted(detail["variant"].unique(), key=lambda name: (name != reference, name))
+    variants = sorted(detail["variant"].unique(), key=lambda name: (name != reference, natural(name)))
     folder = Path(out) if out is not None else runs.path
     comparison = Comparison(
         table=_table(detail, metrics.totals(rounds), variants),

@@ -11,6 +11,8 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.formatting import natural
+
 SCHEMA_VERSION = 1
 INFO_COLUMNS = ["path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name"]
 # what the metrics and figures rely on; further columns are kept as they are
@@ -134,7 +136,7 @@ class _NotUsableError(Exception):
 def _run_directories(root: Path) -> list[Path]:
     directories = []
     for folder, subfolders, files in os.walk(root):
-        subfolders.sort()
+        subfolders.sort(key=natural)
         if "run.json" in files:
             directories.append(Path(folder))
             subfolders.clear()  # a run directory holds checkpoints, not further runs

@@ -42,11 +42,8 @@ class Efficiency:
         for direction, counts in self._counts.items():
             spans = [part.downlink if direction == "downlink" else part.uplink for part in parts]
             hz = self._hz[direction]
-            if self._dynamic:
-                found = _of_the_band(spans, hz)
-            else:
-                found = _of_each(spans, shares[direction].tolist(), hz)
-            for value in found:
+            each = shares[direction].tolist()
+            for value in _of_the_band(spans, hz) if self._dynamic else _of_each(spans, each, hz):
                 counts[min(int(value / STEP), STEPS)] += 1
 
     def median(self, direction: Direction) -> float:

@@ -51,7 +51,6 @@ def test_a_run_that_fails_does_not_stop_the_others(
     jobs: int, digits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     study, out = digits.with_name("small.yaml"), tmp_path / "study"
-    # a grid has its table too, in test_a_setting_whose_run_failed
     study.write_text(study.read_text().replace("variants:\n", "variants:\n" + WILD + NOBODY))
     assert command("study", study, "--seed", 4, "--out", out, "--jobs", jobs) == 2
     assert statuses(out) == {
@@ -115,6 +114,18 @@ def test_a_study_in_python_raises_at_its_end(tmp_path: Path) -> None:
     assert tuple(told) == error.value.failures
     assert error.value.path == tmp_path / "out"
     assert list(statuses(tmp_path / "out").values()) == ["completed"] * 3 + ["failed"] * 3
+
+
+def test_a_grid_without_training_has_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "radio.yaml").write_text(RADIO.replace("ROUNDS", "2"))
+    study, out = tmp_path / "study.yaml", tmp_path / "out"
+    study.write_text(RADIO_STUDY + "grid: {radio.bandwidth_hz: [20.0e+6, 100.0e+6]}\n")
+    assert command("study", study, "--out", out, "--jobs", 1) == 0
+    printed = capsys.readouterr().out
+    assert "Latency and energy of a round" in printed
+    table = pd.read_csv(out / "settings.csv").set_index("bandwidth_hz")
+    assert table.loc[20e6, "a_latency_s_mean"] > 2 * table.loc[100e6, "a_latency_s_mean"]
+    assert (out / "settings.png").exists()
 
 
 @pytest.mark.slow
