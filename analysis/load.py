@@ -14,7 +14,9 @@ import pandas as pd
 from analysis.formatting import natural
 
 SCHEMA_VERSION = 1
-INFO_COLUMNS = ["path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name"]
+INFO_COLUMNS = [
+    *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name", "notes")
+]
 # what the metrics and figures rely on; further columns are kept as they are
 REQUIRED_COLUMNS = {
     "rounds": [
@@ -51,7 +53,8 @@ class Runs:
 
     Attributes:
         path: the folder that was searched.
-        info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name.
+        info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name, and
+            notes, what the run had to say of itself.
         rounds: rounds.csv of all runs. Accuracy (0..1) is NaN on probe rounds and in runs without training.
         events: events.csv of all runs.
         sessions: sessions.csv of all runs.
@@ -163,6 +166,7 @@ def _info(directory: Path) -> dict[str, Any]:
         "setting": tuple((run.get("setting") or {}).items()),
         "variant": run.get("variant") or name,
         "name": name,
+        "notes": tuple(run.get("notes") or ()),
     }
 
 

@@ -10,7 +10,7 @@ from analysis.figures.settings import settings_figure
 from analysis.formatting import natural
 from analysis.load import Runs, Setting, load_settings
 from analysis.results import SettingsTable
-from analysis.scope import FIRST_ROUNDS, have_rounds, reference_of, scope_of
+from analysis.scope import FIRST_ROUNDS, have_rounds, own_notes, reference_of, scope_of
 from analysis.tables.settings import latex, markdown
 
 # of `metrics.totals`
@@ -50,6 +50,7 @@ def compare_settings(
         raise ValueError(f"the runs in {path} are of no grid: use `python -m analysis compare`")
     info = pd.concat([runs.info for runs in by_setting.values()], ignore_index=True)
     notes = list(dict.fromkeys(note for runs in by_setting.values() for note in runs.left_out))
+    notes += own_notes(info)
     seeds = _seeds(by_setting, notes)
     reference = reference_of(info, reference, notes)
     variants = sorted(info["variant"].unique(), key=lambda name: (name != reference, natural(name)))
