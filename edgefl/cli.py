@@ -4,6 +4,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,7 +23,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # an error in edgefl itself should show as Python shows it
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-console = Console(highlight=False)
+# what is printed is text as it stands: a folder may be called [red] or :car:
+console = Console(highlight=False, markup=False, emoji=False)
 
 Out = Annotated[Path | None, typer.Option(help="Directory to write; new or empty. Default: below runs/.")]
 Override = Annotated[
@@ -38,6 +40,8 @@ SnapshotRounds = Annotated[
 
 def main() -> None:
     """Run the `edgefl` command."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text that it can write
     try:
         app()
     except EdgeflError as error:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-import yaml
 from pydantic import (
     Field,
     PrivateAttr,
@@ -25,10 +24,11 @@ from edgefl.engine.settings import (
     RoundSettings,
     WorkloadSettings,
 )
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, clipped
+from edgefl.extent import Extent
 from edgefl.learning.settings import LearningSettings
 from edgefl.scenario_fields import Named, Section
-from edgefl.yaml_source import Source, parse_value
+from edgefl.yaml_source import Source, parse_value, write
 
 LARGEST_SEED = 2**32 - 1
 
@@ -77,6 +77,16 @@ class Scenario(Section):
             )
         return self
 
+    @property
+    def extent(self) -> Extent:
+        """How far this scenario's world reaches, and how high its antennas stand."""
+        return Extent(self.cell, self.layout, self.radio, self.devices.mobility)
+
+    @model_validator(mode="after")
+    def _path_loss_holds(self) -> Self:
+        self.extent.check()
+        return self
+
     @model_validator(mode="after")
     def _neighbours_to_interfere(self) -> Self:
         if self.radio.neighbour_load and not self.layout.rings:
@@ -108,9 +118,10 @@ def load(path: str | Path, overrides: Sequence[str] = (), seed: int | None = Non
     source = Source(Path(path))
     for text in overrides:
         key, equals, value = text.partition("=")
+        origin = f"--set {clipped(text)}"
         if not equals:
-            raise EdgeflError(f"--set {text}: write dotted.key=value, e.g. --set learning.lr=0.05")
-        source.override(key.strip(), parse_value(value, f"--set {text}"), f"--set {text}")
+            raise EdgeflError(f"{origin}: write dotted.key=value, e.g. --set learning.lr=0.05")
+        source.override(key.strip(), parse_value(value, origin), origin)
     if seed is not None:
         source.override("seed", seed, f"--seed {seed}")
     return from_source(source)
@@ -125,4 +136,4 @@ def from_source(source: Source) -> Scenario:
 
 def dump(scenario: Scenario) -> str:
     """Write the complete scenario as YAML, defaults filled in."""
-    return yaml.safe_dump(scenario.model_dump(mode="json", exclude_none=True), sort_keys=False)
+    return write(scenario.model_dump(mode="json", exclude_none=True))

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from edgefl import notes, registry
+from edgefl import memory, memory_needs, notes, registry
 from edgefl.contract import Learner
 from edgefl.engine.device import Device, Processor
+from edgefl.engine.federations import Federations
 from edgefl.engine.ledger import Ledger
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder, Round
@@ -32,6 +33,8 @@ from edgefl.world import World
 
 if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
     import torch
+
+    from edgefl.learning.material import Material
 
 # PyTorch's own threads stay off: small layers run faster on one, and with two and other load OpenMP barriers
 # have been seen to slow logistic regression 17-fold. Cores are used by training several devices at a time, and
@@ -94,6 +97,7 @@ def simulate(
     began = time.perf_counter()
     with interruptible():
         with scenario.naming_places():
+            memory_needs.check(scenario)
             world = World(scenario, Streams(scenario.seed))
             radio = world.radio(simpy.Environment())
             learners, about, training = _learners(scenario, world, device, threads or available_cores())
@@ -116,9 +120,12 @@ def simulate(
             ]
             with scenario.naming_places():
                 env.run(until=env.all_of(ends))
-            on_time_s = scene.network.power.running_s()
-            scene.recorder.write(*scene.ledger.rows(on_time_s, scenario.devices.idle_power_w))
+            power = scene.network.power
+            idle_w = scenario.devices.idle_power_w
+            scene.recorder.write(*scene.ledger.rows(power.running_s(), idle_w, power.charges()))
             told_at_end = [
+                *scene.federations.notes(),
+                *radio.regime.notes,
                 *_notes_of_the_gains(world),
                 *notes.of_run(
                     scenario,
@@ -135,10 +142,12 @@ def simulate(
 
 
 def _notes_of_the_gains(world: World) -> list[str]:
-    clamped = world.gains.clamped
-    if not clamped:
-        return []
-    return [f"{clamped} times a device closer than cell.min_distance_m took its path loss"]
+    told, gains = [], world.gains
+    if gains.clamped:
+        told.append(f"{gains.clamped} times a device closer than cell.min_distance_m took its path loss")
+    if gains.beyond:
+        told.append(f"{gains.beyond} times a device just beyond the edge took the gain there")
+    return told
 
 
 def _journal(
@@ -162,7 +171,8 @@ def compose(
     scenario, env = world.scenario, radio.env
     network = world.network(env, recorder)
     devices = [Device(env, id_, radio, scenario.devices, network) for id_ in range(world.count)]
-    scene = Scene(env, radio, network, devices, Ledger(world.count), recorder, world.streams)
+    federations = Federations(env, scenario.rounds.max_wait_s)
+    scene = Scene(env, radio, network, devices, Ledger(world.count), recorder, world.streams, federations)
     for process in network.processes():
         env.process(process)
     return scene, {cell: _server(scene, cell, learner, scenario) for cell, learner in learners.items()}
@@ -215,8 +225,8 @@ class _Announcing:
         self._recorder.write_columns(row_type, further=further, **columns)
         self._counts.see_columns(row_type, columns)
 
-    def write(self, *rows: Any) -> None:
-        self._recorder.write(*rows)
+    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
+        self._recorder.write(*rows, further=further)
         self._counts.see(*rows)
         if self._on_round:
             for row in rows:
@@ -262,6 +272,20 @@ def _learners(
     return learners, {"device": where, "model": about}, training
 
 
+def _check_memory(scenario: Scenario, material: "Material", devices: int) -> None:
+    """Refuse models that do not fit the memory of the machine, or of the GPU that they are trained on."""
+    import torch
+
+    from edgefl.learning.cost import size
+
+    assert scenario.learning is not None
+    numbers = size(scenario.learning.model, material.input_shape, material.classes)
+    available = memory.available_bytes()
+    if material.torch_device.type == "cuda":
+        available = torch.cuda.get_device_properties(material.torch_device).total_memory
+    memory.require(memory_needs.of_training(scenario, devices, numbers), available)
+
+
 def _torch_learners(
     scenario: Scenario, world: World, device: str, threads: int
 ) -> tuple[dict[int, Any], str, Training]:
@@ -276,9 +300,12 @@ def _torch_learners(
     settings = scenario.learning
     assert settings is not None
     material = Material(settings, trained_on, devices=world.count, threads=threads)
+    _check_memory(scenario, material, world.count)
     homes_m, sites_m = world.movement.positions_m(0.0), world.sites_m
     learners = {
-        cell: TorchLearner(settings, material, streams=world.streams, homes_m=homes_m, sites_m=sites_m)
+        cell: TorchLearner(
+            settings, material, streams=world.streams, homes_m=homes_m, sites_m=sites_m, cell=cell
+        )
         for cell in world.federations
     }
     name = torch.cuda.get_device_name(trained_on) if trained_on.type == "cuda" else "cpu"

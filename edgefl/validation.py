@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from edgefl import scenario, study
+from edgefl import memory_needs, scenario, study
 from edgefl.errors import about
 from edgefl.scenario import Scenario
 from edgefl.yaml_source import Source
@@ -14,9 +14,15 @@ def check(path: Path) -> None:
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    cases = study.load(path)[1] if "variants" in Source(path).data else []
-    for loaded in [case.scenario for case in cases] or [scenario.load(path)]:
-        _check_data(loaded)
+    source = Source(path)
+    if "variants" in source.data:
+        loaded = [case.scenario for case in study.load(path)[1]]
+    else:
+        loaded = [scenario.from_source(source)]
+    for each in loaded:
+        with each.naming_places():
+            memory_needs.check(each)
+        _check_data(each)
 
 
 def _check_data(scenario: Scenario) -> None:

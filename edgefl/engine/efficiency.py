@@ -8,7 +8,6 @@ import numpy as np
 from channel.tdd import Direction
 from channel.units import FloatArray
 from edgefl.engine.parts import Part, Span
-from edgefl.engine.records import covered_s
 
 STEP = 0.05  # bit/s/Hz
 STEPS = 2000  # up to 100 bit/s/Hz, in one step beyond
@@ -19,8 +18,8 @@ class Efficiency:
 
     With shares held for a round, a transfer's is its bits over its share of the band and its airtime. Where the
     band is shared dynamically nobody keeps a transfer's share in each slot: there it is the band's in a round, all
-    bits of a direction over the time in which anybody used it, for a scheduler leaves no part of a band unused.
-    In a TDD frame airtime is taken as the direction's mean share of the frame.
+    bits of a direction over the time in which anybody used it, for a scheduler leaves no part of a band unused (in
+    a TDD frame, that time's mean share of the direction).
 
     Args:
         bandwidth_hz: of the whole band.
@@ -29,7 +28,8 @@ class Efficiency:
     """
 
     def __init__(self, bandwidth_hz: float, on_share: Mapping[Direction, float], dynamic: bool) -> None:
-        self._hz = {direction: bandwidth_hz * share for direction, share in on_share.items()}
+        self._bandwidth_hz = bandwidth_hz
+        self._on_share = on_share
         self._dynamic = dynamic
         self._counts = {direction: [0] * (STEPS + 1) for direction in on_share}
 
@@ -41,9 +41,11 @@ class Efficiency:
         """
         for direction, counts in self._counts.items():
             spans = [part.downlink if direction == "downlink" else part.uplink for part in parts]
-            hz = self._hz[direction]
-            each = shares[direction].tolist()
-            for value in _of_the_band(spans, hz) if self._dynamic else _of_each(spans, each, hz):
+            if self._dynamic:
+                found = _of_the_band(spans, self._bandwidth_hz * self._on_share[direction])
+            else:
+                found = _of_each(spans, shares[direction].tolist(), self._bandwidth_hz)
+            for value in found:
                 counts[min(int(value / STEP), STEPS)] += 1
 
     def median(self, direction: Direction) -> float:
@@ -58,15 +60,18 @@ class Efficiency:
 def _of_each(spans: Sequence[Span | None], shares: Sequence[float], hz: float) -> list[float]:
     # plain numbers: for the hundred of a round that is faster than to make arrays of them
     return [
-        span.bits / (share * hz * (span.end_s - span.start_s))
+        span.bits / (share * hz * span.airtime_s)
         for span, share in zip(spans, shares, strict=True)
-        if span and span.bits and span.end_s > span.start_s
+        if span and span.bits and span.airtime_s
     ]
 
 
 def _of_the_band(spans: Sequence[Span | None], hz: float) -> list[float]:
-    busy = [span for span in spans if span and span.bits and span.end_s > span.start_s]
+    busy = [span for span in spans if span and span.bits and span.airtime_s]
     if not busy:
         return []
-    in_use_s = covered_s([span.start_s for span in busy], [span.end_s for span in busy])
+    in_use_s, until_s = 0.0, -math.inf
+    for span in sorted(busy, key=lambda span: span.start_s):
+        in_use_s += max(0.0, span.end_s - max(span.start_s, until_s))
+        until_s = max(until_s, span.end_s)
     return [sum(span.bits for span in busy) / (hz * in_use_s)]

@@ -9,20 +9,36 @@ from channel.tdd import Pattern
 from edgefl import registry
 from edgefl.scenario_fields import Named, Section
 
+LONGEST_S = 1e9  # s, 32 years: of any time that is given
+MOST_DEVICES = 1_000_000
+
 
 class CellSettings(Section):
     """One circular cell around the base station."""
 
-    radius_m: float = Field(250.0, gt=10, le=5000, description="cell radius, m, 10 to 5000")
-    min_distance_m: float = Field(
-        10.0, ge=10, description="smallest 2D distance to the base station, m, at least 10 (TR 38.901)"
+    radius_m: float = Field(250.0, gt=0, le=5000, description="cell radius, m, at most 5000")
+    min_distance_m: float | None = Field(
+        None,
+        ge=0,
+        le=5000,
+        description="smallest 2D distance to the base station, m; none: the path loss's (UMi and UMa: 10, InH: 0)",
     )
-    bs_height_m: float = Field(10.0, gt=1, le=150, description="base station antenna height, m")
-    ut_height_m: float = Field(1.5, gt=1, le=22.5, description="device antenna height, m")
+    bs_height_m: float | None = Field(
+        None,
+        gt=0,
+        le=150,
+        description="base station antenna height, m; none: the path loss's (UMi: 10, UMa: 25, InH: 3)",
+    )
+    ut_height_m: float | None = Field(
+        None,
+        gt=0,
+        le=22.5,
+        description="device antenna height, m; none: the path loss's (UMi and UMa: 1.5, InH: 1)",
+    )
 
     @model_validator(mode="after")
     def _ring(self) -> Self:
-        if self.min_distance_m >= self.radius_m:
+        if self.min_distance_m is not None and self.min_distance_m >= self.radius_m:
             raise ValueError(
                 f"min_distance_m {self.min_distance_m} leaves no room for devices within radius_m "
                 f"{self.radius_m}: no device could ever take part"
@@ -46,7 +62,7 @@ class LayoutSettings(Section):
 
 
 class HandoverSettings(Section):
-    """Event A3 (TS 38.331, 5.5.4.4), and what a device does that leaves its cell during a round.
+    """Event A3 (TS 38.331, 5.5.4.4) on filtered measurements (5.5.3.2), and leaving a cell during a round.
 
     In a single cell only `policy` matters: it then holds for a device that crosses the cell edge.
     """
@@ -58,22 +74,30 @@ class HandoverSettings(Section):
         0.05, ge=0, le=10, description="interruption: time without any cell after a handover, s"
     )
     measurement_interval_s: float = Field(0.2, ge=0.01, le=10, description="time between measurements, s")
+    l3_filter_k: int = Field(
+        4,
+        ge=0,
+        le=19,
+        description="coefficient k of the layer-3 filter of measurements, 0 to 19; 0: no filter",
+    )
     min_time_of_stay_s: float = Field(
-        1.0, ge=0, description="a return to the last cell within this time is a ping-pong, s"
+        1.0, ge=0, le=LONGEST_S, description="a return to the last cell within this time is a ping-pong, s"
     )
     policy: Literal["drop", "finish"] = Field(
         "drop",
         description="drop: work under way is lost, its energy spent; finish: the device leaves after its"
-        " part of the round",
+        " part of the round, if there is still reason to",
     )
 
 
 class DeviceSettings(Section):
     """The devices, their number, movement, powers and processors."""
 
-    count: int | None = Field(None, ge=1, description="number of devices; or give density_per_km2")
+    count: int | None = Field(
+        None, ge=1, le=MOST_DEVICES, description="number of devices; or give density_per_km2"
+    )
     density_per_km2: float | None = Field(
-        None, gt=0, description="mean devices per km^2 of a Poisson point process, in place of count"
+        None, gt=0, le=1e6, description="mean devices per km^2 of a Poisson point process, in place of count"
     )
     mobility: Annotated[Any, Named("mobility", "static")] = Field(
         "static", validate_default=True, description="mobility model"
@@ -81,7 +105,9 @@ class DeviceSettings(Section):
     transmit_power_dbm: float = Field(23.0, ge=-40, le=40, description="uplink power, dBm, -40 to 40")
     circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving, W")
     clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f, Hz, 1e6 to 1e11")
-    flops_per_cycle: float = Field(8.0, gt=0, description="processor efficiency chi, FLOPs per cycle")
+    flops_per_cycle: float = Field(
+        8.0, ge=1e-3, le=1e6, description="processor efficiency chi, FLOPs per cycle"
+    )
     capacitance: float = Field(1.0e-28, ge=0, le=1e-20, description="effective chipset capacitance xi")
     pa_efficiency: float = Field(
         1.0, gt=0, le=1, description="radiated over drawn power of the amplifier; J counts radiated power"
@@ -93,10 +119,10 @@ class DeviceSettings(Section):
     churn: Annotated[Any, Named("churn", "always_on")] = Field(
         "always_on", validate_default=True, description="when devices are switched on"
     )
-    battery_j: float | None = Field(None, gt=0, description="battery capacity, J; none: mains")
-    recharge_w: float = Field(0.0, ge=0, description="power into the battery at all times, W")
+    battery_j: float | None = Field(None, ge=1e-9, le=1e12, description="battery capacity, J; none: mains")
+    recharge_w: float = Field(0.0, ge=0, le=1e6, description="power into the battery at all times, W")
     return_share: float = Field(
-        0.2, gt=0, le=1, description="an empty device comes back at this share of its capacity"
+        0.2, ge=1e-6, le=1, description="an empty device comes back at this share of its capacity"
     )
 
     @model_validator(mode="after")
@@ -135,14 +161,22 @@ class RadioSettings(Section):
     path_loss: Annotated[Any, Named("path_loss", "umi", short=True)] = Field(
         "umi", validate_default=True, description="path-loss model"
     )
-    line_of_sight: Literal["always", "never", "probabilistic"] = Field(
-        "always", description="LoS everywhere (J), nowhere, or by 38.901's probability and place"
+    line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
+        "always",
+        description="LoS everywhere (J), nowhere, or by 38.901's probability and place; soft: likewise, with a"
+        " gradual change between LoS and NLoS (7.6.3.3)",
     )
     shadowing: Literal["round", "spatial"] = Field(
         "round", description="round: drawn anew each round (J); spatial: a place keeps its shadowing"
     )
     shadowing_std_db: float | None = Field(
         None, ge=0, le=20, description="shadowing, dB; none: the path loss's own (UMi: 4 LoS, 7.82 NLoS)"
+    )
+    site_correlation: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="correlation of a place's shadowing towards different sites, with several cells",
     )
     slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot tau, s, 1e-5 to 1e-2")
     scheduler: Annotated[Any, Named("schedulers", "equal_share")] = Field(
@@ -154,16 +188,22 @@ class RadioSettings(Section):
         " or in every slot, as the scheduler does",
     )
     power_over_share: Literal["full", "per_resource_block"] = Field(
-        "full", description="full power over whatever share (J), or power spread over the whole band"
+        "full",
+        description="full: full power over whatever share (J), so that a site with K downlinks sends K times its"
+        " power; per_resource_block: power spread over the whole band",
     )
     tdd: TddSettings | None = Field(None, description="frame pattern; none: separate intervals (J)")
     max_efficiency: float | None = Field(
-        None, gt=0, le=20, description="highest modulation: cap on the rate, bits/s/Hz; none: no cap"
+        None, ge=1e-3, le=20, description="highest modulation: cap on the rate, bits/s/Hz; none: no cap"
     )
     noise_figure_db: float = Field(0.0, ge=0, le=20, description="noise figure of the receivers, dB")
     interference_margin_db: float = Field(0.0, ge=0, le=40, description="rise of the noise in all links, dB")
     neighbour_load: float = Field(
-        0.0, ge=0, le=1, description="share of slots in which the other sites send: downlink interference"
+        0.0,
+        ge=0,
+        le=1,
+        description="share of slots in which the other sites send: downlink interference; with full power over"
+        " a share, as many shares as this cell has downlinks",
     )
     fidelity: Literal["slot", "renewal", "auto"] = Field(
         "auto", description="how a transfer's length is found: slot, renewal or auto"
@@ -189,13 +229,16 @@ class RoundSettings(Section):
         "all", validate_default=True, description="participant selector"
     )
     movement_tick_s: float = Field(
-        0.1, gt=0, le=60, description="interval at which cell-edge crossings of moving devices are seen, s"
+        0.1, ge=1e-3, le=60, description="interval at which cell-edge crossings of moving devices are seen, s"
     )
     deadline_s: float | None = Field(
-        None, gt=0, description="a round ends after this time; who is late is cut off, s"
+        None, ge=1e-6, le=LONGEST_S, description="a round ends after this time; who is late is cut off, s"
     )
     min_updates: int = Field(
-        1, ge=1, description="fewer updates than this are not aggregated: the model stays as it is"
+        1,
+        ge=1,
+        le=MOST_DEVICES,
+        description="fewer updates than this are not aggregated: the model stays as it is",
     )
     over_selection: float = Field(
         1.0,
@@ -205,14 +248,18 @@ class RoundSettings(Section):
         " number wanted, the others are cut off",
     )
     max_wait_s: float = Field(
-        3600.0, gt=0, description="longest simulated wait for a device before the run is given up, s"
+        3600.0,
+        gt=0,
+        le=LONGEST_S,
+        description="longest simulated wait for a device while no federation works; an empty cell then stops,"
+        " or the run fails if no federation has ended, s",
     )
 
 
 class WorkloadSettings(Section):
     """A stand-in for learning: the radio and the processors work, nothing is trained."""
 
-    payload_bits: int = Field(ge=1, description="bits of one model transfer")
-    flops_per_sample: float = Field(ge=0, description="FLOPs per sample, forward and backward")
-    steps: int = Field(5, ge=1, description="e: local iterations per round")
-    batch: int = Field(128, ge=1, description="B: samples per mini-batch")
+    payload_bits: int = Field(ge=1, le=10**15, description="bits of one model transfer")
+    flops_per_sample: float = Field(ge=0, le=1e18, description="FLOPs per sample, forward and backward")
+    steps: int = Field(5, ge=1, le=1_000_000, description="e: local iterations per round")
+    batch: int = Field(128, ge=1, le=10_000_000, description="B: samples per mini-batch")

@@ -1,13 +1,15 @@
 """Mobility models: positions as functions of time, device and seed. Pure NumPy, no clock."""
 
 from abc import abstractmethod
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
-from pydantic import ConfigDict
+from pydantic import Field
 
 from edgefl.component import Component
 from edgefl.rng import Streams
+
+Coordinate = Annotated[float, Field(ge=-1e9, le=1e9)]  # m
 
 
 class Movement(Protocol):
@@ -32,8 +34,6 @@ class Mobility(Component):
     where they were.
     """
 
-    model_config = ConfigDict(allow_inf_nan=False)
-
     @property
     def period_s(self) -> float | None:
         """The time after which the same happens again, s; None: there is none."""
@@ -42,6 +42,13 @@ class Mobility(Component):
     @abstractmethod
     def area_radius_m(self, cell_radius_m: float) -> float:
         """Return the radius of the disc in which devices are dropped, m."""
+
+    def reach_m(self, cell_radius_m: float) -> float:
+        """Return how far from the origin devices can be; with several cells, one beyond is absent, m.
+
+        At least the area's radius, which it is unless the area is not a disc.
+        """
+        return self.area_radius_m(cell_radius_m)
 
     @abstractmethod
     def start(

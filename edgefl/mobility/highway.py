@@ -1,5 +1,6 @@
 """A straight road past the base station."""
 
+import math
 from typing import Self
 
 import numpy as np
@@ -38,14 +39,16 @@ class Highway(LargerArea):
     offset_m: float = Field(
         35.0, ge=0, le=5000, description="distance from the base station to the nearest lane, m"
     )
-    speed_min_m_s: float = Field(22.0, gt=0, le=60, description="speed of the outermost lanes, m/s")
+    speed_min_m_s: float = Field(22.0, ge=1e-3, le=60, description="speed of the outermost lanes, m/s")
     speed_max_m_s: float = Field(
         36.0, gt=0, le=60, description="speed of the innermost lanes, m/s; those between evenly spaced"
     )
     headway_s: float | None = Field(
-        None, gt=0, description="time between vehicles of a lane, s; none: independent, Poisson"
+        None, gt=0, le=1e9, description="time between vehicles of a lane, s; none: independent, Poisson"
     )
-    away_s: float = Field(10.0, ge=1, description="absence between leaving and re-entering, s, at least 1")
+    away_s: float = Field(
+        10.0, ge=1, le=1e9, description="absence between leaving and re-entering, s, at least 1"
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -54,6 +57,10 @@ class Highway(LargerArea):
                 f"speed_min_m_s {self.speed_min_m_s} must not exceed speed_max_m_s {self.speed_max_m_s}"
             )
         return self
+
+    def reach_m(self, cell_radius_m: float) -> float:
+        across_m = self.offset_m + (2 * self.lanes - 1) * self.lane_width_m
+        return math.hypot(self.area_radius_m(cell_radius_m), across_m)  # the road's ends
 
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams

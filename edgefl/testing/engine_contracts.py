@@ -52,13 +52,19 @@ def sessions(policy: SessionPolicy) -> None:
     must(policy.longest >= 1, f"longest is {policy.longest}: a session has at least one round")
     must(policy.report_bits >= 0, f"report_bits is {policy.report_bits}: bits are not negative")
     members = frozenset(range(DEVICES))
-    for now in (members, frozenset({0}), members | {DEVICES}, frozenset[int]()):
+    nobody = frozenset[int]()
+    for now, starved in (
+        (members, False),
+        (frozenset({0}), False),
+        (members | {DEVICES}, False),
+        (nobody, True),
+    ):
         for slope in (0.0, 0.5, -0.05):
             losses: tuple[float, ...] = ()
             for rounds in range(1, policy.longest + 1):
                 if policy.report_bits:
                     losses += (max(0.0, 2.0 + slope * rounds),)
-                state = SessionState(rounds, members, now, losses)
+                state = SessionState(rounds, members, now, losses, unchanged=rounds if starved else 0)
                 reason = policy.reason_to_end(state)
                 must(
                     reason == policy.reason_to_end(state),
@@ -107,6 +113,10 @@ def mobility(model: Mobility) -> None:
     """A path is a function of time, device and seed: whoever asks, in any order, beside any others."""
     area_m = model.area_radius_m(RADIUS_M)
     must(area_m > 0, f"area_radius_m({RADIUS_M}) is {area_m}: devices are dropped in a disc of this radius")
+    reach_m = model.reach_m(RADIUS_M)
+    must(
+        reach_m >= area_m, f"reach_m({RADIUS_M}) is {reach_m}: devices that are dropped at {area_m} are there"
+    )
     movement, times_s = _start(model, DEVICES), [0.0, 31.4, 2.7, 180.0, 31.4, 0.0]
     for time_s in times_s:
         here_m = movement.positions_m(time_s)

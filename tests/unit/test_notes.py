@@ -130,7 +130,13 @@ def test_nr_s_limit_is_that_of_its_table() -> None:
 def parts(*transfers: tuple[float, float, int]) -> list[Part]:
     """Downlinks of (start, end, bits); nothing goes up."""
     return [
-        Part(i, Outcome.COMPLETED, 1, Span(start_s, end_s, 0.0, bits), uplink=Span(end_s, end_s, 0.0, 0))
+        Part(
+            i,
+            Outcome.COMPLETED,
+            1,
+            Span(start_s, end_s, 0.0, bits, airtime_s=(end_s - start_s) / 2),
+            uplink=Span(end_s, end_s, 0.0, 0),
+        )
         for i, (start_s, end_s, bits) in enumerate(transfers)
     ]
 
@@ -146,10 +152,10 @@ def test_a_transfers_efficiency_is_its_bits_over_share_band_and_airtime() -> Non
 
 def test_a_shared_bands_efficiency_is_all_bits_over_the_time_in_use() -> None:
     shares = {"downlink": np.ones(2), "uplink": np.ones(2)}
-    efficiency = Efficiency(1000.0, {"downlink": 1.0, "uplink": 1.0}, dynamic=True)
-    # in use from 0 to 3 s and from 5 to 6 s
+    efficiency = Efficiency(1000.0, {"downlink": 0.5, "uplink": 0.5}, dynamic=True)
+    # in use from 0 to 3 s and from 5 to 6 s, half of the time for this direction
     efficiency.count(parts((0.0, 3.0, 4000), (5.0, 6.0, 4000)), shares)  # type: ignore[arg-type]
-    assert efficiency.median("downlink") == pytest.approx(2.0, abs=STEP)
+    assert efficiency.median("downlink") == pytest.approx(4.0, abs=STEP)
 
 
 def assert_matches(found: list[str], pattern: str) -> None:
