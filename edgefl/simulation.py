@@ -3,7 +3,7 @@
 import math
 import os
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from edgefl import memory, memory_needs, registry
+from edgefl import memory, memory_needs, notes, registry
 from edgefl.contract import Learner
 from edgefl.engine.device import Device, Processor
 from edgefl.engine.federations import Federations
@@ -84,7 +84,8 @@ def simulate(
         on_round: called with every finished round.
         member: the study this run is part of.
         every: how often a snapshot is taken, from which an interrupted run can go on.
-        on_note: told what is damaged in a run that goes on, and what is done about it.
+        on_note: told what the user should know at once: of slow settings, and what is damaged in a run that goes
+            on, and what is done about it.
         resume_from: a run directory that was left; its tables are written anew. See `edgefl.resuming`.
 
     Returns:
@@ -103,7 +104,10 @@ def simulate(
             radio = world.radio(simpy.Environment())
             learners, about, training = _learners(scenario, world, device, threads or available_cores())
 
-        about |= {"notes": []} | (asdict(member) if member else {})
+        told_at_start = _notes_at_start(scenario, training)
+        for note in told_at_start:
+            on_note(note)
+        about |= {"notes": told_at_start} | (asdict(member) if member else {})
         path = resume_from or (
             Path(out) if out else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
         )
@@ -113,7 +117,8 @@ def simulate(
         ):
             if journal is not None:
                 learners = {cell: JournaledLearner(one, cell, journal) for cell, one in learners.items()}
-            scene, servers = compose(world, radio, _Announcing(run, on_round), learners)
+            counts = notes.Counts()
+            scene, servers = compose(world, radio, _Announcing(run, on_round, counts), learners)
             env = scene.env
             ends = [
                 env.process(_serve(server, path / RESCUED.format(cell))) for cell, server in servers.items()
@@ -123,16 +128,42 @@ def simulate(
             power = scene.network.power
             idle_w = scenario.devices.idle_power_w
             scene.recorder.write(*scene.ledger.rows(power.running_s(), idle_w, power.charges()))
-            notes = [*scene.federations.notes(), *radio.regime.notes]
-            clamped = world.gains.clamped
-            if clamped:
-                notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
-            if world.gains.beyond:
-                notes.append(f"{world.gains.beyond} times a device just beyond the edge took the gain there")
+            told_at_end = [
+                *told_at_start,
+                *scene.federations.notes(),
+                *radio.regime.notes,
+                *_notes_of_the_gains(world),
+                *notes.of_run(
+                    scenario,
+                    counts,
+                    radio.efficiency,
+                    simulated_s=env.now,
+                    may_cross=world.may_cross,
+                ),
+            ]
             told = {"journal_notes": journal.notes} if journal and journal.notes else {}
             wall_s = round(time.perf_counter() - began, 3)
-            run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=notes, **told)
+            run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=told_at_end, **told)
     return path
+
+
+def _notes_at_start(scenario: Scenario, training: Training | None) -> list[str]:
+    """What is known before a run that its user should know."""
+    if training is None or training.torch_device.type != "cpu" or scenario.learning is None:
+        return []
+    from edgefl.learning.processor import bf16_note
+
+    note = bf16_note() if scenario.learning.precision == "bf16" else None
+    return [note] if note else []
+
+
+def _notes_of_the_gains(world: World) -> list[str]:
+    told, gains = [], world.gains
+    if gains.clamped:
+        told.append(f"{gains.clamped} times a device closer than cell.min_distance_m took its path loss")
+    if gains.beyond:
+        told.append(f"{gains.beyond} times a device just beyond the edge took the gain there")
+    return told
 
 
 def _journal(
@@ -170,10 +201,11 @@ def compose(
     )
     for process in network.processes():
         env.process(process)
-    return scene, {cell: _server(scene, cell, learner, scenario) for cell, learner in learners.items()}
+    return scene, {cell: _server(scene, cell, learner, world) for cell, learner in learners.items()}
 
 
-def _server(scene: Scene, cell: int, learner: Learner, scenario: Scenario) -> Server:
+def _server(scene: Scene, cell: int, learner: Learner, world: World) -> Server:
+    scenario = world.scenario
     policy = scenario.sessions
     processor = Processor(scenario.devices, learner.flops_per_sample)
     return Server(
@@ -181,7 +213,7 @@ def _server(scene: Scene, cell: int, learner: Learner, scenario: Scenario) -> Se
         Rounds(scene, cell, scenario.rounds, processor, policy.report_bits),
         learner=learner,
         policy=policy,
-        members=scenario.devices.churn.members,
+        members=world.members,
     )
 
 
@@ -204,16 +236,25 @@ def available_cores() -> int:
 
 
 class _Announcing:
-    """A recorder that also tells a listener of every round."""
+    """A recorder that also counts what it writes, and tells a listener of every round."""
 
-    def __init__(self, recorder: Recorder, on_round: Callable[[Round], None] | None) -> None:
+    def __init__(
+        self, recorder: Recorder, on_round: Callable[[Round], None] | None, counts: notes.Counts
+    ) -> None:
         self._on_round = on_round
-        self._write = recorder.write
+        self._recorder = recorder
+        self._counts = counts
         self.flush = recorder.flush
-        self.write_columns = recorder.write_columns
+
+    def write_columns(
+        self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
+    ) -> None:
+        self._recorder.write_columns(row_type, further=further, **columns)
+        self._counts.see_columns(row_type, columns)
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
-        self._write(*rows, further=further)
+        self._recorder.write(*rows, further=further)
+        self._counts.see(*rows)
         if self._on_round:
             for row in rows:
                 if isinstance(row, Round):
@@ -290,7 +331,13 @@ def _torch_learners(
     homes_m, sites_m = world.movement.positions_m(0.0), world.sites_m
     learners = {
         cell: TorchLearner(
-            settings, material, streams=world.streams, homes_m=homes_m, sites_m=sites_m, cell=cell
+            settings,
+            material,
+            streams=world.streams,
+            homes_m=homes_m,
+            sites_m=sites_m,
+            cell=cell,
+            populations=world.populations,
         )
         for cell in world.federations
     }

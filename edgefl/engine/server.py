@@ -9,7 +9,17 @@ from dataclasses import dataclass, field
 import numpy as np
 import simpy
 
-from edgefl.contract import REPORTED_LOSS, Evaluation, Learner, LocalRound, Now, Opening, SessionStart, Stage
+from edgefl.contract import (
+    REPORTED_LOSS,
+    Evaluation,
+    Learner,
+    LocalRound,
+    Now,
+    Opening,
+    SessionStart,
+    Stage,
+    StageFacts,
+)
 from edgefl.engine.federations import Stop
 from edgefl.engine.gains import RoundKey
 from edgefl.engine.parts import Part
@@ -34,8 +44,9 @@ class OpenSession:
     """The session under way in a cell.
 
     number: from 1 on. until_s: from when on no further round of training begins, by its policy. members: who was
-    there when it began. rounds: so far, of each phase. unchanged: rounds of the global model that left it as it
-    was. losses: mean reports of the rounds of the global model, if the policy asked for them.
+    there when it began. rounds: so far, of each phase. sampled: devices of each phase without evaluation.
+    unchanged: rounds of the global model that left it as it was. losses: mean reports of the rounds of the global
+    model, if the policy asked for them.
     """
 
     number: int
@@ -44,6 +55,7 @@ class OpenSession:
     members: list[int]
     until_s: float = math.inf
     rounds: Counter[str] = field(default_factory=Counter)
+    sampled: dict[str, list[int]] = field(default_factory=dict)
     unchanged: int = 0
     losses: list[float] = field(default_factory=list)
 
@@ -170,7 +182,7 @@ class Server:
         facts, rules, start_s = stage.facts, self._rounds.rules, self._scene.env.now
         self._timetable.begun(start_s)
         key = (session.number, facts.phase, session.rounds[facts.phase])
-        selection = self._rounds.select(facts, key, self._present(), self._turn)
+        selection = self._selection(facts, key, session)
         self._turn += facts.evaluates
         local = stage.train(selection.ids, key[2], Now(start_s, progress))
         parts = yield from self._rounds.carry_out(selection, local)
@@ -190,6 +202,16 @@ class Server:
             session.losses.append(_mean_loss(local, arrived))
         self._book(key, start_s, selection, local, parts, evaluation, aggregated)
         self._timetable.ended(self._scene.env.now)
+
+    def _selection(self, facts: StageFacts, key: RoundKey, session: OpenSession) -> Selection:
+        """Select a round's participants: the selector does, or without evaluation, those sampled for the phase."""
+        present = self._present()
+        if facts.evaluates:
+            return self._rounds.select(key, present, self._turn)
+        there = sorted(set(present).intersection(session.sampled.get(facts.phase, ())))
+        if not there:
+            session.sampled[facts.phase] = there = self._rounds.sample(facts.share, key, present)
+        return self._rounds.of(there, key, present)
 
     def _present(self) -> list[int]:
         present = self._scene.network.present(self._rounds.cell)

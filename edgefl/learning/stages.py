@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from edgefl.contract import BEGIN, REPORTED_LOSS, Evaluation, LocalRound, Now, StageFacts
-from edgefl.learning.federation import Federation, Reports
+from edgefl.learning.federation import At, Federation, Reports
 from edgefl.learning.models import OutputTerm
+from edgefl.learning.track import Track
 from edgefl.learning.trainer import PERSONAL_ACCURACY, Trainer
 from edgefl.learning.warm_starts import OpeningModel, WarmStart
 
@@ -28,7 +29,8 @@ class Train:
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         federation, session, trainer = self.federation, self.federation.now, self.trainer
-        session.begin_round(self.facts.phase, round_, ids, now.time_s)
+        take_in(trainer, federation, [federation.model, federation.twin], ids, self.facts.phase, round_)
+        session.begin_round(self.facts.phase, round_, now.time_s)
         local = self._local_round(ids, trainer.learning_rate(round_, session.longest, now.progress))
         further: dict[str, tuple[float | None, ...]] = {}
         if session.reports:
@@ -86,7 +88,8 @@ class Probe:
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         federation, session = self.federation, self.federation.now
         assert federation.probe is not None
-        session.begin_round("probe", round_, ids, now.time_s, moves_on=False)
+        take_in(self.trainer, federation, [federation.probe], ids, "probe", round_)
+        session.begin_round("probe", round_, now.time_s, moves_on=False)
         lr = self.trainer.learning_rate(1, session.longest, progress=0.0)
         return self.trainer.train(federation.probe, ids, session, lr, [])
 
@@ -116,7 +119,8 @@ class Check:
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         federation, session = self.federation, self.federation.now
-        session.begin_round("probe", round_, ids, now.time_s, moves_on=False)
+        take_in(self.trainer, federation, [], ids, "probe", round_)
+        session.begin_round("probe", round_, now.time_s, moves_on=False)
         opening = construct(self.trainer, federation, self.warm_start).model
         local, (of_opening, of_previous) = self.trainer.compare(
             ids, session, [opening, federation.model.model]
@@ -129,6 +133,35 @@ class Check:
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         return None
+
+
+def take_in(
+    trainer: Trainer,
+    federation: Federation,
+    tracks: Sequence[Track | None],
+    ids: Sequence[int],
+    phase: str,
+    round_: int,
+) -> None:
+    """Let those of a round's participants that are new join the session, and the tracks that are trained.
+
+    New is also who has been in another cell's session since it was in this one. From now on the session is tested
+    on the labels of the new ones too. A round that is trained again after a restart has had this already; one that
+    was interrupted in the middle of it has all of it again, and comes to the same.
+    """
+    now, material = federation.now, trainer.material
+    if now.at == At(now.number, phase, round_):
+        return
+    newcomers = sorted({*ids} - now.members | material.from_elsewhere(trainer.cell, ids))
+    if not newcomers:
+        return
+    members = now.members | set(newcomers)
+    for track in tracks:
+        if track is not None:
+            track.join(newcomers, trainer.holdings.sizes(members))
+    now.labels = sorted({*now.labels, *trainer.holdings.labels(newcomers)})
+    now.members = members
+    material.serve(trainer.cell, newcomers)
 
 
 def construct(trainer: Trainer, federation: Federation, warm_start: WarmStart) -> OpeningModel:

@@ -34,6 +34,11 @@ class Mobility(Component):
     where they were.
     """
 
+    @property
+    def period_s(self) -> float | None:
+        """The time after which the same happens again, s; None: there is none."""
+        return None
+
     @abstractmethod
     def area_radius_m(self, cell_radius_m: float) -> float:
         """Return the radius of the disc in which devices are dropped, m."""
