@@ -108,3 +108,20 @@ def test_another_population_is_not_this_training(digits: Path, tmp_path: Path) -
     scene, servers = compose(world, world.radio(simpy.Environment()), Rows(), {0: learner})
     with pytest.raises(EdgeflError, match=r"this run asks to train with ids"):
         scene.env.run(until=scene.env.process(servers[0].run()))
+
+
+def test_a_run_by_the_clock_goes_on(digits: Path, tmp_path: Path) -> None:
+    """The journal holds no times: those of the rounds, and the learning rates that follow them, come about again."""
+    file = tmp_path / "clock.yaml"
+    lines = [line for line in digits.read_text().splitlines() if not line.startswith("sessions:")]
+    file.write_text(
+        "\n".join(lines)
+        + "\nduration_s: 130\nsessions: {name: interval, length_s: 45}\nrounds: {every_s: 10, server_s: 1}\n"
+    )
+    undisturbed, run = (tmp_path / name for name in ("undisturbed", "run"))
+    simulate(load_scenario(file), undisturbed, device="cpu")
+    left(file, run, RuntimeError("a fault"))
+    resume(run)
+    assert kill.differences(run, undisturbed) == []
+    about = json.loads((run / "run.json").read_text())
+    assert about["simulated_s"] == 130.0

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from edgefl import registry
-from edgefl.contract import REPORTED_LOSS, Evaluation, Opening, SessionStart, StageFacts
+from edgefl.contract import REPORTED_LOSS, Evaluation, Now, Opening, SessionStart, StageFacts
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.learning.cost import flops_per_sample
 from edgefl.learning.learner import TorchLearner
@@ -171,6 +171,19 @@ def test_learning_rate_decays_to_zero_within_a_session() -> None:
     assert used == pytest.approx([0.4, 0.4 * 0.25])
     assert stage.trainer.learning_rate(11, longest=10) == 0.0
     assert pilot(learner(lr_power=0.0)).trainer.learning_rate(1, longest=5) == 0.05
+
+
+def test_learning_rate_follows_the_progress_that_the_policy_tells() -> None:
+    stage = pilot(learner(lr=0.4, lr_power=2.0), ids=[0], longest=10)
+    stage.train([0], 1, Now(time_s=60.0, progress=0.5))
+    assert stage.federation.model.last.lr == 0.4 * 0.25, "whatever the round's number"
+    assert stage.federation.now.moment.time_s == 60.0
+    rate = stage.trainer.learning_rate
+    # to the last bit what the round's number gives, for all lengths
+    for longest in range(1, 60):
+        told = [rate(t, None, (t - 1) / longest) for t in range(1, longest + 1)]
+        assert told == [rate(t, longest) for t in range(1, longest + 1)]
+        assert told == [0.4 * (1 - (t - 1) / longest) ** 2.0 for t in range(1, longest + 1)]
 
 
 def test_the_test_data_are_those_of_the_labels_present() -> None:
