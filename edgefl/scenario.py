@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from channel.path_loss import PathLoss
 from edgefl.engine.settings import (
     CellSettings,
     DeviceSettings,
@@ -27,6 +28,7 @@ from edgefl.engine.settings import (
 from edgefl.errors import EdgeflError, clipped
 from edgefl.extent import Extent
 from edgefl.learning.settings import LearningSettings
+from edgefl.mobility._together import Widest
 from edgefl.scenario_fields import Named, Section
 from edgefl.yaml_source import Source, parse_value, write
 
@@ -80,11 +82,42 @@ class Scenario(Section):
     @property
     def extent(self) -> Extent:
         """How far this scenario's world reaches, and how high its antennas stand."""
-        return Extent(self.cell, self.layout, self.radio, self.devices.mobility)
+        models = [kind.mobility for kind in self.devices.kinds()]
+        return Extent(self.cell, self.layout, self.radio, models[0] if len(models) == 1 else Widest(models))
 
     @model_validator(mode="after")
     def _path_loss_holds(self) -> Self:
         self.extent.check()
+        for name, one in (self.devices.classes or {}).items():
+            if one.ut_height_m is not None:
+                try:
+                    self.extent.at_height(one.ut_height_m).check()
+                except EdgeflError as error:
+                    raise EdgeflError(str(error), ("devices", "classes", name, "ut_height_m")) from error
+        return self
+
+    @model_validator(mode="after")
+    def _walls_are_known(self) -> Self:
+        path_loss: PathLoss = self.radio.path_loss
+        if path_loss.indoor_depth_m is None:
+            names = ["", *(self.devices.classes or {})]
+            for name, kind in zip(names, [self.devices, *self.devices.kinds()], strict=False):
+                if kind.indoor_share:
+                    raise EdgeflError(
+                        f"38.901 has no way through the walls of buildings in {type(path_loss).__name__}: set"
+                        " indoor_share to 0, or radio.path_loss to umi or uma",
+                        ("devices", *(("classes", name) if name else ()), "indoor_share"),
+                    )
+        return self
+
+    @model_validator(mode="after")
+    def _samples_to_keep(self) -> Self:
+        for name, one in (self.devices.classes or {}).items():
+            if one.samples is not None and self.learning is None:
+                raise EdgeflError(
+                    "is a share of training samples, and this run trains nothing: leave it out",
+                    ("devices", "classes", name, "samples"),
+                )
         return self
 
     @model_validator(mode="after")

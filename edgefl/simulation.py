@@ -12,7 +12,7 @@ import simpy
 
 from edgefl import memory, memory_needs, registry
 from edgefl.contract import Learner
-from edgefl.engine.device import Device, Processor
+from edgefl.engine.device import Device, Processors
 from edgefl.engine.federations import Federations
 from edgefl.engine.ledger import Ledger
 from edgefl.engine.radio import Radio
@@ -120,8 +120,10 @@ def simulate(
             with scenario.naming_places():
                 env.run(until=env.all_of(ends))
             power = scene.network.power
-            idle_w = scenario.devices.idle_power_w
-            scene.recorder.write(*scene.ledger.rows(power.running_s(), idle_w, power.charges()))
+            names = scene.fleet.class_names()
+            rows = scene.ledger.rows(power.running_s(), scene.fleet.idle_power_w, power.charges())
+            for row in rows:
+                scene.recorder.write(row, further={"class": names[row.device]} if names else None)
             notes = [*scene.federations.notes(), *radio.regime.notes]
             clamped = world.gains.clamped
             if clamped:
@@ -154,9 +156,11 @@ def compose(
     """
     scenario, env = world.scenario, radio.env
     network = world.network(env, recorder)
-    devices = [Device(env, id_, radio, scenario.devices, network) for id_ in range(world.count)]
+    fleet = world.fleet
+    devices = [Device(env, id_, radio, fleet.device(id_), network) for id_ in range(world.count)]
     federations = Federations(env, scenario.rounds.max_wait_s)
-    scene = Scene(env, radio, network, devices, Ledger(world.count), recorder, world.streams, federations)
+    ledger = Ledger(world.count)
+    scene = Scene(env, radio, network, devices, ledger, recorder, world.streams, federations, fleet)
     for process in network.processes():
         env.process(process)
     return scene, {cell: _server(scene, cell, learner, scenario) for cell, learner in learners.items()}
@@ -164,13 +168,13 @@ def compose(
 
 def _server(scene: Scene, cell: int, learner: Learner, scenario: Scenario) -> Server:
     policy = scenario.sessions
-    processor = Processor(scenario.devices, learner.flops_per_sample)
+    processors = Processors(scene.fleet, learner.flops_per_sample)
     return Server(
         scene,
-        Rounds(scene, cell, scenario.rounds, processor, policy.report_bits),
+        Rounds(scene, cell, scenario.rounds, processors, policy.report_bits),
         learner=learner,
         policy=policy,
-        members=scenario.devices.churn.members,
+        members=scene.fleet.members,
     )
 
 
@@ -279,7 +283,13 @@ def _torch_learners(
     homes_m, sites_m = world.movement.positions_m(0.0), world.sites_m
     learners = {
         cell: TorchLearner(
-            settings, material, streams=world.streams, homes_m=homes_m, sites_m=sites_m, cell=cell
+            settings,
+            material,
+            streams=world.streams,
+            homes_m=homes_m,
+            sites_m=sites_m,
+            cell=cell,
+            kept=world.fleet.samples_kept,
         )
         for cell in world.federations
     }

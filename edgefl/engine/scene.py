@@ -7,6 +7,7 @@ import simpy
 
 from edgefl.engine.device import Device
 from edgefl.engine.federations import Federations
+from edgefl.engine.fleet import Fleet
 from edgefl.engine.ledger import Ledger
 from edgefl.engine.network import Network
 from edgefl.engine.radio import Radio
@@ -26,3 +27,4 @@ class Scene:
     recorder: Recorder
     streams: Streams
     federations: Federations
+    fleet: Fleet

@@ -220,9 +220,14 @@ class Server:
             distance_m=selection.survey.distances_m,
             **columns,
             cell=cell,
-            further=local.scalars,
+            further=self._classes(selection.ids) | dict(local.scalars),
         )
         scene.recorder.flush()
+
+    def _classes(self, ids: list[int]) -> dict[str, list[str]]:
+        """Return the further column `class` of devices.csv, if there are classes."""
+        names = self._scene.fleet.class_names(ids)
+        return {"class": names} if names else {}
 
     def _session_row(self, session: OpenSession, opening: Opening) -> Session:
         return Session(

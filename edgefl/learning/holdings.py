@@ -38,10 +38,20 @@ class Holdings:
         """Deal the samples of a session to the devices."""
         key = self._partition.key(session)
         if self._key != key:
-            self._samples = self._partition.assign(
-                self._labels, self._devices, session, self._streams, self._facts
-            )
+            dealt = self._partition.assign(self._labels, self._devices, session, self._streams, self._facts)
+            if self._facts.kept is not None:
+                dealt = [self._kept(samples, device, key) for device, samples in enumerate(dealt)]
+            self._samples = dealt
             self._key = key
+
+    def _kept(self, samples: np.ndarray, device: int, key: int) -> np.ndarray:
+        """Draw the share of its samples that a device keeps, at least one."""
+        assert self._facts.kept is not None
+        number = max(1, round(self._facts.kept[device] * len(samples)))
+        if number == len(samples):
+            return samples
+        order = self._streams("samples kept", key, device).permutation(len(samples))
+        return np.sort(samples[order[:number]])
 
     @property
     def key(self) -> int:

@@ -36,6 +36,7 @@ class TorchLearner:
         homes_m: [devices, 2] positions of the devices at time 0, for partitions and drifts by place.
         sites_m: [cells, 2] positions of the base stations, likewise.
         cell: its cell, for drifts by cell.
+        kept: [devices] share of the training samples dealt to each that it keeps; None: all.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class TorchLearner:
         homes_m: np.ndarray | None = None,
         sites_m: np.ndarray | None = None,
         cell: int = 0,
+        kept: np.ndarray | None = None,
     ) -> None:
         self._settings = settings
         self._warm_start: WarmStart = settings.warm_start
@@ -62,7 +64,7 @@ class TorchLearner:
         self._payload = Payload(settings.bits_per_parameter, settings.payload == "exchanged")
         self.parameters = layout.parameters.size  # M, the trainable ones
         self.payload_bits = self._payload.bits(layout, settings.algorithm.vectors_up)
-        facts = Facts(material.groups, homes_m, sites_m)
+        facts = Facts(material.groups, homes_m, sites_m, kept)
         holdings = Holdings(settings.partition, material.labels, material.devices, streams, facts)
         self._trainer = Trainer(
             settings=settings,

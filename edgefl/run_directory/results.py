@@ -32,8 +32,8 @@ TABLES: dict[type, str] = {
     LedgerRow: "ledger.csv",
 }
 NO_STUDY: dict[str, Any] = {"study": None, "variant": None, "reference": None, "setting": {}}
-# Learners name further columns of these.
-GROWING = {DeviceRound, Round}
+# Further columns of these: what learners name, and the classes of devices.
+GROWING = {DeviceRound, Round, LedgerRow}
 
 
 def fresh_directory(path: Path, claim: str = run_status.FILE) -> Path:
