@@ -29,6 +29,7 @@ from edgefl.errors import EdgeflError, clipped
 from edgefl.extent import Extent
 from edgefl.learning.settings import LearningSettings
 from edgefl.mobility._together import Widest
+from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario_fields import Named, Section
 from edgefl.yaml_source import Source, parse_value, write
 
@@ -49,6 +50,7 @@ class Scenario(Section):
     rounds: RoundSettings = RoundSettings()
     learning: LearningSettings | None = None
     workload: WorkloadSettings | None = None
+    record: RecordSettings = RecordSettings()
     _source: Source | None = PrivateAttr(None)
 
     @contextmanager

@@ -15,6 +15,7 @@ from edgefl.contract import Learner
 from edgefl.engine.device import Device, Processors
 from edgefl.engine.federations import Federations
 from edgefl.engine.ledger import Ledger
+from edgefl.engine.positions import recorded_positions
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder, Round
 from edgefl.engine.rounds import Rounds
@@ -23,6 +24,7 @@ from edgefl.engine.server import Server
 from edgefl.engine.untrained import Untrained
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.rng import Streams
+from edgefl.run_directory import parquet
 from edgefl.run_directory.interruption import interruptible
 from edgefl.run_directory.journal import Journal, circumstances
 from edgefl.run_directory.replay import JournaledLearner
@@ -98,8 +100,11 @@ def simulate(
     with interruptible():
         with scenario.naming_places():
             memory_needs.check(scenario)
+            if scenario.record.tables == "parquet":
+                parquet.require()
             world = World(scenario, Streams(scenario.seed))
             radio = world.radio(simpy.Environment())
+            world.fleet.switches(world.streams)  # what a trace refuses is refused before anything is written
             learners, about, training = _learners(scenario, world, device, threads or available_cores())
 
         about |= {"notes": []} | (asdict(member) if member else {})
@@ -163,6 +168,9 @@ def compose(
     scene = Scene(env, radio, network, devices, ledger, recorder, world.streams, federations, fleet)
     for process in network.processes():
         env.process(process)
+    if scenario.record.positions_s is not None:
+        every_s = scenario.record.positions_s
+        env.process(recorded_positions(env, network, recorder, every_s, world.gains_of_places()))
     return scene, {cell: _server(scene, cell, learner, scenario) for cell, learner in learners.items()}
 
 

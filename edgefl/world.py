@@ -16,6 +16,7 @@ from edgefl.engine.fleet import Fleet
 from edgefl.engine.gains import Gains, PerPlace, PerRound
 from edgefl.engine.indoors import BehindWalls, Indoors
 from edgefl.engine.network import Network
+from edgefl.engine.positions import GainsOfPlaces
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder
 from edgefl.errors import EdgeflError, moved, refused
@@ -81,7 +82,7 @@ class World:
             return self._start(groups[0][0], self.count, self.streams)
         parts = []
         for mobility, ids in groups:
-            name, place = self._first_with(mobility)
+            name, place = self.fleet.first_with("mobility", mobility)
             with moved(("devices", "mobility"), place):
                 if mobility.own_numbers:
                     # a file or a road has its first device for the first of these, and streams of its own
@@ -107,14 +108,6 @@ class World:
             min_distance_m=extent.min_distance_m,
             streams=streams,
         )
-
-    def _first_with(self, mobility: Mobility) -> tuple[str, tuple[str, ...]]:
-        """Return the first class with a mobility model, and the key where the model is written."""
-        for name, kind, extra in zip(self.fleet.names, self.fleet.kinds, self.fleet.extras, strict=True):
-            if kind.mobility == mobility:
-                own = extra.mobility is not None
-                return name, ("devices", "classes", name, "mobility") if own else ("devices", "mobility")
-        raise AssertionError(f"no class has {mobility}")
 
     @cached_property
     def gains(self) -> Gains:
@@ -157,13 +150,29 @@ class World:
             idle_power_w=self.fleet.idle_power_w,
         )
 
+    def gains_of_places(self) -> GainsOfPlaces | None:
+        """Return the gains that belong to places, for maps; None: they are drawn for each round."""
+        gains, indoors = self.gains, self._indoors
+        if not isinstance(gains, PerPlace):
+            return None
+
+        def gains_db(positions_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> np.ndarray:
+            found = gains.power_db_of(positions_m, ids)[np.arange(len(ids)), cells].astype(float)
+            return found - indoors.loss_db(positions_m, ids) if indoors else found
+
+        return gains_db
+
+    @cached_property
+    def _indoors(self) -> Indoors | None:
+        """The walls, if any device can be behind one."""
+        depth_m = self.scenario.radio.path_loss.indoor_depth_m
+        if depth_m is None or not any(kind.indoor_share for kind in self.fleet.kinds):
+            return None
+        return Indoors(self.fleet, depth_m, self.scenario.radio.carrier_hz, self.streams)
+
     def _behind_walls(self) -> Gains:
         """The gains, less what the walls take from devices indoors."""
-        radio, gains = self.scenario.radio, self.gains
-        depth_m = radio.path_loss.indoor_depth_m
-        if depth_m is None or not any(kind.indoor_share for kind in self.fleet.kinds):
-            return gains
-        return BehindWalls(gains, Indoors(self.fleet, depth_m, radio.carrier_hz, self.streams))
+        return BehindWalls(self.gains, self._indoors) if self._indoors else self.gains
 
     def _heights(self) -> tuple[list[Extent], np.ndarray]:
         """The world as devices of each height see it, and [devices] which of these it is for each."""

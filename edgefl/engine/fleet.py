@@ -11,6 +11,7 @@ from edgefl.engine.battery import Battery
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.class_settings import ClassSettings, class_sizes
 from edgefl.engine.settings import DeviceSettings
+from edgefl.errors import moved
 from edgefl.rng import Streams
 
 NO_CLASS = ClassSettings()
@@ -99,8 +100,9 @@ class Fleet:
             return []  # no process per device for nothing
         found: list[Iterator[float]] = [iter(())] * len(self)
         for churn, ids in self.groups(lambda kind: kind.churn):
-            for place, id_ in enumerate(ids.tolist()):
-                found[id_] = churn.switches(place if churn.own_numbers else id_, streams)
+            with moved(("devices", "churn"), self.first_with("churn", churn)[1]):
+                for number, id_ in enumerate(ids.tolist()):
+                    found[id_] = churn.switches(number if churn.own_numbers else id_, streams)
         return found
 
     def members(self, session: int) -> Collection[int] | None:
@@ -111,6 +113,13 @@ class Fleet:
         return frozenset(
             id_ for id_, kind in enumerate(self.of.tolist()) if (ids := named[kind]) is None or id_ in ids
         )
+
+    def first_with(self, key: str, component: Any) -> tuple[str, tuple[str, ...]]:
+        """Return the first class with a component, and the key under which the component is written."""
+        for name, kind, extra in zip(self.names, self.kinds, self.extras, strict=False):
+            if getattr(kind, key) == component and getattr(extra, key) is not None:
+                return name, ("devices", "classes", name, key)
+        return "", ("devices", key)
 
     def groups(self, component: Callable[[DeviceSettings], Any]) -> list[tuple[Any, np.ndarray]]:
         """Return each component that classes have, and the ids of the devices of all classes that have it."""
