@@ -20,7 +20,8 @@ class Comparison:
             session missed the target; `_to_target_at_least` then is what can be said: the mean when a session
             that missed counts with its whole length. not_reached of targets sessions x seeds missed it.
         per_session: one row per session: labels (or: differ, by seed or cell), kind (pilot, new, recurring,
-            returning; in any seed or cell), and per variant the mean and standard deviation of its opening model's accuracy.
+            returning; in any seed or cell), and per variant the mean and standard deviation of its opening
+            model's accuracy.
         detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
         figure: the PNG.
         out: the folder of all files.

@@ -40,8 +40,8 @@ class ClassSettings(Section):
     churn: Annotated[Any, Named("churn", "always_on")] | None = Field(
         None, description="when devices are switched on"
     )
-    battery_j: float | Literal["mains"] | None = Field(
-        None, ge=1e-9, le=1e12, description="battery capacity, J, or mains"
+    battery_j: Annotated[float, Field(ge=1e-9, le=1e12)] | Literal["mains"] | None = Field(
+        None, description="battery capacity, J, or mains"
     )
     recharge_w: float | None = Field(None, ge=0, le=1e6, description="power into the battery at all times, W")
     return_share: float | None = Field(
