@@ -115,7 +115,7 @@ def test_watching_positions_disturbs_nothing(radio: dict[str, Any], tmp_path: Pa
     assert not (whole / "positions.csv").exists()
     positions = pd.read_csv(run / "positions.csv")
     assert positions["gain_db"].notna().any() == bool(radio)
-    with pytest.raises(ValueError, match="no positions: run them with record.positions_s"):
+    with pytest.raises(ValueError, match=r"no positions: run them with record\.positions_s"):
         _ = load_runs(whole).positions
 
 

@@ -70,7 +70,7 @@ def test_devices_are_clients_in_the_files_order(tmp_path: Path) -> None:
     path = written(tmp_path, *spells)
     assert [switches(path, device, 1) for device in range(3)] == [[5], [2], [7]]
     assert switches(path, 4, 1, reuse=True) == [2]
-    with pytest.raises(EdgeflError, match="has 3 clients and there are more devices: .* reuse: true"):
+    with pytest.raises(EdgeflError, match=r"has 3 clients and there are more devices: .* reuse: true"):
         switches(path, 3)
     check(AvailabilityTrace, path=path, reuse=True)
 

@@ -124,12 +124,12 @@ def test_every_class_has_its_battery_and_its_idle_power(seed: int) -> None:
     power = world.scene.network.power
     rows = list(world.scene.ledger.rows(power.running_s(), world.scene.fleet.idle_power_w, power.charges()))
     assert world.scene.fleet.idle_power_w.tolist() == idle_w.tolist()
-    for row, settings in zip(rows[:2], own, strict=False):
+    for row, its in zip(rows[:2], own, strict=False):
         assert row.recharged_j is not None
         assert row.left_j is not None
-        filled_j = settings["battery_j"] + row.recharged_j
+        filled_j = its["battery_j"] + row.recharged_j
         assert filled_j - row.left_j == pytest.approx(row.total_j, abs=SAME * filled_j)
-        assert 0 <= row.left_j <= settings["battery_j"]
+        assert 0 <= row.left_j <= its["battery_j"]
     assert (rows[2].recharged_j, rows[2].left_j) == (None, None)
     assert not [
         event for event in world.rows.of[Event] if event.event.startswith("battery") and event.device == 2
