@@ -85,7 +85,8 @@ def simulate(
         on_round: called with every finished round.
         member: the study this run is part of.
         every: how often a snapshot is taken, from which an interrupted run can go on.
-        on_note: told what is damaged in a run that goes on, and what is done about it.
+        on_note: told what the user should know at once: of slow settings, and what is damaged in a run that goes
+            on, and what is done about it.
         resume_from: a run directory that was left; its tables are written anew. See `edgefl.resuming`.
 
     Returns:
@@ -107,7 +108,10 @@ def simulate(
             world.fleet.switches(world.streams)  # what a trace refuses is refused before anything is written
             learners, about, training = _learners(scenario, world, device, threads or available_cores())
 
-        about |= {"notes": []} | (asdict(member) if member else {})
+        notes = _notes(scenario, training)
+        for note in notes:
+            on_note(note)
+        about |= {"notes": notes} | (asdict(member) if member else {})
         path = resume_from or (
             Path(out) if out else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
         )
@@ -129,7 +133,7 @@ def simulate(
             rows = scene.ledger.rows(power.running_s(), scene.fleet.idle_power_w, power.charges())
             for row in rows:
                 scene.recorder.write(row, further={"class": names[row.device]} if names else None)
-            notes = [*scene.federations.notes(), *radio.regime.notes]
+            notes += [*scene.federations.notes(), *radio.regime.notes]
             clamped = world.gains.clamped
             if clamped:
                 notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
@@ -139,6 +143,16 @@ def simulate(
             wall_s = round(time.perf_counter() - began, 3)
             run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=notes, **told)
     return path
+
+
+def _notes(scenario: Scenario, training: Training | None) -> list[str]:
+    """What is known before a run that its user should know."""
+    if training is None or training.torch_device.type != "cpu" or scenario.learning is None:
+        return []
+    from edgefl.learning.processor import bf16_note
+
+    note = bf16_note() if scenario.learning.precision == "bf16" else None
+    return [note] if note else []
 
 
 def _journal(
@@ -171,10 +185,11 @@ def compose(
     if scenario.record.positions_s is not None:
         every_s = scenario.record.positions_s
         env.process(recorded_positions(env, network, recorder, every_s, world.gains_of_places()))
-    return scene, {cell: _server(scene, cell, learner, scenario) for cell, learner in learners.items()}
+    return scene, {cell: _server(scene, cell, learner, world) for cell, learner in learners.items()}
 
 
-def _server(scene: Scene, cell: int, learner: Learner, scenario: Scenario) -> Server:
+def _server(scene: Scene, cell: int, learner: Learner, world: World) -> Server:
+    scenario = world.scenario
     policy = scenario.sessions
     processors = Processors(scene.fleet, learner.flops_per_sample)
     return Server(
@@ -182,7 +197,7 @@ def _server(scene: Scene, cell: int, learner: Learner, scenario: Scenario) -> Se
         Rounds(scene, cell, scenario.rounds, processors, policy.report_bits),
         learner=learner,
         policy=policy,
-        members=scene.fleet.members,
+        members=world.members,
     )
 
 
@@ -297,6 +312,7 @@ def _torch_learners(
             homes_m=homes_m,
             sites_m=sites_m,
             cell=cell,
+            populations=world.populations,
             kept=world.fleet.samples_kept,
         )
         for cell in world.federations

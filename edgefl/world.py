@@ -1,7 +1,9 @@
 """The physical world of a scenario: sites, devices that move, their network and their radio."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import simpy
@@ -108,6 +110,27 @@ class World:
             min_distance_m=extent.min_distance_m,
             streams=streams,
         )
+
+    @cached_property
+    def populations(self) -> list[range]:
+        """Device ids of each standing population, in ascending order; the first ones may have one device more."""
+        groups = self.scenario.devices.populations
+        if self.count < groups:
+            raise EdgeflError(
+                f"seed {self.scenario.seed} drops {self.count} devices, too few for {groups} populations",
+                ("devices", "populations"),
+            )
+        size, more = divmod(self.count, groups)
+        begins = [size * group + min(group, more) for group in range(groups + 1)]
+        return [range(begin, end) for begin, end in pairwise(begins)]
+
+    def members(self, session: int) -> Collection[int] | None:
+        """Return the only devices that may take part in a session; None: all that are present."""
+        allowed = self.fleet.members(session)
+        if len(self.populations) == 1:
+            return allowed
+        turn = self.populations[(session - 1) % len(self.populations)]
+        return turn if allowed is None else frozenset(turn).intersection(allowed)
 
     @cached_property
     def gains(self) -> Gains:

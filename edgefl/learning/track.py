@@ -15,10 +15,10 @@ from edgefl.learning.local_task import LocalTask, Stop
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.members import RoundReceivers, SessionMembers
 from edgefl.learning.models import OutputTerm
-from edgefl.learning.parameters import ModelLayout
 
 LOCAL_MODEL = "last local model"
 PERSONAL_MODEL = "personal model"
+STATISTICS = "statistics"
 AT_ONCE_BYTES = 256_000_000  # of devices' vectors in one call of `upload` or `keep`
 
 
@@ -41,6 +41,7 @@ class Track:
     Attributes:
         model: [M + Q] the model; replaced, never changed in place.
         state: the algorithm's state at the server.
+        starting: devices that were there when the session began, and of which no update has arrived since.
         last: the round that was trained last.
     """
 
@@ -58,14 +59,23 @@ class Track:
         self._payload = payload or Payload()
         self.model = model
         self.state: ServerState = {}
+        self.starting: frozenset[int] = frozenset()
         self.last: WaitingRound
 
     def open(self, model: Tensor, samples: Mapping[int, int]) -> None:
         """Begin a session with this model and these devices (id -> number of samples)."""
         parameters, _ = self._training.layout.split(model)
-        members = SessionMembers(self.devices, samples, parameters)
         self.model = model
-        self.state = self._algorithm.init_state(parameters, self.state, members)
+        self.state = self._algorithm.init_state(parameters, self.state, self._members(samples))
+        self.starting = frozenset(samples)
+
+    def join(self, newcomers: Sequence[int], samples: Mapping[int, int]) -> None:
+        """Take in devices that join the session (id -> number of samples, of all its devices with these).
+
+        To the last bit, doing it twice is doing it once.
+        """
+        joining = self._members({id_: samples[id_] for id_ in newcomers})
+        self.state = self._algorithm.join(self.state, self._members(samples), joining)
 
     def train(
         self,
@@ -88,11 +98,11 @@ class Track:
             Diverged: a local model is not finite.
         """
         layout, algorithm = self._training.layout, self._algorithm
-        parameters, statistics = layout.split(self.model)
-        receivers = RoundReceivers(ids, self.devices, batches.samples, self._losses)
+        parameters, _ = layout.split(self.model)
+        receivers = self._receivers(ids, batches.samples)
         lr = algorithm.learning_rate(lr, self.state)
         received = algorithm.receive(parameters, self.state, receivers)
-        start = torch.cat([received.start, statistics.expand(*received.start.shape[:-1], -1)], dim=-1)
+        start = self._with_statistics(received.start, ids)
         models = self._training.run(self._task(ids, batches, lr, start, terms, stop))
         for rows in (models.rows, models.personal):
             finite = torch.isfinite(rows.sum(1)) if rows is not None else torch.ones(1)
@@ -139,7 +149,9 @@ class Track:
         model, self.state = self._algorithm.aggregate(layout.split(self.model)[0], updates, self.state)
         if not torch.isfinite(model.sum()):
             raise Diverged(None)
-        self.model = torch.cat([model, updates.shares @ statistics])
+        own = self._keeps_statistics
+        self.model = torch.cat([model, layout.split(self.model)[1] if own else updates.shares @ statistics])
+        self.starting -= set(ids)
 
     def deployed(self, ids: Sequence[int], samples: Sequence[np.ndarray]) -> Tensor:
         """Return the model with which the server serves these devices: [M + Q] for all, or [k, M + Q].
@@ -147,10 +159,9 @@ class Track:
         Args:
             samples: of each device, indices of its training samples.
         """
-        parameters, statistics = self._training.layout.split(self.model)
-        receivers = RoundReceivers(ids, self.devices, samples, self._losses)
-        models = self._algorithm.deployed(parameters, self.state, receivers)
-        return torch.cat([models, statistics.expand(*models.shape[:-1], -1)], dim=-1)
+        parameters, _ = self._training.layout.split(self.model)
+        models = self._algorithm.deployed(parameters, self.state, self._receivers(ids, samples))
+        return self._with_statistics(models, ids)
 
     def trained_personal(self) -> Tensor:
         """Return the own models [K, M + Q] of the last round's devices after training, before any is aggregated.
@@ -160,10 +171,10 @@ class Track:
         algorithm, layout, models = self._algorithm, self._training.layout, self.last.models
         if not algorithm.has_personal():
             return models.rows
-        parameters, _ = layout.split(self.model)
+        local, _ = layout.split(models.rows)
         rows = models.rows if models.personal is None else models.personal
         personal, statistics = layout.split(rows)
-        own = algorithm.personal(parameters, personal, self._own(self.last.ids, parameters))
+        own = algorithm.personal(local, personal, self._own(self.last.ids, local[0]))
         return torch.cat([own, statistics], dim=1)
 
     def personal(self, ids: Sequence[int]) -> Tensor | None:
@@ -179,13 +190,35 @@ class Track:
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the model and the algorithm's state, for `restore`, without a round that awaits aggregation."""
-        return {"model": self.model, **{f"state/{name}": vector for name, vector in self.state.items()}}
+        tensors = {"model": self.model, "starting": torch.tensor(sorted(self.starting), dtype=torch.int64)}
+        return tensors | {f"state/{name}": vector for name, vector in self.state.items()}
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Replace model and state by what `tensors` gave."""
         here = {name: tensor.to(self.model.device) for name, tensor in tensors.items()}
-        self.model = here.pop("model")
+        self.model, self.starting = here.pop("model"), frozenset(here.pop("starting").tolist())
         self.state = {name.removeprefix("state/"): vector for name, vector in here.items()}
+
+    def _receivers(self, ids: Sequence[int], samples: Sequence[np.ndarray]) -> RoundReceivers:
+        parameters, _ = self._training.layout.split(self.model)
+        return RoundReceivers(ids, self.starting, self.devices, samples, self._losses, parameters)
+
+    def _members(self, samples: Mapping[int, int]) -> SessionMembers:
+        parameters, _ = self._training.layout.split(self.model)
+        return SessionMembers(self.devices, samples, parameters)
+
+    @property
+    def _keeps_statistics(self) -> bool:
+        """Whether each device has statistics of its own, as nothing is exchanged."""
+        return self._algorithm.vectors_up == 0 and self._training.layout.statistics.size > 0
+
+    def _with_statistics(self, models: Tensor, ids: Sequence[int]) -> Tensor:
+        """Return models [M] or [k, M] with the statistics of the global one, or of the devices if they keep them."""
+        _, statistics = self._training.layout.split(self.model)
+        if self._keeps_statistics:
+            statistics = self.devices.rows(STATISTICS, ids, statistics)
+            models = models.expand(len(ids), -1)
+        return torch.cat([models, statistics.expand(*models.shape[:-1], -1)], dim=-1)
 
     # ---- a round at the devices
 
@@ -255,21 +288,22 @@ class Track:
         return Sent(rows, notes, all_of(bits) if bits else None)
 
     def _result(self, received: Received, sent: Sent | None, tested: np.ndarray) -> LocalResult:
-        last, layout = self.last, self._training.layout
-        count, algorithm = len(last.ids), self._algorithm
+        last, algorithm = self.last, self._algorithm
+        count = len(last.ids)
         scalars = {name: note.double().cpu().numpy() for notes in last.notes for name, note in notes.items()}
         return LocalResult(
             steps=last.models.steps,
             samples=last.batches.processed(last.models.steps),
             tested=last.models.tested + tested,
-            down_bits=self._bits(layout, algorithm.vectors_down, received.bits, count),
-            up_bits=self._bits(layout, algorithm.vectors_up, sent.bits if sent else None, count),
+            down_bits=self._bits(_numbers(received.vectors, algorithm.vectors_down, count), received.bits),
+            up_bits=self._bits(np.full(count, algorithm.vectors_up), sent.bits if sent else None),
             scalars={name: values for name, values in scalars.items() if values.ndim == 1},
         )
 
-    def _bits(self, layout: ModelLayout, vectors: int, stated: Tensor | None, count: int) -> np.ndarray:
+    def _bits(self, vectors: np.ndarray, stated: Tensor | None) -> np.ndarray:
+        layout = self._training.layout
         if stated is None:
-            return np.full(count, self._payload.bits(layout, vectors), dtype=np.int64)
+            return np.array([self._payload.bits(layout, int(many)) for many in vectors], dtype=np.int64)
         statistics_bits = self._payload.bits_per_parameter * layout.statistics.size
         return stated.cpu().numpy().astype(np.int64) + statistics_bits
 
@@ -297,6 +331,11 @@ class Track:
         algorithm, personal = self._algorithm, self.last.models.personal
         if algorithm.keeps_local_model:
             self.devices.keep(LOCAL_MODEL, ids, rows)
+        if self._keeps_statistics:
+            self.devices.keep(STATISTICS, ids, self._training.layout.split(rows)[1])
+        for name in algorithm.remembers:
+            noted = {**trained.notes, **_notes_at(positions, self.last.notes[1])}[name]
+            self.devices.keep(name, ids, noted.to(rows.dtype).unsqueeze(1))
         for begin, end in _blocks(len(ids), trained.local):
             if personal is not None:
                 self.devices.keep(PERSONAL_MODEL, ids[begin:end], personal[positions[begin:end]])
@@ -323,6 +362,10 @@ def _in_front(rows: Tensor, positions: Sequence[int]) -> Tensor:
 
 def _notes_at(positions: Sequence[int], notes: Notes) -> dict[str, Tensor]:
     return {name: note[list(positions)] for name, note in notes.items()}
+
+
+def _numbers(stated: Tensor | None, otherwise: int, count: int) -> np.ndarray:
+    return np.full(count, otherwise) if stated is None else stated.cpu().numpy()
 
 
 def _like(values: np.ndarray, rows: Tensor) -> Tensor:

@@ -34,14 +34,21 @@ class _Members:
     def shift(self, name: str, by: Tensor) -> None:
         pass
 
+    def forget(self, name: str) -> None:
+        pass
+
 
 class _Newcomers:
     """The devices of a first round."""
 
     ids = (0, 1, 2)
+    starting = torch.ones(3, dtype=torch.bool)
 
     def own(self, name: str, missing: Tensor) -> Tensor:
         return missing.expand(len(self.ids), -1).clone()
+
+    def remembered(self, name: str, missing: float) -> Tensor:
+        return torch.full((len(self.ids),), missing)
 
     def losses(self, models: Tensor) -> Tensor:
         return torch.rand(len(self.ids), len(models))
@@ -49,19 +56,31 @@ class _Newcomers:
 
 def algorithms(algorithm: Algorithm) -> None:
     """Shapes of what is handed on; nothing that is lent is changed; if nobody moves, nor does the model."""
+    exchanged = (algorithm.vectors_down, algorithm.vectors_up)
     must(
-        min(algorithm.vectors_down, algorithm.vectors_up) >= 1, "vectors_down, vectors_up: at least the model"
+        min(exchanged) >= 1 or max(exchanged) == 0,
+        "vectors_down, vectors_up: at least the model, or 0 both ways if nothing is exchanged",
     )
     must(0 <= algorithm.keeps_apart() < 1, "keeps_apart() is a share of the samples, in [0, 1)")
     torch.manual_seed(0)
     devices = _Newcomers()
     model, many = torch.randn(PARAMETERS), len(devices.ids)
     state = dict(algorithm.init_state(model, {}, _Members()))
+    lent = copy.deepcopy(state)
+    joined = algorithm.join(state, _Members(), _Members())
+    must(
+        set(joined) == set(state) and _same(lent, state),
+        f"join() gave a state of {sorted(joined)}, of {sorted(state)}: keep names, and make new tensors",
+    )
     received = algorithm.receive(model, state, devices)
     start = received.start
     must(
         start.shape in ((PARAMETERS,), (many, PARAMETERS)),
         f"receive() gave a start of shape {tuple(start.shape)}: one model [M], or one for each device [K, M]",
+    )
+    must(
+        received.vectors is None or (received.vectors.shape == (many,) and int(received.vectors.min()) >= 0),
+        "receive() counts vectors as integers, one for each device, [K], or leaves them None",
     )
     own = {name: torch.zeros(many, PARAMETERS) for name in algorithm.device_vectors}
     grads = algorithm.correct(torch.randn(many, PARAMETERS), torch.randn(many, PARAMETERS), start, state, own)
@@ -118,6 +137,10 @@ def _one_round(
     )
     shares = torch.tensor([0.5, 0.25, 0.25])
     notes = {**received.notes, **sent.notes}
+    must(
+        all(name in notes and notes[name].shape == (many,) for name in algorithm.remembers),
+        f"remembers {list(algorithm.remembers)}: note them in receive() or upload(), one number per device, [K]",
+    )
     updates = Updates(rows=sent.rows, shares=shares, coverage=1.0, notes=notes, **told)
     after, state_after = algorithm.aggregate(model, updates, state)
     must(

@@ -29,12 +29,14 @@ class Received:
 
     start: [M] one model for all, or [K, M] one for each.
     notes: handed on in `Trained` and `Updates`; those of one number per device become columns of devices.csv.
-    bits: [K] integers, bits that each device receives; None: those of `vectors_down` vectors.
+    bits: [K] integers, bits that each device receives; None: those of its vectors.
+    vectors: [K] integers, vectors of M numbers that each device receives; None: `vectors_down`.
     """
 
     start: Tensor
     notes: Notes = field(default_factory=dict)
     bits: Tensor | None = None
+    vectors: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -114,13 +116,16 @@ class Updates:
 
 
 class Members(Protocol):
-    """The devices of a session, by the vectors that they keep."""
+    """Devices of a session, by the vectors that they keep."""
 
     def mean(self, name: str) -> Tensor:
         """Return [M] the mean of a vector, by data size; a device that never kept one counts as 0."""
 
     def shift(self, name: str, by: Tensor) -> None:
         """Add `by` [M] to the vector of each device."""
+
+    def forget(self, name: str) -> None:
+        """Let the devices be as if they had never kept this vector."""
 
 
 class Receivers(Protocol):
@@ -130,8 +135,15 @@ class Receivers(Protocol):
     def ids(self) -> Sequence[int]:
         """Ids of the devices, sorted."""
 
+    @property
+    def starting(self) -> Tensor:
+        """[K] bool: whether a device was there when the session began, and no update of it has arrived since."""
+
     def own(self, name: str, missing: Tensor) -> Tensor:
         """Return [K, M] the devices' vectors of this name; `missing` [M] for a device that never kept one."""
+
+    def remembered(self, name: str, missing: float) -> Tensor:
+        """Return [K] what the devices noted under this name when they last took part; `missing` for who did not."""
 
     def losses(self, models: Tensor) -> Tensor:
         """Compute the mean loss [K, C] of C models [C, M] on each device's training data; 0 without data."""
@@ -140,8 +152,9 @@ class Receivers(Protocol):
 class Algorithm(Component):
     """Base of all algorithms; each verb here does what federated averaging does.
 
-    A device's own vectors follow it from session to session and from cell to cell. They change only with an
-    update that reaches the server: a device that is cut off forgets the round.
+    A device's own vectors follow it from session to session and from cell to cell, as long as it holds the same
+    data: where a partition deals anew, devices begin without any. They change only with an update that reaches
+    the server: a device that is cut off forgets the round.
     """
 
     # [M] vectors that each device keeps between rounds, zero at first
@@ -153,7 +166,10 @@ class Algorithm(Component):
     trains_personal: ClassVar[bool] = False
     # whether a second model is trained on the data of the other concept: the learner needs a drift, and knows it
     knows_drift: ClassVar[bool] = False
-    # vectors of M numbers in a transfer to a device, and in one from it
+    # names of notes, one number per device, that each device remembers until it takes part again
+    remembers: ClassVar[tuple[str, ...]] = ()
+    # vectors of M numbers in a transfer to a device, and in one from it; none up: nothing is exchanged, and each
+    # device keeps the statistics of its own model too
     vectors_down: ClassVar[int] = 1
     vectors_up: ClassVar[int] = 1
 
@@ -168,6 +184,23 @@ class Algorithm(Component):
             members: the devices that are present.
         """
         return {}
+
+    def join(self, state: ServerState, members: Members, newcomers: Members) -> ServerState:
+        """Take in devices that join a session under way, before their first round of it.
+
+        A device that leaves stays a member until the session ends, like one that is not selected; if it comes back
+        from another cell's session, it joins again. Asked again for the same newcomers, `join` has to give the
+        same: an interrupted run may repeat it.
+
+        Args:
+            state: the server's.
+            members: all devices of the session so far, the newcomers among them.
+            newcomers: those that join.
+
+        Returns:
+            The server's state with which the round begins.
+        """
+        return state
 
     # ---- a round, on its way down
 
@@ -283,7 +316,8 @@ class Algorithm(Component):
         """Make the models with which k devices are tested, if each has its own.
 
         Args:
-            model: [M] the global one.
+            model: [M] the global one; or right after training, [k, M] the devices' local models, which are what
+                they have of it.
             personal: [k, M] personal models if the algorithm trains them, else the global one for each device.
             own: the devices' vectors, [k, M] each.
 

@@ -43,6 +43,8 @@ SETTINGS: dict[str, Any] = {
 
 
 def learner(threads: int = 1, **changes: Any) -> TorchLearner:
+    if changes.get("algorithm") == "oracle":
+        changes = {"drift": {"at": 2}, **changes}
     learning = LearningSettings(**{**SETTINGS, "warm_start": "similarity", **changes})
     material = Material(learning, CPU, devices=DEVICES, threads=threads)
     return TorchLearner(learning, material, streams=Streams(5))
@@ -223,13 +225,42 @@ def test_reported_losses_are_those_of_the_model_received() -> None:
     assert not pilot(learner(), ids=ids).train(ids, 1).scalars, "reported only where a policy asks"
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
+    """On the labels' test data, of the concept that each device has: the mean over the devices."""
+    drift = {"name": "label_swap", "at": 1, "share": share}
+    one = learner(algorithm="local_only", drift=drift, warm_start="previous", partition="iid")
+    stage = pilot(one)
+    for round_ in (1, 2):
+        stage.train(EVERYONE[:5], round_)
+        stage.aggregate(EVERYONE[:5])
+    found = stage.evaluate(EVERYONE)
+    trainer, moment = stage.trainer, stage.federation.now.moment
+    rows = stage.federation.model.deployed(EVERYONE, trainer.samples(EVERYONE, moment))
+    assert len(torch.unique(rows, dim=0)) == 6, "five have trained, the others have the opening model"
+    test, drifted = trainer.material.test, trainer.concepts.drifted(moment)
+    assert drifted.mean() == share
+    scores = []
+    for row, swapped in zip(rows, drifted, strict=True):
+        logits = test.normalised(torch.arange(test.count)).flatten(1) @ row[:640].view(10, 64).T + row[640:]
+        y = test.y[: test.count] ^ int(swapped)  # ten labels: 2 and 3, 4 and 5, ... change places
+        loss = torch.nn.functional.cross_entropy(logits, y)
+        scores.append((float((logits.argmax(1) == y).double().mean()), float(loss)))
+    assert (found.accuracy, found.loss) == pytest.approx(tuple(np.mean(scores, 0)), rel=1e-5)
+
+
 # ---- every warm start with every algorithm
+
+
+def epochs_of(algorithm: str) -> int | None:
+    """For one that stops after an epoch."""
+    return 2 if registry.get("algorithms", algorithm)().keeps_apart() else None
 
 
 @pytest.mark.parametrize("algorithm", registry.names("algorithms"))
 @pytest.mark.parametrize("warm_start", registry.names("warm_starts"))
 def test_every_warm_start_goes_with_every_algorithm(algorithm: str, warm_start: str) -> None:
-    one = learner(algorithm=algorithm, warm_start=warm_start)
+    one = learner(algorithm=algorithm, warm_start=warm_start, epochs=epochs_of(algorithm))
     for number in range(1, 5):
         played = session(one, number, 3)
         assert torch.isfinite(played.final).all()
@@ -243,7 +274,7 @@ def test_probes_leave_no_trace(algorithm: str) -> None:
     """Session 2 opens with the current model whatever the warm start; so its end is the same, to the bit."""
     finals = []
     for warm_start in ("previous", {"name": "similarity", "probe_rounds": 2}):
-        one = learner(algorithm=algorithm, warm_start=warm_start)
+        one = learner(algorithm=algorithm, warm_start=warm_start, epochs=epochs_of(algorithm))
         finals.append([session(one, number, 3).final for number in (1, 2)])
     assert all(torch.equal(a, b) for a, b in zip(*finals, strict=True))
 
@@ -348,7 +379,7 @@ def test_a_devices_vectors_follow_it_into_another_cell() -> None:
     here, there = (TorchLearner(settings, material, streams=Streams(5)) for _ in range(2))
     session(here, 1, 2, ids=[0, 1, 2])
     zero = torch.zeros(here.parameters)
-    own = material.states.rows("control", [1], zero)
+    own = material.states.of(lambda: 1).rows("control", [1], zero)
     assert own.abs().max() > 0
     stage = pilot(there, ids=[1, 7], longest=2)
     sizes = np.array(list(stage.trainer.holdings.sizes([1, 7]).values()))
@@ -365,7 +396,7 @@ def test_a_device_that_joins_a_session_counts_with_its_data() -> None:
     assert stage.federation.now.members == set(ids)
     sizes = stage.trainer.holdings.sizes(ids)
     weights = np.array(list(sizes.values())) / sum(sizes.values())
-    mean = stage.trainer.material.states.mean("control", ids, weights, torch.zeros(one.parameters))
+    mean = stage.federation.model.devices.mean("control", ids, weights, torch.zeros(one.parameters))
     torch.testing.assert_close(stage.federation.model.state["control"], mean, atol=1e-5, rtol=1e-4)
 
 
@@ -536,3 +567,50 @@ def test_batch_norm_refuses_batches_of_one() -> None:
     with pytest.raises(EdgeflError, match="batches of one sample") as error:
         learner(model=Normed(), batch=1)
     assert error.value.place == ("learning", "batch")
+
+
+# ---- probes with steps and batches of their own
+
+
+def test_probes_can_have_steps_and_batches_of_their_own() -> None:
+    own = {"probe_steps": 2, "probe_batch": 4, "booked": "nominal"}
+    for changes, steps, booked in (
+        (own, 2, 2 * 4),
+        ({"booked": "nominal"}, 5, 5 * 16),
+        ({**own, "epochs": 1}, 2, 2 * 4),
+        ({**own, "booked": "processed"}, 2, 2 * 4),  # all devices have four samples or more
+    ):
+        one = learner(partition={"name": "iid", "overlap": 0.0}, **changes)
+        session(one, 1, 2)
+        stages = begin(one, 2)
+        probe = next(stages)
+        local = probe.train(EVERYONE, 1)
+        assert set(local.iterations) == {steps}
+        assert set(local.samples) == {booked}
+        assert probe.federation.probe.last.batches.sizes.max() == (4 if "probe_batch" in changes else 16)
+        probe.aggregate(EVERYONE)
+        assert set(next(stages).train(EVERYONE, 1).iterations) == {5} or "epochs" in changes
+
+
+def test_one_step_probes_are_a_gradient() -> None:
+    """A single step without momentum over all data of each device: G_s = -lr x the gradient at w_pilot."""
+    one = learner(probe_steps=1, probe_batch=10_000, momentum=0.0, partition={"name": "iid", "overlap": 0.0})
+    session(one, 1, 2)
+    pilot_model = one.model.clone()
+    stages = begin(one, 2)
+    probe = next(stages)
+    probe.train(EVERYONE, 1)
+    probe.aggregate(EVERYONE)
+    next(stages)
+    held = np.concatenate([probe.trainer.holdings.samples(id_) for id_ in EVERYONE])
+    train = probe.trainer.material.train
+    w = pilot_model.clone().requires_grad_()
+    logits = train.normalised(torch.from_numpy(held)).flatten(1) @ w[:640].view(10, 64).T + w[640:]
+    torch.nn.functional.cross_entropy(logits, train.y[held]).backward()
+    torch.testing.assert_close(probe.federation.gradient, -0.05 * w.grad, atol=1e-6, rtol=1e-4)
+
+
+def test_batch_norm_refuses_probe_batches_of_one() -> None:
+    with pytest.raises(EdgeflError, match="batches of one sample") as error:
+        learner(model=Normed(), probe_batch=1)
+    assert error.value.place == ("learning", "probe_batch")
