@@ -9,9 +9,9 @@ from pydantic import Field, model_validator
 
 from edgefl.scenario_fields import Named, Section
 
-# A class's shares of 0.1, 0.2 and 0.7 do not add up to 1 in binary numbers.
+# Shares of 0.1, 0.2 and 0.7 do not add up to 1 in binary numbers.
 SHARE_TOLERANCE = 1e-9
-# What the device classes are called in tables, and what they are not: text that spreadsheets take for something else
+# Names of classes are cells of tables: nothing that has to be quoted, or looks like a number
 CLASS_NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 # which of a class's keys are not those of `devices`
 OF_THE_CLASS = frozenset({"share", "count", "ut_height_m", "samples"})
