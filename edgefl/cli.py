@@ -1,7 +1,7 @@
 """The `edgefl` command line. Bad input ends with one clear message and exit code 2."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
@@ -35,10 +35,10 @@ SnapshotRounds = Annotated[
 ]
 
 
-def main() -> None:
-    """Run the `edgefl` command."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the `edgefl` command; None: with the arguments of this process."""
     try:
-        app()
+        app(arguments)
     except EdgeflError as error:
         # plain print: rich would wrap long lines and take brackets for markup
         print(f"edgefl: error: {error}", file=sys.stderr)
@@ -171,22 +171,28 @@ def study(
 @app.command()
 def validate(
     files: Annotated[list[Path], typer.Argument(help="Scenario or study files.")],
+    device: TorchDevice = "auto",
 ) -> None:
-    """Check scenarios and studies, and that their data are there, without running them.
+    """Check scenarios and studies without running them: build devices, radio, data and model, and say what they are.
+
+    Nothing is trained, downloaded or written; a run that would be refused at its beginning is refused here.
 
     Examples:
 
+        edgefl validate scenarios/quickstart.yaml
+
         edgefl validate scenarios/*.yaml scenarios/studies/*.yaml
     """
-    from edgefl.validation import check
+    from edgefl.validation import check, summary
 
     failures = []
     for file in files:
         try:
-            check(file)
-            console.print(f"{file}: ok", soft_wrap=True)
+            found = check(file, device)
         except EdgeflError as error:
             failures.append(str(error))
+        else:
+            print("\n  ".join([f"{file}: ok", *summary(found)]))
     if failures:
         raise EdgeflError("\n".join(failures))
 

@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from edgefl import registry
 from edgefl.engine.settings import (
     CellSettings,
     DeviceSettings,
@@ -28,6 +29,7 @@ from edgefl.engine.settings import (
 from edgefl.errors import EdgeflError
 from edgefl.learning.settings import LearningSettings
 from edgefl.scenario_fields import Named, Section
+from edgefl.scenario_numbers import check_numbers
 from edgefl.yaml_source import Source, parse_value
 
 LARGEST_SEED = 2**32 - 1
@@ -84,13 +86,20 @@ class Scenario(Section):
         return self
 
     @model_validator(mode="after")
-    def _someone_takes_part(self) -> Self:
-        wanted = getattr(self.rounds.selector, "count", None)
-        if wanted and self.devices.count and wanted > self.devices.count:
-            raise ValueError(
-                f"rounds.selector.count {wanted} exceeds devices.count {self.devices.count}: "
-                "a round could never have its participants"
+    def _reports_to_end_on(self) -> Self:
+        if self.workload is not None and self.sessions.report_bits:
+            name = registry.name_of("sessions", self.sessions)
+            raise EdgeflError(
+                f"{name} sessions end by the devices' losses, and a workload trains nothing: take schedule or"
+                " membership, or learning in place of workload",
+                ("sessions",),
             )
+        return self
+
+    @model_validator(mode="after")
+    def _numbers_fit(self) -> Self:
+        if self.devices.count is not None:
+            check_numbers(self, self.devices.count)
         return self
 
 

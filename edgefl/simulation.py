@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import simpy
 
 from edgefl import registry
+from edgefl.checking import check_learners, check_world
 from edgefl.contract import Learner
 from edgefl.engine.device import Device, Processor
 from edgefl.engine.ledger import Ledger
@@ -32,6 +33,8 @@ from edgefl.world import World
 
 if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
     import torch
+
+    from edgefl.learning.datasets import Data, Dataset
 
 # PyTorch's own threads stay off: small layers run faster on one, and with two and other load OpenMP barriers
 # have been seen to slow logistic regression 17-fold. Cores are used by training several devices at a time, and
@@ -93,12 +96,9 @@ def simulate(
     """
     began = time.perf_counter()
     with interruptible():
-        with scenario.naming_places():
-            world = World(scenario, Streams(scenario.seed))
-            radio = world.radio(simpy.Environment())
-            learners, about, training = _learners(scenario, world, device, threads or available_cores())
-
-        about |= {"notes": []} | (asdict(member) if member else {})
+        run_of = prepare(scenario, device=device, threads=threads)
+        world, radio, learners, training = run_of.world, run_of.radio, run_of.learners, run_of.training
+        about = run_of.about | {"notes": run_of.notes} | (asdict(member) if member else {})
         path = resume_from or (
             Path(out) if out else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
         )
@@ -117,7 +117,7 @@ def simulate(
                 env.run(until=env.all_of(ends))
             on_time_s = scene.network.power.running_s()
             scene.recorder.write(*scene.ledger.rows(on_time_s, scenario.devices.idle_power_w))
-            notes = []
+            notes = [*run_of.notes]
             clamped = world.gains.clamped
             if clamped:
                 notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
@@ -125,6 +125,47 @@ def simulate(
             wall_s = round(time.perf_counter() - began, 3)
             run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=notes, **told)
     return path
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run, built and checked; nothing of it has begun, and nothing is written.
+
+    learners: cell -> its learner. about: what run.json says of the model and of where it is trained. notes: what
+        is allowed, but hardly wanted.
+    """
+
+    world: World
+    radio: Radio
+    learners: Mapping[int, Any]
+    about: dict[str, Any]
+    training: Training | None
+    notes: list[str]
+
+
+def prepare(
+    scenario: Scenario,
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+    load: "Callable[[Dataset], Data] | None" = None,
+) -> Prepared:
+    """Build a run's world, data, models and radio, and check all that can be known before it begins.
+
+    Args:
+        device, threads: as in `simulate`.
+        load: reads a data set; None: its own `load`.
+
+    Raises:
+        EdgeflError: something in the scenario cannot be had; it names file, line and remedy.
+    """
+    with scenario.naming_places():
+        world = World(scenario, Streams(scenario.seed))
+        check_world(world)
+        radio = world.radio(simpy.Environment())
+        learners, about, training = _learners(scenario, world, device, threads or available_cores(), load)
+        notes = check_learners(world, learners)
+    return Prepared(world, radio, learners, about, training, notes)
 
 
 def _journal(
@@ -218,7 +259,11 @@ def torch_device(name: str) -> "torch.device":
 
 
 def _learners(
-    scenario: Scenario, world: World, device: str, threads: int
+    scenario: Scenario,
+    world: World,
+    device: str,
+    threads: int,
+    load: "Callable[[Dataset], Data] | None",
 ) -> tuple[dict[int, Any], dict[str, Any], Training | None]:
     """A learner per federation, what run.json says of the model and of where it is trained, and its training."""
     training = None
@@ -228,7 +273,7 @@ def _learners(
         about: dict[str, Any] = {"name": None, "parameters": None}
         where = "cpu"
     else:
-        learners, where, training = _torch_learners(scenario, world, device, threads)
+        learners, where, training = _torch_learners(scenario, world, device, threads, load)
         assert scenario.learning is not None  # the schema wants one of the two
         about = {
             "name": registry.name_of("models", scenario.learning.model),
@@ -240,7 +285,11 @@ def _learners(
 
 
 def _torch_learners(
-    scenario: Scenario, world: World, device: str, threads: int
+    scenario: Scenario,
+    world: World,
+    device: str,
+    threads: int,
+    load: "Callable[[Dataset], Data] | None",
 ) -> tuple[dict[int, Any], str, Training]:
     """A learner per federation that trains for real, the name of the processor it trains on, and the training."""
     import torch
@@ -252,7 +301,7 @@ def _torch_learners(
     trained_on = torch_device(device)
     settings = scenario.learning
     assert settings is not None
-    material = Material(settings, trained_on, devices=world.count, threads=threads)
+    material = Material(settings, trained_on, devices=world.count, threads=threads, load=load)
     homes_m, sites_m = world.movement.positions_m(0.0), world.sites_m
     learners = {
         cell: TorchLearner(settings, material, streams=world.streams, homes_m=homes_m, sites_m=sites_m)

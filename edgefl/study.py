@@ -19,6 +19,7 @@ from pydantic import Field, field_validator, model_validator
 
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
+from edgefl.preview import preview_all
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.results import free_directory, fresh_directory
 from edgefl.scenario import LARGEST_SEED, Scenario, from_source
@@ -137,6 +138,11 @@ class Plan:
     name: str
     runs: Sequence[Run]
 
+    def first_runs(self) -> list[tuple[str, Scenario]]:
+        """Return label and scenario of every variant in every setting, with the first seed."""
+        seed = self.runs[0].scenario.seed
+        return [(run.label, run.scenario) for run in self.runs if run.scenario.seed == seed]
+
 
 def load(path: str | Path, seeds: Sequence[int] = ()) -> tuple[Study, list[Case]]:
     """Load a study and its cases, all validated; seeds, each counted once, replace the file's.
@@ -205,6 +211,7 @@ def run(
     Returns:
         The study directory.
     """
+    preview_all(plan.first_runs(), device, download=True)  # before anything is written
     wanted = Path(out) if out is not None else free_directory(Path("runs"), plan.name)
     directory = fresh_directory(wanted, claim="study.yaml")
     runs = [replace(planned, path=directory / planned.path) for planned in plan.runs]

@@ -1,11 +1,13 @@
 """The material that the learners of all cells share: the data set, and the vectors that devices keep."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from edgefl.errors import about
 from edgefl.learning.data_in_memory import SplitInMemory
-from edgefl.learning.datasets import Dataset
+from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.task import require_labels
@@ -17,14 +19,21 @@ class Material:
     Args:
         devices: all devices of the run, present or not.
         threads: of local training on a CPU; results do not depend on it.
+        load: reads the data set; None: its own `load`.
     """
 
     def __init__(
-        self, settings: LearningSettings, torch_device: torch.device, *, devices: int, threads: int = 1
+        self,
+        settings: LearningSettings,
+        torch_device: torch.device,
+        *,
+        devices: int,
+        threads: int = 1,
+        load: Callable[[Dataset], Data] | None = None,
     ) -> None:
         dataset: Dataset = settings.dataset
         with about("learning", "dataset"):
-            data = dataset.load()
+            data = load(dataset) if load else dataset.load()
             require_labels(data)
         self.classes = data.num_classes
         self.labels = data.train.y

@@ -1,0 +1,150 @@
+"""What can be known of a run before it begins, found out on its built world: numbers that do not fit, and round 1.
+
+Keys that contradict each other are refused when the scenario is read (`scenario`, `scenario_numbers`); what is
+found here needs the drop of the devices, their places, the data or the model.
+"""
+
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import simpy
+
+from edgefl import registry
+from edgefl.contract import StageFacts
+from edgefl.engine.device import Processor
+from edgefl.engine.ledger import Ledger
+from edgefl.engine.radio import Radio
+from edgefl.engine.rounds import Rounds
+from edgefl.engine.scene import Scene
+from edgefl.errors import EdgeflError, refused
+from edgefl.learning.holdings import Holdings
+from edgefl.memory import check_devices, check_training
+from edgefl.scenario import Scenario
+from edgefl.scenario_numbers import check_numbers
+from edgefl.world import World
+
+LONGEST_S = 1e9  # of a device's computing in a round, some 30 years: nobody simulates that on purpose
+
+
+class Nowhere:
+    """A recorder that keeps nothing."""
+
+    def write(self, *rows: Any) -> None:
+        pass
+
+    def write_columns(
+        self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
+    ) -> None:
+        pass
+
+    def flush(self) -> None:
+        pass
+
+
+def check_world(world: World) -> None:
+    """Check what the drop decides, before any data are read.
+
+    Raises:
+        EdgeflError: names the key and the remedy.
+    """
+    devices = world.scenario.devices
+    area_km2 = math.pi * (world.area_radius_m / 1000.0) ** 2
+    expected = devices.count or (devices.density_per_km2 or 0.0) * area_km2
+    check_devices(world.scenario, expected)  # before they are dropped
+    check_numbers(world.scenario, world.count)
+
+
+def check_learners(world: World, learners: Mapping[int, Any]) -> list[str]:
+    """Check data, model and the first round of every federation on the built world; nothing of it is changed.
+
+    Returns:
+        Notes: what is allowed, but hardly wanted.
+
+    Raises:
+        EdgeflError: names the key and the remedy.
+    """
+    if world.scenario.learning is not None:
+        parameters = next(iter(learners.values())).parameters
+        check_training(world.scenario, world.count, parameters)
+        _check_further_deals(world.scenario, learners)
+    _check_first_rounds(world, learners)
+    return _notes(world.scenario)
+
+
+def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> None:
+    """Deal the second session's samples too: where label sets take turns, it is the first with the other set."""
+    if scenario.sessions.count == 1:
+        return
+    # any cell's: they all deal alike
+    holdings: Holdings = next(iter(learners.values())).holdings
+    holdings.check(2)
+
+
+def _check_first_rounds(world: World, learners: Mapping[int, Any]) -> None:
+    """Open round 1 of every federation that has devices at time 0, and time its transfers.
+
+    It is the run's own round 1, to the last bit: streams are drawn by name, not in turn.
+    """
+    scenario, env = world.scenario, simpy.Environment()
+    # gains of its own: they count links, and these are not the run's
+    twin = copy.copy(world)
+    vars(twin)["gains"] = copy.deepcopy(world.gains)
+    radio, network = twin.radio(env), world.network(env, Nowhere())
+    scene = Scene(env, radio, network, [], Ledger(world.count), Nowhere(), world.streams)
+    members = scenario.devices.churn.members(1)
+    for cell, learner in learners.items():
+        present = [id_ for id_ in network.present(cell) if members is None or id_ in members]
+        if present:
+            processor = Processor(scenario.devices, learner.flops_per_sample)
+            rounds = Rounds(scene, cell, scenario.rounds, processor, scenario.sessions.report_bits)
+            _check_first_round(scenario, radio, rounds, present, learner.payload_bits)
+
+
+def _check_first_round(
+    scenario: Scenario, radio: Radio, rounds: Rounds, present: Sequence[int], payload_bits: int
+) -> None:
+    phase = "train" if scenario.learning is None else "pilot"
+    facts = StageFacts(phase, rounds=None)
+    with refused("radio"):
+        selection = rounds.select(facts, (1, phase, 1), present, 0)
+        many = len(selection.ids)
+        down_bits, up_bits = [payload_bits] * many, [payload_bits + rounds.report_bits] * many
+        links = radio.open_round(selection.survey, rounds.cell, {"downlink": down_bits, "uplink": up_bits})
+        compute_s = _compute_s(scenario, rounds.processor)
+        if not radio.dynamic:  # else one transfer's end depends on all others
+            down = radio.transfers(links, "downlink", down_bits, np.zeros(many))
+            radio.transfers(links, "uplink", up_bits, down.clock_s + compute_s)
+
+
+def _compute_s(scenario: Scenario, processor: Processor) -> float:
+    """Compute how long a device computes in a round of e local steps (or of one epoch's first)."""
+    task = scenario.learning or scenario.workload
+    assert task is not None  # the schema wants one of the two
+    section = "workload" if scenario.learning is None else "learning"
+    try:
+        time_s, energy_j = processor.cost(task.steps * task.batch)
+    except (ValueError, OverflowError) as error:
+        raise EdgeflError(str(error), (section, "flops_per_sample")) from error
+    if not (time_s <= LONGEST_S and np.isfinite(energy_j)):
+        raise EdgeflError(
+            f"a round's computing takes a device {time_s:g} s and {energy_j:g} J: lower flops_per_sample, steps or"
+            " batch, or raise devices.clock_hz or devices.flops_per_cycle",
+            (section, "flops_per_sample"),
+        )
+    return time_s
+
+
+def _notes(scenario: Scenario) -> list[str]:
+    learning, sessions = scenario.learning, scenario.sessions.count
+    if learning is None or learning.pilot_sessions < sessions:
+        return []
+    name = registry.name_of("warm_starts", learning.warm_start)
+    if name == "previous":  # as pilot sessions begin anyway
+        return []
+    return [
+        f"learning.warm_start {name} never comes to work: the first {learning.pilot_sessions} sessions are pilot ones"
+        f" (learning.pilot_sessions), and there are {sessions}"
+    ]
