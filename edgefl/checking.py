@@ -80,7 +80,8 @@ def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> Non
         return
     # any cell's: they all deal alike
     holdings: Holdings = next(iter(learners.values())).holdings
-    holdings.check(2)
+    holdings.deal(2)
+    holdings.deal(1)
 
 
 def _check_first_rounds(world: World, learners: Mapping[int, Any]) -> None:

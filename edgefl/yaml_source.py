@@ -140,9 +140,9 @@ def _flatten(errors: Iterable[Any], model: type[BaseModel] | None) -> list[tuple
             inner = _flatten(context["errors"], context["model"])
             messages += [((*place, *inner_place), text) for inner_place, text in inner]
         else:
-            # a check of several keys says itself which one its error is about
-            further = getattr(context.get("error"), "place", ())
-            messages.append(((*place, *further), _message(error, place, model)))
+            # a check of the whole document names the key itself
+            place = place or getattr(context.get("error"), "place", ())
+            messages.append((place, _message(error, place, model)))
     return messages
 
 

@@ -43,16 +43,6 @@ class Holdings:
             )
             self._key = key
 
-    def check(self, session: int) -> None:
-        """Try to deal a later session's samples; the present deal stays.
-
-        Raises:
-            EdgeflError: the partition cannot divide these data.
-        """
-        if self._partition.key(session) != self._key:
-            with about("learning", "partition"):
-                self._partition.assign(self._labels, self._devices, session, self._streams, self._facts)
-
     @property
     def key(self) -> int:
         """The key of the present deal: sessions with the same key deal alike."""

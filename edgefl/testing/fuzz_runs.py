@@ -1,0 +1,86 @@
+"""Scenarios to run: shipped ones with several things changed within what is allowed, made so small that each ends soon."""
+
+from random import Random
+from typing import Any
+
+from edgefl.testing.fuzz_mutations import (
+    Case,
+    allowed,
+    least_or_most,
+    other_component,
+    scenario_data,
+    text_of,
+)
+from edgefl.testing.fuzz_schema import at, put
+
+# key -> the most it may be
+MOST: dict[tuple[str, ...], float] = {
+    ("devices", "count"): 12,
+    ("devices", "density_per_km2"): 60.0,
+    ("cell", "radius_m"): 400.0,
+    ("layout", "rings"): 1,
+    ("layout", "isd_m"): 400.0,
+    ("sessions", "count"): 3,
+    ("sessions", "rounds"): 3,
+    ("sessions", "min_rounds"): 2,
+    ("sessions", "max_rounds"): 3,
+    ("rounds", "max_wait_s"): 120.0,
+    ("rounds", "min_updates"): 4,
+    ("rounds", "selector", "count"): 6,
+    ("workload", "payload_bits"): 1_000_000,
+    ("workload", "steps"): 3,
+    ("learning", "steps"): 2,
+    ("learning", "epochs"): 1,
+    ("learning", "batch"): 16,
+    ("learning", "pilot_sessions"): 2,
+    ("learning", "warm_start", "probe_rounds"): 2,
+}
+LEAST: dict[tuple[str, ...], float] = {
+    ("rounds", "movement_tick_s"): 0.02,
+    ("handover", "measurement_interval_s"): 0.05,
+    ("radio", "bandwidth_hz"): 1.0e6,
+    ("sessions", "max_rounds"): 2,
+}
+
+
+def run_case(seed: int, number: int) -> Case:
+    """Make the scenario of this number."""
+    rng = Random(f"run {seed} {number}")
+    data = scenario_data(rng)
+    for _ in range(rng.randint(1, 5)):
+        rng.choice((allowed, allowed, allowed, other_component, least_or_most))(data, rng)
+    shrink(data, rng)
+    return Case({"scenario.yaml": text_of(data)})
+
+
+def shrink(data: dict[str, Any], rng: Random) -> None:
+    """Make a scenario small, on data and with models that are on every machine and train at once."""
+    if isinstance(data.get("learning"), dict):
+        learning = data["learning"]
+        learning |= {
+            "dataset": rng.choice(("digits", "digits", "digits", {"name": "synthetic", "groups": 12})),
+            "model": rng.choice(("logistic", "logistic", "mlp2")),
+        }
+        if at(data, ("learning", "partition", "name")) == "natural" and learning["dataset"] == "digits":
+            learning["dataset"] = {"name": "synthetic", "groups": 12}
+    elif isinstance(data.get("workload"), dict):
+        data["workload"]["payload_bits"] = at(data, ("workload", "payload_bits")) or 1000
+    if isinstance(data.get("devices"), dict) and data["devices"].get("density_per_km2") is not None:
+        data["devices"].pop("count", None)
+    for sign, limits in ((1, MOST), (-1, LEAST)):
+        for place, limit in limits.items():
+            held = at(data, place)
+            if isinstance(held, int | float) and sign * held > sign * limit:
+                put(data, place, limit)
+    for place in (("sessions", "count"), ("sessions", "rounds"), ("sessions", "max_rounds")):
+        if at(data, place) is None and at(data, place[:1]) is not None and _takes(data, place):
+            put(data, place, 2)
+    trace = at(data, ("devices", "mobility", "path"))
+    if trace:
+        put(data, ("devices", "mobility", "surplus"), "ignore")
+
+
+def _takes(data: dict[str, Any], place: tuple[str, ...]) -> bool:
+    """Whether the session policy of this scenario has this parameter."""
+    name = at(data, ("sessions", "name"))
+    return place[-1] == "count" or (place[-1] == "rounds") == (name == "schedule")

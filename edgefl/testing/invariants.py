@@ -1,0 +1,300 @@
+"""What the tables of every run must hold, whatever was simulated: books that agree, and an order of things.
+
+`check_run(directory)` reads a run directory's tables and returns what is wrong with them, a line each. It needs
+nothing of the program that wrote them; tests and fuzzers call it after any run.
+
+    python -m edgefl.testing.invariants runs/quickstart-seed100
+"""
+
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from edgefl.testing.run_tables import Row, Tables, grouped, named, read, round_key
+
+# Sums are added up in another order here: some 1e-16 per term, relative.
+SUM_TOLERANCE = 1e-9
+# Times are written with nine decimals.
+TIME_DIGIT_S = 2e-9
+# of rounds.csv, summed over the participants
+SUMMED = ("downlink_bits", "uplink_bits", "energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_j")
+STAGES = ("downlink", "compute", "uplink")
+LEDGER = {"receive_j": "energy_rx_j", "transmit_j": "energy_tx_j", "compute_j": "energy_compute_j"}
+# of one kind, as many are told; the rest is counted
+TOLD = 5
+
+
+def check_run(directory: str | Path) -> list[str]:
+    """Check a run directory; return what is wrong, nothing if all holds.
+
+    A run that has not ended is checked as far as it went: its ledger is not written yet.
+    """
+    problems = []
+    try:
+        tables = read(Path(directory))
+        for check in CHECKS:
+            found = list(check(tables))
+            problems += found[:TOLD]
+            if len(found) > TOLD:
+                problems.append(f"... and {len(found) - TOLD} more of {check.__name__.strip('_')}")
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        problems.append(f"the tables cannot be read: {error!r}")
+    return problems
+
+
+def _differs(one: float, other: float) -> bool:
+    return not math.isclose(one, other, rel_tol=SUM_TOLERANCE, abs_tol=1e-18)
+
+
+def _last_end_s(part: Row) -> float:
+    ends = [part[f"{stage}_end_s"] for stage in STAGES if part[f"{stage}_end_s"] is not None]
+    return max(ends, default=part["downlink_start_s"])
+
+
+# -- one row at a time --------------------------------------------------------------------------------
+
+
+def _numbers(tables: Tables) -> Iterator[str]:
+    """Every number is finite and none is negative, but those that a learner names itself."""
+    own = {
+        "loss",
+        "accuracy",
+        "loss_start",
+        "accuracy_start",
+        "device",
+        "cell",
+        "session",
+        "round",
+        "version",
+    }
+    own |= {"participants", "completed", "iterations", "from_cell"}
+    for name in ("rounds", "devices", "events", "sessions", "ledger"):
+        for line, row in enumerate(getattr(tables, name), start=2):
+            for column, value in row.items():
+                ours = column in own or column.endswith(("_s", "_j", "_bits", "_m"))
+                if ours and isinstance(value, float) and not 0 <= value < math.inf:
+                    yield f"{name}.csv, line {line}: {column} is {value}"
+
+
+def _stages(tables: Tables) -> Iterator[str]:
+    """Downlink, compute, uplink follow one another; what was not reached cost nothing."""
+    for line, part in enumerate(tables.devices, start=2):
+        where = f"devices.csv, line {line} (device {part['device']:g}, {named(part)})"
+        times = [part[f"{stage}_{end}_s"] for stage in STAGES for end in ("start", "end")]
+        reached = [time_s is not None for time_s in times]
+        if reached != sorted(reached, reverse=True) or sum(reached) % 2:
+            yield f"{where}: stages are missing in between: {times}"
+            continue
+        if any(b < a for a, b in pairwise(time_s for time_s in times if time_s is not None)):
+            yield f"{where}: stages are not in order: {times}"
+        last = STAGES[sum(reached) // 2 - 1]
+        if part["outcome"] == "completed":
+            if last != "uplink":
+                yield f"{where}: completed without an uplink"
+        elif not part["outcome"].endswith(f"_{last}"):
+            yield f"{where}: {part['outcome']}, but its last stage was {last}"
+        for stage, energy in zip(STAGES, ("energy_rx_j", "energy_compute_j", "energy_tx_j"), strict=True):
+            if part[f"{stage}_start_s"] is None and part[energy]:
+                yield f"{where}: {energy} is {part[energy]} without {stage}"
+        if _differs(part["energy_j"], sum(part[name] for name in LEDGER.values())):
+            yield f"{where}: energy_j is not the sum of its three parts"
+
+
+# -- books --------------------------------------------------------------------------------------------
+
+
+def _rounds_sum_their_devices(tables: Tables) -> Iterator[str]:
+    """A row of rounds.csv adds up its rows of devices.csv, and lasts as long as they do."""
+    parts = tables.parts()
+    for row in tables.rounds:
+        mine = parts.pop(round_key(row), [])
+        where = named(row)
+        ids = [part["device"] for part in mine]
+        if len(set(ids)) < len(ids):
+            yield f"{where}: a device is in it twice: {ids}"
+        done = [part for part in mine if part["outcome"] == "completed"]
+        if (row["participants"], row["completed"]) != (len(mine), len(done)):
+            yield (
+                f"{where}: participants, completed are {row['participants']:g}, {row['completed']:g}, not "
+                + (f"{len(mine)}, {len(done)}")
+            )
+        for name in SUMMED:
+            if _differs(row[name], total := math.fsum(part[name] for part in mine)):
+                yield f"{where}: {name} is {row[name]}, its devices' sum {total}"
+        lost = math.fsum(part["energy_j"] for part in mine if part["outcome"] != "completed")
+        wasted = row["energy_wasted_j"]
+        if _differs(wasted, lost) and _differs(wasted, row["energy_j"]):
+            yield f"{where}: energy_wasted_j {wasted} is neither that of the lost updates, {lost}, nor all"
+        if abs(row["latency_s"] - (row["end_s"] - row["start_s"])) > 2 * TIME_DIGIT_S:
+            yield f"{where}: latency_s is not end_s - start_s"
+        for part in mine:
+            late_s = _last_end_s(part) - row["end_s"]
+            # an upload that is cut off before its first slot has ended at that slot
+            if (
+                part["downlink_start_s"] < row["start_s"] - TIME_DIGIT_S
+                or late_s > tables.slot_s + TIME_DIGIT_S
+            ):
+                yield f"{where}: device {part['device']:g} works outside of it, by {late_s} s at the end"
+    for key in parts:
+        yield f"devices.csv has {key}, rounds.csv does not"
+
+
+def _ledger_sums_the_devices(tables: Tables) -> Iterator[str]:
+    """ledger.csv adds up devices.csv by device, and rounds.csv over all of them."""
+    if not tables.completed:
+        return
+    sums: dict[tuple[float, str], list[float]] = defaultdict(list)
+    for part in tables.devices:
+        for name in LEDGER.values():
+            sums[part["device"], name].append(part[name])
+    for row in tables.ledger:
+        device = row["device"]
+        for mine, name in LEDGER.items():
+            if _differs(row[mine], total := math.fsum(sums.pop((device, name), ()))):
+                yield f"ledger.csv: device {device:g} has {mine} {row[mine]}, devices.csv {total}"
+        items = [row[name] for name in row if name.endswith("_j") and name not in ("total_j", "wasted_j")]
+        if _differs(row["total_j"], math.fsum(items)):
+            yield f"ledger.csv: device {device:g} has total_j {row['total_j']}, the sum is {math.fsum(items)}"
+        if row["wasted_j"] > (1 + SUM_TOLERANCE) * math.fsum(row[name] for name in LEDGER):
+            yield f"ledger.csv: device {device:g} has wasted more than its work cost"
+    for device, _ in sums:
+        yield f"ledger.csv has no device {device:g}, devices.csv has"
+    for mine, name in (*LEDGER.items(), ("wasted_j", "energy_wasted_j")):
+        booked = math.fsum(row[mine] for row in tables.ledger)
+        if _differs(booked, total := math.fsum(row[name] for row in tables.rounds)):
+            yield f"ledger.csv: {mine} sums to {booked}, {name} of rounds.csv to {total}"
+
+
+# -- the order of things ------------------------------------------------------------------------------
+
+
+def _one_round_at_a_time(tables: Tables) -> Iterator[str]:
+    """A cell's rounds follow one another, and no device is in two rounds at once."""
+    for cell, rows in grouped(tables.rounds, "cell").items():
+        for before, row in pairwise(rows):
+            if row["start_s"] < before["end_s"] - TIME_DIGIT_S:
+                yield f"cell {cell:g}: {named(row)} begins before {named(before)} has ended"
+            if row["version"] - before["version"] not in (0, 1):
+                yield f"{named(row)}: version {row['version']:g} after {before['version']:g}"
+            same = round_key(row)[:3] == round_key(before)[:3]
+            if row["round"] != (before["round"] + 1 if same else 1) or row["session"] < before["session"]:
+                yield f"{named(row)} follows {named(before)}"
+    for device, parts in grouped(tables.devices, "device").items():
+        parts.sort(key=lambda part: (part["downlink_start_s"], _last_end_s(part)))
+        for before, part in pairwise(parts):
+            if part["downlink_start_s"] < _last_end_s(before) - tables.slot_s - TIME_DIGIT_S:
+                yield f"device {device:g} is in {named(before)} and in {named(part)} at once"
+
+
+def _events_alternate(tables: Tables) -> Iterator[str]:
+    """Arrivals and departures, on and off, empty and back, starts and ends take turns; cells follow."""
+    for before, event in pairwise(tables.events):
+        if event["time_s"] < before["time_s"] - TIME_DIGIT_S:
+            yield f"events.csv: {event['event']} at {event['time_s']} s stands behind {before['time_s']} s"
+    for device, events in grouped(tables.events, "device").items():
+        if device is None:
+            continue
+        state = _States()
+        for event in events:
+            if problem := state.take(event):
+                yield f"events.csv: device {device:g} at {event['time_s']} s: {problem}"
+    for cell, events in grouped(tables.events, "cell").items():
+        running, last = None, 0.0
+        for event in events:
+            number = event["session"]
+            if event["event"] == "session_start":
+                if running is not None or number != last + 1:
+                    yield f"events.csv: session {number:g} of cell {cell} begins after {last:g}, {running} open"
+                running = last = number
+            elif event["event"] == "session_end":
+                if running != number:
+                    yield f"events.csv: session {number:g} of cell {cell} ends, {running} is open"
+                running = None
+
+
+class _States:
+    """What a device's events so far say of it: None where they say nothing yet, a cell of -1 for none."""
+
+    def __init__(self) -> None:
+        self.cell: float | None = None
+        self.on: bool | None = None
+        self.charged: bool | None = None
+
+    def take(self, event: Row) -> str:
+        """Follow an event; return what does not fit, or nothing."""
+        name, cell, was = event["event"], event["cell"], self
+        if name == "arrival":
+            before, self.cell = was.cell, cell
+            return "" if before in (None, -1) else f"arrival, but it was in cell {before:g}"
+        if name == "departure":
+            before, self.cell = was.cell, -1.0
+            return "" if before in (None, cell) else f"departure from cell {cell}, but it was in {before:g}"
+        if name == "handover":
+            before, self.cell = was.cell, cell
+            fits = before in (None, event["from_cell"]) and cell != event["from_cell"]
+            return "" if fits else f"handover from {event['from_cell']} to {cell}, but it was in {before}"
+        for switch, yes, no in (
+            ("on", "switched_on", "switched_off"),
+            ("charged", "battery_back", "battery_empty"),
+        ):
+            if name in (yes, no):
+                known = getattr(self, switch)
+                setattr(self, switch, name == yes)
+                return "" if known in (None, name == no) else f"{name} twice"
+        return ""
+
+
+def _parts_take_place(tables: Tables) -> Iterator[str]:
+    """Who takes part is in the cell, on and charged when the round begins, and nothing befalls it amid its part."""
+    starts_s = {round_key(row): row["start_s"] for row in tables.rounds}
+    events_of = grouped(tables.events, "device")
+    for device, parts in grouped(tables.devices, "device").items():
+        events, passed, state = events_of.get(device, []), 0, _States()
+        for part in sorted(parts, key=lambda part: starts_s.get(round_key(part), math.inf)):
+            start_s, where = starts_s.get(round_key(part), math.inf), f"device {device:g}, {named(part)}"
+            while passed < len(events) and events[passed]["time_s"] < start_s - TIME_DIGIT_S:
+                state.take(events[passed])
+                passed += 1
+            # what happens in the very moment in which the round begins may come before or after
+            if passed < len(events) and events[passed]["time_s"] <= start_s + TIME_DIGIT_S:
+                continue
+            if state.cell not in (None, part["cell"]) or state.on is False or state.charged is False:
+                yield f"{where}: takes part from cell {state.cell}, on: {state.on}, charged: {state.charged}"
+            until_s = _last_end_s(part) - tables.slot_s - TIME_DIGIT_S
+            if passed < len(events) and events[passed]["time_s"] < until_s:
+                yield f"{where}: {events[passed]['event']} at {events[passed]['time_s']} s amid its part"
+
+
+def _sessions_fit(tables: Tables) -> Iterator[str]:
+    """A session has one row, and its rounds begin after it."""
+    starts_s: dict[tuple[float, float], float] = {}
+    for row in tables.sessions:
+        key = row["cell"], row["session"]
+        if key in starts_s:
+            yield f"sessions.csv: cell {key[0]:g} has session {key[1]:g} twice"
+        starts_s[key] = row["start_s"]
+    for row in tables.rounds:
+        begun_s = starts_s.get((row["cell"], row["session"]))
+        if begun_s is not None and row["start_s"] < begun_s - TIME_DIGIT_S:
+            yield f"{named(row)}: begins before its session"
+
+
+CHECKS: tuple[Callable[[Tables], Iterator[str]], ...] = (
+    _numbers,
+    _stages,
+    _rounds_sum_their_devices,
+    _ledger_sums_the_devices,
+    _one_round_at_a_time,
+    _events_alternate,
+    _parts_take_place,
+    _sessions_fit,
+)
+
+
+if __name__ == "__main__":
+    wrong = [f"{path}: {problem}" for path in sys.argv[1:] for problem in check_run(path)]
+    print("\n".join(wrong) or "all holds")
+    raise SystemExit(bool(wrong))

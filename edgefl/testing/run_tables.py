@@ -1,0 +1,83 @@
+"""The tables of a run directory as plain rows, for checks that need nothing of the program that wrote them."""
+
+import csv
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+Row = dict[str, Any]
+RoundKey = tuple[float, float, str, float]  # cell, session, phase, round
+
+DEFAULT_SLOT_S = 0.5e-3
+TEXTS = {"phase", "outcome", "event", "detail", "reason", "devices", "labels", "warm_start", "weights"}
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables of a run, a dict per row: numbers as floats, empty cells as None."""
+
+    rounds: list[Row]
+    devices: list[Row]
+    events: list[Row]
+    sessions: list[Row]
+    ledger: list[Row]
+    slot_s: float
+    completed: bool
+
+    def parts(self) -> dict[RoundKey, list[Row]]:
+        """Rows of devices.csv by round."""
+        found: dict[RoundKey, list[Row]] = defaultdict(list)
+        for row in self.devices:
+            found[round_key(row)].append(row)
+        return found
+
+
+def read(directory: Path) -> Tables:
+    """Read the tables of a run.
+
+    Raises:
+        OSError, ValueError: a table is missing, or holds what is no number.
+    """
+    slot_s, completed = DEFAULT_SLOT_S, True
+    if (scenario := directory / "scenario.yaml").exists():
+        radio = (yaml.safe_load(scenario.read_text(encoding="utf-8")) or {}).get("radio") or {}
+        slot_s = float(radio.get("slot_s", DEFAULT_SLOT_S))
+    if (about := directory / "run.json").exists():
+        completed = json.loads(about.read_text(encoding="utf-8"))["status"] == "completed"
+    names = ("rounds", "devices", "events", "sessions", "ledger")
+    return Tables(*(_table(directory / f"{name}.csv") for name in names), slot_s, completed)
+
+
+def _table(path: Path) -> list[Row]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return [{name: _value(name, cell) for name, cell in row.items()} for row in csv.DictReader(file)]
+
+
+def _value(name: str, cell: str) -> Any:
+    if name in TEXTS:
+        return cell
+    return float(cell) if cell else None
+
+
+def round_key(row: Row) -> RoundKey:
+    """Cell, session, phase and number of the round that a row is about."""
+    return row["cell"], row["session"], row["phase"], row["round"]
+
+
+def named(row: Row) -> str:
+    """A round in words."""
+    cell, session, phase, number = round_key(row)
+    return f"cell {cell:g}, session {session:g}, {phase} round {number:g}"
+
+
+def grouped(rows: Sequence[Row], column: str) -> Mapping[Any, list[Row]]:
+    """Rows by what stands in a column, in their order."""
+    found: dict[Any, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[row[column]].append(row)
+    return found
