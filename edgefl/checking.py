@@ -70,8 +70,7 @@ def check_learners(world: World, learners: Mapping[int, Any]) -> list[str]:
         parameters = next(iter(learners.values())).parameters
         check_training(world.scenario, world.count, parameters)
         _check_further_deals(world.scenario, learners)
-    _check_first_rounds(world, learners)
-    return _notes(world.scenario)
+    return [*_check_first_rounds(world, learners), *_notes(world.scenario)]
 
 
 def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> None:
@@ -84,10 +83,13 @@ def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> Non
     holdings.deal(1)
 
 
-def _check_first_rounds(world: World, learners: Mapping[int, Any]) -> None:
+def _check_first_rounds(world: World, learners: Mapping[int, Any]) -> list[str]:
     """Open round 1 of every federation that has devices at time 0, and time its transfers.
 
     It is the run's own round 1, to the last bit: streams are drawn by name, not in turn.
+
+    Returns:
+        Notes.
     """
     scenario, env = world.scenario, simpy.Environment()
     # gains of its own: they count links, and these are not the run's
@@ -95,13 +97,38 @@ def _check_first_rounds(world: World, learners: Mapping[int, Any]) -> None:
     vars(twin)["gains"] = copy.deepcopy(world.gains)
     radio, network = twin.radio(env), world.network(env, Nowhere())
     scene = Scene(env, radio, network, [], Ledger(world.count), Nowhere(), world.streams)
-    members = scenario.devices.churn.members(1)
+    empty = [cell for cell in learners if not network.present(cell)] if network.still else []
+    if network.still:
+        _check_somebody_is_there(scenario, {cell: network.present(cell) for cell in learners})
     for cell, learner in learners.items():
-        present = [id_ for id_ in network.present(cell) if members is None or id_ in members]
+        present = _members(scenario, 1, network.present(cell))
         if present:
             processor = Processor(scenario.devices, learner.flops_per_sample)
             rounds = Rounds(scene, cell, scenario.rounds, processor, scenario.sessions.report_bits)
             _check_first_round(scenario, radio, rounds, present, learner.payload_bits)
+    if empty:
+        cells = ", ".join(map(str, empty))
+        return [f"no device is in cell {cells}, and none will ever come: devices do not move"]
+    return []
+
+
+def _check_somebody_is_there(scenario: Scenario, present: Mapping[int, Sequence[int]]) -> None:
+    """Refuse a run without a result: all devices of some session are elsewhere, and will always be."""
+    listed = getattr(scenario.devices.churn, "sessions", ())
+    for session in range(1, 1 + max(1, len(listed))):
+        if not any(_members(scenario, session, ids) for ids in present.values()):
+            place = ("churn", "sessions", str(session - 1)) if listed else ()
+            raise EdgeflError(
+                f"no device of session {session} is in any cell that has a server, and none will ever come: devices do"
+                " not move; take more of them, or a mobility model",
+                ("devices", *place),
+            )
+
+
+def _members(scenario: Scenario, session: int, present: Sequence[int]) -> list[int]:
+    """Return who of those present may take part in a session."""
+    members = scenario.devices.churn.members(session)
+    return [id_ for id_ in present if members is None or id_ in members]
 
 
 def _check_first_round(

@@ -141,7 +141,7 @@ def _broken(outcome: Outcome) -> Iterator[tuple[str, str]]:
 
 
 def _differences(first: Path, second: Path) -> Iterator[str]:
-    """Yield the files of two run directories that differ; run.json holds wall times, a journal versions and hashes."""
+    """Yield the files of two run directories that differ, but for run.json (wall times) and the journal."""
     if not second.is_dir():
         yield "the run's own scenario.yaml does not run"
         return

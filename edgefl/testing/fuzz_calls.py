@@ -5,7 +5,6 @@ import faulthandler
 import io
 import os
 import signal
-import sys
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
@@ -72,7 +71,7 @@ def _limited(cpu_s: float) -> Iterator[None]:
         raise Hang
 
     before = signal.signal(signal.SIGPROF, stop)
-    faulthandler.dump_traceback_later(LONGEST_WALL_S, exit=True, file=sys.__stderr__)
+    faulthandler.dump_traceback_later(LONGEST_WALL_S, exit=True, file=2)  # the real standard error
     signal.setitimer(signal.ITIMER_PROF, cpu_s)
     try:
         yield

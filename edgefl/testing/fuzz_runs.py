@@ -1,4 +1,4 @@
-"""Scenarios to run: shipped ones with several things changed within what is allowed, made so small that each ends soon."""
+"""Scenarios to run: shipped ones, changed within what is allowed, and made so small that they end soon."""
 
 from random import Random
 from typing import Any
