@@ -119,8 +119,8 @@ def _check_somebody_is_there(scenario: Scenario, present: Mapping[int, Sequence[
         if not any(_members(scenario, session, ids) for ids in present.values()):
             place = ("churn", "sessions", str(session - 1)) if listed else ()
             raise EdgeflError(
-                f"no device of session {session} is in any cell that has a server, and none will ever come: devices do"
-                " not move; take more of them, or a mobility model",
+                f"no device of session {session} is in any cell that has a server, and none will ever come: devices"
+                " do not move; take more of them, or a mobility model",
                 ("devices", *place),
             )
 

@@ -156,6 +156,9 @@ def _number(schema: Mapping[str, Any], rng: Random, *, whole: bool) -> float:
     else:
         value = rng.uniform(low if low > -math.inf else -10.0, high if high < math.inf else 10.0)
     value = min(max(value, low), high)
-    if value in (schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")):
-        value = math.nextafter(value, 0.5 * (max(low, -1e9) + min(high, 1e9)))
+    room = min(high, low + 1.0) - low
+    if value == schema.get("exclusiveMinimum"):
+        value += 0.01 * room
+    if value == schema.get("exclusiveMaximum"):
+        value -= 0.01 * room
     return max(math.ceil(low) if low > -math.inf else -10, round(value)) if whole else float(f"{value:.4g}")

@@ -1,4 +1,4 @@
-"""The fuzzer's cases are a function of seed and number, most of its files are near misses, and it notices what is wrong."""
+"""The fuzzer: its cases are a function of seed and number, and it notices each rule that is broken."""
 
 import os
 import subprocess
