@@ -5,7 +5,6 @@ found here needs the drop of the devices, their places, the data or the model.
 """
 
 import copy
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,7 +20,6 @@ from edgefl.engine.rounds import Rounds
 from edgefl.engine.scene import Scene
 from edgefl.errors import EdgeflError, refused
 from edgefl.learning.holdings import Holdings
-from edgefl.memory import check_devices, check_training
 from edgefl.scenario import Scenario
 from edgefl.scenario_numbers import check_numbers
 from edgefl.world import World
@@ -50,10 +48,6 @@ def check_world(world: World) -> None:
     Raises:
         EdgeflError: names the key and the remedy.
     """
-    devices = world.scenario.devices
-    area_km2 = math.pi * (world.area_radius_m / 1000.0) ** 2
-    expected = devices.count or (devices.density_per_km2 or 0.0) * area_km2
-    check_devices(world.scenario, expected)  # before they are dropped
     check_numbers(world.scenario, world.count)
 
 
@@ -67,8 +61,6 @@ def check_learners(world: World, learners: Mapping[int, Any]) -> list[str]:
         EdgeflError: names the key and the remedy.
     """
     if world.scenario.learning is not None:
-        parameters = next(iter(learners.values())).parameters
-        check_training(world.scenario, world.count, parameters)
         _check_further_deals(world.scenario, learners)
     return [*_check_first_rounds(world, learners), *_notes(world.scenario)]
 
