@@ -18,7 +18,7 @@ from edgefl.engine.ledger import Ledger
 from edgefl.engine.radio import Radio
 from edgefl.engine.rounds import Rounds
 from edgefl.engine.scene import Scene
-from edgefl.errors import EdgeflError, refused
+from edgefl.errors import EdgeflError, about, refused
 from edgefl.learning.holdings import Holdings
 from edgefl.scenario import Scenario
 from edgefl.scenario_numbers import check_numbers
@@ -71,8 +71,9 @@ def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> Non
         return
     # any cell's: they all deal alike
     holdings: Holdings = next(iter(learners.values())).holdings
-    holdings.deal(2)
-    holdings.deal(1)
+    with about("learning", "partition"):
+        holdings.deal(2)
+        holdings.deal(1)
 
 
 def _check_first_rounds(world: World, learners: Mapping[int, Any]) -> list[str]:

@@ -52,8 +52,10 @@ KNOWABLE = {
         "sessions: adaptive sessions end by the devices' losses, and a workload trains nothing"
     ),
     "learning.partition=natural": "learning.partition: the natural partition needs a data set that says",
-    # 16 of 1,500 samples are dealt in session 1, none are left for 1,400 devices of session 2
-    "learning.partition={name: iid, overlap: 0.0}; devices.count=1400": "learning.partition: ",
+    # with this seed, session 1 has labels of 751 samples and session 2 those of the other 749
+    "seed=1; learning.partition={name: iid, overlap: 0.0}; devices.count=750": (
+        "learning.partition: 749 samples in the session do not give 750 devices"
+    ),
     "radio.slot_s=0.01": "radio: speed_m_s 10 is too fast for slots of 0.01 s",
     "radio.path_loss=inh": "InH path loss holds for",
     "radio={path_loss: free_space, shadowing: spatial, shadowing_std_db: 4}": "has no shadowing",
