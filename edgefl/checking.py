@@ -9,13 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import simpy
 
 from edgefl import registry
 from edgefl.contract import StageFacts
 from edgefl.engine.device import Processor
-from edgefl.engine.ledger import Ledger
-from edgefl.engine.radio import Radio
 from edgefl.engine.rounds import Rounds
 from edgefl.engine.scene import Scene
 from edgefl.errors import EdgeflError, about, refused
@@ -51,8 +48,19 @@ def check_world(world: World) -> None:
     check_numbers(world.scenario, world.count)
 
 
-def check_learners(world: World, learners: Mapping[int, Any]) -> list[str]:
-    """Check data, model and the first round of every federation on the built world; nothing of it is changed.
+def twin(world: World) -> World:
+    """Return the same world for a rehearsal, with gains of its own: they count links, and these are not the run's."""
+    other = copy.copy(world)
+    vars(other)["gains"] = copy.deepcopy(world.gains)
+    return other
+
+
+def check_learners(scenario: Scenario, scene: Scene, learners: Mapping[int, Any]) -> list[str]:
+    """Check data, model and the first round of every federation.
+
+    Args:
+        scene: of a rehearsal, not of the run.
+        learners: cell -> its learner; they stay as they are.
 
     Returns:
         Notes: what is allowed, but hardly wanted.
@@ -60,9 +68,9 @@ def check_learners(world: World, learners: Mapping[int, Any]) -> list[str]:
     Raises:
         EdgeflError: names the key and the remedy.
     """
-    if world.scenario.learning is not None:
-        _check_further_deals(world.scenario, learners)
-    return [*_check_first_rounds(world, learners), *_notes(world.scenario)]
+    if scenario.learning is not None:
+        _check_further_deals(scenario, learners)
+    return [*_check_first_rounds(scenario, scene, learners), *_notes(scenario)]
 
 
 def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> None:
@@ -76,7 +84,7 @@ def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> Non
         holdings.deal(1)
 
 
-def _check_first_rounds(world: World, learners: Mapping[int, Any]) -> list[str]:
+def _check_first_rounds(scenario: Scenario, scene: Scene, learners: Mapping[int, Any]) -> list[str]:
     """Open round 1 of every federation that has devices at time 0, and time its transfers.
 
     It is the run's own round 1, to the last bit: streams are drawn by name, not in turn.
@@ -84,12 +92,7 @@ def _check_first_rounds(world: World, learners: Mapping[int, Any]) -> list[str]:
     Returns:
         Notes.
     """
-    scenario, env = world.scenario, simpy.Environment()
-    # gains of its own: they count links, and these are not the run's
-    twin = copy.copy(world)
-    vars(twin)["gains"] = copy.deepcopy(world.gains)
-    radio, network = twin.radio(env), world.network(env, Nowhere())
-    scene = Scene(env, radio, network, [], Ledger(world.count), Nowhere(), world.streams)
+    network = scene.network
     empty = [cell for cell in learners if not network.present(cell)] if network.still else []
     if network.still:
         _check_somebody_is_there(scenario, {cell: network.present(cell) for cell in learners})
@@ -98,7 +101,7 @@ def _check_first_rounds(world: World, learners: Mapping[int, Any]) -> list[str]:
         if present:
             processor = Processor(scenario.devices, learner.flops_per_sample)
             rounds = Rounds(scene, cell, scenario.rounds, processor, scenario.sessions.report_bits)
-            _check_first_round(scenario, radio, rounds, present, learner.payload_bits)
+            _check_first_round(scenario, rounds, present, learner.payload_bits)
     if empty:
         cells = ", ".join(map(str, empty))
         return [f"no device is in cell {cells}, and none will ever come: devices do not move"]
@@ -124,9 +127,8 @@ def _members(scenario: Scenario, session: int, present: Sequence[int]) -> list[i
     return [id_ for id_ in present if members is None or id_ in members]
 
 
-def _check_first_round(
-    scenario: Scenario, radio: Radio, rounds: Rounds, present: Sequence[int], payload_bits: int
-) -> None:
+def _check_first_round(scenario: Scenario, rounds: Rounds, present: Sequence[int], payload_bits: int) -> None:
+    radio = rounds.scene.radio
     phase = "train" if scenario.learning is None else "pilot"
     facts = StageFacts(phase, rounds=None)
     with refused("radio"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import simpy
 
 from edgefl import registry
-from edgefl.checking import check_learners, check_world
+from edgefl.checking import Nowhere, check_learners, check_world, twin
 from edgefl.contract import Learner
 from edgefl.engine.device import Device, Processor
 from edgefl.engine.ledger import Ledger
@@ -164,7 +164,9 @@ def prepare(
         check_world(world)
         radio = world.radio(simpy.Environment())
         learners, about, training = _learners(scenario, world, device, threads or available_cores(), load)
-        notes = check_learners(world, learners)
+        rehearsal = twin(world)
+        scene, _ = compose(rehearsal, rehearsal.radio(simpy.Environment()), Nowhere(), {})
+        notes = check_learners(scenario, scene, learners)
     return Prepared(world, radio, learners, about, training, notes)
 
 

@@ -50,7 +50,8 @@ def read(directory: Path) -> Tables:
     if (about := directory / "run.json").exists():
         completed = json.loads(about.read_text(encoding="utf-8"))["status"] == "completed"
     names = ("rounds", "devices", "events", "sessions", "ledger")
-    return Tables(*(_table(directory / f"{name}.csv") for name in names), slot_s, completed)
+    tables = {name: _table(directory / f"{name}.csv") for name in names}
+    return Tables(**tables, slot_s=slot_s, completed=completed)
 
 
 def _table(path: Path) -> list[Row]:
