@@ -57,7 +57,7 @@ KNOWABLE = {
         "learning.partition: 749 samples in the session do not give 750 devices"
     ),
     "radio.slot_s=0.01": "radio: speed_m_s 10 is too fast for slots of 0.01 s",
-    "radio.path_loss=inh": "InH path loss holds for",
+    "radio.path_loss=inh; cell.radius_m=200": "InH path loss holds for",
     "radio={path_loss: free_space, shadowing: spatial, shadowing_std_db: 4}": "has no shadowing",
     "radio={server_power_dbm: -40, noise_figure_db: 20}; cell.radius_m=5000": "the transfer does not end within",
     "devices.mobility={name: trace, path: none.csv}": "devices.mobility.path: none.csv: no such file",
@@ -97,7 +97,6 @@ def test_what_is_knowable_is_refused_with_its_place_before_anything_is_written(
         "rounds: {min_updates: 7}",
         "rounds: {over_selection: 2}",
         "radio: {slot_s: 0.01}",
-        "radio: {path_loss: inh}",
     ],
 )
 def test_validate_says_what_the_run_would_and_names_file_and_line(digits: Path, line: str) -> None:
@@ -116,8 +115,8 @@ def test_validate_says_what_the_run_would_and_names_file_and_line(digits: Path, 
 
 def test_a_study_looks_at_every_variant_before_its_first_run(digits: Path) -> None:
     file = digits.with_name("study.yaml")
-    file.write_text(STUDY % "radio.path_loss: inh")
-    with pytest.raises(EdgeflError, match=r"wrong seed 1: .*study\.yaml:7 radio.*InH"):
+    file.write_text(STUDY % "radio.slot_s: 0.01")
+    with pytest.raises(EdgeflError, match=r"wrong seed 1: .*study\.yaml:7 radio: .* too fast"):
         validation.check(file)
     with pytest.raises(EdgeflError, match="wrong seed 1"):
         study.run(study.plan(file), "out", device="cpu", jobs=1)
