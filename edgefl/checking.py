@@ -13,6 +13,7 @@ import numpy as np
 from edgefl import registry
 from edgefl.contract import StageFacts
 from edgefl.engine.device import Processor
+from edgefl.engine.radio import DIRECTIONS, Links, Radio
 from edgefl.engine.rounds import Rounds
 from edgefl.engine.scene import Scene
 from edgefl.errors import EdgeflError, about, refused
@@ -21,6 +22,7 @@ from edgefl.scenario import Scenario
 from edgefl.scenario_numbers import check_numbers
 from edgefl.world import World
 
+SLOWEST = 4  # links of a cell whose transfers are timed
 LONGEST_S = 1e9  # of a device's computing in a round, some 30 years: nobody simulates that on purpose
 
 
@@ -85,7 +87,7 @@ def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> Non
 
 
 def _check_first_rounds(scenario: Scenario, scene: Scene, learners: Mapping[int, Any]) -> list[str]:
-    """Open round 1 of every federation that has devices at time 0, and time its transfers.
+    """Open round 1 of every federation that has devices at time 0, and time its slowest transfers.
 
     It is the run's own round 1, to the last bit: streams are drawn by name, not in turn.
 
@@ -138,8 +140,28 @@ def _check_first_round(scenario: Scenario, rounds: Rounds, present: Sequence[int
         links = radio.open_round(selection.survey, rounds.cell, {"downlink": down_bits, "uplink": up_bits})
         compute_s = _compute_s(scenario, rounds.processor)
         if not radio.dynamic:  # else one transfer's end depends on all others
-            down = radio.transfers(links, "downlink", down_bits, np.zeros(many))
-            radio.transfers(links, "uplink", up_bits, down.clock_s + compute_s)
+            _check_slowest(radio, links, payload_bits, payload_bits + rounds.report_bits, compute_s)
+
+
+def _check_slowest(radio: Radio, links: Links, down_bits: int, up_bits: int, compute_s: float) -> None:
+    """Time the transfers that take longest: if these end, the others do, and to time thousands takes as many ms."""
+    # a link without Doppler keeps the power of its first slot
+    power = np.array([link.power(0, 1)[0] if link.static else 1.0 for link in links.fading])
+    for direction, bits, from_s in zip(DIRECTIONS, (down_bits, up_bits), (0.0, compute_s), strict=True):
+        rate = links.share[direction] * np.log1p(links.snr[direction] * power)
+        slowest = _some(links, np.argsort(rate)[:SLOWEST].tolist())
+        many = len(slowest)
+        radio.transfers(slowest, direction, [bits] * many, np.full(many, from_s))
+
+
+def _some(links: Links, rows: Sequence[int]) -> Links:
+    return Links(
+        [links.devices[row] for row in rows],
+        [links.cells[row] for row in rows],
+        [links.fading[row] for row in rows],
+        {direction: snr[rows] for direction, snr in links.snr.items()},
+        {direction: share[rows] for direction, share in links.share.items()},
+    )
 
 
 def _compute_s(scenario: Scenario, processor: Processor) -> float:

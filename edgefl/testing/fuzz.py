@@ -132,8 +132,9 @@ def _broken(outcome: Outcome) -> Iterator[tuple[str, str]]:
         yield "no traceback", "\n".join(outcome.crash.splitlines()[-9:])
     elif outcome.code not in (0, 2):
         yield "exit code 0 or 2", f"exit code {outcome.code}: {outcome.err[:LONGEST_MESSAGE]}"
-    if len(outcome.err) > LONGEST_MESSAGE:
-        yield "messages are short", f"{len(outcome.err)} characters: {outcome.err[:300]}..."
+    message = outcome.err.strip().removeprefix("edgefl: error: ")
+    if len(message) > LONGEST_MESSAGE:
+        yield "messages are short", f"{len(message)} characters: {message[:300]}..."
     if outcome.code == 2 and not outcome.err.strip():
         yield "errors are told", "exit code 2 without a message"
     if outcome.warned:
