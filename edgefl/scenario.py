@@ -67,22 +67,29 @@ class Scenario(Section):
     @model_validator(mode="after")
     def _one_task(self) -> Self:
         if (self.learning is None) == (self.workload is None):
-            raise ValueError("give either learning (train models) or workload (radio and compute only)")
+            raise EdgeflError(
+                "give either learning (train models) or workload (radio and compute only)",
+                ("workload" if self.workload else "learning",),
+            )
         return self
 
     @model_validator(mode="after")
     def _places_for_handover(self) -> Self:
         if self.layout.rings and self.radio.shadowing != "spatial":
-            raise ValueError(
+            raise EdgeflError(
                 "handover measures path loss and shadowing of a place: several cells (layout.rings) need"
-                " radio.shadowing: spatial"
+                " radio.shadowing: spatial",
+                ("radio", "shadowing"),
             )
         return self
 
     @model_validator(mode="after")
     def _neighbours_to_interfere(self) -> Self:
         if self.radio.neighbour_load and not self.layout.rings:
-            raise ValueError("radio.neighbour_load needs neighbours: set layout.rings to 1 or 2")
+            raise EdgeflError(
+                "radio.neighbour_load needs neighbours: set layout.rings to 1 or 2",
+                ("radio", "neighbour_load"),
+            )
         return self
 
     @model_validator(mode="after")

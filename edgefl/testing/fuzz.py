@@ -30,6 +30,10 @@ LONGEST_MESSAGE = 2000
 MEMORY_BYTES = 16_000_000_000  # of addresses; what asks for more is to be refused, not tried
 # what a run may find out only as it goes
 KNOWN_LATE = re.compile(r"has had no device for|training diverged|has any data")
+# `a.yaml:14 `, perhaps with the run of a study before it; or what is said of a file as a whole
+PLACED = re.compile(
+    r"edgefl: error: (?s:.{,400}?)(\.yaml:\d+[ :]|: cannot be read|: is a directory|: is larger than)"
+)
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,8 @@ def try_case(mode: str, seed: int, number: int, keep: Path) -> tuple[list[Findin
 def _validated(made: Case, folder: Path) -> tuple[list[tuple[str, str]], str]:
     outcome = call(["validate", made.main, "--device", "cpu"], folder, CPU_S["validate"])
     found = list(_broken(outcome))
+    if outcome.code == 2 and outcome.err and not PLACED.match(outcome.err):
+        found.append(("errors name file and line", outcome.err[:LONGEST_MESSAGE]))
     left = {path.name for path in folder.iterdir()} - set(made.files)
     if left:
         found.append(("nothing is written", f"validate left {sorted(left)}"))

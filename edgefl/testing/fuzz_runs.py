@@ -11,7 +11,7 @@ from edgefl.testing.fuzz_mutations import (
     scenario_data,
     text_of,
 )
-from edgefl.testing.fuzz_schema import at, put
+from edgefl.testing.fuzz_schema import at, name_at, put
 
 # key -> the most it may be
 MOST: dict[tuple[str, ...], float] = {
@@ -41,6 +41,7 @@ LEAST: dict[tuple[str, ...], float] = {
     ("radio", "bandwidth_hz"): 1.0e6,
     ("sessions", "max_rounds"): 2,
 }
+PER_SLOT = ("max_rate", "proportional_fair", "round_robin")
 
 
 def run_case(seed: int, number: int) -> Case:
@@ -50,19 +51,17 @@ def run_case(seed: int, number: int) -> Case:
     for _ in range(rng.randint(1, 5)):
         rng.choice((allowed, allowed, allowed, other_component, least_or_most))(data, rng)
     shrink(data, rng)
+    fit(data, rng)
     return Case({"scenario.yaml": text_of(data)})
 
 
 def shrink(data: dict[str, Any], rng: Random) -> None:
     """Make a scenario small, on data and with models that are on every machine and train at once."""
-    if isinstance(data.get("learning"), dict):
-        learning = data["learning"]
-        learning |= {
-            "dataset": rng.choice(("digits", "digits", "digits", {"name": "synthetic", "groups": 12})),
-            "model": rng.choice(("logistic", "logistic", "mlp2")),
-        }
-        if at(data, ("learning", "partition", "name")) == "natural" and learning["dataset"] == "digits":
-            learning["dataset"] = {"name": "synthetic", "groups": 12}
+    learning = data.get("learning")
+    if isinstance(learning, dict):
+        synthetic = name_at(data, ("learning", "partition")) == "natural" or rng.random() < 0.25
+        learning["dataset"] = {"name": "synthetic", "groups": 12} if synthetic else "digits"
+        learning["model"] = rng.choice(("logistic", "logistic", "mlp2"))
     elif isinstance(data.get("workload"), dict):
         data["workload"]["payload_bits"] = at(data, ("workload", "payload_bits")) or 1000
     if isinstance(data.get("devices"), dict) and data["devices"].get("density_per_km2") is not None:
@@ -72,15 +71,24 @@ def shrink(data: dict[str, Any], rng: Random) -> None:
             held = at(data, place)
             if isinstance(held, int | float) and sign * held > sign * limit:
                 put(data, place, limit)
-    for place in (("sessions", "count"), ("sessions", "rounds"), ("sessions", "max_rounds")):
-        if at(data, place) is None and at(data, place[:1]) is not None and _takes(data, place):
-            put(data, place, 2)
     trace = at(data, ("devices", "mobility", "path"))
     if trace:
         put(data, ("devices", "mobility", "surplus"), "ignore")
 
 
-def _takes(data: dict[str, Any], place: tuple[str, ...]) -> bool:
-    """Whether the session policy of this scenario has this parameter."""
-    name = at(data, ("sessions", "name"))
-    return place[-1] == "count" or (place[-1] == "rounds") == (name == "schedule")
+def fit(data: dict[str, Any], rng: Random) -> None:
+    """Undo what is refused most often: settings that contradict each other. A few are left as they are."""
+    if rng.random() < 0.1:
+        return
+    if name_at(data, ("sessions",)) != "schedule":
+        put(data, ("sessions", "min_rounds"), min(2, at(data, ("sessions", "min_rounds")) or 2))
+        put(data, ("sessions", "max_rounds"), max(2, min(3, at(data, ("sessions", "max_rounds")) or 3)))
+    if at(data, ("layout", "rings")) or at(data, ("radio", "line_of_sight")) == "probabilistic":
+        put(data, ("radio", "shadowing"), "spatial")
+    if not at(data, ("layout", "rings")):
+        data.get("radio", {}).pop("neighbour_load", None)
+    if name_at(data, ("radio", "scheduler")) in PER_SLOT:
+        put(data, ("radio", "sharing"), "dynamic")
+        data["radio"].pop("fidelity", None)
+    if name_at(data, ("rounds", "selector")) in (None, "all"):
+        data.get("rounds", {}).pop("over_selection", None)

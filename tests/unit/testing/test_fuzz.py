@@ -84,7 +84,8 @@ def test_a_call_tells_how_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         (Outcome(0, "", "", "Traceback"), "no traceback"),
         (Outcome(0, "", "", "Hang: "), "no hang"),
         (Outcome(1, "", "oh"), "exit code 0 or 2"),
-        (Outcome(2, "", "x" * 2001), "messages are short"),
+        (Outcome(2, "", f"edgefl: error: a.yaml:1 a: {'x' * 2000}"), "messages are short"),
+        (Outcome(2, "", "edgefl: error: wrong"), "errors name file and line"),
         (Outcome(2, "", ""), "errors are told"),
         (Outcome(0, "", "", "", ("overflow",)), "no warnings of numbers"),
     ],
@@ -104,7 +105,7 @@ def test_what_a_refused_call_leaves_behind_is_noticed(
 ) -> None:
     def leave(_: object, folder: Path, __: float) -> Outcome:
         (folder / "out").mkdir()
-        return Outcome(2, "", "edgefl: error: too late")
+        return Outcome(2, "", "edgefl: error: a.yaml:1 a: too late")
 
     monkeypatch.setattr(fuzz, "call", leave)
     for mode, rule in (
