@@ -31,17 +31,27 @@ OUTCOMES: dict[str, Cut | None] = {
 
 HANDOVER = "handover"
 EVENTS = {
-    "arrival": "a device entered a cell from outside",
-    "departure": "a device left its cell and entered no other",
+    "arrival": "a device entered the area of the cells, on or off",
+    "departure": "a device left the area of the cells, on or off",
     HANDOVER: "a device changed from one cell to another",
-    "switched_on": "a device was switched on",
+    "switched_on": "a device was switched on; it is served by the cell named, if one is",
     "switched_off": "a device was switched off",
     "battery_empty": "a device's battery ran empty",
-    "battery_back": "a device's battery was charged again",
+    "battery_back": "a device's battery was charged again; it is served by the cell named, if one is",
     "session_start": "a session began in a cell",
     "session_end": "a session ended in a cell",
     "waiting_for_devices": "a cell had no device to train with and waited for one",
     "no_updates": "a round ended with too few updates to aggregate",
+}
+
+# What a device needs to be in service, and the events that say whether it has it
+CONDITIONS = {
+    "arrival": ("inside", True),
+    "departure": ("inside", False),
+    "switched_on": ("on", True),
+    "switched_off": ("on", False),
+    "battery_back": ("charged", True),
+    "battery_empty": ("charged", False),
 }
 
 

@@ -25,6 +25,23 @@ MAX_BYTES = 2**29
 
 
 @dataclass(frozen=True)
+class Common:
+    """A field that many share: the random numbers that make it, and its share of their variance.
+
+    Each field becomes sqrt(share) common + sqrt(1 - share) own, which leaves it standard normal, with the same
+    correlation over distance; any two of them have the correlation `share` at the same place.
+    """
+
+    key: int
+    share: float
+
+    def __post_init__(self) -> None:
+        _check_key(self.key)
+        if not 0 <= self.share <= 1:
+            raise ValueError(f"share must be within 0 and 1, got {self.share}")
+
+
+@dataclass(frozen=True)
 class Places:
     """Where to read: the lower left node [n] and the weights [4, n] of the four nodes around each place."""
 
@@ -33,7 +50,9 @@ class Places:
 
 
 class GaussianFields:
-    """Independent fields, one per key: standard normal at every place, correlation exp(-distance/d_corr).
+    """Fields, one per key: standard normal at every place, correlation exp(-distance/d_corr).
+
+    They are independent of each other, or have a part in common.
 
     The value at a place is a function of key, stream, place, and the radius of the area: not of what else is
     read. Every field has a torus of independent normals in a square grid, NODES per d_corr, filtered so that
@@ -51,7 +70,13 @@ class GaussianFields:
     """
 
     def __init__(
-        self, *, keys: Sequence[int], correlation_m: float, area_radius_m: float, stream: int
+        self,
+        *,
+        keys: Sequence[int],
+        correlation_m: float,
+        area_radius_m: float,
+        stream: int,
+        common: Common | None = None,
     ) -> None:
         """
         Args:
@@ -59,13 +84,13 @@ class GaussianFields:
             correlation_m: d_corr, > 0.
             area_radius_m: places lie within this distance of the origin, > 0.
             stream: tells fields of the same key apart, 0 to 2^64 - 1.
+            common: what the fields share; None: they are independent.
 
         Raises:
             ValueError: an argument is out of range, or the fields would take more than MAX_BYTES.
         """
         for key in keys:
-            if not 0 <= key < 2**128:
-                raise ValueError(f"keys must be 128-bit numbers >= 0, got {key}")
+            _check_key(key)
         if not (0 < correlation_m < math.inf and 0 < area_radius_m < math.inf):
             raise ValueError(
                 "correlation_m and area_radius_m must be > 0 and finite, "
@@ -77,6 +102,7 @@ class GaussianFields:
         self.correlation_m = correlation_m
         self.area_radius_m = area_radius_m
         self._stream = stream
+        self._common = common
         self._spacing_m = correlation_m / NODES
         # nodes lie at multiples of the spacing, from -half to half
         self._half = math.ceil(area_radius_m / self._spacing_m) + 1
@@ -145,15 +171,29 @@ class GaussianFields:
     @cached_property
     def _table(self) -> Float32Array:
         """[nodes, F] values at the nodes, row by row; all fields of a node lie side by side."""
-        law, width = self._law, self._width
-        size = len(law.amplitude)
+        width, common = self._width, self._common
         table = np.empty((width, width, len(self.keys)), np.float32)
         for field, key in enumerate(self.keys):
-            rng = np.random.Generator(np.random.Philox(key=key, counter=self._stream << 192))
-            noise = rng.standard_normal((size, size), dtype=np.float32)
-            values = fft.irfft2(fft.rfft2(noise) * law.amplitude, s=(size, size))
-            table[:, :, field] = values[:width, :width]
+            table[:, :, field] = self._grid(key)
+        # what is linear at the nodes is linear in between: sharing costs nothing when fields are read
+        if common:
+            table *= np.float32(math.sqrt(1.0 - common.share))
+            table += np.float32(math.sqrt(common.share)) * self._grid(common.key)[:, :, None]
         return table.reshape(width * width, len(self.keys))
+
+    def _grid(self, key: int) -> Float32Array:
+        """[width, width] values at the nodes of the field of one key alone."""
+        amplitude, width = self._law.amplitude, self._width
+        size = len(amplitude)
+        rng = np.random.Generator(np.random.Philox(key=key, counter=self._stream << 192))
+        noise = rng.standard_normal((size, size), dtype=np.float32)
+        values: Float32Array = fft.irfft2(fft.rfft2(noise) * amplitude, s=(size, size))
+        return values[:width, :width]
+
+
+def _check_key(key: int) -> None:
+    if not 0 <= key < 2**128:
+        raise ValueError(f"keys must be 128-bit numbers >= 0, got {key}")
 
 
 def check_area(positions_m: FloatArray, area_radius_m: float) -> None:

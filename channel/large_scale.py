@@ -8,13 +8,13 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from channel.gaussian_fields import Float32Array, GaussianFields, Places, check_area
+from channel.gaussian_fields import Common, Float32Array, GaussianFields, Places, check_area
 from channel.layout import Floats, Wraparound
 from channel.path_loss import PathLoss
-from channel.sight import Read, StateLoss, Thresholds
-from channel.units import FloatArray
+from channel.sight import Read, StateLoss, Thresholds, mixed_loss_db, soft_state
+from channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
-LineOfSight = Literal["always", "never", "probabilistic"]
+LineOfSight = Literal["always", "never", "probabilistic", "soft"]
 Shadowing = Literal["none", "spatial"]
 
 # Streams of a site's key
@@ -27,17 +27,24 @@ class LargeScale:
     """Gain from any place to each site, -(path loss + shadowing) in dB; nothing depends on time or order.
 
     A place keeps its line of sight and its shadowing towards a site, so that whoever stands there, or comes
-    back, finds the same. Both are functions of the site's key, the place and the radius of the area.
+    back, finds the same. Both are functions of the sites' keys, the place and the radius of the area.
 
     - Path loss: the model's, at the 2D distance, held at min_distance_m below it (counted).
     - Line of sight `probabilistic`: in sight where Phi(G) < P_LoS(distance) for a standard normal field G
       with correlation exp(-dx/50 m) (UMi). Each place is in sight with exactly the model's probability, and
       neighbouring places agree. P_LoS is tabulated: within 1e-5, 2e-4 where it has a kink or jumps.
+    - Line of sight `soft`: the same, and from one state to the other loss and shadowing change over some
+      metres instead of at once (38.901, 7.6.3.3): the two gains are mixed.
     - Shadowing `spatial`: one field with correlation exp(-dx/d_corr) per state, times the state's deviation
       (UMi: 10 m and 4 dB in line of sight, 13 m and 7.82 dB without); at a change of state it changes over
       to the other field. See `GaussianFields` for how close it comes.
 
-    Sites are independent of each other. Left out: the correlation of 0.5 between sites that is customary.
+    - Between sites: shadowing of a place towards any two sites has the correlation that `common` states, in
+      either state: what stands around a device is in the way of all sites. Without it sites are
+      independent, as the links to different base stations are in 38.901; 0.5 is customary in system
+      simulations (36.942, 36.814: 0.5 between sites, 1 between sectors of a site; SEAMCAT's z = a x + b y
+      with a^2 = b^2 = 1/2). Line of sight is decided for each site by itself.
+
     With wrap-around, distances are those to the nearest copy of a site, while shadowing and line of sight
     belong to the place in the area and do not repeat.
 
@@ -58,6 +65,7 @@ class LargeScale:
         line_of_sight: LineOfSight = "always",
         shadowing: Shadowing = "none",
         shadowing_std_db: float | None = None,
+        common: Common | None = None,
         wraparound: Wraparound | None = None,
     ) -> None:
         """
@@ -67,9 +75,10 @@ class LargeScale:
             min_distance_m: closer places take the path loss of this distance.
             area_radius_m: places lie within this distance of the origin.
             keys: [S] one 128-bit key per site.
-            line_of_sight: everywhere, nowhere, or by the model's probability.
+            line_of_sight: everywhere, nowhere, or by the model's probability, with a change at once or soft.
             shadowing: none, or as a field over the places.
             shadowing_std_db: in place of the model's deviations, the same in both states.
+            common: what the shadowing towards all sites shares; None: nothing.
             wraparound: of the layout that the sites are; None: the world ends.
 
         Raises:
@@ -101,9 +110,13 @@ class LargeScale:
         _check_model_holds(model, min_distance_m, farthest_m, radio)
         lines = model.lines(**radio)
 
-        def fields(correlation_m: float, stream: int) -> GaussianFields:
+        def fields(correlation_m: float, stream: int, common: Common | None = None) -> GaussianFields:
             return GaussianFields(
-                keys=keys, correlation_m=correlation_m, area_radius_m=area_radius_m, stream=stream
+                keys=keys,
+                correlation_m=correlation_m,
+                area_radius_m=area_radius_m,
+                stream=stream,
+                common=common,
             )
 
         def state(in_sight: bool) -> StateLoss:
@@ -111,7 +124,7 @@ class LargeScale:
             shadow = None
             if shadowing == "spatial" and std_db > 0:
                 stream = _LOS_SHADOWING if in_sight else _NLOS_SHADOWING
-                shadow = fields(_shadowing_correlation_m(model, in_sight), stream)
+                shadow = fields(_shadowing_correlation_m(model, in_sight), stream, common)
             return StateLoss.of(lines.los if in_sight else lines.nlos, std_db, shadow)
 
         # those that occur; if both, in sight first
@@ -122,7 +135,8 @@ class LargeScale:
         )
         self._always_in_sight = line_of_sight == "always"
         self._los_fields: GaussianFields | None = None
-        if line_of_sight == "probabilistic":
+        self._soft_m = SPEED_OF_LIGHT_M_S / carrier_hz if line_of_sight == "soft" else None  # its wavelength
+        if line_of_sight in ("probabilistic", "soft"):
             self._los_fields = fields(model.los_correlation_m, _LOS_STATE)
             self._thresholds = Thresholds(model, min_distance_m, farthest_m, self._height_m)
 
@@ -149,8 +163,8 @@ class LargeScale:
         gain_db = np.empty((len(positions), len(self.sites_m)), np.float32)
         for rows, log_square, clamped, read in self._chunks(positions):
             self.clamped_measurements += clamped
-            in_sight = self._is_in_sight(log_square, read)
-            np.negative(self._loss_db(log_square, in_sight, read), out=gain_db[rows])
+            margin = self._margin(log_square, read)
+            np.negative(self._loss_db(log_square, margin, read), out=gain_db[rows])
         return gain_db
 
     def line_of_sight(self, positions_m: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -162,7 +176,8 @@ class LargeScale:
         positions = self._checked(positions_m)
         in_sight = np.empty((len(positions), len(self.sites_m)), bool)
         for rows, log_square, _, read in self._chunks(positions):
-            in_sight[rows] = self._is_in_sight(log_square, read)
+            margin = self._margin(log_square, read)
+            in_sight[rows] = self._always_in_sight if margin is None else margin > 0
         return in_sight
 
     def gain_db_to(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
@@ -189,7 +204,7 @@ class LargeScale:
         self.clamped_links += clamped
         # the state is decided in single precision, as in gain_db, so that both agree
         single, _ = self._log_square(*(framed.astype(np.float32) - self._sites_single[:, chosen]))
-        return -self._loss_db(log_square, self._is_in_sight(single, read), read)
+        return -self._loss_db(log_square, self._margin(single, read), read)
 
     def distance_m(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
         """[n] 2D distance in m from positions [n, 2] to sites [n] (their nearest copy), as it is.
@@ -264,14 +279,21 @@ class LargeScale:
         square += self._height_m**2
         return np.log(square, out=square), clamped
 
-    def _is_in_sight(self, log_square: Float32Array, read: Read) -> npt.NDArray[np.bool_]:
+    def _margin(self, log_square: Float32Array, read: Read) -> Float32Array | None:
+        """By how many standard deviations places are in sight, or not if negative; None: all are, or none."""
         if self._los_fields is None:
-            return np.full(log_square.shape, self._always_in_sight)
-        return read(self._los_fields) < self._thresholds.at(log_square)
+            return None
+        margin = self._thresholds.at(log_square)
+        margin -= read(self._los_fields)
+        return margin
 
-    def _loss_db(self, log_square: Floats, in_sight: npt.NDArray[np.bool_], read: Read) -> Floats:
+    def _loss_db(self, log_square: Floats, margin: Float32Array | None, read: Read) -> Floats:
         losses = [state.loss_db(log_square, read) for state in self._states]
-        return losses[0] if len(losses) == 1 else np.where(in_sight, *losses)
+        if margin is None:
+            return losses[0]
+        if self._soft_m is None:
+            return np.where(margin > 0, *losses)
+        return mixed_loss_db(soft_state(margin, self._soft_m), *losses)
 
 
 def _check_model_holds(model: PathLoss, nearest_m: float, farthest_m: float, radio: dict[str, float]) -> None:

@@ -47,6 +47,36 @@ class StateLoss:
         return loss
 
 
+def soft_state(margin: Float32Array, wavelength_m: float) -> Float32Array:
+    """Soft state of line of sight: 1 with it, 0 without, 1/2 at the change from one to the other.
+
+    Args:
+        margin: by how many standard deviations a place is on the side of line of sight, G + F(d) of the
+            source with F the normal quantile of P_LoS.
+
+    Source: TR 38.901, 7.6.3.3, eq. (7.6-18): 1/2 + arctan(sqrt(20 / wavelength) (G + F(d))) / pi.
+    """
+    return 0.5 + np.arctan(math.sqrt(20.0 / wavelength_m) * margin) / math.pi
+
+
+def mixed_loss_db(state: Float32Array, los_db: Floats, nlos_db: Floats) -> Floats:
+    """Loss in dB where a soft state s mixes the two: power gains add up by s^2 and 1 - s^2.
+
+    Source: TR 38.901, 7.6.3.3, eq. (7.6-19), H = s H_LOS + sqrt(1 - s^2) H_NLOS, whose two channels have
+    phases of their own, so that their mean powers add up.
+    """
+    of_los = np.square(state)
+    mixed = los_db - nlos_db  # the gain without line of sight over that with it, then the mixed one over it
+    mixed *= 0.1
+    np.power(10.0, mixed, out=mixed)
+    mixed *= 1.0 - of_los
+    mixed += of_los
+    np.log10(mixed, out=mixed)
+    mixed *= -10.0
+    mixed += los_db
+    return mixed
+
+
 class Thresholds:
     """The normal quantile of P_LoS, tabulated over ln d3D^2 and interpolated in between."""
 

@@ -27,6 +27,7 @@ from edgefl.engine.settings import (
     WorkloadSettings,
 )
 from edgefl.errors import EdgeflError
+from edgefl.extent import Extent
 from edgefl.learning.settings import LearningSettings
 from edgefl.scenario_fields import Named, Section
 from edgefl.scenario_numbers import check_numbers
@@ -81,6 +82,16 @@ class Scenario(Section):
                 " radio.shadowing: spatial",
                 ("radio", "shadowing"),
             )
+        return self
+
+    @property
+    def extent(self) -> Extent:
+        """How far this scenario's world reaches, and how high its antennas stand."""
+        return Extent(self.cell, self.layout, self.radio, self.devices.mobility)
+
+    @model_validator(mode="after")
+    def _path_loss_holds(self) -> Self:
+        self.extent.check()
         return self
 
     @model_validator(mode="after")

@@ -14,6 +14,7 @@ from edgefl import registry
 from edgefl.checking import Nowhere, check_learners, check_world, twin
 from edgefl.contract import Learner
 from edgefl.engine.device import Device, Processor
+from edgefl.engine.federations import Federations
 from edgefl.engine.ledger import Ledger
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder, Round
@@ -117,10 +118,12 @@ def simulate(
                 env.run(until=env.all_of(ends))
             on_time_s = scene.network.power.running_s()
             scene.recorder.write(*scene.ledger.rows(on_time_s, scenario.devices.idle_power_w))
-            notes = [*run_of.notes]
+            notes = [*run_of.notes, *scene.federations.notes()]
             clamped = world.gains.clamped
             if clamped:
                 notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
+            if world.gains.beyond:
+                notes.append(f"{world.gains.beyond} times a device just beyond the edge took the gain there")
             told = {"journal_notes": journal.notes} if journal and journal.notes else {}
             wall_s = round(time.perf_counter() - began, 3)
             run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=notes, **told)
@@ -191,7 +194,8 @@ def compose(
     scenario, env = world.scenario, radio.env
     network = world.network(env, recorder)
     devices = [Device(env, id_, radio, scenario.devices, network) for id_ in range(world.count)]
-    scene = Scene(env, radio, network, devices, Ledger(world.count), recorder, world.streams)
+    federations = Federations(env, scenario.rounds.max_wait_s)
+    scene = Scene(env, radio, network, devices, Ledger(world.count), recorder, world.streams, federations)
     for process in network.processes():
         env.process(process)
     return scene, {cell: _server(scene, cell, learner, scenario) for cell, learner in learners.items()}

@@ -7,9 +7,10 @@ from functools import cached_property
 import numpy as np
 import simpy
 
+from channel.gaussian_fields import Common
 from channel.geometry import poisson_count, sample_ring
 from channel.large_scale import LargeScale
-from channel.layout import Wraparound, hexagonal_sites, site_count
+from channel.layout import hexagonal_sites, site_count
 from channel.path_loss import PathLoss
 from channel.units import dbm_to_watt
 from edgefl.engine.battery import Battery
@@ -20,6 +21,7 @@ from edgefl.engine.network import Network
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder
 from edgefl.errors import EdgeflError, refused
+from edgefl.extent import Extent
 from edgefl.mobility import Mobility, Movement
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario
@@ -33,16 +35,9 @@ class World:
     streams: Streams
 
     @property
-    def radius_m(self) -> float:
-        """Radius of the cell, or of the whole layout."""
-        layout, cell = self.scenario.layout, self.scenario.cell
-        return cell.radius_m if layout.rings == 0 else (layout.rings + 0.5) * layout.isd_m
-
-    @property
-    def area_radius_m(self) -> float:
-        """Radius of the disc in which devices are dropped and move."""
-        mobility: Mobility = self.scenario.devices.mobility
-        return mobility.area_radius_m(self.radius_m)
+    def extent(self) -> Extent:
+        """How far it reaches, and how high its antennas stand."""
+        return self.scenario.extent
 
     @property
     def sites_m(self) -> np.ndarray:
@@ -60,8 +55,8 @@ class World:
     @cached_property
     def movement(self) -> Movement:
         """The devices and their movement, dropped uniformly in area outside the minimum distance from the centre."""
-        devices, cell = self.scenario.devices, self.scenario.cell
-        ring = {"inner_radius_m": cell.min_distance_m, "outer_radius_m": self.area_radius_m}
+        devices, extent = self.scenario.devices, self.extent
+        ring = {"inner_radius_m": extent.min_distance_m, "outer_radius_m": extent.area_radius_m}
         count = devices.count
         if count is None:
             density = devices.density_per_km2
@@ -75,8 +70,8 @@ class World:
         mobility: Mobility = devices.mobility
         return mobility.start(
             sample_ring(self.streams("drop", "positions"), count, **ring),
-            cell_radius_m=self.radius_m,
-            min_distance_m=cell.min_distance_m,
+            cell_radius_m=extent.radius_m,
+            min_distance_m=extent.min_distance_m,
             streams=self.streams,
         )
 
@@ -113,7 +108,7 @@ class World:
             env,
             movement=self.movement,
             cells=site_count(layout.rings),
-            radius_m=None if several else self.scenario.cell.radius_m,
+            radius_m=self.extent.edge_m,
             power_db=gains.power_db if several and isinstance(gains, PerPlace) else None,
             tick_s=self.scenario.handover.measurement_interval_s
             if several
@@ -140,7 +135,7 @@ class World:
 
     def _per_round(self) -> Gains:
         radio = self.scenario.radio
-        if radio.line_of_sight == "probabilistic":
+        if radio.line_of_sight in ("probabilistic", "soft"):
             raise EdgeflError(
                 "line of sight by probability belongs to a place: set radio.shadowing: spatial",
                 ("radio", "line_of_sight"),
@@ -149,25 +144,27 @@ class World:
         std_db = radio.shadowing_std_db
         if std_db is None:
             std_db = path_loss.shadowing_std_db(radio.line_of_sight == "always")
-        return PerRound(path_loss, std_db, radio, self.scenario.cell, self.streams)
+        return PerRound(path_loss, std_db, radio, self.extent, self.streams)
 
     def _per_place(self) -> Gains:
-        radio, cell, layout = self.scenario.radio, self.scenario.cell, self.scenario.layout
-        repeats = layout.rings > 0 and layout.edge == "wraparound"
+        radio, extent = self.scenario.radio, self.extent
         return PerPlace(
             LargeScale(
                 sites_m=self.sites_m,
                 model=radio.path_loss,
                 carrier_hz=radio.carrier_hz,
-                bs_height_m=cell.bs_height_m,
-                ut_height_m=cell.ut_height_m,
-                min_distance_m=cell.min_distance_m,
-                area_radius_m=self.area_radius_m,
-                keys=[self.streams.key("place", site) for site in range(site_count(layout.rings))],
+                bs_height_m=extent.bs_height_m,
+                ut_height_m=extent.ut_height_m,
+                min_distance_m=extent.min_distance_m,
+                area_radius_m=extent.field_radius_m,
+                keys=[self.streams.key("place", site) for site in range(len(self.sites_m))],
                 line_of_sight=radio.line_of_sight,
                 shadowing="none" if radio.shadowing_std_db == 0 else "spatial",
                 shadowing_std_db=radio.shadowing_std_db,
-                wraparound=Wraparound(layout.rings, layout.isd_m) if repeats else None,
+                common=Common(self.streams.key("place", "all sites"), radio.site_correlation)
+                if len(self.sites_m) > 1 and radio.site_correlation > 0
+                else None,
+                wraparound=extent.wraparound,
             ),
             interference=radio.neighbour_load > 0,
         )

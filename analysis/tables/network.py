@@ -14,11 +14,11 @@ def headline(figures: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "Handovers": named["handovers"].map("{:,}".format),
-            "per device and hour": named["handovers_per_device_hour"].map(_or_nothing("{:.1f}")),
+            "per device and hour of service": named["handovers_per_device_hour"].map(_or_nothing("{:.1f}")),
             "Ping-pong (%)": (100 * named["ping_pong_share"]).map(_or_nothing("{:.1f}")),
             "Time of stay (s)": named["time_of_stay_s"].map(_or_nothing("{:.2f}")),
             "Interrupted (s)": named["interruption_s"].map("{:,.2f}".format),
-            "Interrupted, of all time (%)": (100 * named["interruption_share"]).map(_or_nothing("{:.3f}")),
+            "Interrupted, of this time (%)": (100 * named["interruption_share"]).map(_or_nothing("{:.3f}")),
             "Participations broken": named["broken"].map("{:,}".format),
             "Wasted (Mbit)": (named["wasted_bits"] / 1e6).map("{:.2f}".format),
             "Wasted (J)": named["wasted_j"].map("{:.4g}".format),

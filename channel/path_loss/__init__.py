@@ -1,5 +1,6 @@
 """Path-loss models: one file each, with all that belongs to an environment."""
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -51,8 +52,10 @@ class PathLoss(Component, ABC):
     std_db: ClassVar[ByState]  # of the shadowing
     correlation_m: ClassVar[ByState | None]  # of the shadowing; None: the model has no shadowing
     los_correlation_m: ClassVar[float]  # of the LoS state
-    bs_height_m: ClassVar[float]  # customary heights, the defaults of path_loss_db
+    bs_height_m: ClassVar[float]  # customary heights, the defaults of path_loss_db and of a scenario
     ut_height_m: ClassVar[float]
+    nearest_m: ClassVar[float] = 10.0  # range of distances; of a model without limits the customary ones
+    farthest_m: ClassVar[float] = math.inf
 
     @abstractmethod
     def lines(self, *, carrier_hz: float, bs_height_m: float, ut_height_m: float) -> LossLines:
@@ -80,6 +83,13 @@ class PathLoss(Component, ABC):
         Raises:
             ValueError: names the range and the remedy.
         """
+
+    def range_2d_m(self, *, bs_height_m: float, ut_height_m: float) -> tuple[float, float]:
+        """Compute the nearest and farthest horizontal distance of a device: where a scenario gives none.
+
+        A model whose range is one of 3D distances converts it for these heights.
+        """
+        return self.nearest_m, self.farthest_m
 
     def path_loss_db(
         self,
@@ -129,6 +139,16 @@ class PathLoss(Component, ABC):
                 f"{type(self).__name__} path loss holds for {what} from {nearest_m:g} to {farthest_m:g} m, "
                 f"got {worst:g}: keep devices on that ring, or use free_space"
             )
+
+
+def check_height(name: str, height_m: float, lowest_m: float, highest_m: float, why: str) -> None:
+    """Refuse an antenna height outside of a model's range.
+
+    Raises:
+        ValueError: begins with the name, and says the range and why.
+    """
+    if not lowest_m <= height_m <= highest_m:
+        raise ValueError(f"{name} must lie within {lowest_m:g} and {highest_m:g} m, got {height_m:g}: {why}")
 
 
 def not_negative(distance_2d_m: npt.ArrayLike) -> FloatArray:

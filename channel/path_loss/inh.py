@@ -1,5 +1,6 @@
 """InH: an office, indoors."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -39,6 +40,13 @@ class InH(PathLoss):
         clear = Line(32.4 + 20.0 * log_ghz, 17.3)
         obstructed = Line(17.3 + 24.9 * log_ghz, 38.3)
         return LossLines(los=(clear,), nlos=(clear, obstructed))
+
+    def range_2d_m(self, *, bs_height_m: float, ut_height_m: float) -> tuple[float, float]:
+        square = (bs_height_m - ut_height_m) ** 2
+        nearest_m, farthest_m = (
+            math.sqrt(max(0.0, end_m**2 - square)) for end_m in (self.nearest_m, self.farthest_m)
+        )
+        return nearest_m, farthest_m
 
     def los_probability(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
         distance = not_negative(distance_2d_m)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy.typing as npt
 
-from channel.path_loss import ByState, Line, LossLines, PathLoss
+from channel.path_loss import ByState, Line, LossLines, PathLoss, check_height
 from channel.path_loss._tr38901 import breakpoint_distance_m, log_carrier_ghz, outdoor_los_probability
 from channel.units import FloatArray
 
@@ -16,6 +16,9 @@ class UMi(PathLoss):
     """UMi street canyon, 10 m to 5 km (2D) and 0.5 GHz to 100 GHz.
 
     Probability of line of sight: 1 up to 18 m, then 18/d + exp(-d/36) (1 - 18/d).
+
+    The table is stated for base stations at 10 m; its formulas are taken for others below the highest roofs,
+    24 m (8 floors of 3 m, TR 36.873, Table 6-1).
 
     Source: 3GPP TR 38.901, Table 7.4.1-1 and 7.4.2-1. Ignored: indoor penetration, street orientation.
     """
@@ -27,9 +30,17 @@ class UMi(PathLoss):
     ut_height_m: ClassVar[float] = 1.5
     nearest_m: ClassVar[float] = 10.0
     farthest_m: ClassVar[float] = 5000.0
+    highest_bs_m: ClassVar[float] = 24.0
 
     def lines(self, *, carrier_hz: float, bs_height_m: float, ut_height_m: float) -> LossLines:
         log_ghz = log_carrier_ghz(carrier_hz)
+        check_height(
+            "bs_height_m",
+            bs_height_m,
+            0.0,
+            self.highest_bs_m,
+            "UMi is for base stations below the roofs; above them take uma",
+        )
         breakpoint_m = breakpoint_distance_m(
             carrier_hz=carrier_hz, bs_height_m=bs_height_m, ut_height_m=ut_height_m
         )

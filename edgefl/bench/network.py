@@ -13,6 +13,7 @@ import simpy
 
 from edgefl.bench import peak_memory_mb
 from edgefl.engine.gains import PerPlace, Survey
+from edgefl.engine.handover import SAMPLE_S
 from edgefl.engine.radio import DIRECTIONS, Link
 from edgefl.engine.records import Event
 from edgefl.rng import Streams
@@ -145,7 +146,7 @@ class _Traffic:
 
 
 class _Walkers:
-    """The rival: one process per device that walks, measures all cells and decides, every 0.2 s."""
+    """The rival: one process per device that walks, measures all cells, filters and decides, every 0.2 s."""
 
     def __init__(self, env: simpy.Environment, scenario: Scenario) -> None:
         self.env = env
@@ -156,7 +157,7 @@ class _Walkers:
         self._large_scale = world.gains.large_scale
         self._places_m = world.movement.positions_m(0.0)
         self._speeds_m_s = world.movement.doppler_speeds_m_s()
-        self._radius_m = world.radius_m
+        self._radius_m = world.extent.radius_m
 
     def walk(self, device: int) -> Generator[simpy.Event, None, None]:
         rules, rng = self._rules, np.random.default_rng(device)
@@ -166,6 +167,8 @@ class _Walkers:
         leave_db = rules.a3_offset_db - rules.hysteresis_db
         serving = int(self._large_scale.gain_db(place_m[None])[0].argmax())
         entered_s: dict[int, float] = {}
+        filtered_db = None
+        kept = (1 - 0.5 ** (rules.l3_filter_k / 4)) ** (rules.measurement_interval_s / SAMPLE_S)
         while True:
             yield self.env.timeout(rules.measurement_interval_s)
             way_m = goal_m - place_m
@@ -175,7 +178,8 @@ class _Walkers:
             else:
                 place_m = place_m + way_m * (step_m / left_m)
             power_db = self._large_scale.gain_db(place_m[None])[0]
-            gaps_db = (power_db - power_db[serving]).tolist()
+            filtered_db = power_db if filtered_db is None else kept * filtered_db + (1 - kept) * power_db
+            gaps_db = (filtered_db - filtered_db[serving]).tolist()
             entered_s = {cell: since_s for cell, since_s in entered_s.items() if gaps_db[cell] >= leave_db}
             for cell, gap_db in enumerate(gaps_db):
                 if gap_db > enter_db:

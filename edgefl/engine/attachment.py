@@ -24,9 +24,10 @@ class Attachments:
         return np.where(self.since_s <= time_s, self.cell, NOWHERE)
 
     def attach(self, device: int, cell: int, time_s: float) -> None:
-        """Attach a device without a cell to one."""
+        """Attach a device without a cell to one; no change of cell from then on undoes one before."""
         self.cell[device] = cell
         self.since_s[device] = time_s
+        self._last_cell[device] = NOWHERE
 
     def hand_over(
         self, devices: np.ndarray, sources: np.ndarray, time_s: float, interruption_s: float

@@ -10,7 +10,8 @@ from channel.large_scale import LargeScale
 from channel.path_loss import PathLoss
 from channel.shadowing import draw_shadowing_db
 from channel.units import db_to_linear
-from edgefl.engine.settings import CellSettings, RadioSettings
+from edgefl.engine.settings import RadioSettings
+from edgefl.extent import Extent
 from edgefl.rng import Streams
 
 RoundKey = tuple[int, str, int]  # session, phase, round
@@ -38,6 +39,13 @@ class Gains(Protocol):
     def clamped(self) -> int:
         """Number of links closer than the minimum distance, which took the path loss there."""
 
+    @property
+    def beyond(self) -> int:
+        """Number of links that took the gain at the world's border.
+
+        Of devices that are beyond it for less than a tick: they are present until the next look at them.
+        """
+
     def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
         """Survey the links of these devices to the cell's site during the round named by key."""
 
@@ -50,27 +58,30 @@ class PerRound:
         path_loss: PathLoss,
         std_db: float,
         radio: RadioSettings,
-        cell: CellSettings,
+        extent: Extent,
         streams: Streams,
     ) -> None:
         self._path_loss = path_loss
         self._std_db = std_db
         self._radio = radio
-        self._cell = cell
+        self._extent = extent
         self._streams = streams
         self.clamped = 0
+        self.beyond = 0
 
     def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
         chosen = np.asarray(ids)
         distances_m = np.linalg.norm(positions_m[chosen], axis=1)
-        self.clamped += int((distances_m < self._cell.min_distance_m).sum())
+        nearest_m, farthest_m = self._extent.min_distance_m, self._extent.model_ends_m
+        self.clamped += int((distances_m < nearest_m).sum())
+        self.beyond += int((distances_m > farthest_m).sum())
         loss_db = self._path_loss.path_loss_db(
             # path-loss models begin at the minimum distance; a device that walks closer is held at it
-            np.maximum(distances_m, self._cell.min_distance_m),
+            np.clip(distances_m, nearest_m, farthest_m),
             carrier_hz=self._radio.carrier_hz,
             line_of_sight=self._radio.line_of_sight == "always",
-            bs_height_m=self._cell.bs_height_m,
-            ut_height_m=self._cell.ut_height_m,
+            bs_height_m=self._extent.bs_height_m,
+            ut_height_m=self._extent.ut_height_m,
         )
         # one draw for all devices, so that a link's shadowing does not depend on who takes part
         shadowing_db = draw_shadowing_db(
@@ -84,6 +95,7 @@ class PerPlace:
 
     def __init__(self, large_scale: LargeScale, interference: bool = False) -> None:
         self.large_scale = large_scale
+        self.beyond = 0
         self._interference = interference  # whether the gains to other sites are asked for
 
     @property
@@ -92,6 +104,10 @@ class PerPlace:
 
     def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
         places_m = positions_m[np.asarray(ids)]
+        distances_m = np.hypot(places_m[:, 0], places_m[:, 1])
+        if (outside := distances_m > self.large_scale.area_radius_m).any():
+            self.beyond += int(outside.sum())
+            places_m[outside] *= (self.large_scale.area_radius_m / distances_m[outside])[:, None]
         cells = np.full(len(ids), cell)
         gains_db = self.large_scale.gain_db_to(places_m, cells)
         others = np.zeros(len(ids))
@@ -101,5 +117,13 @@ class PerPlace:
         return Survey(ids, gains_db, self.large_scale.distance_m(places_m, cells), others)
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [devices, sites] the gain in dB: what a measurement compares, as all sites send alike."""
-        return self.large_scale.gain_db(positions_m)
+        """Return [devices, sites] the gain in dB: what a measurement compares, as all sites send alike.
+
+        -inf for a device that is absent, or beyond the world's border.
+        """
+        here = np.hypot(positions_m[:, 0], positions_m[:, 1]) <= self.large_scale.area_radius_m * (1 + 1e-10)
+        if here.all():
+            return self.large_scale.gain_db(positions_m)
+        power_db = np.full((len(positions_m), len(self.large_scale.sites_m)), -np.inf, np.float32)
+        power_db[here] = self.large_scale.gain_db(positions_m[here])
+        return power_db

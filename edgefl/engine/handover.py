@@ -1,4 +1,7 @@
-"""Handover by 3GPP event A3: which device changes to which cell, and when. Pure NumPy, no clock."""
+"""Handover by 3GPP event A3 on filtered measurements: which device changes to which cell, and when.
+
+Pure NumPy, no clock.
+"""
 
 from dataclasses import dataclass
 
@@ -16,6 +19,55 @@ class Decision:
     targets: np.ndarray
 
 
+# The filter coefficient of TS 38.331 counts on one sample per period of layer 1, TS 38.133: 200 ms.
+SAMPLE_S = 0.2
+
+
+class Layer3Filter:
+    """Layer-3 filter of measurements: F_n = (1 - a) F_(n-1) + a M_n in dB, with F_1 = M_1.
+
+    a = 1 / 2^(k/4) for one sample every SAMPLE_S. At other intervals T the filter keeps its time
+    characteristic, as the standard asks: 1 - a becomes (1 - a)^(T / SAMPLE_S), so that an old measurement
+    has the same weight after the same time. k = 0 is no filter.
+
+    Source: TS 38.331, section 5.5.3.2. A device measures all cells, and its filter runs on through handovers;
+    one that was off or absent begins anew.
+    """
+
+    def __init__(self, settings: HandoverSettings, devices: int, cells: int) -> None:
+        kept = 1.0 - 0.5 ** (settings.l3_filter_k / 4)
+        self._kept = np.float32(kept ** (settings.measurement_interval_s / SAMPLE_S))
+        self._filtered_db = np.zeros((devices, cells), np.float32)
+        self._known = np.zeros(devices, dtype=bool)  # has a measurement before
+
+    def filtered_db(self, power_db: np.ndarray, measuring: np.ndarray) -> np.ndarray:
+        """Take in one measurement of all devices, and return what the filter makes of it.
+
+        Args:
+            power_db: [devices, cells] measured power in dB.
+            measuring: [devices] whether a device measures; the rows of others mean nothing, here and there.
+
+        Returns:
+            [devices, cells] filtered power in dB, valid until the next call.
+        """
+        if not self._kept:
+            return power_db
+        first = measuring & ~self._known
+        filtered_db = self._filtered_db
+        with np.errstate(invalid="ignore"):  # who is absent is measured at -inf, or nowhere
+            filtered_db -= power_db
+            filtered_db *= self._kept
+            filtered_db += power_db
+        if first.any():
+            filtered_db[first] = power_db[first]
+        self._known[:] = measuring
+        return filtered_db
+
+    def forget(self, device: int) -> None:
+        """Begin anew with the device's next measurement."""
+        self._known[device] = False
+
+
 class EventA3:
     """Event A3: a neighbour is better than the serving cell by an offset, for a time-to-trigger.
 
@@ -25,8 +77,8 @@ class EventA3:
 
     A neighbour that has entered and has not left for time_to_trigger_s is the target; the timer runs on
     between measurements, so a decision falls exactly that long after the measurement that entered. If two
-    timers end together, the stronger neighbour wins. Cell-specific offsets Ofn, Ocn are left out (zero), and
-    so are layer-1 and layer-3 filtering: what is measured here is free of fast fading to begin with.
+    timers end together, the stronger neighbour wins. Cell-specific offsets Ofn, Ocn are left out (zero).
+    Layer 1 needs no filter of its own: what is measured here is free of fast fading to begin with.
     """
 
     def __init__(self, settings: HandoverSettings, devices: int, cells: int) -> None:
@@ -36,18 +88,21 @@ class EventA3:
         self._interval_s = settings.measurement_interval_s
         self._entered_s = np.full((devices, cells), np.inf)
         self._timing = np.zeros(devices, dtype=bool)  # has at least one neighbour entered
+        self._power_db = np.zeros((devices, cells))  # as measured last
 
     def measure(self, time_s: float, power_db: np.ndarray, serving: np.ndarray) -> list[Decision]:
         """Measure all devices once, and decide the handovers until the next measurement.
 
         Args:
             time_s: when; measurements follow one another by measurement_interval_s.
-            power_db: [devices, cells] path loss and shadowing as received power in dB, any reference.
+            power_db: [devices, cells] path loss and shadowing as received power in dB, any reference; kept
+                until the next measurement.
             serving: [devices] serving cell, -1 for devices without one (they are not measured).
 
         Returns:
             Decisions that fall before the next measurement, in order of time.
         """
+        self._power_db = power_db
         served = serving >= 0
         own_db = power_db[np.arange(len(serving)), np.maximum(serving, 0)]
         best_db = power_db.max(axis=1)
@@ -78,6 +133,15 @@ class EventA3:
             for end_s in np.unique(ends_s[due])
             for now in [ends_s[due] == end_s]
         ]
+
+    def target(self, device: int, time_s: float) -> int | None:
+        """Return the strongest neighbour, as measured last, that has been a target and has not left since."""
+        if not self._timing[device]:
+            return None
+        due = self._entered_s[device] + self._trigger_s <= time_s
+        if not due.any():
+            return None
+        return int(np.where(due, self._power_db[device], -np.inf).argmax())
 
     def forget(self, devices: int | np.ndarray) -> None:
         """Stop all timers of these devices, which have changed their cell or gone."""

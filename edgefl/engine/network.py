@@ -8,7 +8,7 @@ import simpy
 
 from edgefl.engine.attachment import NOWHERE, Attachments
 from edgefl.engine.battery import Battery
-from edgefl.engine.handover import EventA3
+from edgefl.engine.handover import EventA3, Layer3Filter
 from edgefl.engine.parts import Cause
 from edgefl.engine.power import Power, PowerListener
 from edgefl.engine.records import Event, EventName, Recorder
@@ -20,13 +20,20 @@ class Network:
     """The devices of a run and the cell of each.
 
     A device is present in a cell when that cell serves it, it is switched on, its battery is not empty, and
-    an interruption by handover is over. With one cell the cell's edge decides; with several, the strongest
-    site at first and event A3 from then on.
+    an interruption by handover is over.
+
+    With one cell the cell's edge decides which devices are in it, whether they are on or off. With several, a
+    device selects the strongest site when it comes or is switched on, without delay, and event A3 decides from
+    then on; one that is off or empty has no cell, measures nothing and hands over to nobody.
+
+    Events: `arrival` and `departure` take turns for each device, and say that it entered or left the simulated
+    area, on or off. `switched_on` and `battery_back` name the cell that it has selected; `switched_off`,
+    `battery_empty` and `departure` name the one that it had. No cell there: none serves it.
 
     Args:
         movement: where the devices are.
-        radius_m: edge of the single cell; None: several cells, and power_db and handover decide.
-        power_db: [devices, 2] positions -> [devices, cells] measured power in dB.
+        radius_m: distance from the origin beyond which a device is absent; None: none is.
+        power_db: [devices, 2] positions -> [devices, cells] measured power in dB; None: there is one cell.
         tick_s: time between two looks at the devices.
         switches: per device, ascending times of switching on and off, beginning with on; empty: all on.
         batteries: per device; empty: all on mains.
@@ -59,8 +66,8 @@ class Network:
         count = len(positions_m)
         self._served = Attachments(count)
         self._parts: dict[int, simpy.Process] = {}  # of the devices that take part in a round just now
-        self._going: dict[int, int] = {}  # those among them that leave after their part, and where to
         self._a3 = EventA3(handover, count, cells)
+        self._filter = Layer3Filter(handover, count, cells)
         self._arrivals = [env.event() for _ in range(cells)]
         self.power = Power(
             env,
@@ -68,16 +75,19 @@ class Network:
             switches=switches,
             batteries=batteries,
             idle_power_w=idle_power_w,
-            listener=PowerListener(self._event, self._announce_device, self._cut_off),
+            listener=PowerListener(self._power_event, self._announce_device, self._stop),
         )
-        here = self._here(positions_m)
-        self._served.cell[here] = self._strongest(positions_m)[here]
+        self._seen = self._here(positions_m)  # at the last look
+        self._inside = self._seen.copy()  # have arrived and not departed: who works may finish outside
+        served = self._seen & self._may_be_served()
+        self._served.cell[served] = self._strongest(positions_m)[served]
 
     def present(self, cell: int) -> list[int]:
         """Return the sorted ids of the devices that can take part in a round of this cell."""
-        present = (self._served.connected(self.env.now) == cell) & self.power.running
-        for device in self._going:
-            present[device] = False
+        present = (self._served.connected(self.env.now) == cell) & self.power.running & self._seen
+        if self._movement.moves:
+            # one that is absent since the last look at all devices
+            present &= np.isfinite(self.positions_m()[:, 0])
         return np.flatnonzero(present).tolist()
 
     def serving(self, devices: np.ndarray) -> np.ndarray:
@@ -107,28 +117,32 @@ class Network:
 
     def _watch(self) -> Generator[simpy.Event, None, None]:
         """Check all devices every tick: for the cell's edge, or by measurements for handovers."""
-        served = self._served
         for tick in itertools.count(1):
             # an absolute grid, so that ticks do not drift with rounding
             yield self.env.timeout(max(0.0, tick * self._tick_s - self.env.now))
             positions_m = self._movement.positions_m(self.env.now)
-            here = self._here(positions_m)
-            gone = np.flatnonzero(~here & (served.cell >= 0))
-            gone = gone[[device not in self._going for device in gone.tolist()]] if self._going else gone
+            here = self._seen = self._here(positions_m)
+            gone = np.flatnonzero(~here & self._inside)
             if len(gone):
                 self._leave(gone, np.full(len(gone), NOWHERE))
-            for device in np.flatnonzero(here & (served.cell < 0)).tolist():
-                self._attach(device, int(self._strongest(positions_m[[device]])[0]))
-            for device in [d for d in self._going if here[d] and self._going[d] == NOWHERE]:
-                del self._going[device]  # back in the cell before its part was over
+            for device in np.flatnonzero(here & ~self._inside).tolist():
+                self._arrive(device, positions_m)
             if self._power_db is not None:
                 yield from self._measure(self._power_db(positions_m))
+            for cell in [c for c, arrival in enumerate(self._arrivals) if arrival.callbacks]:
+                if self.present(cell):  # absent for less than a tick: nobody saw it come back
+                    self._announce(cell)
 
     def _measure(self, power_db: np.ndarray) -> Generator[simpy.Event, None, None]:
-        connected = self._served.connected(self.env.now)
-        for decision in self._a3.measure(self.env.now, power_db, connected):
+        served, now_s = self._served, self.env.now
+        filtered_db = self._filter.filtered_db(power_db, self._seen & self._may_be_served())
+        connected = np.where(self._seen, served.connected(now_s), NOWHERE)
+        decisions = self._a3.measure(now_s, filtered_db, connected)
+        since_s = [served.since_s[decision.devices] for decision in decisions]
+        for decision, then_s in zip(decisions, since_s, strict=True):
             yield self.env.timeout(max(0.0, decision.time_s - self.env.now))
-            still = self._served.cell[decision.devices] == connected[decision.devices]
+            # not if it was switched off meanwhile, even if it is on again
+            still = (served.cell[decision.devices] != NOWHERE) & (served.since_s[decision.devices] == then_s)
             self._leave(decision.devices[still], decision.targets[still])
 
     # -- what happens to a device ---------------------------------------------------------------------
@@ -138,11 +152,22 @@ class Network:
         self._parts[device] = process
 
     def part_ended(self, device: int) -> None:
-        """Note that a device's part of a round is over; a device that waited to leave goes now."""
+        """Note that a device's part of a round is over; a device that waited to leave goes, if it still should."""
         del self._parts[device]
         self.power.rest(device)
-        if device in self._going:
-            self._move(np.array([device]), np.array([self._going.pop(device)]))
+        # what was seen and measured last decides, not what was when it should have left
+        if not self._seen[device] and self._inside[device]:
+            self._move(np.array([device]), np.array([NOWHERE]))
+        elif (target := self._a3.target(device, self.env.now)) is not None:
+            self._move(np.array([device]), np.array([target]))
+
+    def _stop(self, device: int, cause: Cause) -> None:
+        """Cut off a device that has been switched off or is empty; with several cells it loses its cell."""
+        self._cut_off(device, cause)
+        if self._power_db is not None:
+            self._served.cell[device] = NOWHERE
+            self._a3.forget(device)
+            self._filter.forget(device)
 
     def _cut_off(self, device: int, cause: Cause) -> None:
         process = self._parts.get(device)
@@ -150,15 +175,13 @@ class Network:
             process.interrupt(cause)
 
     def _leave(self, devices: np.ndarray, targets: np.ndarray) -> None:
-        """Move devices [n] to other cells [n] or to none; with policy `finish`, after their part of the round."""
+        """Move devices [n] to other cells [n] or to none; those caught in a round stay with policy `finish`."""
         caught = np.array([device in self._parts for device in devices.tolist()], dtype=bool)
-        for device, target in zip(devices[caught].tolist(), targets[caught].tolist(), strict=True):
-            if self._handover.policy == "finish":
-                self._going[device] = target
-            else:
+        if self._handover.policy == "finish":
+            devices, targets = devices[~caught], targets[~caught]  # `part_ended` decides about the others
+        else:
+            for device in devices[caught].tolist():
                 self._cut_off(device, Cause.LEFT)
-        if caught.any() and self._handover.policy == "finish":
-            devices, targets = devices[~caught], targets[~caught]
         self._move(devices, targets)
 
     def _move(self, devices: np.ndarray, targets: np.ndarray) -> None:
@@ -166,6 +189,7 @@ class Network:
         self._a3.forget(devices)
         self._served.cell[devices] = targets
         gone = targets < 0
+        self._inside[devices[gone]] = False
         for device, source in zip(devices[gone].tolist(), sources[gone].tolist(), strict=True):
             self._write(EventName.DEPARTURE, device, source)
         if not gone.all():
@@ -193,12 +217,23 @@ class Network:
         for cell in set(targets.tolist()):
             self._announce(cell, rules.handover_latency_s)
 
-    def _attach(self, device: int, cell: int) -> None:
-        self._served.attach(device, cell, self.env.now)
-        self._write(EventName.ARRIVAL, device, cell)
-        self._announce(cell)
+    def _arrive(self, device: int, positions_m: np.ndarray) -> None:
+        self._inside[device] = True
+        self._select_cell(device, positions_m)
+        self._write(EventName.ARRIVAL, device, int(self._served.cell[device]))
+        self._announce_device(device)
 
-    def _event(self, name: EventName, device: int) -> None:
+    def _select_cell(self, device: int, positions_m: np.ndarray) -> None:
+        """Attach a device to the strongest site at its place, unless it is one that no cell serves."""
+        if self._may_be_served()[device]:
+            self._served.attach(device, int(self._strongest(positions_m[[device]])[0]), self.env.now)
+
+    def _power_event(self, name: EventName, device: int) -> None:
+        """Record that a device has been switched, is empty or back; if it now runs, it selects a cell."""
+        if self.power.running[device] and self._inside[device] and self._served.cell[device] == NOWHERE:
+            positions_m = self.positions_m()
+            if self._here(positions_m[[device]])[0]:
+                self._select_cell(device, positions_m)
         self._write(name, device, int(self._served.cell[device]))
 
     def _write(self, name: EventName, device: int, cell: int) -> None:
@@ -211,17 +246,19 @@ class Network:
 
     def _announce(self, cell: int, delay_s: float = 0.0) -> None:
         """Wake the processes that wait for a device in this cell."""
-        if not self._arrivals[cell].callbacks:
-            return
-        waiting, self._arrivals[cell] = self._arrivals[cell], self.env.event()
         if delay_s:
-            # an event triggers another one by being called back with itself
-            self.env.timeout(delay_s).callbacks.append(waiting.trigger)
-        else:
+            # not only those that wait already: who begins to within the delay is woken, too
+            self.env.timeout(delay_s).callbacks.append(lambda _: self._announce(cell))
+        elif self._arrivals[cell].callbacks:
+            waiting, self._arrivals[cell] = self._arrivals[cell], self.env.event()
             waiting.succeed()
 
+    def _may_be_served(self) -> np.ndarray:
+        """Return [devices] whether a cell may serve each: one cell has all that are within its edge."""
+        return self.power.running | (self._power_db is None)
+
     def _here(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [devices] whether each is in the simulated area, and within the cell if there is only one."""
+        """Return [devices] whether each is in the simulated area: the cell, or that of all cells."""
         if self._radius_m is None:
             return np.isfinite(positions_m[:, 0])
         # a comparison with nan is false: an absent device is not in the cell

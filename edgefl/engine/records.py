@@ -101,11 +101,11 @@ class EventName(StrEnum):
     SESSION_END = "session_end"  # detail: why
     WAITING_FOR_DEVICES = "waiting_for_devices"  # a cell is empty; its federation waits
     NO_UPDATES = "no_updates"  # too few updates arrived in a round: the model stays as it is
-    ARRIVAL = "arrival"  # a device came into the cell
-    DEPARTURE = "departure"  # a device left the cells' area
+    ARRIVAL = "arrival"  # a device came into the cells' area; cell: that serves it, none if it is off
+    DEPARTURE = "departure"  # a device left the cells' area; cell: that served it until then
     HANDOVER = "handover"  # a device changed its cell; detail: ping_pong for a quick return
-    SWITCHED_ON = "switched_on"
-    SWITCHED_OFF = "switched_off"
+    SWITCHED_ON = "switched_on"  # cell: that serves it from then on
+    SWITCHED_OFF = "switched_off"  # cell: that served it until then
     BATTERY_EMPTY = "battery_empty"
     BATTERY_BACK = "battery_back"  # charged enough to take part again
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import simpy
 
 from edgefl.engine.device import Device
+from edgefl.engine.federations import Federations
 from edgefl.engine.ledger import Ledger
 from edgefl.engine.network import Network
 from edgefl.engine.radio import Radio
@@ -24,3 +25,4 @@ class Scene:
     ledger: Ledger
     recorder: Recorder
     streams: Streams
+    federations: Federations

@@ -8,6 +8,7 @@ import numpy as np
 import simpy
 
 from edgefl.contract import REPORTED_LOSS, Evaluation, Learner, LocalRound, Opening, SessionStart, Stage
+from edgefl.engine.federations import Stop
 from edgefl.engine.gains import RoundKey
 from edgefl.engine.parts import Part
 from edgefl.engine.records import (
@@ -30,8 +31,9 @@ from edgefl.errors import EdgeflError
 class OpenSession:
     """The session under way in a cell.
 
-    number: from 1 on. members: who was there when it began. rounds: so far, of each phase. losses: mean
-    reports of the rounds of the global model, if the policy asked for them.
+    number: from 1 on. members: who was there when it began. rounds: so far, of each phase. unchanged: rounds
+    of the global model that left it as it was. losses: mean reports of the rounds of the global model, if the
+    policy asked for them.
     """
 
     number: int
@@ -39,7 +41,16 @@ class OpenSession:
     reason: str
     members: list[int]
     rounds: Counter[str] = field(default_factory=Counter)
+    unchanged: int = 0
     losses: list[float] = field(default_factory=list)
+
+
+class _Deserted(Exception):
+    """A cell has had no device since a time, and waiting for one is given up."""
+
+    def __init__(self, since_s: float) -> None:
+        super().__init__(since_s)
+        self.since_s = since_s
 
 
 class Server:
@@ -68,10 +79,17 @@ class Server:
         self._version = 0  # global models made so far
 
     def run(self) -> Generator[simpy.Event, None, None]:
-        """Run all sessions, one after the other."""
+        """Run all sessions, one after the other, or until there is nobody left and the others are done."""
+        cell, federations = self._rounds.cell, self._scene.federations
+        federations.works(cell)
         reason = "start"
         for number in range(1, self._policy.count + 1):
-            reason = yield from self._run_session(number, reason)
+            try:
+                reason = yield from self._run_session(number, reason)
+            except _Deserted as deserted:
+                federations.stopped.append(Stop(cell, number, deserted.since_s))
+                return
+        federations.finishes(cell)
 
     def _run_session(self, number: int, reason: str) -> Generator[simpy.Event, None, str]:
         self._number = number
@@ -79,14 +97,18 @@ class Server:
         session = OpenSession(number, self._scene.env.now, reason, self._present())
         self._event(EventName.SESSION_START, reason)
         ended = ""
-        for stage in self._learner.session(
-            SessionStart(
-                number, tuple(session.members), self._policy.longest, reports=self._policy.report_bits > 0
-            )
-        ):
-            if stage.facts.opening is not None:
-                self._scene.recorder.write(self._session_row(session, stage.facts.opening))
-            ended = yield from self._run_stage(stage, session)
+        try:
+            for stage in self._learner.session(
+                SessionStart(
+                    number, tuple(session.members), self._policy.longest, reports=self._policy.report_bits > 0
+                )
+            ):
+                if stage.facts.opening is not None:
+                    self._scene.recorder.write(self._session_row(session, stage.facts.opening))
+                ended = yield from self._run_stage(stage, session)
+        except _Deserted:
+            self._event(EventName.SESSION_END, "no_device")
+            raise
         self._event(EventName.SESSION_END, ended)
         return ended
 
@@ -99,7 +121,9 @@ class Server:
             yield from self._round(stage, session)
             if facts.rounds is None:
                 now = frozenset(self._present())
-                state = SessionState(done, frozenset(session.members), now, tuple(session.losses))
+                state = SessionState(
+                    done, frozenset(session.members), now, tuple(session.losses), session.unchanged
+                )
                 if ended := self._policy.reason_to_end(state):
                     return ended
         return ""
@@ -120,6 +144,7 @@ class Server:
             stage.aggregate(arrived)
             self._version += facts.evaluates
         else:
+            session.unchanged += facts.evaluates
             self._event(EventName.NO_UPDATES, f"{facts.phase} round {key[2]}: {len(arrived)} arrived")
         evaluation = stage.evaluate() if facts.evaluates else None
         if self._policy.report_bits and facts.evaluates and arrived:
@@ -132,22 +157,30 @@ class Server:
         return present if allowed is None else [id_ for id_ in present if id_ in allowed]
 
     def _wait_for_devices(self) -> Generator[simpy.Event, None, None]:
-        """Wait until at least one device is in the cell; without one the federation stands still."""
+        """Wait until at least one device is in the cell; without one the federation stands still.
+
+        Raises:
+            _Deserted: nobody came in time, and another federation is done.
+            EdgeflError: nobody came in time, and the run has no result at all.
+        """
         if self._present():
             return
-        env, cell, longest_s = self._scene.env, self._rounds.cell, self._rounds.rules.max_wait_s
-        began_s = env.now
+        cell, federations = self._rounds.cell, self._scene.federations
+        began_s = self._scene.env.now
         self._event(EventName.WAITING_FOR_DEVICES)
-        limit = env.timeout(longest_s)
+        given_up = federations.waits(cell)
         while not self._present():
-            yield self._scene.network.arrival(cell) | limit
-            if limit.processed and not self._present():
+            yield self._scene.network.arrival(cell) | given_up
+            if given_up.processed and not self._present():
+                if federations.done:
+                    raise _Deserted(began_s)
                 raise EdgeflError(
-                    f"cell {cell} has had no device for {longest_s} s since simulated time"
-                    f" {began_s:.3f} s; raise devices.count or cell.radius_m, or allow a longer"
-                    " rounds.max_wait_s",
+                    f"cell {cell} has had no device for {self._scene.env.now - began_s:g} s since simulated time"
+                    f" {began_s:.3f} s, and no federation can go on; raise devices.count or cell.radius_m, or"
+                    " allow a longer rounds.max_wait_s",
                     ("rounds", "max_wait_s"),
                 )
+        federations.works(cell)
 
     def _book(
         self,

@@ -13,16 +13,28 @@ from edgefl.scenario_fields import Named, Section
 class CellSettings(Section):
     """One circular cell around the base station."""
 
-    radius_m: float = Field(250.0, gt=10, le=5000, description="cell radius, m, 10 to 5000")
-    min_distance_m: float = Field(
-        10.0, ge=10, description="smallest 2D distance to the base station, m, at least 10 (TR 38.901)"
+    radius_m: float = Field(250.0, gt=0, le=5000, description="cell radius, m, at most 5000")
+    min_distance_m: float | None = Field(
+        None,
+        ge=0,
+        description="smallest 2D distance to the base station, m; none: the path loss's (UMi and UMa: 10, InH: 0)",
     )
-    bs_height_m: float = Field(10.0, gt=1, le=150, description="base station antenna height, m")
-    ut_height_m: float = Field(1.5, gt=1, le=22.5, description="device antenna height, m")
+    bs_height_m: float | None = Field(
+        None,
+        gt=0,
+        le=150,
+        description="base station antenna height, m; none: the path loss's (UMi: 10, UMa: 25, InH: 3)",
+    )
+    ut_height_m: float | None = Field(
+        None,
+        gt=0,
+        le=22.5,
+        description="device antenna height, m; none: the path loss's (UMi and UMa: 1.5, InH: 1)",
+    )
 
     @model_validator(mode="after")
     def _ring(self) -> Self:
-        if self.min_distance_m >= self.radius_m:
+        if self.min_distance_m is not None and self.min_distance_m >= self.radius_m:
             raise ValueError(
                 f"min_distance_m {self.min_distance_m} leaves no room for devices within radius_m "
                 f"{self.radius_m}: no device could ever take part"
@@ -46,7 +58,7 @@ class LayoutSettings(Section):
 
 
 class HandoverSettings(Section):
-    """Event A3 (TS 38.331, 5.5.4.4), and what a device does that leaves its cell during a round.
+    """Event A3 (TS 38.331, 5.5.4.4) on filtered measurements (5.5.3.2), and leaving a cell during a round.
 
     In a single cell only `policy` matters: it then holds for a device that crosses the cell edge.
     """
@@ -58,13 +70,19 @@ class HandoverSettings(Section):
         0.05, ge=0, le=10, description="interruption: time without any cell after a handover, s"
     )
     measurement_interval_s: float = Field(0.2, ge=0.01, le=10, description="time between measurements, s")
+    l3_filter_k: int = Field(
+        4,
+        ge=0,
+        le=19,
+        description="coefficient k of the layer-3 filter of measurements, 0 to 19; 0: no filter",
+    )
     min_time_of_stay_s: float = Field(
         1.0, ge=0, description="a return to the last cell within this time is a ping-pong, s"
     )
     policy: Literal["drop", "finish"] = Field(
         "drop",
         description="drop: work under way is lost, its energy spent; finish: the device leaves after its"
-        " part of the round",
+        " part of the round, if there is still reason to",
     )
 
 
@@ -135,14 +153,22 @@ class RadioSettings(Section):
     path_loss: Annotated[Any, Named("path_loss", "umi", short=True)] = Field(
         "umi", validate_default=True, description="path-loss model"
     )
-    line_of_sight: Literal["always", "never", "probabilistic"] = Field(
-        "always", description="LoS everywhere (J), nowhere, or by 38.901's probability and place"
+    line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
+        "always",
+        description="LoS everywhere (J), nowhere, or by 38.901's probability and place; soft: likewise, with a"
+        " gradual change between LoS and NLoS (7.6.3.3)",
     )
     shadowing: Literal["round", "spatial"] = Field(
         "round", description="round: drawn anew each round (J); spatial: a place keeps its shadowing"
     )
     shadowing_std_db: float | None = Field(
         None, ge=0, le=20, description="shadowing, dB; none: the path loss's own (UMi: 4 LoS, 7.82 NLoS)"
+    )
+    site_correlation: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="correlation of a place's shadowing towards different sites, with several cells",
     )
     slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot tau, s, 1e-5 to 1e-2")
     scheduler: Annotated[Any, Named("schedulers", "equal_share")] = Field(
@@ -205,7 +231,10 @@ class RoundSettings(Section):
         " number wanted, the others are cut off",
     )
     max_wait_s: float = Field(
-        3600.0, gt=0, description="longest simulated wait for a device before the run is given up, s"
+        3600.0,
+        gt=0,
+        description="longest simulated wait for a device while no federation works; an empty cell then stops,"
+        " or the run fails if no federation has ended, s",
     )
 
 

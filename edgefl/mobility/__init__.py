@@ -38,6 +38,13 @@ class Mobility(Component):
     def area_radius_m(self, cell_radius_m: float) -> float:
         """Return the radius of the disc in which devices are dropped, m."""
 
+    def reach_m(self, cell_radius_m: float) -> float:
+        """Return how far from the origin devices can be; with several cells, one beyond is absent, m.
+
+        At least the area's radius, which it is unless the area is not a disc.
+        """
+        return self.area_radius_m(cell_radius_m)
+
     @abstractmethod
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams

@@ -1,5 +1,6 @@
 """A straight road past the base station."""
 
+import math
 from typing import Self
 
 import numpy as np
@@ -54,6 +55,10 @@ class Highway(LargerArea):
                 f"speed_min_m_s {self.speed_min_m_s} must not exceed speed_max_m_s {self.speed_max_m_s}"
             )
         return self
+
+    def reach_m(self, cell_radius_m: float) -> float:
+        across_m = self.offset_m + (2 * self.lanes - 1) * self.lane_width_m
+        return math.hypot(self.area_radius_m(cell_radius_m), across_m)  # the road's ends
 
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams

@@ -52,6 +52,9 @@ class Manhattan(Walkers):
             )
         return self
 
+    def reach_m(self, cell_radius_m: float) -> float:
+        return math.sqrt(2.0) * self.area_radius_m(cell_radius_m)  # the square's corners
+
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
     ) -> Movement:

@@ -52,13 +52,19 @@ def sessions(policy: SessionPolicy) -> None:
     must(policy.longest >= 1, f"longest is {policy.longest}: a session has at least one round")
     must(policy.report_bits >= 0, f"report_bits is {policy.report_bits}: bits are not negative")
     members = frozenset(range(DEVICES))
-    for now in (members, frozenset({0}), members | {DEVICES}, frozenset[int]()):
+    nobody = frozenset[int]()
+    for now, starved in (
+        (members, False),
+        (frozenset({0}), False),
+        (members | {DEVICES}, False),
+        (nobody, True),
+    ):
         for slope in (0.0, 0.5, -0.05):
             losses: tuple[float, ...] = ()
             for rounds in range(1, policy.longest + 1):
                 if policy.report_bits:
                     losses += (max(0.0, 2.0 + slope * rounds),)
-                state = SessionState(rounds, members, now, losses)
+                state = SessionState(rounds, members, now, losses, unchanged=rounds if starved else 0)
                 reason = policy.reason_to_end(state)
                 must(
                     reason == policy.reason_to_end(state),

@@ -216,9 +216,13 @@ def _events_alternate(tables: Tables) -> Iterator[str]:
 
 
 class _States:
-    """What a device's events so far say of it: None where they say nothing yet, a cell of -1 for none."""
+    """What a device's events so far say of it: None where they say nothing (yet).
+
+    A device that is off or empty has no cell where there are several, and selects one when it is on again.
+    """
 
     def __init__(self) -> None:
+        self.inside: bool | None = None
         self.cell: float | None = None
         self.on: bool | None = None
         self.charged: bool | None = None
@@ -227,11 +231,13 @@ class _States:
         """Follow an event; return what does not fit, or nothing."""
         name, cell, was = event["event"], event["cell"], self
         if name == "arrival":
-            before, self.cell = was.cell, cell
-            return "" if before in (None, -1) else f"arrival, but it was in cell {before:g}"
+            before, self.inside, self.cell = was.inside, True, cell
+            return "arrival, but it was there" if before else ""
         if name == "departure":
-            before, self.cell = was.cell, -1.0
-            return "" if before in (None, cell) else f"departure from cell {cell}, but it was in {before:g}"
+            before, in_cell, self.inside, self.cell = was.inside, was.cell, False, None
+            if before is False:
+                return "departure, but it was gone"
+            return "" if None in (in_cell, cell) or in_cell == cell else f"departs from {cell}, was in {in_cell}"
         if name == "handover":
             before, self.cell = was.cell, cell
             fits = before in (None, event["from_cell"]) and cell != event["from_cell"]
@@ -243,6 +249,7 @@ class _States:
             if name in (yes, no):
                 known = getattr(self, switch)
                 setattr(self, switch, name == yes)
+                self.cell = cell if name == yes else None
                 return "" if known in (None, name == no) else f"{name} twice"
         return ""
 
@@ -261,8 +268,8 @@ def _parts_take_place(tables: Tables) -> Iterator[str]:
             # what happens in the very moment in which the round begins may come before or after
             if passed < len(events) and events[passed]["time_s"] <= start_s + TIME_DIGIT_S:
                 continue
-            if state.cell not in (None, part["cell"]) or state.on is False or state.charged is False:
-                yield f"{where}: takes part from cell {state.cell}, on: {state.on}, charged: {state.charged}"
+            if state.cell not in (None, part["cell"]) or False in (state.inside, state.on, state.charged):
+                yield f"{where}: takes part with {vars(state)}"
             until_s = _last_end_s(part) - tables.slot_s - TIME_DIGIT_S
             if passed < len(events) and events[passed]["time_s"] < until_s:
                 yield f"{where}: {events[passed]['event']} at {events[passed]['time_s']} s amid its part"

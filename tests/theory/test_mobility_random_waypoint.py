@@ -63,7 +63,7 @@ def test_the_law_is_the_published_one() -> None:
 @pytest.mark.parametrize("time_s", [0.0, 3.0, 500.0])
 def test_steady_state_is_there_from_the_beginning(time_s: float) -> None:
     """For devices of very different speeds, too: each has its own law, and it is the same for all."""
-    movement = start(RandomWaypoint(area_factor=1.0, steady_state=True))
+    movement = start(RandomWaypoint(area_factor=1.0))
     r = distances(movement, time_s)
     assert stats.kstest(r, radial_law).pvalue > SIGNIFICANCE
     slow = movement.doppler_speeds_m_s() < 3.0
@@ -73,7 +73,7 @@ def test_steady_state_is_there_from_the_beginning(time_s: float) -> None:
 
 
 def test_a_uniform_drop_approaches_the_law() -> None:
-    movement = start(RandomWaypoint(area_factor=1.0, speed_min_m_s=15, speed_max_m_s=15))
+    movement = start(RandomWaypoint(area_factor=1.0, speed_min_m_s=15, speed_max_m_s=15, steady_state=False))
     assert stats.kstest(distances(movement, 0.0) ** 2, "uniform").pvalue > SIGNIFICANCE
     assert stats.kstest(distances(movement, 0.0), radial_law).pvalue < SIGNIFICANCE**2
     # a leg takes 6 s: after a hundred of them nobody remembers the drop
@@ -90,9 +90,7 @@ def test_legs_under_way_in_steady_state(time_s: float) -> None:
     """A leg of length L is seen with a density in proportion to L and has a uniform part of L left: the next
     waypoint is farther than d with probability E max(L - d, 0) / E L."""
     speed = 10.0
-    movement = start(
-        RandomWaypoint(area_factor=1.0, speed_min_m_s=speed, speed_max_m_s=speed, steady_state=True)
-    )
+    movement = start(RandomWaypoint(area_factor=1.0, speed_min_m_s=speed, speed_max_m_s=speed))
     length = np.linspace(0, 2, 4001)
     mean = integrate.simpson(length * leg_density(length), x=length)
     assert mean == pytest.approx(MEAN_LEG, rel=1e-6)
@@ -112,9 +110,7 @@ def test_legs_under_way_in_steady_state(time_s: float) -> None:
 def test_rests_in_steady_state(time_s: float) -> None:
     """At rest for pause / (pause + mean leg / speed), uniformly in area, with a uniform rest left."""
     pause_s, speed = 20.0, 6.0
-    model = RandomWaypoint(
-        area_factor=1.0, speed_min_m_s=speed, speed_max_m_s=speed, pause_s=pause_s, steady_state=True
-    )
+    model = RandomWaypoint(area_factor=1.0, speed_min_m_s=speed, speed_max_m_s=speed, pause_s=pause_s)
     movement = start(model)
     now = movement.positions_m(time_s)
     resting = np.linalg.norm(movement.positions_m(time_s + SHORT_S) - now, axis=1) < speed * SHORT_S / 2
@@ -126,3 +122,42 @@ def test_rests_in_steady_state(time_s: float) -> None:
     # of those at rest, half are still there after half a pause
     stayed = (movement.positions_m(time_s + pause_s / 2) == now).all(axis=1)[resting]
     assert abs(stayed.mean() - 0.5) < STANDARD_ERRORS * 0.5 / math.sqrt(resting.sum())
+
+
+@pytest.mark.parametrize("time_s", [0.0, 5.0, 700.0])
+def test_the_mean_speed_is_the_stationary_one_from_the_beginning(time_s: float) -> None:
+    """A device of speed v walks for a share leg / (leg + v pause) of its time; v is uniform, drawn once.
+
+    Where speeds are drawn for every leg, the mean falls for long instead (Yoon, Liu and Noble, INFOCOM 2003).
+    """
+    pause_s, slow, fast = 10.0, 1.0, 15.0
+    movement = start(RandomWaypoint(area_factor=1.0, speed_min_m_s=slow, speed_max_m_s=fast, pause_s=pause_s))
+    leg_m = 128 * RADIUS_M / (45 * math.pi)
+
+    def moment(power: int) -> float:
+        return integrate.quad(lambda v: v**power * leg_m / (leg_m + v * pause_s), slow, fast)[0] / (
+            fast - slow
+        )
+
+    way_m = movement.positions_m(time_s + SHORT_S) - movement.positions_m(time_s)
+    speed = np.linalg.norm(way_m, axis=1).mean() / SHORT_S
+    error = math.sqrt((moment(2) - moment(1) ** 2) / DEVICES)
+    # who turns within SHORT_S is seen to go shorter: at most all of its way
+    turning = 2 * fast**2 * SHORT_S / leg_m
+    assert abs(speed - moment(1)) < STANDARD_ERRORS * error + turning
+
+
+def test_places_at_the_beginning_and_later_have_one_law() -> None:
+    """By default: other devices at time 0 than at 200 s, so that both samples are independent."""
+    movement = start(RandomWaypoint())
+    outer = 1.3  # the default area over the cell
+    first, later = distances(movement, 0.0)[::2] / outer, distances(movement, 200.0)[1::2] / outer
+    assert stats.ks_2samp(first, later).pvalue > SIGNIFICANCE
+    # E r = 0.516: the integral of r times the radial density
+    grid = np.linspace(0.0, 1.0, 2001)
+    weight = np.array([2 * math.pi * s * density(s) for s in grid])
+    mean = integrate.simpson(grid * weight, x=grid) / integrate.simpson(weight, x=grid)
+    square = integrate.simpson(grid**2 * weight, x=grid) / integrate.simpson(weight, x=grid)
+    for sample in (first, later):
+        error = math.sqrt((square - mean**2) / len(sample))
+        assert abs(sample.mean() - mean) < STANDARD_ERRORS * error

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from channel.path_loss.umi import UMi
+from edgefl.engine.gains import PerPlace
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario
@@ -57,6 +58,41 @@ def test_a_place_keeps_its_shadowing_and_a_round_draws_its_own() -> None:
         assert np.array_equal(first, again), "a function of place or round, not of what was asked before"
 
 
+def shadowing_db(site_correlation: float, rings: int, positions_m: np.ndarray) -> np.ndarray:
+    """[places, sites] of the world itself, by the difference to the same without shadowing."""
+    gains = [
+        world(
+            layout={"rings": rings, "isd_m": 200},
+            radio={"shadowing": "spatial", "site_correlation": site_correlation, **radio},
+        ).gains
+        for radio in ({"shadowing_std_db": 0}, {})
+    ]
+    bare, shadowed = (one.power_db(positions_m) for one in gains if isinstance(one, PerPlace))
+    return bare - shadowed
+
+
+@pytest.mark.parametrize("site_correlation", [0.0, 0.5, 1.0])
+def test_shadowing_towards_two_sites_has_their_correlation(site_correlation: float) -> None:
+    """Over a disc of 300 m; the default of 0.5 is what 36.942 and 36.814 take for sites."""
+    angle, radius = np.random.default_rng(1).random((2, 20_000))
+    positions_m = 300 * np.sqrt(radius)[:, None] * np.exp(2j * np.pi * angle)[:, None].view(float)
+    shadowing = shadowing_db(site_correlation, 1, positions_m) / UMi().shadowing_std_db(True)
+    # products of two fields correlate over a distance by exp(-2 r / 10 m) or less: over the disc as much as
+    # pi 300^2 / (2 pi 10^2 / 4) independent ones, of variance 1 + rho^2 each; all pairs count as one
+    error = np.sqrt((1 + site_correlation**2) / (300**2 / 50))
+    pairs = [(shadowing[:, i] * shadowing[:, j]).mean() for i in range(7) for j in range(i)]
+    assert 4 * error < 0.14
+    assert np.mean(pairs) == pytest.approx(site_correlation, abs=4 * error)
+    # with a field in common the deviation stays; that of a normal sample's is 1 / sqrt(2 n)
+    assert shadowing.std() == pytest.approx(1.0, abs=4 / np.sqrt(2 * (300**2 / 50)))
+
+
+def test_a_single_site_shares_its_shadowing_with_nobody() -> None:
+    positions_m = np.array([[60.0, 0.0], [0.0, 120.0]])
+    alone, half = (shadowing_db(rho, 0, positions_m) for rho in (0.0, 0.5))
+    assert np.array_equal(alone, half)
+
+
 def test_a_links_shadowing_does_not_depend_on_who_takes_part() -> None:
     positions_m = np.array([[60.0, 0.0], [0.0, 120.0], [80.0, 80.0]])
     for shadowing in ("spatial", "round"):
@@ -76,9 +112,10 @@ def test_without_shadowing_the_gain_is_the_path_loss() -> None:
         assert gains.clamped == 1, "4 m is held at the minimum distance, and counted"
 
 
-def test_line_of_sight_by_probability_needs_places() -> None:
+@pytest.mark.parametrize("line_of_sight", ["probabilistic", "soft"])
+def test_line_of_sight_by_probability_needs_places(line_of_sight: str) -> None:
     with pytest.raises(EdgeflError, match=r"belongs to a place: set radio\.shadowing: spatial"):
-        _ = world(radio={"line_of_sight": "probabilistic"}).gains
+        _ = world(radio={"line_of_sight": line_of_sight}).gains
 
 
 def test_several_cells_need_places() -> None:

@@ -18,6 +18,7 @@ class SessionState:
     members_at_start: Set[int]
     members_now: Set[int]
     losses: tuple[float, ...] = ()  # reports of the rounds so far, if the policy asked for them
+    unchanged: int = 0  # those among the rounds in which too few updates arrived to change the model
 
 
 class SessionPolicy(Component):
@@ -41,9 +42,13 @@ class SessionPolicy(Component):
 
 
 class BoundedPolicy(SessionPolicy):
-    """Base of policies that end a session on evidence, within bounds on its length."""
+    """Base of policies that end a session on evidence, within bounds on its length.
 
-    min_rounds: int = Field(5, ge=1, description="shortest session, rounds")
+    A round that does not change the model, for want of updates, does not count towards the shortest session:
+    that one is there to let a model be trained. It does count towards the longest one, so that sessions end.
+    """
+
+    min_rounds: int = Field(5, ge=1, description="shortest session, rounds that changed the model")
     max_rounds: int = Field(200, ge=1, description="longest session, rounds")
 
     @model_validator(mode="after")
@@ -57,9 +62,9 @@ class BoundedPolicy(SessionPolicy):
         return self.max_rounds
 
     def reason_to_end(self, state: SessionState) -> str | None:
-        if state.rounds < self.min_rounds:
-            return None
-        return self.evidence_of(state) or ("max_rounds" if state.rounds >= self.max_rounds else None)
+        learnt = state.rounds - state.unchanged
+        ended = self.evidence_of(state) if learnt >= self.min_rounds else None
+        return ended or ("max_rounds" if state.rounds >= self.max_rounds else None)
 
     @abstractmethod
     def evidence_of(self, state: SessionState) -> str | None:

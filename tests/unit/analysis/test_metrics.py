@@ -179,6 +179,33 @@ def test_network_figures_by_hand(write_run: Write, tmp_path: Path) -> None:
     assert row.wasted_share == pytest.approx(1 / 16)
 
 
+def test_devices_that_are_off_empty_or_outside_count_for_the_time_that_they_are_not(
+    write_run: Write,
+) -> None:
+    """Of 100 s: 0 all, 1 off 40 to 60, 2 on from 70 on, 3 outside 10 to 50 and off 40 to 80, 4 empty from 90 on."""
+    path = write_run("n", [{"session": 1, "round": 1}], [{"session": 1}], simulated_s=100.0)
+    rows = [
+        (5.0, "handover", 0),
+        (10.0, "departure", 3),
+        (40.0, "switched_off", 1),
+        (40.0, "switched_off", 3),
+        (50.0, "arrival", 3),
+        (60.0, "switched_on", 1),
+        (70.0, "switched_on", 2),
+        (80.0, "switched_on", 3),
+        (90.0, "battery_empty", 4),
+    ]
+    columns = ["time_s", "event", "device"]
+    more = {"session": None, "stay_s": None, "interruption_s": 0.29, "detail": ""}
+    pd.DataFrame(rows, columns=columns).assign(**more).to_csv(path / "events.csv", index=False)
+    devices = pd.read_csv(path / "devices.csv").iloc[:1].assign(device=0)
+    devices.to_csv(path / "devices.csv", index=False)
+    row = handover_figures(load_runs(path)).iloc[0]
+    service_s = 100 + 80 + 30 + 30 + 90
+    assert row.handovers_per_device_hour == pytest.approx(3600 / service_s)
+    assert row.interruption_share == pytest.approx(0.29 / service_s)
+
+
 @pytest.mark.parametrize("peak", [0.6, 0.7, 0.8, 0.83, 0.9, 1.0])
 def test_a_tie_reaches_the_target_whatever_its_last_binary_digit(write_run: Write, peak: float) -> None:
     rounds = rounds_of(1, [0.1, round(0.95 * peak, 6), peak])

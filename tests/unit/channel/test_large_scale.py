@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import fft, special
 
-from channel.gaussian_fields import NODES, GaussianFields
+from channel.gaussian_fields import NODES, Common, GaussianFields
 from channel.large_scale import LargeScale
 from channel.layout import Wraparound, hexagonal_sites
 from channel.path_loss import PathLoss
@@ -140,6 +140,54 @@ def test_shadowing_adds_to_the_path_loss(state: str, correlation_m: float, std_d
     np.testing.assert_allclose(other_std, bare - normal, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize(("state", "stream"), [("always", 0), ("never", 1)])
+def test_sites_share_a_part_of_the_shadowing_in_either_state(state: str, stream: int) -> None:
+    positions = places(500)
+    rho, key = 0.3, 5
+    bare, shared = (
+        large_scale(line_of_sight=state, **options).gain_db(positions)
+        for options in ({}, {"shadowing": "spatial", "shadowing_std_db": 1.0, "common": Common(key, rho)})
+    )
+    geometry = {"correlation_m": 10.0 if state == "always" else 13.0, "area_radius_m": AREA_M}
+    own, common = (
+        fields.read(fields.places(positions))
+        for keys in (KEYS, [key])
+        for fields in [GaussianFields(keys=keys, stream=stream, **geometry)]
+    )
+    expected = math.sqrt(1 - rho) * own + math.sqrt(rho) * common
+    np.testing.assert_allclose(bare - shared, expected, rtol=0, atol=SINGLE_DB)
+
+
+def test_line_of_sight_is_each_sites_own_whatever_they_share() -> None:
+    positions = places(2000)
+    alone, shared = (large_scale(**SPATIAL, common=common) for common in (None, Common(5, 0.5)))
+    np.testing.assert_array_equal(alone.line_of_sight(positions), shared.line_of_sight(positions))
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_fields_that_share_nothing_are_their_own_and_those_that_share_all_are_one(share: float) -> None:
+    positions = places(50, 50.0)
+    geometry = {"correlation_m": 10.0, "area_radius_m": 50.0, "stream": 0}
+    read, own, common = (
+        fields.read(fields.places(positions))
+        for fields in (
+            GaussianFields(keys=[1, 2], common=Common(9, share), **geometry),
+            GaussianFields(keys=[1, 2], **geometry),
+            GaussianFields(keys=[9, 9], **geometry),
+        )
+    )
+    np.testing.assert_array_equal(read, common if share else own)
+
+
+@pytest.mark.parametrize(
+    ("key", "share", "message"),
+    [(1, 1.1, "share must be within 0 and 1, got 1.1"), (1, -0.1, "share"), (-1, 0.5, "128-bit")],
+)
+def test_bad_sharing_is_refused(key: int, share: float, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Common(key, share)
+
+
 def test_no_deviation_is_no_shadowing() -> None:
     positions = places(100)
     flat = large_scale(shadowing="spatial", shadowing_std_db=0.0)
@@ -160,6 +208,45 @@ def test_each_place_has_the_gain_of_its_state(shadowing: str) -> None:
     np.testing.assert_array_equal(mixed.gain_db(positions), expected)
     assert always.line_of_sight(positions).all()
     assert not never.line_of_sight(positions).any()
+
+
+@pytest.mark.parametrize("shadowing", ["none", "spatial"])
+def test_a_soft_place_mixes_the_gains_of_both_states_as_7_6_3_3_says(shadowing: str) -> None:
+    positions, carrier_hz = places(3000), 3.5e9
+    always, never, hard, soft = (
+        large_scale(line_of_sight=state, shadowing=shadowing)
+        for state in ("always", "never", "probabilistic", "soft")
+    )
+    field = GaussianFields(keys=KEYS, correlation_m=50.0, area_radius_m=AREA_M, stream=2)
+    distance_m = np.stack([soft.distance_m(positions, np.full(3000, site)) for site in range(7)], axis=1)
+    probability = UMi().los_probability(np.maximum(distance_m, 10.0))
+    margin = special.ndtri(probability) - field.read(field.places(positions))
+    state = 0.5 + np.arctan(np.sqrt(20 / (3e8 / carrier_hz)) * margin) / np.pi
+    linear = [10 ** (one.gain_db(positions).astype(float) / 10) for one in (always, never)]
+    expected = 10 * np.log10(state**2 * linear[0] + (1 - state**2) * linear[1])
+    # P_LoS is tabulated within 1e-5: where it is nearly certain that is 2e-3 of the margin, 0.01 of the state
+    # and 0.2 dB in the midst of a change; elsewhere single precision
+    found = soft.gain_db(positions)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=0.2)
+    assert np.median(np.abs(found - expected)) < SINGLE_DB
+    np.testing.assert_array_equal(soft.line_of_sight(positions), hard.line_of_sight(positions))
+    one = soft.gain_db_to(positions, np.full(3000, 3))
+    np.testing.assert_allclose(one, found[:, 3], rtol=0, atol=0.01)
+    far = np.abs(margin) > 3  # where the state is certain, both are the same but for 1 - s^2 < 0.014
+    assert np.abs(found - hard.gain_db(positions))[far & (margin > 0)].max() < 0.1
+
+
+def test_a_soft_change_is_continuous_and_a_hard_one_jumps() -> None:
+    """A walk of 60 m by steps of 1 mm: losses and fields change by 0.1 dB per step, the hard state by 10."""
+    walk = np.stack([np.linspace(30.0, 90.0, 60_001), np.full(60_001, 21.0)], axis=1)
+    steps_db = {
+        state: np.abs(
+            np.diff(large_scale(line_of_sight=state, shadowing="spatial").gain_db(walk), axis=0)
+        ).max()
+        for state in ("soft", "probabilistic")
+    }
+    assert steps_db["soft"] < 0.5
+    assert steps_db["probabilistic"] > 8.0
 
 
 def test_places_within_18_m_are_in_sight() -> None:
@@ -254,7 +341,7 @@ def test_nobody_is_somewhere() -> None:
         ({"area_radius_m": 0.0}, "area_radius_m must be > 0"),
         (
             {"line_of_sight": "maybe"},
-            "line_of_sight must be one of always, never, probabilistic, got 'maybe'",
+            "line_of_sight must be one of always, never, probabilistic, soft, got 'maybe'",
         ),
         ({"shadowing": "round"}, "shadowing must be one of none, spatial, got 'round'"),
         ({"shadowing_std_db": -4.0}, "shadowing_std_db must be >= 0"),

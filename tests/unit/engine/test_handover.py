@@ -1,13 +1,14 @@
 """Event A3 enters, leaves and triggers at exactly the stated times. TS 38.331, 5.5.4.4."""
 
+import itertools
 from collections.abc import Callable, Generator, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import simpy
 
-from edgefl.engine.handover import Decision, EventA3
+from edgefl.engine.handover import Decision, EventA3, Layer3Filter
 from edgefl.engine.network import Network
 from edgefl.engine.parts import Cause
 from edgefl.engine.records import Event
@@ -93,6 +94,124 @@ def test_devices_without_a_cell_are_not_measured() -> None:
     assert a3.measure(0.4, power_db[:1], np.array([0])) == []
 
 
+def test_a_target_is_the_strongest_that_has_not_left() -> None:
+    a3 = EventA3(SETTINGS, devices=1, cells=3)
+    assert a3.target(0, 9.0) is None, "nothing measured"
+    for time_s, powers_db in ((0.0, [ENTERS, -9.0]), (0.2, [ENTERS, ENTERS]), (0.4, [STAYS, ENTERS])):
+        a3.measure(time_s, np.array([[0.0, *powers_db]]), np.array([0]))
+    ends_s = TRIGGER_S, INTERVAL_S + TRIGGER_S
+    moments_s = [ends_s[0] - 1e-6, ends_s[0] + 1e-6, ends_s[1] + 1e-6]
+    assert [a3.target(0, time_s) for time_s in moments_s] == [None, 1, 2]
+    a3.measure(0.6, np.array([[0.0, STAYS, LEAVES]]), np.array([0]))
+    assert a3.target(0, 0.6) == 1
+    a3.measure(0.8, np.array([[0.0, LEAVES, LEAVES]]), np.array([0]))
+    assert a3.target(0, 0.8) is None
+
+
+# -- the filter of measurements: TS 38.331, 5.5.3.2 ---------------------------------------------------
+
+
+def filtered(measured_db: list[float], measuring: list[bool] | None = None, **rules: float) -> list[float]:
+    """What the filter makes of one device's measurements of one cell."""
+    subject = Layer3Filter(HandoverSettings(**rules), devices=1, cells=1)
+    return [
+        float(subject.filtered_db(np.array([[power_db]]), np.array([there]))[0, 0])
+        for power_db, there in zip(measured_db, measuring or [True] * len(measured_db), strict=True)
+    ]
+
+
+def test_the_first_measurement_counts_whole_and_later_ones_by_a() -> None:
+    # k = 4: a = 1/2; k = 8: a = 1/4
+    assert filtered([-80.0, -80.0, -100.0, -100.0]) == [-80.0, -80.0, -90.0, -95.0]
+    assert filtered([-80.0, -100.0, -100.0], l3_filter_k=8) == [-80.0, -85.0, -88.75]
+    assert filtered([-80.0, -100.0, -90.0], l3_filter_k=0) == [-80.0, -100.0, -90.0]
+
+
+def test_at_another_interval_the_filter_keeps_its_time_characteristic() -> None:
+    """0.4 s after a step of 8 dB: two samples of 0.2 s by which k counts, four of 0.1 s, one of 0.4 s."""
+    expected = 8.0 * (1 - 0.5**2)
+    for interval_s, samples in ((0.2, 2), (0.1, 4), (0.4, 1)):
+        after = filtered([0.0] + [8.0] * samples, measurement_interval_s=interval_s)[-1]
+        assert after == pytest.approx(expected, rel=1e-6)  # single precision
+
+
+def test_who_did_not_measure_begins_anew() -> None:
+    found = filtered([-80.0, -100.0, -60.0, -64.0], [True, False, True, True])
+    assert found[2:] == [-60.0, -62.0]
+    # what an absent device seems to measure leaves no trace
+    assert filtered([-80.0, np.nan, -60.0, -64.0], [True, False, True, True])[2:] == [-60.0, -62.0]
+    subject = Layer3Filter(HandoverSettings(), devices=2, cells=1)
+    both = np.array([True, True])
+    subject.filtered_db(np.array([[-80.0], [-80.0]]), both)
+    subject.forget(0)
+    assert subject.filtered_db(np.array([[-60.0], [-60.0]]), both)[:, 0].tolist() == [-60.0, -70.0]
+
+
+class ByHand:
+    """A device that filters, times and decides with loops and the formulas alone; the network's rules aside."""
+
+    def __init__(self, rules: HandoverSettings, serving: int) -> None:
+        self.rules, self.serving = rules, serving
+        self.filtered_db: dict[int, float] = {}
+        self.entered_s: dict[int, float] = {}
+
+    def measure(self, time_s: float, powers_db: list[float]) -> tuple[float, int] | None:
+        """Return when it hands over before the next measurement, and to which cell."""
+        rules = self.rules
+        a = 1 - (1 - 1 / 2 ** (rules.l3_filter_k / 4)) ** (rules.measurement_interval_s / 0.2)
+        for cell, power_db in enumerate(powers_db):
+            before_db = self.filtered_db.get(cell, power_db)
+            self.filtered_db[cell] = (1 - a) * before_db + a * power_db
+        own_db = self.filtered_db[self.serving]
+        for cell, power_db in self.filtered_db.items():
+            if power_db + rules.hysteresis_db < own_db + rules.a3_offset_db or cell == self.serving:
+                self.entered_s.pop(cell, None)
+            elif power_db - rules.hysteresis_db > own_db + rules.a3_offset_db:
+                self.entered_s.setdefault(cell, time_s)
+        if not self.entered_s:
+            return None
+        first = min(self.entered_s, key=lambda cell: (self.entered_s[cell], -self.filtered_db[cell]))
+        ends_s = self.entered_s[first] + rules.time_to_trigger_s
+        if ends_s > time_s + rules.measurement_interval_s - 1e-9:
+            return None
+        self.entered_s, self.serving = {}, first
+        return ends_s, first
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {},
+        {"l3_filter_k": 0, "hysteresis_db": 1.0},
+        {"measurement_interval_s": 0.1, "a3_offset_db": -1.0, "time_to_trigger_s": 0.0},
+        {"l3_filter_k": 11, "time_to_trigger_s": 0.64},
+    ],
+)
+def test_all_devices_together_decide_as_each_does_by_hand(rules: dict[str, float]) -> None:
+    """Powers of four cells that wander by 2 dB a measurement, and by 5 dB in the long run."""
+    settings = HandoverSettings(**rules)
+    devices, cells, measurements = 12, 4, 150
+    steps_db = 2 * np.random.default_rng(5).standard_normal((measurements, devices, cells))
+    powers_db = list(itertools.accumulate(steps_db, lambda before_db, step_db: 0.92 * before_db + step_db))
+    a3, layer3 = EventA3(settings, devices, cells), Layer3Filter(settings, devices, cells)
+    serving = powers_db[0].argmax(axis=1)
+    by_hand = [ByHand(settings, int(cell)) for cell in serving]
+    found, expected = [], []
+    for number, power_db in enumerate(powers_db):
+        time_s = number * settings.measurement_interval_s
+        measured_db = layer3.filtered_db(power_db, np.ones(devices, dtype=bool))
+        for decision in a3.measure(time_s, measured_db, serving):
+            serving[decision.devices] = decision.targets
+            a3.forget(decision.devices)
+            columns = decision.devices.tolist(), decision.targets.tolist()
+            found += [(decision.time_s, *row) for row in zip(*columns, strict=True)]
+        for device, one in enumerate(by_hand):
+            decided = one.measure(time_s, power_db[device].tolist())
+            expected += [(decided[0], device, decided[1])] if decided else []
+    assert len(expected) > 50
+    assert sorted(found) == [pytest.approx(row, abs=1e-9) for row in sorted(expected)]
+
+
 # -- the same in the network: who is present where, and when ------------------------------------------
 
 
@@ -111,7 +230,8 @@ class Here:
 def network(
     gap_db: Callable[[float], float], settings: HandoverSettings
 ) -> tuple[simpy.Environment, Network, Rows]:
-    """Two cells; gap_db(time) is cell 1 over cell 0 in dB."""
+    """Two cells; gap_db(time) is cell 1 over cell 0 in dB, measured without a filter."""
+    settings = settings.model_copy(update={"l3_filter_k": 0})
     env, log = simpy.Environment(), Rows()
 
     def power_db(positions_m: np.ndarray) -> np.ndarray:
@@ -173,11 +293,14 @@ def test_a_quick_return_is_a_ping_pong(back_s: float, ping_pong: bool) -> None:
     assert back.stay_s == pytest.approx(back_s - 0.4 - 0.05)
 
 
-def test_who_waits_for_a_device_is_woken_when_the_interruption_is_over() -> None:
+@pytest.mark.parametrize("since_s", [0.0, 0.4 + TRIGGER_S + 0.02])
+def test_who_waits_for_a_device_is_woken_when_the_interruption_is_over(since_s: float) -> None:
+    """Also who begins to wait only while the interruption lasts."""
     env, one, _ = network(swings(0.4), HandoverSettings(handover_latency_s=0.05))
     woken_s = []
 
     def wait() -> Iterator[simpy.Event]:
+        yield env.timeout(since_s)
         yield one.arrival(1)
         woken_s.append(env.now)
 
@@ -206,3 +329,84 @@ def test_finish_hands_over_when_the_part_is_done_and_drop_at_once() -> None:
         assert event.time_s == pytest.approx(expected_s)
         assert cuts == ([(pytest.approx(expected_s), Cause.LEFT)] if policy == "drop" else [])
         assert (one.present(0), one.present(1)) == ([], [0])
+
+
+# -- absent devices -----------------------------------------------------------------------------------
+
+
+class Away(Here):
+    """Two devices in cell 0; the second is absent during an interval."""
+
+    def __init__(self, from_s: float, to_s: float) -> None:
+        self._from_s, self._to_s = from_s, to_s
+
+    def positions_m(self, time_s: float) -> np.ndarray:
+        away = self._from_s <= time_s < self._to_s
+        return np.array([[1.0, 0.0], [np.nan, np.nan] if away else [2.0, 0.0]])
+
+    def doppler_speeds_m_s(self) -> np.ndarray:
+        return np.zeros(2)
+
+
+def away(from_s: float, to_s: float, **rules: Any) -> tuple[simpy.Environment, Network, Rows]:
+    """Devices see cell 0, and from 1 s on cell 1; who is absent sees nothing."""
+    env, log = simpy.Environment(), Rows()
+
+    def power_db(positions_m: np.ndarray) -> np.ndarray:
+        seen_db = np.array([[0.0, -10.0 if env.now < 1.0 - 1e-6 else 10.0]] * len(positions_m))
+        return np.where(np.isfinite(positions_m[:, :1]), seen_db, -np.inf)
+
+    one = Network(
+        env,
+        movement=Away(from_s, to_s),
+        cells=2,
+        tick_s=INTERVAL_S,
+        handover=HandoverSettings(**{"time_to_trigger_s": 0.0, "handover_latency_s": 0.0, "l3_filter_k": 0, **rules}),
+        recorder=log,
+        radius_m=10.0,
+        power_db=power_db,
+    )
+    for process in one.processes():
+        env.process(process)
+    return env, one, log
+
+
+def test_an_absent_device_is_not_measured_and_not_present() -> None:
+    env, one, log = away(0.5, 1.7)
+    both, first, there = ([0, 1], []), ([0], []), ([], [0, 1])
+    # from the moment on at which it is absent, before anybody has looked
+    assert present_at(env, one, [0.45, 0.55, 0.9, 1.9]) == [both, first, first, there]
+    events = [(e.event, e.device, round(e.time_s, 9), e.cell) for e in log.of[Event]]
+    assert events == [("departure", 1, 0.6, 0), ("handover", 0, 1.0, 1), ("arrival", 1, 1.8, 1)]
+
+
+def test_who_finishes_its_part_while_absent_is_not_handed_over() -> None:
+    """The neighbour enters at 1.0 s; the device is absent from 1.1 s on, before its timer ends at 1.256 s."""
+    env, one, log = away(1.1, 9.0, policy="finish", time_to_trigger_s=TRIGGER_S)
+
+    def part() -> Iterator[simpy.Event]:
+        one.part_begins(1, env.active_process)
+        yield env.timeout(2.1)
+        one.part_ended(1)
+
+    env.process(part())
+    env.run(until=4.0)
+    assert [(e.event, e.device, e.time_s) for e in log.of[Event] if e.device == 1] == [("departure", 1, 2.1)]
+
+
+def test_an_absence_that_nobody_saw_wakes_who_waits() -> None:
+    """Away from 0.25 s to 0.35 s, looked at every 0.2 s: who waits from 0.3 s on is told at 0.4 s."""
+    env, one, log = away(0.25, 0.35)
+    one.power._on[0] = False  # the other one is off
+    woken_s = []
+
+    def wait() -> Iterator[simpy.Event]:
+        yield env.timeout(0.3)
+        assert one.present(0) == []
+        yield one.arrival(0)
+        woken_s.append(env.now)
+
+    env.process(wait())
+    env.run(until=2.0)
+    assert woken_s == [pytest.approx(0.4)]
+    assert not [e for e in log.of[Event] if e.event in ("departure", "arrival")]

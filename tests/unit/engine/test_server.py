@@ -189,8 +189,17 @@ def test_nobody_ever_comes_back() -> None:
     world = World(
         [50.0], crossings_s={0: [0.02]}, policy=Schedule(count=1, rounds=2), rules={"max_wait_s": 1.0}
     )
-    with pytest.raises(EdgeflError, match=r"cell 0 has had no device for 1\.0 s"):
+    with pytest.raises(EdgeflError, match=r"cell 0 has had no device for 1 s"):
         world.run()
+
+
+def test_a_round_without_updates_does_not_count_towards_the_shortest_session() -> None:
+    """Device 0 leaves amid round 1 and is back later: by then nobody is gone, and the session has its length."""
+    policy = Membership(count=1, changed_share=0.5, min_rounds=1, max_rounds=3)
+    world = World([50.0], crossings_s={0: [0.02, 0.5]}, policy=policy).run()
+    assert [row.completed for row in world.rows.of[Round]] == [0, 1, 1]
+    (end,) = [event for event in world.rows.of[Event] if event.event == "session_end"]
+    assert end.detail == "max_rounds"
 
 
 def test_an_arrival_joins_the_next_round_and_a_departure_ends_the_session() -> None:

@@ -26,6 +26,16 @@ ANSWERS: list[tuple[SessionPolicy, list[SessionState], list[str | None]]] = [
         [None, "membership", "max_rounds"],  # 1 of 10 has changed
     ),
     (
+        Membership(count=2, changed_share=0.1, min_rounds=2, max_rounds=4),
+        # two rounds have changed the model from the third on; a session without any ends, too
+        [
+            SessionState(2, TEN, ONE_GONE, unchanged=1),
+            SessionState(3, TEN, ONE_GONE, unchanged=1),
+            SessionState(4, TEN, ONE_GONE, unchanged=4),
+        ],
+        [None, "membership", "max_rounds"],
+    ),
+    (
         Adaptive(count=2, slack=0.5, threshold=0.75, min_rounds=1, max_rounds=3),
         # relative to the lowest, 2: S = 4/2 - 1 - 0.5 = 0.5, then 0.5 + 0.5
         [

@@ -31,7 +31,7 @@ MODELS: dict[str, list[Mobility]] = {
     "static": [Static()],
     "random_waypoint": [
         RandomWaypoint(pause_s=2.0),
-        RandomWaypoint(pause_s=5.0, steady_state=True, area_factor=1.0),
+        RandomWaypoint(pause_s=5.0, steady_state=False, area_factor=1.0),
     ],
     "random_direction": [RandomDirection(travel_s=10.0, pause_s=3.0), RandomDirection(travel_s=500.0)],
     "gauss_markov": [GaussMarkov(), GaussMarkov(alpha=0.0, step_s=3.7), GaussMarkov(alpha=1.0)],

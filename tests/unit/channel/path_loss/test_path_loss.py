@@ -1,6 +1,7 @@
 """What holds for every path-loss model."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
@@ -64,3 +65,31 @@ def test_constants_are_the_standards(
 def test_a_model_is_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         UMI.los_correlation_m = 1.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("model", "heights_m", "range_m"),
+    [
+        (UMI, (10.0, 1.5), (10.0, 5000.0)),
+        (UMA, (25.0, 1.5), (10.0, 5000.0)),
+        (INH, (3.0, 1.0), (0.0, math.sqrt(150**2 - 2**2))),  # 1 m to 150 m in three dimensions
+        (INH, (1.4, 1.0), (math.sqrt(1 - 0.4**2), math.sqrt(150**2 - 0.4**2))),
+        (FREE_SPACE, (10.0, 1.5), (10.0, math.inf)),
+    ],
+)
+def test_a_model_holds_at_the_ends_of_its_range(
+    model: PathLoss, heights_m: tuple[float, float], range_m: tuple[float, float]
+) -> None:
+    heights = {"bs_height_m": heights_m[0], "ut_height_m": heights_m[1]}
+    assert model.range_2d_m(**heights) == pytest.approx(range_m)
+    ends = [end for end in model.range_2d_m(**heights) if end < math.inf]
+    assert np.all(np.isfinite(model.path_loss_db(ends, carrier_hz=3.5e9, **heights)))
+
+
+@pytest.mark.parametrize(("model", "refused_m", "taken_m"), [(UMI, 24.1, 24.0), (UMA, 11.9, 12.0)])
+def test_base_stations_of_another_environment_are_refused(
+    model: PathLoss, refused_m: float, taken_m: float
+) -> None:
+    model.path_loss_db(100.0, carrier_hz=3.5e9, bs_height_m=taken_m)
+    with pytest.raises(ValueError, match=r"bs_height_m must lie within .*; .* take um[ia]"):
+        model.path_loss_db(100.0, carrier_hz=3.5e9, bs_height_m=refused_m)

@@ -1,0 +1,145 @@
+"""Every mobility model in one cell and in seven, every kind of shadowing, band and churn: the books agree.
+
+Tiny runs without training. What they compute is derived elsewhere; here everything meets everything, and
+`edgefl.testing.invariants` says whether the tables hold together.
+"""
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import edgefl
+from edgefl import registry
+from edgefl.scenario import Scenario
+from edgefl.testing.invariants import check_run
+
+DEVICES = 10
+RADIUS_M, ISD_M = 60.0, 50.0
+FAST: dict[str, Any] = {"speed_min_m_s": 15, "speed_max_m_s": 30}
+# all leave the cell, or the layout, within seconds
+MOBILITY: dict[str, dict[str, Any]] = {
+    "static": {},
+    "random_waypoint": {**FAST, "area_factor": 1.4, "pause_s": 0.5},
+    "random_direction": {**FAST, "area_factor": 1.3, "travel_s": 2},
+    "gauss_markov": {"area_factor": 1.3, "speed_mean_m_s": 20, "speed_std_m_s": 5, "step_s": 0.3},
+    "manhattan": {**FAST, "block_m": 30},  # streets end at the edge of a square: its corners lie beyond
+    "highway": {"area_factor": 1.0, "away_s": 1, "offset_m": 10},  # vehicles vanish where the cell ends
+    "attraction": {**FAST, "day_s": 60, "stay_s": 3, "spread_m": 10},
+    "trace": {"path": "trace.csv", "max_gap_s": 0.5},
+}
+CHURN: dict[str, dict[str, Any]] = {
+    "always_on": {},
+    "poisson": {"lifetime_s": 0.8, "absence_s": 0.3},
+    "duty_cycle": {"on_s": 0.7, "off_s": 0.2},
+    "client_pattern": {"sessions": [[0, 1, 2, 3, 4, 5], [2, 3, 4, 5, 6, 7]]},
+}
+WORLDS = {
+    "one cell, round": {},
+    "one cell, spatial": {"shadowing": "spatial", "line_of_sight": "probabilistic"},
+    "seven cells": {"shadowing": "spatial", "line_of_sight": "probabilistic", "neighbour_load": 0.2},
+}
+
+
+def write_trace(path: Path) -> None:
+    """Devices that come late, go early, have gaps of 0.6 s, and drive out of every cell at up to 30 m/s."""
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(("t", "id", "x", "y"))
+        for tick in range(200):
+            t = 0.2 * tick
+            for device in range(DEVICES):
+                there = 0.05 * device <= t <= 30 - device and tick % (11 + device) > 2
+                if there:
+                    way_m, angle = 8.0 * device + 15.0 * t, 2.4 * device
+                    rows.writerow((t, device, way_m % 180 * math.cos(angle), way_m % 180 * math.sin(angle)))
+
+
+def scenario(mobility: str, world: str, sharing: str, churn: str = "always_on", **devices: Any) -> Scenario:
+    seven = world == "seven cells"
+    return Scenario.model_validate(
+        {
+            "name": "matrix",
+            "seed": 4,
+            "cell": {"radius_m": RADIUS_M},
+            "layout": {"rings": 1, "isd_m": ISD_M} if seven else {},
+            "handover": {
+                "hysteresis_db": 1,
+                "time_to_trigger_s": 0.05,
+                "measurement_interval_s": 0.1,
+                "policy": "finish" if sharing == "dynamic" else "drop",
+            },
+            "devices": {
+                "count": DEVICES,
+                "mobility": {"name": mobility, **MOBILITY[mobility]},
+                "churn": {"name": churn, **CHURN[churn]},
+                "clock_hz": 1e7,
+                "idle_power_w": 0.01,
+                **devices,
+            },
+            "radio": {"bandwidth_hz": 3e5, "sharing": sharing, **WORLDS[world]},
+            "sessions": {
+                "name": "membership",
+                "count": 2,
+                "changed_share": 0.4,
+                "min_rounds": 4,
+                "max_rounds": 8,
+            },
+            "rounds": {"max_wait_s": 3.0, "deadline_s": 2.0},
+            "workload": {"payload_bits": 300_000, "flops_per_sample": 1e4},
+        }
+    )
+
+
+def run(tmp_path: Path, made: Scenario) -> dict[str, int]:
+    """Run a scenario; its tables hold. Returns how often each event and outcome occurs."""
+    directory = edgefl.simulate(made, out=tmp_path / "run")
+    assert check_run(directory) == []
+    about = json.loads((directory / "run.json").read_text())
+    assert about["status"] == "completed"
+    found: dict[str, int] = {}
+    for table, column in (("events", "event"), ("devices", "outcome")):
+        with (directory / f"{table}.csv").open() as file:
+            for row in csv.DictReader(file):
+                found[row[column]] = found.get(row[column], 0) + 1
+    assert found["completed"] > 0
+    return found
+
+
+def test_the_matrix_has_every_component() -> None:
+    assert sorted(MOBILITY) == sorted(registry.names("mobility"))
+    assert sorted(CHURN) == sorted(registry.names("churn"))
+
+
+@pytest.mark.parametrize("sharing", ["static", "dynamic"])
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("mobility", MOBILITY)
+def test_movement(
+    mobility: str, world: str, sharing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_trace(tmp_path / "trace.csv")
+    found = run(tmp_path, scenario(mobility, world, sharing))
+    if mobility != "static":
+        assert found.get("departure", 0) + found.get("handover", 0) > 0, "nobody ever leaves: raise the speed"
+
+
+@pytest.mark.parametrize("world", ["one cell, round", "seven cells"])
+@pytest.mark.parametrize("churn", CHURN)
+def test_churn(churn: str, world: str, tmp_path: Path) -> None:
+    found = run(tmp_path, scenario("random_waypoint", world, "static", churn))
+    assert ("switched_off" in found) == (churn in ("poisson", "duty_cycle"))
+
+
+@pytest.mark.parametrize(
+    ("world", "battery_j"),
+    # in seven cells a device has more of the band: a part of a round costs less
+    [("one cell, round", 0.02), ("one cell, spatial", 0.02), ("seven cells", 0.013)],
+)
+def test_batteries(world: str, battery_j: float, tmp_path: Path) -> None:
+    battery = {"battery_j": battery_j, "recharge_w": 0.05, "return_share": 0.5}
+    found = run(tmp_path, scenario("random_direction", world, "static", "poisson", **battery))
+    assert found["battery_empty"] > 0

@@ -1,0 +1,280 @@
+"""Several cells: a device that is off has none, and one that finishes its part decides again at its end."""
+
+from collections.abc import Callable, Generator, Sequence
+
+import numpy as np
+import pytest
+import simpy
+
+from edgefl.engine.battery import Battery
+from edgefl.engine.network import Network
+from edgefl.engine.parts import Cause
+from edgefl.engine.records import Event
+from edgefl.engine.settings import HandoverSettings
+from edgefl.testing import Rows
+
+TRIGGER_S = 0.256
+RAW = HandoverSettings(l3_filter_k=0)  # times follow by hand
+Powers = Callable[[float], Sequence[float]]
+Row = tuple[str, float, int | None]
+
+
+class Moment:
+    """One device whose place is the time, and nowhere while it is absent."""
+
+    moves = True
+
+    def __init__(self, absent_s: tuple[float, float]) -> None:
+        self._absent_s = absent_s
+
+    def positions_m(self, time_s: float) -> np.ndarray:
+        absent = self._absent_s[0] <= time_s < self._absent_s[1]
+        return np.array([[np.nan if absent else time_s, 0.0]])
+
+    def doppler_speeds_m_s(self) -> np.ndarray:
+        return np.zeros(1)
+
+
+class Cells:
+    """A network of one device and as many cells as `powers_db(time_s)` has values.
+
+    switches_s: when it is switched on, off, on ... absent_s: from when until when it is outside.
+    """
+
+    def __init__(
+        self,
+        powers_db: Powers,
+        settings: HandoverSettings = RAW,
+        *,
+        switches_s: Sequence[float] = (),
+        absent_s: tuple[float, float] = (np.inf, np.inf),
+        battery: Battery | None = None,
+        idle_power_w: float = 0.0,
+    ) -> None:
+        self.env, self.log = simpy.Environment(), Rows()
+        self.network = Network(
+            self.env,
+            movement=Moment(absent_s),
+            cells=len(powers_db(0.0)),
+            tick_s=settings.measurement_interval_s,
+            handover=settings,
+            recorder=self.log,
+            power_db=lambda positions_m: np.array([powers_db(float(time_s)) for time_s, _ in positions_m]),
+            switches=[iter(switches_s)] if switches_s else [],
+            batteries=[battery] if battery else [],
+            idle_power_w=idle_power_w,
+        )
+        self.cells = len(powers_db(0.0))
+        for process in self.network.processes():
+            self.env.process(process)
+
+    def rows(self, until_s: float = 4.0) -> list[Row]:
+        """Event, time and cell of all rows."""
+        self.env.run(until=until_s)
+        return [(str(row.event), row.time_s, row.cell) for row in self.log.of[Event]]
+
+    def cell_of(self, until_s: float) -> int | None:
+        """In which cell the device is present at a time."""
+        self.env.run(until=until_s)
+        cells = [cell for cell in range(self.cells) if self.network.present(cell)]
+        assert len(cells) <= 1
+        return cells[0] if cells else None
+
+    def works_until(self, end_s: float) -> list[Cause]:
+        """Give the device a part of a round; return what cuts it off."""
+        causes: list[Cause] = []
+
+        def part() -> Generator[simpy.Event, None, None]:
+            try:
+                yield self.env.timeout(end_s - self.env.now)
+            except simpy.Interrupt as interrupt:
+                causes.append(interrupt.cause)
+            self.network.part_ended(0)
+
+        self.network.part_begins(0, self.env.process(part()))
+        return causes
+
+
+def by_turns(*turns_s: float, gap_db: float = 10.0) -> Powers:
+    """Cell 0 is stronger at first, and after each of the times the other of the two."""
+    return lambda time_s: [0.0, gap_db if sum(time_s >= t - 1e-6 for t in turns_s) % 2 else -gap_db]
+
+
+def approx(*rows: Row) -> list[tuple[str, object, int | None]]:
+    return [(event, pytest.approx(time_s), cell) for event, time_s, cell in rows]
+
+
+# -- off or empty -------------------------------------------------------------------------------------
+
+
+def test_a_device_that_is_off_hands_over_to_nobody_and_selects_a_cell_when_it_is_on() -> None:
+    """The cells take turns at 0.4, 1.4 and 2.4 s: three handovers if it were on."""
+    cells = Cells(by_turns(0.4, 1.4, 2.4), switches_s=[0.0, 0.3, 3.1])
+    assert [cells.cell_of(time_s) for time_s in (0.29, 0.31, 3.09, 3.11)] == [0, None, None, 1]
+    assert cells.rows() == approx(("switched_off", 0.3, 0), ("switched_on", 3.1, 1))
+
+
+def test_without_switching_it_would_have_handed_over() -> None:
+    rows = Cells(by_turns(0.4, 1.4, 2.4)).rows()
+    assert [(event, cell) for event, _, cell in rows] == [("handover", 1), ("handover", 0), ("handover", 1)]
+
+
+@pytest.mark.parametrize(
+    ("trigger_s", "off_s", "on_s"),
+    # the timer would end at 0.656 s, after the next measurement; or at 0.5 s, which is decided at 0.4 s
+    [(0.256, 0.5, 0.55), (0.1, 0.45, 0.47)],
+)
+def test_switching_off_stops_the_time_to_trigger(trigger_s: float, off_s: float, on_s: float) -> None:
+    """Cell 1 enters at 0.4 s and stays within the hysteresis; the device comes back to cell 0, the stronger."""
+    settings = RAW.model_copy(update={"time_to_trigger_s": trigger_s})
+
+    def powers_db(time_s: float) -> list[float]:
+        return [0.0, 10.0 if 0.39 < time_s < 0.41 else -1.0]
+
+    (handover,) = Cells(powers_db, settings).rows()
+    assert handover == ("handover", pytest.approx(0.4 + trigger_s), 1)
+    rows = Cells(powers_db, settings, switches_s=[0.0, off_s, on_s]).rows()
+    assert rows == approx(("switched_off", off_s, 0), ("switched_on", on_s, 0))
+
+
+@pytest.mark.parametrize(
+    ("off_s", "turn_s", "on_s"),
+    [(2.02, 2.04, 2.06), (0.3, 2.04, 2.06)],  # between two measurements; for many
+)
+def test_switching_off_ends_the_memory_of_the_filter(off_s: float, turn_s: float, on_s: float) -> None:
+    """k = 19 remembers for seconds; who comes on in cell 1 must not go back to what cell 0 was like."""
+    settings = HandoverSettings(l3_filter_k=19)
+    rows = Cells(by_turns(turn_s), settings, switches_s=[0.0, off_s, on_s]).rows(until_s=6.0)
+    assert rows == approx(("switched_off", off_s, 0), ("switched_on", on_s, 1))
+
+
+def test_selection_after_an_interval_off_is_no_return() -> None:
+    """To cell 1 at 0.656 s, off, on in cell 1, back in cell 0 within a second: it came from nowhere."""
+    settings = RAW.model_copy(update={"min_time_of_stay_s": 2.0})
+    for switches_s, detail in (([], "ping_pong"), ([0.0, 0.9, 1.0], "")):
+        cells = Cells(by_turns(0.4, 1.2), settings, switches_s=switches_s)
+        cells.env.run(until=4.0)
+        back = cells.log.of[Event][-1]
+        assert (back.event, back.cell, back.detail) == ("handover", 0, detail)
+        since_s = switches_s[-1] if switches_s else 0.4 + TRIGGER_S + settings.handover_latency_s
+        assert back.stay_s == pytest.approx(1.2 + TRIGGER_S - since_s)
+
+
+def test_an_empty_device_has_no_cell_until_it_is_back() -> None:
+    """1 J at 2 W idle against 1 W of recharge: empty at 1 s, back with 0.2 J at 1.2 s. On while empty: no cell."""
+    battery = Battery(1.0, 1.0, 0.2)
+    cells = Cells(by_turns(0.9), battery=battery, idle_power_w=2.0, switches_s=[0.0, 1.05, 1.1])
+    expected = [
+        ("battery_empty", 1.0, 0),
+        ("switched_off", 1.05, None),
+        ("switched_on", 1.1, None),
+        ("battery_back", 1.2, 1),
+    ]
+    assert cells.rows(until_s=1.3) == approx(*expected)
+
+
+@pytest.mark.parametrize(
+    ("switches_s", "expected"),
+    [
+        ([], [("departure", 0.6, 0), ("arrival", 1.2, 1)]),
+        # off when it leaves, and when it comes
+        (
+            [0.0, 0.3, 0.9],
+            [
+                ("switched_off", 0.3, 0),
+                ("departure", 0.6, None),
+                ("switched_on", 0.9, None),
+                ("arrival", 1.2, 1),
+            ],
+        ),
+        (
+            [0.0, 0.7, 1.5],
+            [
+                ("departure", 0.6, 0),
+                ("switched_off", 0.7, None),
+                ("arrival", 1.2, None),
+                ("switched_on", 1.5, 1),
+            ],
+        ),
+        # on between two looks: it has not been seen to leave yet, and to come back yet
+        (
+            [0.0, 0.3, 0.55],
+            [
+                ("switched_off", 0.3, 0),
+                ("switched_on", 0.55, None),
+                ("departure", 0.6, None),
+                ("arrival", 1.2, 1),
+            ],
+        ),
+    ],
+)
+def test_arrival_and_departure_take_turns_whether_on_or_off(
+    switches_s: list[float], expected: list[Row]
+) -> None:
+    """Outside from 0.5 to 1.1 s, seen at 0.6 and 1.2 s; from 1.0 s on, cell 1 is the stronger."""
+    cells = Cells(by_turns(1.0), switches_s=switches_s, absent_s=(0.5, 1.1))
+    assert cells.rows() == approx(*expected)
+
+
+def test_who_waits_for_a_device_is_woken_when_one_is_switched_on() -> None:
+    cells = Cells(by_turns(0.4), switches_s=[0.0, 0.3, 1.5])
+    woken: list[tuple[float, list[int]]] = []
+
+    def wait() -> Generator[simpy.Event, None, None]:
+        yield cells.network.arrival(1)
+        woken.append((cells.env.now, cells.network.present(1)))
+
+    cells.env.process(wait())
+    cells.env.run(until=2.0)
+    assert woken == [(1.5, [0])]
+
+
+def test_who_is_off_at_first_selects_its_cell_when_it_is_switched_on() -> None:
+    cells = Cells(by_turns(0.4), switches_s=[1.0])
+    assert cells.cell_of(0.5) is None
+    assert cells.rows() == approx(("switched_on", 1.0, 1))
+
+
+# -- finish: the end of the part decides again --------------------------------------------------------
+
+FINISH = RAW.model_copy(update={"policy": "finish"})
+
+
+def test_who_has_returned_by_the_end_of_its_part_stays() -> None:
+    """Cell 1 wins from 0.4 s, cell 0 again from 1.4 s: at the end, 2 s, there is no reason to go."""
+    cells = Cells(by_turns(0.4, 1.4), FINISH)
+    causes = cells.works_until(2.0)
+    assert cells.rows() == []
+    assert causes == []
+
+
+def test_at_the_end_of_its_part_a_device_goes_to_the_then_strongest() -> None:
+    """Cell 1 from 0.4 s; cell 2, stronger still, from 1.0 s. Its own cell has lost to both."""
+
+    def powers_db(time_s: float) -> list[float]:
+        return [0.0, 10.0 if time_s > 0.39 else -10.0, 15.0 if time_s > 0.99 else -10.0]
+
+    cells = Cells(powers_db, FINISH)
+    cells.works_until(2.0)
+    assert cells.rows() == approx(("handover", 2.0, 2))
+
+
+def test_a_neighbour_must_have_been_better_for_the_time_to_trigger() -> None:
+    """Cell 1 enters at 1.8 s; the part's end at 2 s does not bring its 2.056 s forward."""
+    cells = Cells(by_turns(1.8), FINISH)
+    cells.works_until(2.0)
+    assert cells.rows() == approx(("handover", 1.8 + TRIGGER_S, 1))
+
+
+def test_who_is_switched_off_while_it_waits_to_leave_goes_nowhere() -> None:
+    cells = Cells(by_turns(0.4), FINISH, switches_s=[0.0, 1.0])
+    causes = cells.works_until(2.0)
+    assert cells.rows() == approx(("switched_off", 1.0, 0))
+    assert causes == [Cause.OFF]
+
+
+def test_who_finishes_outside_departs_at_the_end_of_its_part_unless_it_is_back() -> None:
+    for end_s, expected in ((0.9, [("departure", 0.9, 0), ("arrival", 1.2, 0)]), (1.3, [])):
+        cells = Cells(by_turns(), FINISH, absent_s=(0.5, 1.1))
+        cells.works_until(end_s)
+        assert cells.rows() == approx(*expected)
