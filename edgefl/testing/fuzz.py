@@ -32,7 +32,7 @@ MEMORY_BYTES = 16_000_000_000  # of addresses; what asks for more is to be refus
 KNOWN_LATE = re.compile(r"has had no device for|training diverged|has any data")
 # `a.yaml:14 `, perhaps with the run of a study before it; or what is said of a file as a whole
 PLACED = re.compile(
-    r"edgefl: error: (?s:.{,400}?)(\.yaml:\d+[ :]|: cannot be read|: is a directory|: is larger than)"
+    r"edgefl: error: (?s:.{,400}?)(\S:\d+[ :]|: cannot be read|: is a directory|: is larger than)"
 )
 
 
