@@ -2,6 +2,7 @@
 
 python -m analysis compare RUNS_DIR [--out DIR] [--reference NAME] [--target 0.95]
 python -m analysis settings RUNS_DIR [--out DIR] [--reference NAME] [--session N ...] [--first-rounds 10]
+python -m analysis drift RUNS_DIR [--out DIR] [--reference NAME] [--smooth 10] [--margin 0.01]
 python -m analysis network RUNS_DIR
 """
 
@@ -13,9 +14,10 @@ from pathlib import Path
 from rich.console import Console
 
 from analysis.comparison import compare
+from analysis.drift import MARGIN, SMOOTH, compare_drift
 from analysis.load import load_runs
 from analysis.network import handover_figures
-from analysis.report import print_comparison, print_network, print_settings
+from analysis.report import print_comparison, print_drift, print_network, print_settings
 from analysis.settings import compare_settings
 
 
@@ -48,6 +50,17 @@ def _settings(options: argparse.Namespace) -> None:
     print_settings(settings, Console())
 
 
+def _drift(options: argparse.Namespace) -> None:
+    comparison = compare_drift(
+        options.runs,
+        out=options.out,
+        reference=options.reference,
+        smooth=options.smooth,
+        margin=options.margin,
+    )
+    print_drift(comparison, Console())
+
+
 def _network(options: argparse.Namespace) -> None:
     print_network(handover_figures(load_runs(options.runs)), Console())
 
@@ -72,6 +85,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--first-rounds", type=int, default=10, help="rounds to average over (10)")
     command.set_defaults(run=_settings)
+    command = commands.add_parser(
+        "drift", help="how variants come through concept drift: dip, recovery, cost"
+    )
+    command.add_argument("runs", type=Path, metavar="RUNS_DIR", help="folder of a study or of a run")
+    command.add_argument("--out", type=Path, help="where to write the files (default: RUNS_DIR)")
+    command.add_argument("--reference", metavar="NAME", help="variant to emphasise")
+    command.add_argument("--smooth", type=int, default=SMOOTH, help="rounds whose mean has to be back (10)")
+    command.add_argument("--margin", type=float, default=MARGIN, help="accuracy that may be missing (0.01)")
+    command.set_defaults(run=_drift)
     command = commands.add_parser(
         "network", help="handovers, ping-pong, time of stay, interruptions, wasted bits and joules"
     )

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis import tables
-from analysis.results import Comparison, SettingsTable
+from analysis.results import Comparison, DriftComparison, SettingsTable
 
 GAP, EDGES = 3, 2  # blanks between the columns and around the table, as rich draws it
 
@@ -43,6 +43,15 @@ def print_settings(settings: SettingsTable, console: Console) -> None:
     texts = texts.drop(columns=list(settings.axes)).set_axis(tables.settings.setting_names(settings))
     _print_table(console, texts, settings.reference)
     _print_end(console, tables.settings.explanations(settings), settings.figure)
+
+
+def print_drift(comparison: DriftComparison, console: Console) -> None:
+    """Print a table for each change of concept, how it is to be read, and where the figure is."""
+    console.print(Text(tables.drift.caption(comparison), style="bold"))
+    for change, name in tables.drift.change_names(comparison).items():
+        console.print(Text(name, style="bold"))
+        _print_table(console, tables.drift.headline(comparison, change).T, comparison.reference)
+    _print_end(console, tables.drift.explanations(comparison), comparison.figure)
 
 
 def print_network(figures: pd.DataFrame, console: Console) -> None:

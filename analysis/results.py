@@ -70,3 +70,26 @@ class SettingsTable:
     first_rounds: int
     figure: Path
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DriftComparison:
+    """Variants' way through concept drift.
+
+    Attributes:
+        table: one row per change of concept and variant: NAME_mean and NAME_std over seeds, of the names that
+            `drift.drift_figures` returns; a mean is inf as soon as one seed never recovered.
+        detail: one row per variant, seed, cell and change, unaveraged.
+        figure: the PNG.
+        smooth, margin: how a recovery is defined.
+        notes: what a reader has to know, one sentence each.
+    """
+
+    table: pd.DataFrame = field(repr=False)
+    detail: pd.DataFrame = field(repr=False)
+    figure: Path
+    reference: str | None
+    seeds: tuple[int, ...]
+    smooth: int
+    margin: float
+    notes: tuple[str, ...]

@@ -1,5 +1,6 @@
 """Run the flows that share a band from slot to slot; `channel.shared_band` knows who is there, and when."""
 
+import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -26,6 +27,7 @@ class BandFlow:
     snr: float  # mean, on the whole band with full power
     fading: LinkFading
     static_power: float | None  # |h|^2 of a link that does not fade
+    neighbours: float = 0.0  # what each share of the other transmitters adds to the noise, over it
     blocks: dict[int, FloatArray] = field(default_factory=dict)
 
     def power(self, first_slot: int, count: int, now: int) -> FloatArray:
@@ -46,6 +48,7 @@ class BandState:
     """What the flows have at a slot boundary, [n] each; average and airtime are NaN until a flow begins."""
 
     slot: int
+    sent: float  # slots of use, of all shares together and since the beginning
     got: FloatArray  # of the need
     average: FloatArray  # bits/s/Hz served, for schedulers with memory
     airtime: FloatArray  # slots served, for schedulers that decide in every slot
@@ -54,6 +57,7 @@ class BandState:
         """Add a flow that has moved nothing yet."""
         return BandState(
             self.slot,
+            self.sent,
             np.append(self.got, 0.0),
             np.append(self.average, np.nan),
             np.append(self.airtime, np.nan),
@@ -63,6 +67,7 @@ class BandState:
         """Take some flows out."""
         return BandState(
             self.slot,
+            self.sent,
             np.delete(self.got, rows),
             np.delete(self.average, rows),
             np.delete(self.airtime, rows),
@@ -105,7 +110,8 @@ class BandRules:
         power = np.stack([flow.power(state.slot, stop - state.slot, now) for flow in flows])
         if shares is None:
             return self._run_by_slot(flows, state, power)
-        snr = self.carrier.share_snr(shares, _snr(flows))
+        in_use = int(np.count_nonzero(shares))
+        snr = self.carrier.share_snr(shares, _snr(flows, in_use))
         rates = shares[:, None] * self.carrier.efficiency(snr[:, None] * power)
         if not self.carrier.frame.plain:
             rates *= self.carrier.frame.weights_from(state.slot, power.shape[1])
@@ -115,19 +121,22 @@ class BandRules:
         need = _need(flows)
         complete = np.flatnonzero(totals[:, -1] >= need)
         if not complete.size:
-            return replace(state, slot=stop, got=totals[:, -1].copy()), []
+            sent = state.sent + in_use * self.carrier.frame.airtime(state.slot, stop - state.slot)
+            return replace(state, slot=stop, sent=sent, got=totals[:, -1].copy()), []
         last = min(int(np.searchsorted(totals[i], need[i])) for i in complete)
         got = totals[:, last].copy()
-        return replace(state, slot=state.slot + last + 1, got=got), np.flatnonzero(got >= need).tolist()
+        sent = state.sent + in_use * self.carrier.frame.airtime(state.slot, last + 1)
+        ended = np.flatnonzero(got >= need).tolist()
+        return replace(state, slot=state.slot + last + 1, sent=sent, got=got), ended
 
     def _run_by_slot(
         self, flows: Sequence[BandFlow], state: BandState, power: FloatArray
     ) -> tuple[BandState, list[int]]:
         """Do what `run` does, with a scheduler that decides in every slot."""
-        snr = _snr(flows)[:, None] * power
+        snr = _snr(flows, 1)[:, None] * power
         efficiency = np.ascontiguousarray(self.carrier.efficiency(snr).T)
         need, memory, unit_bits = _need(flows), self.scheduler.memory, self.carrier.unit_bits
-        got, average, airtime = state.got.copy(), state.average.copy(), state.airtime.copy()
+        sent, got, average, airtime = state.sent, state.got.copy(), state.average.copy(), state.airtime.copy()
         view = self._view(flows, state)
         view.average, view.airtime = average, airtime
         everyone = slice(None)
@@ -141,10 +150,13 @@ class BandRules:
             if shares[first] == 1.0 and np.count_nonzero(shares) == 1:
                 # one flow has the whole band: nearly always, and a third of the time
                 served, rate = first, efficiency[i, first]
+                sent += weight
             else:
                 served = everyone
                 shares = self._checked(shares, len(flows))
-                rate = self.carrier.share_rate(shares, snr[:, i])
+                in_use = int(np.count_nonzero(shares))
+                rate = self.carrier.share_rate(shares, _snr(flows, in_use) * power[:, i])
+                sent += weight * in_use
             got[served] += weight * rate
             airtime[served] += weight * shares[served]
             missing = need[served] - got[served]
@@ -156,8 +168,8 @@ class BandRules:
                 average[served] += (1.0 - decay) * rate
             if missing.min() <= 0.0:
                 ended = np.flatnonzero(got >= need).tolist()
-                return BandState(view.slot + 1, got, average, airtime), ended
-        return BandState(state.slot + power.shape[1], got, average, airtime), []
+                return BandState(view.slot + 1, sent, got, average, airtime), ended
+        return BandState(state.slot + power.shape[1], sent, got, average, airtime), []
 
     def _checked(self, shares: FloatArray, flows: int) -> FloatArray:
         """Return the shares if they are valid: one per flow, >= 0, and together not more than the band."""
@@ -170,17 +182,32 @@ class BandRules:
     def _view(self, flows: Sequence[BandFlow], state: BandState) -> Flows:
         """Show the flows at a slot boundary to a scheduler."""
         static_power = [flow.static_power for flow in flows]
+        # a scheduler that decides in every slot sees each flow alone, the others one share for each flow
+        in_use = 1 if self.scheduler.per_slot else len(flows)
         return Flows(
             self.carrier,
-            snr=_snr(flows) * [1.0 if power is None else power for power in static_power],
+            snr=_snr(flows, in_use) * [1.0 if power is None else power for power in static_power],
             remaining_bits=(_need(flows) - state.got) * self.carrier.unit_bits,
             static=np.array([power is not None for power in static_power]),
             slot=state.slot,
         )
 
 
-def _snr(flows: Sequence[BandFlow]) -> FloatArray:
-    return np.array([flow.snr for flow in flows])
+def check_neighbours(neighbours: float, carrier: Carrier) -> None:
+    """Refuse interference that is not a power, or does not grow with the number of shares.
+
+    Raises:
+        ValueError: it is negative or not finite, or the carrier's power is not `full`.
+    """
+    if not 0 <= neighbours < math.inf:
+        raise ValueError(f"neighbours must be >= 0 and finite, got {neighbours}")
+    if neighbours and carrier.power != "full":
+        raise ValueError(f"with power {carrier.power} neighbours belong into the snr, got {neighbours}")
+
+
+def _snr(flows: Sequence[BandFlow], in_use: int) -> FloatArray:
+    """Return [n] the SNR on the whole band with full power, while this many shares are in use everywhere."""
+    return np.array([flow.snr / (1.0 + in_use * flow.neighbours) for flow in flows])
 
 
 def _need(flows: Sequence[BandFlow]) -> FloatArray:

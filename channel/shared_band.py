@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from channel.band_slots import BandFlow, BandRules, BandState
+from channel.band_slots import BandFlow, BandRules, BandState, check_neighbours
 from channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
 from channel.fading import BLOCK, LinkFading
 from channel.schedulers import Scheduler
@@ -39,6 +39,9 @@ class SharedBand:
     Fading is a function of link and slot, so looking ahead costs no randomness. Results are bit for bit the
     same, however often and wherever `settle`, `next_end` and `moved_bits` are called.
 
+    Other transmitters do as this one: power `full` is the full power in each share, so while K shares are in
+    use here K are there, and snr is 1 / (1 + K neighbours) of what it is without them.
+
     Left out: control channels, resource blocks, retransmission, interference between flows.
     """
 
@@ -51,7 +54,7 @@ class SharedBand:
         self._band = BandRules(scheduler, carrier)
         self._flows: list[BandFlow] = []
         self._done: list[BandFlow] = []
-        self._state = BandState(0, *np.empty((3, 0)))
+        self._state = BandState(0, 0.0, *np.empty((3, 0)))
         self._plan: _Plan | None = None
 
     def __len__(self) -> int:
@@ -63,8 +66,20 @@ class SharedBand:
         """Boundary up to which the band is settled: slots before it are past."""
         return self._state.slot
 
+    @property
+    def sent_slots(self) -> float:
+        """Airtime of all shares together up to the settled slot: K shares in a whole slot are K."""
+        return self._state.sent
+
     def add(
-        self, id_: Hashable, payload_bits: float, *, snr_whole_band: float, fading: LinkFading, slot: int
+        self,
+        id_: Hashable,
+        payload_bits: float,
+        *,
+        snr_whole_band: float,
+        fading: LinkFading,
+        slot: int,
+        neighbours: float = 0.0,
     ) -> None:
         """Let a flow join, from `slot` on.
 
@@ -72,6 +87,8 @@ class SharedBand:
             id_: its name, unlike those in the band.
             snr_whole_band: mean SNR with full power over the whole band.
             fading: its link.
+            neighbours: power of one of the others' shares over the noise, >= 0, with power `full`; with
+                `per_resource_block` it does not change, and belongs into the snr.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, a flow that ends before it has not
@@ -81,11 +98,12 @@ class SharedBand:
             raise ValueError(f"flow {id_!r} is in the band already: remove it first")
         carrier = self._band.carrier
         check_snr(snr_whole_band)
+        check_neighbours(neighbours, carrier)
         need = carrier.need(payload_bits)
         carrier.refuse_endless(need, snr_whole_band)
         self._advance(slot)
         static_power = float(fading.power(0, 1)[0]) if fading.static else None
-        flow = BandFlow(id_, payload_bits, need, snr_whole_band, fading, static_power)
+        flow = BandFlow(id_, payload_bits, need, snr_whole_band, fading, static_power, neighbours)
         if need == 0:
             self._done.append(flow)
             return

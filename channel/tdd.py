@@ -163,3 +163,42 @@ def _frame(weights: Weights) -> Frame:
 
 
 _ALWAYS = Frame((1.0,))
+
+
+@dataclass(frozen=True)
+class OnTime:
+    """When a radio is on, from the boundary of a slot on: in each slot for as long as the frame's weight says.
+
+    The share of a special slot is spread over the slot.
+
+    Args:
+        first_slot: absolute index of the first slot.
+    """
+
+    frame: Frame
+    slot_s: float
+    first_slot: int
+
+    def place(self, time_s: float) -> tuple[int, float]:
+        """Return the absolute slot in which a time lies, and how far into it, s.
+
+        A clock that reads a slot boundary one rounding too early is at the boundary.
+        """
+        elapsed_s = time_s - self.first_slot * self.slot_s
+        whole = int((elapsed_s + rounding_s(time_s)) / self.slot_s)
+        return self.first_slot + whole, max(0.0, elapsed_s - whole * self.slot_s)
+
+    def until_s(self, time_s: float) -> float:
+        """Add up how long the radio is on until a time, s."""
+        slot, rest_s = self.place(time_s)
+        whole = self.frame.airtime(self.first_slot, slot - self.first_slot) * self.slot_s
+        return whole + rest_s * self.frame.weights[slot % self.frame.period]
+
+
+# A clock that adds up waits is off by some roundings of its time; as many are no distance.
+_ROUNDINGS = 16
+
+
+def rounding_s(time_s: float) -> float:
+    """Return the distance below which a time, s, is not told from a slot's boundary."""
+    return _ROUNDINGS * math.ulp(time_s)

@@ -13,7 +13,8 @@ import numpy as np
 from edgefl import registry
 from edgefl.contract import StageFacts
 from edgefl.engine.device import Processor
-from edgefl.engine.radio import DIRECTIONS, Links, Radio
+from edgefl.engine.links import DIRECTIONS, Links
+from edgefl.engine.radio import Radio
 from edgefl.engine.rounds import Rounds
 from edgefl.engine.scene import Scene
 from edgefl.errors import EdgeflError, about, refused
@@ -29,7 +30,7 @@ LONGEST_S = 1e9  # of a device's computing in a round, some 30 years: nobody sim
 class Nowhere:
     """A recorder that keeps nothing."""
 
-    def write(self, *rows: Any) -> None:
+    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         pass
 
     def write_columns(
@@ -149,19 +150,9 @@ def _check_slowest(radio: Radio, links: Links, down_bits: int, up_bits: int, com
     power = np.array([link.power(0, 1)[0] if link.static else 1.0 for link in links.fading])
     for direction, bits, from_s in zip(DIRECTIONS, (down_bits, up_bits), (0.0, compute_s), strict=True):
         rate = links.share[direction] * np.log1p(links.snr[direction] * power)
-        slowest = _some(links, np.argsort(rate)[:SLOWEST].tolist())
+        slowest = links.at(np.argsort(rate)[:SLOWEST].tolist())
         many = len(slowest)
         radio.transfers(slowest, direction, [bits] * many, np.full(many, from_s))
-
-
-def _some(links: Links, rows: Sequence[int]) -> Links:
-    return Links(
-        [links.devices[row] for row in rows],
-        [links.cells[row] for row in rows],
-        [links.fading[row] for row in rows],
-        {direction: snr[rows] for direction, snr in links.snr.items()},
-        {direction: share[rows] for direction, share in links.share.items()},
-    )
 
 
 def _compute_s(scenario: Scenario, processor: Processor) -> float:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,7 +22,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # an error in edgefl itself should show as Python shows it
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-console = Console(highlight=False)
+# what is printed is text as it stands: a folder may be called [red] or :car:
+console = Console(highlight=False, markup=False, emoji=False)
 
 Out = Annotated[Path | None, typer.Option(help="Directory to write; new or empty. Default: below runs/.")]
 Override = Annotated[
@@ -37,6 +39,8 @@ SnapshotRounds = Annotated[
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the `edgefl` command; None: with the arguments of this process."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text that it can write
     try:
         app(arguments)
     except EdgeflError as error:

@@ -7,20 +7,19 @@ dataclasses. `parameters_of`, `build` and `values_of` treat both alike.
 from collections.abc import Mapping
 from typing import Any, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, Field, create_model
 
 from channel import component as channel_component
+from edgefl.strict import Strict
 
 
-class Component(BaseModel):
+class Component(Strict):
     """Base of edgefl's components: frozen, validated parameters plus one or two methods.
 
     A component is named in YAML by its file: `algorithm: {name: fedprox, mu: 1.0}` is the class in
     `edgefl/learning/algorithms/fedprox.py`. State is passed in and handed back; the random generator
     is an argument.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 AnyComponent = Component | channel_component.Component
@@ -60,5 +59,4 @@ def _mirror(cls: type[channel_component.Component]) -> type[BaseModel]:
     for each in channel_component.parameters(cls):
         about: dict[str, Any] = {"description": each.description, **each.bounds}
         fields[each.name] = (types[each.name], Field(each.default, **about))
-    config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-    return create_model(cls.__name__, __config__=config, **fields)
+    return create_model(cls.__name__, __base__=Strict, **fields)

@@ -47,10 +47,15 @@ class Opening:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Accuracy (0 to 1) and loss of the global model on the test data of the session's labels."""
+    """Accuracy (0 to 1) and loss of the global model on its test data; None: not tested in this round.
 
-    accuracy: float
-    loss: float
+    scalars: further columns of rounds.csv, name -> value, None: an empty cell. Names come with a run's first
+        round and stay.
+    """
+
+    accuracy: float | None
+    loss: float | None
+    scalars: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -105,14 +110,18 @@ class Stage(Protocol):
     def facts(self) -> StageFacts:
         """What the server needs to know of it."""
 
-    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
-        """Train on these devices (sorted) in round 1, 2, ... of this phase."""
+    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
+        """Train on these devices (sorted) in round 1, 2, ... of this phase, which begins at this simulated time."""
 
     def aggregate(self, ids: Sequence[int]) -> None:
         """Aggregate the updates that arrived, of these devices of the last `train`; never called without one."""
 
-    def evaluate(self) -> Evaluation | None:
-        """Test the global model; None where nothing is trained. Asked only if the stage evaluates."""
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
+        """Test the global model; None where nothing is trained. Asked only if the stage evaluates.
+
+        Args:
+            present: ids of the devices that are there after the round, sorted; none: the participants count.
+        """
 
 
 class Learner(Protocol):

@@ -4,6 +4,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+LONGEST_QUOTE = 80  # characters of a value in a message
+
+
+def quoted(value: object) -> str:
+    """Return a value as a message shows it: in quotes if it is text, on one line, and cut if it is long."""
+    shown = repr(value[: 2 * LONGEST_QUOTE] if isinstance(value, str) else value)
+    if value is None or isinstance(value, bool):
+        shown = {None: "null", True: "true", False: "false"}[value]  # as YAML writes it
+    return shown if len(shown) <= LONGEST_QUOTE else f"{shown[: LONGEST_QUOTE - 3]}..."
+
+
+def clipped(text: str, longest: int = LONGEST_QUOTE) -> str:
+    """Return a text on one line without quotes, cut if it is long."""
+    shown = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text[: 2 * longest])
+    return shown if len(shown) <= longest and len(text) <= longest else f"{shown[: longest - 3]}..."
+
 
 class EdgeflError(ValueError):
     """An error about bad input, with its place and remedy. The command line prints it and exits with 2.

@@ -18,9 +18,9 @@ class RunProgress:
 
     def __init__(self, console: Console, runs: Mapping[str, Scenario]) -> None:
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=16),
-            TextColumn("{task.fields[latest]}"),
+            TextColumn("{task.fields[latest]}", markup=False),
             TimeElapsedColumn(),
             console=console,
         )

@@ -25,6 +25,7 @@ PACKAGES = {
     "models": "edgefl.learning.models",
     "datasets": "edgefl.learning.datasets",
     "partitions": "edgefl.learning.partitions",
+    "drifts": "edgefl.learning.drifts",
     "mobility": "edgefl.mobility",
     "selectors": "edgefl.engine.selectors",
     "sessions": "edgefl.engine.sessions",

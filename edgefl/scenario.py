@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-import yaml
 from pydantic import (
     Field,
     PrivateAttr,
@@ -26,12 +25,12 @@ from edgefl.engine.settings import (
     RoundSettings,
     WorkloadSettings,
 )
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, clipped
 from edgefl.extent import Extent
 from edgefl.learning.settings import LearningSettings
 from edgefl.scenario_fields import Named, Section
 from edgefl.scenario_numbers import check_numbers
-from edgefl.yaml_source import Source, parse_value
+from edgefl.yaml_source import Source, parse_value, write
 
 LARGEST_SEED = 2**32 - 1
 
@@ -135,9 +134,10 @@ def load(path: str | Path, overrides: Sequence[str] = (), seed: int | None = Non
     source = Source(Path(path))
     for text in overrides:
         key, equals, value = text.partition("=")
+        origin = f"--set {clipped(text)}"
         if not equals:
-            raise EdgeflError(f"--set {text}: write dotted.key=value, e.g. --set learning.lr=0.05")
-        source.override(key.strip(), parse_value(value, f"--set {text}"), f"--set {text}")
+            raise EdgeflError(f"{origin}: write dotted.key=value, e.g. --set learning.lr=0.05")
+        source.override(key.strip(), parse_value(value, origin), origin)
     if seed is not None:
         source.override("seed", seed, f"--seed {seed}")
     return from_source(source)
@@ -152,4 +152,4 @@ def from_source(source: Source) -> Scenario:
 
 def dump(scenario: Scenario) -> str:
     """Write the complete scenario as YAML, defaults filled in."""
-    return yaml.safe_dump(scenario.model_dump(mode="json", exclude_none=True), sort_keys=False)
+    return write(scenario.model_dump(mode="json", exclude_none=True))

@@ -3,17 +3,16 @@
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
+from pydantic import GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from edgefl import registry
 from edgefl.component import SHAPES, AnyComponent, build, parameters_of, values_of
+from edgefl.strict import Strict
 
 
-class Section(BaseModel):
+class Section(Strict):
     """A part of the scenario: frozen, and unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from edgefl import registry
+from edgefl import memory, memory_needs, registry
 from edgefl.checking import Nowhere, check_learners, check_world, twin
 from edgefl.contract import Learner
 from edgefl.engine.device import Device, Processor
@@ -36,6 +36,7 @@ if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
     import torch
 
     from edgefl.learning.datasets import Data, Dataset
+    from edgefl.learning.material import Material
 
 # PyTorch's own threads stay off: small layers run faster on one, and with two and other load OpenMP barriers
 # have been seen to slow logistic regression 17-fold. Cores are used by training several devices at a time, and
@@ -116,9 +117,10 @@ def simulate(
             ]
             with scenario.naming_places():
                 env.run(until=env.all_of(ends))
-            on_time_s = scene.network.power.running_s()
-            scene.recorder.write(*scene.ledger.rows(on_time_s, scenario.devices.idle_power_w))
-            notes = [*run_of.notes, *scene.federations.notes()]
+            power = scene.network.power
+            idle_w = scenario.devices.idle_power_w
+            scene.recorder.write(*scene.ledger.rows(power.running_s(), idle_w, power.charges()))
+            notes = [*run_of.notes, *scene.federations.notes(), *radio.regime.notes]
             clamped = world.gains.clamped
             if clamped:
                 notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
@@ -163,6 +165,7 @@ def prepare(
         EdgeflError: something in the scenario cannot be had; it names file, line and remedy.
     """
     with scenario.naming_places():
+        memory_needs.check(scenario)
         world = World(scenario, Streams(scenario.seed))
         check_world(world)
         radio = world.radio(simpy.Environment())
@@ -240,8 +243,8 @@ class _Announcing:
         self.flush = recorder.flush
         self.write_columns = recorder.write_columns
 
-    def write(self, *rows: Any) -> None:
-        self._write(*rows)
+    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
+        self._write(*rows, further=further)
         if self._on_round:
             for row in rows:
                 if isinstance(row, Round):
@@ -290,6 +293,20 @@ def _learners(
     return learners, {"device": where, "model": about}, training
 
 
+def _check_memory(scenario: Scenario, material: "Material", devices: int) -> None:
+    """Refuse models that do not fit the memory of the machine, or of the GPU that they are trained on."""
+    import torch
+
+    from edgefl.learning.cost import size
+
+    assert scenario.learning is not None
+    numbers = size(scenario.learning.model, material.input_shape, material.classes)
+    available = memory.available_bytes()
+    if material.torch_device.type == "cuda":
+        available = torch.cuda.get_device_properties(material.torch_device).total_memory
+    memory.require(memory_needs.of_training(scenario, devices, numbers), available)
+
+
 def _torch_learners(
     scenario: Scenario,
     world: World,
@@ -308,9 +325,12 @@ def _torch_learners(
     settings = scenario.learning
     assert settings is not None
     material = Material(settings, trained_on, devices=world.count, threads=threads, load=load)
+    _check_memory(scenario, material, world.count)
     homes_m, sites_m = world.movement.positions_m(0.0), world.sites_m
     learners = {
-        cell: TorchLearner(settings, material, streams=world.streams, homes_m=homes_m, sites_m=sites_m)
+        cell: TorchLearner(
+            settings, material, streams=world.streams, homes_m=homes_m, sites_m=sites_m, cell=cell
+        )
         for cell in world.federations
     }
     name = torch.cuda.get_device_name(trained_on) if trained_on.type == "cuda" else "cpu"

@@ -24,9 +24,10 @@ def check(path: Path, device: str = "auto") -> list[Preview]:
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    if "variants" in Source(path).data:
+    source = Source(path)
+    if "variants" in source.data:
         return preview_all(study.plan(path).first_runs(), device)
-    return [preview(scenario.load(path), device)]
+    return [preview(scenario.from_source(source), device)]
 
 
 def summary(previews: list[Preview]) -> list[str]:

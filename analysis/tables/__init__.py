@@ -1,5 +1,5 @@
 """Each report as text: one module per report."""
 
-from analysis.tables import comparison, network, settings
+from analysis.tables import comparison, drift, network, settings
 
-__all__ = ["comparison", "network", "settings"]
+__all__ = ["comparison", "drift", "network", "settings"]

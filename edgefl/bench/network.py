@@ -5,7 +5,7 @@ and shadowing, and is spared the transfers.
 """
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,7 @@ import simpy
 from edgefl.bench import peak_memory_mb
 from edgefl.engine.gains import PerPlace, Survey
 from edgefl.engine.handover import SAMPLE_S
-from edgefl.engine.radio import DIRECTIONS, Link
-from edgefl.engine.records import Event
+from edgefl.engine.links import DIRECTIONS, Link
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario
 from edgefl.simulation import compose
@@ -105,7 +104,7 @@ class _Traffic:
         tick_s = scenario.handover.measurement_interval_s
         self.env.process(self._start_uploads(world.count, tick_s))
 
-    def write(self, *rows: Event) -> None:
+    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         pass
 
     def write_columns(self, row_type: type, **columns: Any) -> None:

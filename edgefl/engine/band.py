@@ -22,14 +22,29 @@ class BandInUse:
         self._slot_s = slot_s
         self._ends: dict[int, simpy.Event] = {}
         self._plans = 0
+        self._taken_slots = 0.0
 
     def move(
-        self, id_: int, payload_bits: int, *, snr_whole_band: float, fading: LinkFading, slot: int
+        self,
+        id_: int,
+        payload_bits: int,
+        *,
+        snr_whole_band: float,
+        fading: LinkFading,
+        slot: int,
+        neighbours: float = 0.0,
     ) -> Generator[simpy.Event, Any, int]:
         """Move a payload from the boundary `slot` on, which is now; return the boundary at which it has arrived."""
         self._catch_up(slot)
         end = self._ends[id_] = self.env.event()
-        self._band.add(id_, payload_bits, snr_whole_band=snr_whole_band, fading=fading, slot=slot)
+        self._band.add(
+            id_,
+            payload_bits,
+            snr_whole_band=snr_whole_band,
+            fading=fading,
+            slot=slot,
+            neighbours=neighbours,
+        )
         self._plan()
         ended = yield end
         return cast(int, ended)
@@ -43,6 +58,11 @@ class BandInUse:
         moved = self._band.remove(id_, slot)
         self._plan()
         return moved
+
+    def take_sent_slots(self) -> float:
+        """Return the slots of use of all shares together since the last call, or the beginning."""
+        sent, self._taken_slots = self._band.sent_slots - self._taken_slots, self._band.sent_slots
+        return sent
 
     def _catch_up(self, slot: int) -> None:
         """End every flow whose last bit arrives up to a boundary, which is not in the future."""

@@ -1,37 +1,68 @@
 """A battery: drained by what the device does, filled again while it rests."""
 
 import math
+from itertools import accumulate
+from typing import NamedTuple
+
+from channel.tdd import OnTime
+
+# Behind these periods of a TDD frame a level that neither fills nor empties the battery goes on alike.
+_PERIODS_FOLLOWED = 2
+
+
+class Charge(NamedTuple):
+    """What recharging has put into a battery so far, and what is left in it."""
+
+    recharged_j: float
+    left_j: float
 
 
 class Battery:
     """Energy of one device between a few power levels; a pure function of the times it is told.
 
+    Power drawn in the slots of a TDD frame drains it in these slots: the level is followed through two
+    periods, whole periods behind them are one step.
+
     Args:
         capacity_j: when full; the battery begins full.
-        recharge_w: power into the battery, all the time.
+        recharge_w: power into the battery, all the time; a full one takes in no more than is drawn.
         return_share: an empty device is back once this share of the capacity is there.
     """
 
     def __init__(self, capacity_j: float, recharge_w: float, return_share: float) -> None:
+        self._taken_in_j = 0.0
         self._capacity_j = capacity_j
         self._recharge_w = recharge_w
         self._return_j = return_share * capacity_j
         self._level_j = capacity_j
         self._drain_w = 0.0
+        self._on: OnTime | None = None
         self._since_s = 0.0
 
-    def level_j(self, time_s: float) -> float:
-        """Return the energy left at a time, which is not before the last change of drain."""
-        net_w = self._recharge_w - self._drain_w
-        return min(self._capacity_j, self._level_j + net_w * (time_s - self._since_s))
+    def charge(self, time_s: float) -> Charge:
+        """Return what is in it at a time, which is not before the last change of drain."""
+        level_j, lost_j = self._at(time_s)
+        return Charge(self._taken_in_j + self._recharge_w * (time_s - self._since_s) - lost_j, level_j)
 
-    def drain(self, time_s: float, power_w: float) -> None:
-        """Set the power that the device draws from now on."""
-        self._level_j = max(0.0, self.level_j(time_s))
+    def level_j(self, time_s: float) -> float:
+        """Return the energy left at a time, as `charge`."""
+        return self.charge(time_s).left_j
+
+    def drain(self, time_s: float, power_w: float, on: OnTime | None = None) -> None:
+        """Set the power that the device draws from now on.
+
+        Args:
+            on: when it draws it; None: all the time.
+        """
+        self._taken_in_j, level_j = self.charge(time_s)
+        self._level_j = max(0.0, level_j)
         self._drain_w, self._since_s = power_w, time_s
+        self._on = None if on is None or on.frame.plain or not power_w else on
 
     def empty_s(self) -> float:
         """Return when the battery will be empty if nothing changes; inf: never."""
+        if self._on is not None:
+            return self._follow(self._on, math.inf)[2]
         net_w = self._drain_w - self._recharge_w
         return self._since_s + self._level_j / net_w if net_w > 0 else math.inf
 
@@ -40,3 +71,54 @@ class Battery:
         net_w = self._recharge_w - self._drain_w
         missing_j = max(0.0, self._return_j - self._level_j)
         return self._since_s + missing_j / net_w if net_w > 0 else math.inf
+
+    def _at(self, time_s: float) -> tuple[float, float]:
+        """Return the level at a time, and the energy that a full battery could not take in until then."""
+        if self._on is not None:
+            return self._follow(self._on, time_s)[:2]
+        net_w = self._recharge_w - self._drain_w
+        level_j = self._level_j + net_w * (time_s - self._since_s)
+        return min(self._capacity_j, level_j), max(0.0, level_j - self._capacity_j)
+
+    def _follow(self, on: OnTime, until_s: float) -> tuple[float, float, float]:
+        """Follow the level from slot to slot, until a time or until it is 0.
+
+        From one period to the next a level x becomes min(x + gain, brim), gain being what a period adds and
+        brim where one ends in which the battery was full. From the second period on it rises from period
+        to period, or falls by `-gain` in each.
+
+        Returns:
+            Level, energy that was not taken in, and when the level is 0 (inf: never, or not until then).
+        """
+        level_j, lost_j = self._level_j, 0.0
+        slot, into_s = on.place(self._since_s)
+        last, rest_s = (math.inf, 0.0) if until_s == math.inf else on.place(until_s)
+        net_w = [self._recharge_w - self._drain_w * weight for weight in on.frame.weights]
+        period = len(net_w)
+        follow_to = slot + _PERIODS_FOLLOWED * period + 1
+        while True:
+            if slot == follow_to:
+                sums_j = list(accumulate(net * on.slot_s for net in _rotated(net_w, slot % period)))
+                gain_j, highest_j, lowest_j = sums_j[-1], max(0.0, *sums_j), min(sums_j)
+                # one period less than would empty it, so that it empties in a slot that is followed
+                safe = math.inf if gain_j >= 0 else (level_j + lowest_j) / -gain_j - 1
+                if safe == last == math.inf:
+                    return level_j, lost_j, math.inf
+                skipped = int(max(0.0, min(safe, math.inf if last == math.inf else (last - slot) // period)))
+                brim_j = self._capacity_j - highest_j + gain_j
+                after_j = min(level_j + skipped * gain_j, brim_j) if skipped else level_j
+                lost_j += level_j + skipped * gain_j - after_j
+                level_j, slot = after_j, slot + skipped * period
+            net = net_w[slot % period]
+            change_j = net * ((rest_s if slot == last else on.slot_s) - into_s)
+            if net < 0 and level_j + change_j <= 0:
+                return 0.0, lost_j, slot * on.slot_s + into_s + level_j / -net
+            lost_j += max(0.0, level_j + change_j - self._capacity_j)
+            level_j = min(self._capacity_j, level_j + change_j)
+            if slot >= last:
+                return level_j, lost_j, math.inf
+            slot, into_s = slot + 1, 0.0
+
+
+def _rotated(values: list[float], first: int) -> list[float]:
+    return values[first:] + values[:first]

@@ -1,15 +1,16 @@
 """A device: downloads the model, trains, uploads its update, and pays for each activity."""
 
 from collections.abc import Generator
+from functools import partial
 
 import simpy
 
 from channel.energy import compute_energy_j, compute_time_s, receive_energy_j, transmit_energy_j
-from channel.tdd import Direction
 from channel.units import dbm_to_watt
+from edgefl.engine.links import Link
 from edgefl.engine.network import Network
 from edgefl.engine.parts import Part, Span, Task
-from edgefl.engine.radio import Link, Radio
+from edgefl.engine.radio import Radio
 from edgefl.engine.settings import DeviceSettings
 
 
@@ -73,25 +74,23 @@ class Device:
         return Part.of(self.id, task.iterations, spans)
 
     def _receive(self, task: Task, link: Link) -> Generator[simpy.Event, None, Span]:
-        self._draw("downlink", self.receive_power_w)
-        transfer = yield from self._radio.transfer(link, "downlink", task.down_bits)
+        draw = partial(self._network.power.draw, self.id, self.receive_power_w)
+        transfer = yield from self._radio.transfer(link, "downlink", task.down_bits, draw)
         return transfer.span(receive_energy_j(self.receive_power_w, transfer.airtime_s))
 
     def _send(self, task: Task, link: Link) -> Generator[simpy.Event, None, Span]:
-        self._draw("uplink", self.send_power_w)
-        transfer = yield from self._radio.transfer(link, "uplink", task.up_bits)
+        draw = partial(self._network.power.draw, self.id, self.send_power_w)
+        transfer = yield from self._radio.transfer(link, "uplink", task.up_bits, draw)
         return transfer.span(transmit_energy_j(self.send_power_w, transfer.airtime_s))
 
     def _compute(self, task: Task, processor: Processor) -> Generator[simpy.Event, None, Span]:
-        time_s, energy_j = processor.cost(task.samples)
-        self._network.power.draw(self.id, energy_j / time_s if time_s else 0.0)
+        power, (time_s, energy_j) = self._network.power, processor.cost(task.samples)
+        power.draw(self.id, energy_j / time_s if time_s else 0.0)
         start_s = self.env.now
         try:
             yield self.env.timeout(time_s)
         except simpy.Interrupt as interrupt:
             share = (self.env.now - start_s) / time_s if time_s else 1.0
             return Span(start_s, self.env.now, share * energy_j, share_done=share, cut=interrupt.cause)
+        power.rest(self.id)  # until the uplink's first slot
         return Span(start_s, start_s + time_s, energy_j)
-
-    def _draw(self, direction: Direction, power_w: float) -> None:
-        self._network.power.draw(self.id, power_w * self._radio.on_share(direction))

@@ -1,10 +1,11 @@
 """The energy ledger: every joule of a device counted once, by what the device was doing."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from edgefl.engine.battery import Charge
 from edgefl.engine.parts import Activity, Outcome
 from edgefl.engine.records import LedgerRow, total
 
@@ -41,8 +42,14 @@ class Ledger:
             self._busy_s[ids] += took_s
         return total(energy_j[wasted].tolist())
 
-    def rows(self, on_time_s: np.ndarray, idle_power_w: float) -> Iterator[LedgerRow]:
-        """Yield a row per device; a device is idle while it is switched on and does nothing else."""
+    def rows(
+        self, on_time_s: np.ndarray, idle_power_w: float, charges: Sequence[Charge] = ()
+    ) -> Iterator[LedgerRow]:
+        """Yield a row per device; a device is idle while it is switched on and does nothing else.
+
+        Args:
+            charges: of each device's battery; empty: all on mains.
+        """
         idle_j = idle_power_w * np.maximum(0.0, on_time_s - self._busy_s)
         total_j = self._receive_j + self._transmit_j + self._compute_j + idle_j
         for device in range(len(total_j)):
@@ -54,4 +61,5 @@ class Ledger:
                 idle_j=float(idle_j[device]),
                 total_j=float(total_j[device]),
                 wasted_j=float(self._wasted_j[device]),
+                **(charges[device]._asdict() if charges else {}),
             )

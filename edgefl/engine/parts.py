@@ -55,6 +55,7 @@ class Span(NamedTuple):
     """One activity from start to end, or until it was cut off.
 
     bits: moved by a transfer. share_done: of the work, in [0, 1]. cut: why it ended early; None: it did not.
+    airtime_s: time for which a transfer's radio was on.
     """
 
     start_s: float
@@ -63,6 +64,7 @@ class Span(NamedTuple):
     bits: int = 0
     share_done: float = 1.0
     cut: Cause | None = None
+    airtime_s: float = 0.0
 
 
 class Task(NamedTuple):

@@ -13,8 +13,8 @@ import numpy as np
 
 from channel.units import FloatArray
 from edgefl.engine.device import Processor
+from edgefl.engine.links import Links, Transfers
 from edgefl.engine.parts import Outcome, Part, Span, Task
-from edgefl.engine.radio import Links
 from edgefl.engine.scene import Scene
 
 
@@ -41,14 +41,14 @@ def planned_parts(scene: Scene, links: Links, tasks: Sequence[Task], processor: 
         links.devices,
         repeat(Outcome.COMPLETED),
         [task.iterations for task in tasks],
-        _spans(down.start_s, down.end_s, receive_w * down.airtime_s, down_bits),
-        _spans(down.clock_s, computed_s, compute_j, repeat(0)),
-        _spans(up.start_s, up.end_s, send_w * up.airtime_s, up_bits),
+        _transfers(down, receive_w, down_bits),
+        map(Span, down.clock_s.tolist(), computed_s.tolist(), compute_j.tolist()),
+        _transfers(up, send_w, up_bits),
     )
     return Plan(list(parts), float(up.clock_s.max()))
 
 
-def _spans(
-    start_s: FloatArray, end_s: FloatArray, energy_j: FloatArray, bits: Iterable[int]
-) -> Iterator[Span]:
-    return map(Span, start_s.tolist(), end_s.tolist(), energy_j.tolist(), bits)
+def _transfers(done: Transfers, power_w: FloatArray, bits: Iterable[int]) -> Iterator[Span]:
+    columns = (done.start_s, done.end_s, power_w * done.airtime_s)
+    times_and_joules = (column.tolist() for column in columns)
+    return map(Span, *times_and_joules, bits, repeat(1.0), repeat(None), done.airtime_s.tolist())

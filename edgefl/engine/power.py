@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import simpy
 
-from edgefl.engine.battery import Battery
+from channel.tdd import OnTime
+from edgefl.engine.battery import Battery, Charge
 from edgefl.engine.parts import Cause
 from edgefl.engine.records import EventName
 
@@ -47,7 +48,8 @@ class Power:
         self._batteries = batteries
         self._idle_power_w = idle_power_w
         self._listener = listener
-        self._drains = [env.event() for _ in batteries]
+        self._sooner = [env.event() for _ in batteries]  # a battery will be empty sooner than was seen
+        self._looks_s = np.full(len(batteries), np.inf)  # when each is looked at next
         self._on = np.ones(devices, dtype=bool)
         self._charged = np.ones(devices, dtype=bool)
         self._running_since_s = np.zeros(devices)
@@ -72,13 +74,23 @@ class Power:
         """Return [devices] how long each device has been running until now, s."""
         return self._running_s + np.where(self.running, self.env.now - self._running_since_s, 0.0)
 
-    def draw(self, device: int, power_w: float) -> None:
-        """Set the power that a device draws from now on; while it does not run, it draws none."""
-        if self._batteries:
-            running = self._on[device] and self._charged[device]
-            self._batteries[device].drain(self.env.now, power_w if running else 0.0)
-            changed, self._drains[device] = self._drains[device], self.env.event()
-            changed.succeed()
+    def charges(self) -> list[Charge]:
+        """Return what each battery has taken in and holds now; empty: all on mains."""
+        return [battery.charge(self.env.now) for battery in self._batteries]
+
+    def draw(self, device: int, power_w: float, on: OnTime | None = None) -> None:
+        """Set the power that a device draws from now on; while it does not run, it draws none.
+
+        Args:
+            on: when it draws it; None: all the time.
+        """
+        if not self._batteries:
+            return
+        battery, running = self._batteries[device], self._on[device] and self._charged[device]
+        battery.drain(self.env.now, power_w if running else 0.0, on)
+        if battery.empty_s() < self._looks_s[device]:
+            sooner, self._sooner[device] = self._sooner[device], self.env.event()
+            sooner.succeed()
 
     def rest(self, device: int) -> None:
         """Let a device draw its idle power from now on."""
@@ -104,13 +116,14 @@ class Power:
     def _run_down(self, device: int) -> Generator[simpy.Event, None, None]:
         battery = self._batteries[device]
         while True:
-            empty_s, changed = battery.empty_s(), self._drains[device]
-            if empty_s == np.inf:
-                yield changed
-                continue
-            yield changed | self.env.timeout(max(0.0, empty_s - self.env.now))
-            if changed.triggered:
-                continue
+            while (empty_s := battery.empty_s()) > self.env.now:
+                self._looks_s[device] = empty_s
+                sooner = self._sooner[device]
+                if empty_s == np.inf:
+                    yield sooner
+                else:
+                    yield sooner | self.env.timeout(empty_s - self.env.now)
+            self._looks_s[device] = -np.inf
             self._flip(device, self._charged, False)
             if battery.back_s() == np.inf:
                 return

@@ -1,10 +1,8 @@
 """The radio: links of a round, and transfers as one event each."""
 
 import math
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,76 +14,21 @@ from channel.many import slots_of_many
 from channel.schedulers import Flows, Scheduler
 from channel.share import mean_snr
 from channel.shared_band import SharedBand
-from channel.tdd import Direction
+from channel.tdd import Direction, OnTime, rounding_s
 from channel.transfer import Flow
 from channel.units import FloatArray, db_to_linear, dbm_to_watt
 from edgefl.engine.band import BandInUse
 from edgefl.engine.gains import Gains, RoundKey, Survey
-from edgefl.engine.parts import Cause, Span
+from edgefl.engine.links import DIRECTIONS, Link, Links, Transfer, Transfers
+from edgefl.engine.parts import Span
+from edgefl.engine.records import total
+from edgefl.engine.regime import RenewalRegime
 from edgefl.engine.settings import RadioSettings
 from edgefl.errors import refused
 from edgefl.rng import Streams
 
-# A stage that ended at a slot boundary may read the clock one rounding below it.
-SLOT_TOLERANCE = 1e-6
 # Links whose drawn slots are kept, some 50 KB each. Fading is a function of time: a dropped one comes back.
 LINKS_KEPT = 4096
-DIRECTIONS: tuple[Direction, Direction] = ("downlink", "uplink")
-
-
-@dataclass(frozen=True)
-class Link:
-    """A device's large-scale SNR and its share of the band, both held for one round."""
-
-    device: int
-    cell: int
-    fading: LinkFading
-    snr: dict[Direction, float]  # with full power over the whole band
-    share: dict[Direction, float]  # of the band; not used where the band is shared dynamically
-
-
-@dataclass(frozen=True)
-class Links:
-    """The links of n devices, [n] each; iterating gives one `Link` after the other."""
-
-    devices: Sequence[int]
-    cells: Sequence[int]
-    fading: Sequence[LinkFading]
-    snr: dict[Direction, FloatArray]
-    share: dict[Direction, FloatArray]
-
-    def __len__(self) -> int:
-        return len(self.devices)
-
-    def __iter__(self) -> Iterator[Link]:
-        for i, (device, cell, fading) in enumerate(zip(self.devices, self.cells, self.fading, strict=True)):
-            snr = {d: float(self.snr[d][i]) for d in DIRECTIONS}
-            share = {d: float(self.share[d][i]) for d in DIRECTIONS}
-            yield Link(device, cell, fading, snr, share)
-
-
-@dataclass(frozen=True)
-class Transfers:
-    """Transfers of n links that nothing cuts off, [n] each; clock_s: SimPy's time at their ends."""
-
-    start_s: FloatArray
-    end_s: FloatArray
-    airtime_s: FloatArray
-    clock_s: FloatArray
-
-
-class Transfer(NamedTuple):
-    """A transfer that has ended or was cut off: bits moved, and time for which the radio was on."""
-
-    start_s: float
-    end_s: float
-    bits: int
-    airtime_s: float
-    cut: Cause | None = None
-
-    def span(self, energy_j: float) -> Span:
-        """Return the transfer as an activity of a device that cost this energy."""
-        return Span(self.start_s, self.end_s, energy_j, self.bits, cut=self.cut)
 
 
 class Radio:
@@ -94,6 +37,11 @@ class Radio:
     The large-scale gain is held for a round, fading is a function of link and slot. A device's downlink and
     uplink follow one another (J's intervals), or take the slots that a TDD frame gives each direction; its
     radio is on in these, while its transfer lasts. Devices of a cell do not interfere with one another.
+
+    What the server sends follows `power_over_share`: with `full` every downlink's share is sent with its full
+    power, K shares with K times as much; `per_resource_block` is one full power over the whole band, for as
+    long as any downlink lasts. The other sites do as this cell does: in `neighbour_load` of their slots they
+    send as many shares as this cell's round has downlinks, or as the dynamically shared band has just then.
     """
 
     def __init__(
@@ -132,11 +80,8 @@ class Radio:
             for d in DIRECTIONS
         }
         self.fading = lru_cache(maxsize=LINKS_KEPT)(self._fading)
+        self.regime = RenewalRegime()
         self._bands: dict[tuple[int, Direction], BandInUse] = {}
-
-    def on_share(self, direction: Direction) -> float:
-        """Return the share of a transfer's time in which its radio is on: 1, or the TDD frame's share."""
-        return self._carriers[direction].frame.mean
 
     def survey(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
         """Survey the links of these devices to the cell's site in the round named by key."""
@@ -148,7 +93,12 @@ class Radio:
         Args:
             payload_bits: direction -> bits of each participant.
         """
-        cells, snr = [cell] * len(survey.ids), self.snr(survey)
+        full = self._settings.power_over_share == "full"
+        # in a dynamic band the neighbours' shares come and go as this cell's do, and the band counts them
+        counted = full and self.dynamic
+        sent = int(np.count_nonzero(payload_bits["downlink"])) if full else 1
+        cells, snr = [cell] * len(survey.ids), self.snr(survey, 0 if counted else sent)
+        neighbours = self._rise(survey) if counted else np.zeros(len(survey.ids))
         fading = [self.fading(device, cell) for device in survey.ids]
         shares = dict.fromkeys(DIRECTIONS, np.ones(len(fading)))
         if not self.dynamic:
@@ -157,14 +107,17 @@ class Radio:
             for i in np.flatnonzero(static).tolist():
                 power[i] = fading[i].power(0, 1)[0]
             shares = {d: self._static_shares(d, snr[d] * power, static, payload_bits[d]) for d in DIRECTIONS}
-        return Links(survey.ids, cells, fading, snr, shares)
+        return Links(survey.ids, cells, fading, snr, shares, neighbours)
 
-    def snr(self, survey: Survey) -> dict[Direction, np.ndarray]:
-        """Return [devices] the mean SNR in each direction, with full power over the whole band."""
+    def snr(self, survey: Survey, neighbours: int = 1) -> dict[Direction, np.ndarray]:
+        """Return [devices] the mean SNR in each direction, with full power over the whole band.
+
+        Args:
+            neighbours: shares that each of the other sites sends at once, with full power each.
+        """
         settings = self._settings
-        floor_w = self._noise_psd_w_hz * settings.bandwidth_hz * db_to_linear(settings.noise_figure_db)
-        # neighbours send at full power in neighbour_load of their slots: on average, noise rises by this factor
-        rise = 1.0 + settings.neighbour_load * self._power_w["downlink"] * survey.others / floor_w
+        # on average, noise rises by this factor
+        rise = 1.0 + neighbours * self._rise(survey)
         rises_db = {"downlink": 10.0 * np.log10(rise), "uplink": np.zeros(len(rise))}
         return {
             d: mean_snr(
@@ -187,25 +140,51 @@ class Radio:
     ) -> Links:
         """Make links of devices to their cells' sites, with given SNR and shares of the band."""
         fading = [self.fading(device, cell) for device, cell in zip(survey.ids, cells, strict=True)]
-        return Links(survey.ids, cells, fading, snr, shares)
+        return Links(survey.ids, cells, fading, snr, shares, np.zeros(len(fading)))
+
+    def server_energy_j(self, cell: int, downlinks: Sequence[Span]) -> float:
+        """Return what the server of a cell drew for the downlinks of a round that is over.
+
+        They begin together. In a dynamic band it is the shares in use, in whole slots.
+        """
+        airtimes_s = [span.airtime_s for span in downlinks]
+        if self._settings.power_over_share == "per_resource_block":
+            sent_s = max(airtimes_s)
+        elif self.dynamic:
+            sent_s = self._band(cell, "downlink").take_sent_slots() * self._settings.slot_s
+        else:
+            sent_s = total(airtimes_s)
+        return self.server_draw_w * sent_s
 
     def transfer(
-        self, link: Link, direction: Direction, payload_bits: int
+        self,
+        link: Link,
+        direction: Direction,
+        payload_bits: int,
+        radio_on: Callable[[OnTime], None] = lambda on: None,
     ) -> Generator[simpy.Event, None, Transfer]:
-        """Move payload_bits from the next slot on; an interrupt with a Cause cuts the transfer off."""
-        slot_s = self._settings.slot_s
+        """Move payload_bits from the next slot on; an interrupt with a Cause cuts the transfer off.
+
+        Args:
+            radio_on: called when the first slot begins.
+        """
+        slot_s, carrier = self._settings.slot_s, self._carriers[direction]
         first_slot = self.next_slot(self.env.now)
+        on = OnTime(carrier.frame, slot_s, first_slot)
         start_s = first_slot * slot_s
-        joined = False
         try:
             yield self.env.timeout(max(0.0, start_s - self.env.now))
-            joined = True
+        except simpy.Interrupt as interrupt:
+            return Transfer(self.env.now, self.env.now, 0, 0.0, interrupt.cause)
+        radio_on(on)
+        try:
             if self.dynamic:
                 with refused("radio"):
                     end_slot = yield from self._band(link.cell, direction).move(
                         link.device,
                         payload_bits,
                         snr_whole_band=link.snr[direction],
+                        neighbours=link.neighbours if direction == "downlink" else 0.0,
                         fading=link.fading,
                         slot=first_slot,
                     )
@@ -215,12 +194,11 @@ class Radio:
         except simpy.Interrupt as interrupt:
             # only whole slots have moved bits; the power was spent until the very end
             end_s = max(self.env.now, start_s)
-            slots = int((end_s - start_s) / slot_s + SLOT_TOLERANCE)
-            bits = self._bits_until_now(link, direction, payload_bits, first_slot, slots) if joined else 0
-            airtime_s = self._airtime_s(direction, first_slot, end_s - start_s)
-            return Transfer(start_s, end_s, bits, airtime_s, interrupt.cause)
+            slots = on.place(end_s)[0] - first_slot
+            bits = self._bits_until_now(link, direction, payload_bits, first_slot, slots)
+            return Transfer(start_s, end_s, bits, _airtime_s(on, start_s, end_s), interrupt.cause)
         end_s = end_slot * slot_s
-        return Transfer(start_s, end_s, payload_bits, self._airtime_s(direction, first_slot, end_s - start_s))
+        return Transfer(start_s, end_s, payload_bits, _airtime_s(on, start_s, end_s))
 
     def transfers(
         self, links: Links, direction: Direction, payload_bits: Sequence[int], from_s: FloatArray
@@ -232,16 +210,17 @@ class Radio:
             from_s: [links] when each may begin.
         """
         slot_s = self._settings.slot_s
-        first_slots = np.ceil(from_s / slot_s - SLOT_TOLERANCE).astype(np.int64)
+        first_slots = np.array([self.next_slot(time_s) for time_s in from_s.tolist()], np.int64)
         start_s = first_slots * np.float64(slot_s)
         end_s = (first_slots + self._slots(links, direction, payload_bits, first_slots)) * np.float64(slot_s)
         # the clock reaches a time by waiting for it from where it stands, which may round
         begun_s = from_s + np.maximum(0.0, start_s - from_s)
         clock_s = begun_s + np.maximum(0.0, end_s - begun_s)
         airtime_s = end_s - start_s
-        if not self._carriers[direction].frame.plain:
-            slots_and_times = zip(first_slots.tolist(), airtime_s.tolist(), strict=True)
-            airtime_s = np.array([self._airtime_s(direction, *each) for each in slots_and_times])
+        frame = self._carriers[direction].frame
+        if not frame.plain:
+            ends = zip(first_slots.tolist(), end_s.tolist(), strict=True)
+            airtime_s = np.array([OnTime(frame, slot_s, first).until_s(end) for first, end in ends])
         return Transfers(start_s, end_s, airtime_s, clock_s)
 
     def _slots(
@@ -254,24 +233,29 @@ class Radio:
         """Return [links] the number of slots that each transfer takes."""
         carrier, bits = self._carriers[direction], np.asarray(payload_bits)
         busy = np.flatnonzero(bits)  # who has nothing to move may have no share
-        share, snr = links.share[direction][busy], links.snr[direction][busy]
+        share = links.share[direction][busy]
+        snr = carrier.share_snr(share, links.snr[direction][busy])
+        fading = [links.fading[i] for i in busy.tolist()]
         slots = np.zeros(len(links), np.int64)
         with refused("radio"):
             slots[busy] = slots_of_many(
                 carrier,
                 bits[busy],
                 share=share,
-                snr=carrier.share_snr(share, snr),
-                fading=[links.fading[i] for i in busy.tolist()],
+                snr=snr,
+                fading=fading,
                 first_slot=first_slots[busy],
                 direction=direction,
                 fidelity=self._settings.fidelity,
             )
+        if self._settings.fidelity == "renewal":
+            expected = carrier.needs(bits[busy], share) / (carrier.mean_efficiency(snr) * carrier.frame.mean)
+            self.regime.count(expected, [link.correlation for link in fading])
         return slots
 
     def next_slot(self, time_s: float) -> int:
         """Return the first slot that begins no earlier than a time."""
-        return math.ceil(time_s / self._settings.slot_s - SLOT_TOLERANCE)
+        return math.ceil((time_s - rounding_s(time_s)) / self._settings.slot_s)
 
     def _bits_until_now(
         self, link: Link, direction: Direction, payload_bits: int, first_slot: int, slots: int
@@ -283,6 +267,13 @@ class Radio:
             band = self._band(link.cell, direction)
             return int(band.cut_off(link.device, payload_bits, first_slot + slots))
         return int(self._flow(link, direction, first_slot).bits(slots, payload_bits))
+
+    def _rise(self, survey: Survey) -> np.ndarray:
+        """Return [devices] how much one share of full power at all other sites adds to the downlink's noise."""
+        settings = self._settings
+        floor_w = self._noise_psd_w_hz * settings.bandwidth_hz * db_to_linear(settings.noise_figure_db)
+        rise: np.ndarray = settings.neighbour_load * self._power_w["downlink"] * survey.others / floor_w
+        return rise
 
     def _fading(self, device: int, cell: int) -> LinkFading:
         """Make the fading of the link between a device and a cell's site."""
@@ -317,8 +308,12 @@ class Radio:
     def _static_slots(self, link: Link, direction: Direction, payload_bits: int, first_slot: int) -> int:
         if not payload_bits:
             return 0
+        flow = self._flow(link, direction, first_slot)
         with refused("radio"):
-            return self._flow(link, direction, first_slot).slots(payload_bits)
+            slots = flow.slots(payload_bits)
+        if self._settings.fidelity == "renewal":
+            self.regime.count(flow.expected_slots(payload_bits), flow.fading.correlation)
+        return slots
 
     def _band(self, cell: int, direction: Direction) -> BandInUse:
         if (cell, direction) not in self._bands:
@@ -326,14 +321,7 @@ class Radio:
             self._bands[cell, direction] = BandInUse(self.env, band, self._settings.slot_s)
         return self._bands[cell, direction]
 
-    def _airtime_s(self, direction: Direction, first_slot: int, elapsed_s: float) -> float:
-        """Return how long a transfer's radio is on: in a TDD frame, only in the slots of its direction."""
-        frame = self._carriers[direction].frame
-        if frame.plain:
-            return elapsed_s
-        slot_s = self._settings.slot_s
-        whole = int(elapsed_s / slot_s + SLOT_TOLERANCE)
-        rest_s = max(0.0, elapsed_s - whole * slot_s)
-        return frame.airtime(first_slot, whole) * slot_s + rest_s * float(
-            frame.weights_from(first_slot + whole, 1)[0]
-        )
+
+def _airtime_s(on: OnTime, start_s: float, end_s: float) -> float:
+    """Return how long a transfer's radio is on: in a TDD frame, only in the slots of its direction."""
+    return end_s - start_s if on.frame.plain else on.until_s(end_s)

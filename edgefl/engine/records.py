@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-import numpy as np
-
 from edgefl.engine.parts import Outcome, Part, Span
 
 
@@ -58,7 +56,7 @@ class Round:
     energy_compute_j: float
     accuracy: float | None
     loss: float | None
-    energy_server_j: float = 0.0  # the base station's, not part of energy_j
+    energy_server_j: float = 0.0  # the base station's, by `power_over_share`; not part of energy_j
     energy_wasted_j: float = 0.0  # part of energy_j spent on updates that were not aggregated
     cell: int = 0
 
@@ -112,7 +110,10 @@ class EventName(StrEnum):
 
 @dataclass
 class LedgerRow:
-    """A row about one device: its joules over the run, by activity. Wasted: part of the first three."""
+    """A row about one device: its joules over the run, by activity. Wasted: part of the first three.
+
+    With a battery, capacity_j + recharged_j - left_j is total_j. None: on mains.
+    """
 
     device: int
     receive_j: float
@@ -121,13 +122,19 @@ class LedgerRow:
     idle_j: float
     total_j: float
     wasted_j: float
+    recharged_j: float | None = None  # what recharging really put in; a full battery takes in no more
+    left_j: float | None = None
 
 
 class Recorder(Protocol):
     """Something that keeps rows, such as the run directory's tables."""
 
-    def write(self, *rows: Any) -> None:
-        """Append rows to the table of their type."""
+    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
+        """Append rows to the table of their type.
+
+        Args:
+            further: values of columns that the type does not have, behind the type's; None: an empty cell.
+        """
 
     def write_columns(
         self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
@@ -165,11 +172,13 @@ def device_columns(parts: Sequence[Part]) -> dict[str, Any]:
     return columns
 
 
-def round_columns(columns: Mapping[str, Any], start_s: float) -> dict[str, Any]:
+def round_columns(columns: Mapping[str, Any], start_s: float, end_s: float) -> dict[str, Any]:
     """Return the columns of Round that sum or average its devices' columns, as of `device_columns`."""
+    mean_s = total(ends_s(columns, start_s)) / len(columns["device"]) - start_s
     sums = {name: total(columns[name]) for name in ("energy_rx_j", "energy_tx_j", "energy_compute_j")}
     return {
-        "latency_mean_s": total(ends_s(columns, start_s)) / len(columns["device"]) - start_s,
+        # where all end together, the sum's rounding must not make the mean the longest
+        "latency_mean_s": min(mean_s, end_s - start_s),
         "participants": len(columns["device"]),
         "completed": columns["outcome"].count(Outcome.COMPLETED),
         "downlink_bits": sum(columns["downlink_bits"]),
@@ -194,12 +203,3 @@ def total(values: Iterable[float]) -> float:
     for value in values:
         result += value
     return result
-
-
-def covered_s(starts_s: Sequence[float], ends_s: Sequence[float]) -> float:
-    """Time in which at least one of these intervals, from 0 on, was under way."""
-    order = np.lexsort((ends_s, starts_s))
-    start_s, end_s = np.array(starts_s)[order], np.array(ends_s)[order]
-    covered_until_s = np.maximum.accumulate(np.concatenate(([0.0], end_s[:-1])))
-    # added up from first to last
-    return float(np.cumsum(np.maximum(0.0, end_s - np.maximum(start_s, covered_until_s)))[-1])

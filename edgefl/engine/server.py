@@ -17,7 +17,6 @@ from edgefl.engine.records import (
     EventName,
     Round,
     Session,
-    covered_s,
     device_columns,
     round_columns,
 )
@@ -135,7 +134,7 @@ class Server:
         key = (session.number, facts.phase, session.rounds[facts.phase])
         selection = self._rounds.select(facts, key, self._present(), self._turn)
         self._turn += facts.evaluates
-        local = stage.train(selection.ids, key[2])
+        local = stage.train(selection.ids, key[2], start_s)
         parts = yield from self._rounds.carry_out(selection, local)
 
         arrived = [part.device for part in parts if part.completed]
@@ -146,7 +145,7 @@ class Server:
         else:
             session.unchanged += facts.evaluates
             self._event(EventName.NO_UPDATES, f"{facts.phase} round {key[2]}: {len(arrived)} arrived")
-        evaluation = stage.evaluate() if facts.evaluates else None
+        evaluation = stage.evaluate(self._present()) if facts.evaluates else None
         if self._policy.report_bits and facts.evaluates and arrived:
             session.losses.append(_mean_loss(local, arrived))
         self._book(key, start_s, selection, local, parts, evaluation, aggregated)
@@ -204,14 +203,14 @@ class Server:
                 start_s=start_s,
                 end_s=scene.env.now,
                 latency_s=scene.env.now - start_s,
-                **round_columns(columns, start_s),
+                **round_columns(columns, start_s, scene.env.now),
                 accuracy=evaluation.accuracy if evaluation else None,
                 loss=evaluation.loss if evaluation else None,
-                energy_server_j=scene.radio.server_draw_w
-                * covered_s(columns["downlink_start_s"], columns["downlink_end_s"]),
+                energy_server_j=scene.radio.server_energy_j(cell, [part.downlink for part in parts]),
                 energy_wasted_j=scene.ledger.book(columns, aggregated),
                 cell=cell,
-            )
+            ),
+            further=evaluation.scalars if evaluation else None,
         )
         scene.recorder.write_columns(
             DeviceRound,

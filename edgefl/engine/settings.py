@@ -9,6 +9,9 @@ from channel.tdd import Pattern
 from edgefl import registry
 from edgefl.scenario_fields import Named, Section
 
+LONGEST_S = 1e9  # s, 32 years: of any time that is given
+MOST_DEVICES = 1_000_000
+
 
 class CellSettings(Section):
     """One circular cell around the base station."""
@@ -17,6 +20,7 @@ class CellSettings(Section):
     min_distance_m: float | None = Field(
         None,
         ge=0,
+        le=5000,
         description="smallest 2D distance to the base station, m; none: the path loss's (UMi and UMa: 10, InH: 0)",
     )
     bs_height_m: float | None = Field(
@@ -77,7 +81,7 @@ class HandoverSettings(Section):
         description="coefficient k of the layer-3 filter of measurements, 0 to 19; 0: no filter",
     )
     min_time_of_stay_s: float = Field(
-        1.0, ge=0, description="a return to the last cell within this time is a ping-pong, s"
+        1.0, ge=0, le=LONGEST_S, description="a return to the last cell within this time is a ping-pong, s"
     )
     policy: Literal["drop", "finish"] = Field(
         "drop",
@@ -89,9 +93,11 @@ class HandoverSettings(Section):
 class DeviceSettings(Section):
     """The devices, their number, movement, powers and processors."""
 
-    count: int | None = Field(None, ge=1, description="number of devices; or give density_per_km2")
+    count: int | None = Field(
+        None, ge=1, le=MOST_DEVICES, description="number of devices; or give density_per_km2"
+    )
     density_per_km2: float | None = Field(
-        None, gt=0, description="mean devices per km^2 of a Poisson point process, in place of count"
+        None, gt=0, le=1e6, description="mean devices per km^2 of a Poisson point process, in place of count"
     )
     mobility: Annotated[Any, Named("mobility", "static")] = Field(
         "static", validate_default=True, description="mobility model"
@@ -99,7 +105,9 @@ class DeviceSettings(Section):
     transmit_power_dbm: float = Field(23.0, ge=-40, le=40, description="uplink power, dBm, -40 to 40")
     circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving, W")
     clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f, Hz, 1e6 to 1e11")
-    flops_per_cycle: float = Field(8.0, gt=0, description="processor efficiency chi, FLOPs per cycle")
+    flops_per_cycle: float = Field(
+        8.0, ge=1e-3, le=1e6, description="processor efficiency chi, FLOPs per cycle"
+    )
     capacitance: float = Field(1.0e-28, ge=0, le=1e-20, description="effective chipset capacitance xi")
     pa_efficiency: float = Field(
         1.0, gt=0, le=1, description="radiated over drawn power of the amplifier; J counts radiated power"
@@ -111,10 +119,10 @@ class DeviceSettings(Section):
     churn: Annotated[Any, Named("churn", "always_on")] = Field(
         "always_on", validate_default=True, description="when devices are switched on"
     )
-    battery_j: float | None = Field(None, gt=0, description="battery capacity, J; none: mains")
-    recharge_w: float = Field(0.0, ge=0, description="power into the battery at all times, W")
+    battery_j: float | None = Field(None, ge=1e-9, le=1e12, description="battery capacity, J; none: mains")
+    recharge_w: float = Field(0.0, ge=0, le=1e6, description="power into the battery at all times, W")
     return_share: float = Field(
-        0.2, gt=0, le=1, description="an empty device comes back at this share of its capacity"
+        0.2, ge=1e-6, le=1, description="an empty device comes back at this share of its capacity"
     )
 
     @model_validator(mode="after")
@@ -180,16 +188,22 @@ class RadioSettings(Section):
         " or in every slot, as the scheduler does",
     )
     power_over_share: Literal["full", "per_resource_block"] = Field(
-        "full", description="full power over whatever share (J), or power spread over the whole band"
+        "full",
+        description="full: full power over whatever share (J), so that a site with K downlinks sends K times its"
+        " power; per_resource_block: power spread over the whole band",
     )
     tdd: TddSettings | None = Field(None, description="frame pattern; none: separate intervals (J)")
     max_efficiency: float | None = Field(
-        None, gt=0, le=20, description="highest modulation: cap on the rate, bits/s/Hz; none: no cap"
+        None, ge=1e-3, le=20, description="highest modulation: cap on the rate, bits/s/Hz; none: no cap"
     )
     noise_figure_db: float = Field(0.0, ge=0, le=20, description="noise figure of the receivers, dB")
     interference_margin_db: float = Field(0.0, ge=0, le=40, description="rise of the noise in all links, dB")
     neighbour_load: float = Field(
-        0.0, ge=0, le=1, description="share of slots in which the other sites send: downlink interference"
+        0.0,
+        ge=0,
+        le=1,
+        description="share of slots in which the other sites send: downlink interference; with full power over"
+        " a share, as many shares as this cell has downlinks",
     )
     fidelity: Literal["slot", "renewal", "auto"] = Field(
         "auto", description="how a transfer's length is found: slot, renewal or auto"
@@ -215,13 +229,16 @@ class RoundSettings(Section):
         "all", validate_default=True, description="participant selector"
     )
     movement_tick_s: float = Field(
-        0.1, gt=0, le=60, description="interval at which cell-edge crossings of moving devices are seen, s"
+        0.1, ge=1e-3, le=60, description="interval at which cell-edge crossings of moving devices are seen, s"
     )
     deadline_s: float | None = Field(
-        None, gt=0, description="a round ends after this time; who is late is cut off, s"
+        None, ge=1e-6, le=LONGEST_S, description="a round ends after this time; who is late is cut off, s"
     )
     min_updates: int = Field(
-        1, ge=1, description="fewer updates than this are not aggregated: the model stays as it is"
+        1,
+        ge=1,
+        le=MOST_DEVICES,
+        description="fewer updates than this are not aggregated: the model stays as it is",
     )
     over_selection: float = Field(
         1.0,
@@ -233,6 +250,7 @@ class RoundSettings(Section):
     max_wait_s: float = Field(
         3600.0,
         gt=0,
+        le=LONGEST_S,
         description="longest simulated wait for a device while no federation works; an empty cell then stops,"
         " or the run fails if no federation has ended, s",
     )
@@ -241,7 +259,7 @@ class RoundSettings(Section):
 class WorkloadSettings(Section):
     """A stand-in for learning: the radio and the processors work, nothing is trained."""
 
-    payload_bits: int = Field(ge=1, description="bits of one model transfer")
-    flops_per_sample: float = Field(ge=0, description="FLOPs per sample, forward and backward")
-    steps: int = Field(5, ge=1, description="e: local iterations per round")
-    batch: int = Field(128, ge=1, description="B: samples per mini-batch")
+    payload_bits: int = Field(ge=1, le=10**15, description="bits of one model transfer")
+    flops_per_sample: float = Field(ge=0, le=1e18, description="FLOPs per sample, forward and backward")
+    steps: int = Field(5, ge=1, le=1_000_000, description="e: local iterations per round")
+    batch: int = Field(128, ge=1, le=10_000_000, description="B: samples per mini-batch")

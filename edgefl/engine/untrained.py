@@ -25,7 +25,7 @@ class Untrained:
     def facts(self) -> StageFacts:
         return StageFacts("train", rounds=None, opening=Opening())
 
-    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
+    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
         many = len(ids)
         bits = (self.payload_bits,) * many
         return LocalRound(tuple(ids), (self._steps,) * many, (self._samples,) * many, bits, bits)
@@ -33,5 +33,5 @@ class Untrained:
     def aggregate(self, ids: Sequence[int]) -> None:
         pass
 
-    def evaluate(self) -> Evaluation | None:
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         return None

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgefl.memory import Need, require
+
 
 @dataclass(frozen=True)
 class Batches:
@@ -60,6 +62,8 @@ def draw_batches(
     """
     widest = max(smallest, min(batch, max(len(indices) for indices in samples)))
     count, longest = len(samples), max(1, max(steps))
+    # rows, which are there, and their weights, in double and in single precision
+    require([Need(("learning", "steps"), (8 + 1 + 8 + 4) * count * longest * widest, "a round's batches")])
     rows = np.zeros((count, longest, widest), dtype=np.int64)
     sizes = np.zeros((count, longest), dtype=np.int64)
     seeds = np.zeros(count, dtype=np.int64)

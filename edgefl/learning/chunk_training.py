@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from edgefl.learning.data_in_memory import Reader, SplitInMemory
 from edgefl.learning.gradients import ChunkBatches, GradientSteps, Kernel
 from edgefl.learning.local_task import LocalModels, LocalTask
+
+# Steps that are prepared together where devices may stop before they have done them all.
+AT_ONCE = 64
 
 
 class Worker:
@@ -70,13 +74,16 @@ class ChunkTraining:
         (local, _), (start, _) = self._layout.split(rows), self._layout.split(received)
         own = task.own(positions)
         masks = [self._masks[k] for k in positions] if self._masks else []
-        gradients = gradient_steps(self._worker, task, positions, first, rows, masks)
-        if personal is not None:
-            personal.begin(positions, first)
         steps = task.batches.steps[positions]
+        end = int(steps[0])
+        if self._stopping is not None:
+            end = min(end, first + AT_ONCE)
+        gradients = gradient_steps(self._worker, task, positions, range(first, end), rows, masks)
+        if personal is not None:
+            personal.begin(positions, range(first, end))
         going: list[int] | None = None
         step = first
-        for step in range(first, int(steps[0])):
+        for step in range(first, end):
             active = int((steps > step).sum())
             if active < len(local):  # views: the others have done their last step
                 local, velocity = local[:active], velocity[:active]
@@ -94,6 +101,8 @@ class ChunkTraining:
         put(self._models.rows, positions, rows)
         if personal is not None:
             personal.put(positions)
+        if going is None and end < steps[0]:
+            going = np.flatnonzero(steps > end).tolist()
         if going is None:
             return [], step
         self._rows, self._velocity = closed(self._rows, going), closed(self._velocity, going)
@@ -127,10 +136,10 @@ class _PersonalModels:
             k: torch.Generator().manual_seed((int(task.batches.seeds[k]) + 1) % 2**63) for k in positions
         }
 
-    def begin(self, positions: Sequence[int], first: int) -> None:
-        """Prepare these devices, in the order of the rows, to go on from step `first`."""
+    def begin(self, positions: Sequence[int], steps: range) -> None:
+        """Prepare these devices, in the order of the rows, for some steps."""
         masks = [self._masks[k] for k in positions] if self._worker.kernel.dropout else []
-        self._gradients = gradient_steps(self._worker, self._task, positions, first, self._points, masks)
+        self._gradients = gradient_steps(self._worker, self._task, positions, steps, self._points, masks)
 
     def step(self, step: int, local: Tensor, start: Tensor, own: Mapping[str, Tensor]) -> None:
         """Do one step of the first devices, before their local models [k, M] do theirs."""
@@ -188,7 +197,7 @@ class _EarlyStopping:
         losses = [self._loss(k, rows[place]) for k, place in zip(ids, asked, strict=True)]
         before = torch.stack([self._before[k] for k in ids])
         epoch = torch.as_tensor(done // batches.per_epoch[ids], device=rows.device)
-        stops = self._task.algorithm.stop(epoch, torch.stack(losses), before).tolist()
+        stops = (self._task.stop or self._task.algorithm.stop)(epoch, torch.stack(losses), before).tolist()
         self._before.update(zip(ids, losses, strict=True))
         leaving = {place for place, stop in zip(asked, stops, strict=True) if stop}
         if not leaving:
@@ -208,15 +217,17 @@ def gradient_steps(
     worker: Worker,
     task: LocalTask,
     positions: Sequence[int],
-    first: int,
+    steps: range,
     rows: Tensor,
     masks: Sequence[torch.Generator],
 ) -> GradientSteps:
-    """Start the gradients of the devices' losses at rows [k, M + Q], from step `first` on."""
+    """Start the gradients of the devices' losses at rows [k, M + Q], for some steps."""
     batches = task.batches
     # a step's batches lie together: [steps, k, B]
     samples, weight = (
-        torch.from_numpy(all_steps[positions, first:].swapaxes(0, 1)).to(rows.device).contiguous()
+        torch.from_numpy(all_steps[positions, steps.start : steps.stop].swapaxes(0, 1))
+        .to(rows.device)
+        .contiguous()
         for all_steps in (batches.rows, batches.weights)
     )
     return worker.kernel.start(
@@ -226,7 +237,7 @@ def gradient_steps(
             samples,
             worker.reader.labels(samples),
             weight,
-            batches.sizes[positions, first:].T.tolist(),
+            batches.sizes[positions, steps.start : steps.stop].T.tolist(),
             masks,
         ),
         task.terms_of(positions),

@@ -1,12 +1,36 @@
-"""FLOPs of a model, counted by running it."""
+"""FLOPs of a model, counted by running it, and its size, without making it."""
 
 import warnings
+from typing import Any
 
 import torch
 from torch import nn
+from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from edgefl.learning import task
+from edgefl.learning.models import Model
+from edgefl.learning.parameters import ModelLayout
+
+
+def size(model: Model, input_shape: tuple[int, ...], classes: int) -> int:
+    """Return the numbers M + Q of a model, without making them; 0 for one that cannot be built so."""
+    try:
+        with torch.random.fork_rng(devices=[]), torch.device("meta"), _WithoutNormals():
+            layout = ModelLayout.of(model.build(input_shape, classes))
+    except Exception:  # a model from outside may compute with its initial values, which are not there
+        return 0
+    return layout.size
+
+
+class _WithoutNormals(TorchFunctionMode):
+    """Leaves out filling with normal numbers: for tensors without memory it would import PyTorch's compiler."""
+
+    def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = kwargs or {}
+        if getattr(func, "__name__", "").endswith("normal_"):  # of tensors, and of torch.nn.init
+            return args[0] if args else given["tensor"]
+        return func(*args, **given)
 
 
 def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:

@@ -16,11 +16,28 @@ class SplitInMemory:
     """A split on a torch device: raw inputs [n, *shape] and labels [n].
 
     Inputs stay in their own type (uint8 for images): a quarter of the memory and of the traffic of floats.
+
+    Args:
+        drifted: the same samples after a concept drift; sample i is then also there as sample n + i. Inputs that
+            do not change are kept once.
     """
 
-    def __init__(self, split: Split, mean: np.ndarray, std: np.ndarray, torch_device: torch.device) -> None:
+    def __init__(
+        self,
+        split: Split,
+        mean: np.ndarray,
+        std: np.ndarray,
+        torch_device: torch.device,
+        drifted: Split | None = None,
+    ) -> None:
+        self.count = len(split.y)  # n
         self.x = torch.from_numpy(np.ascontiguousarray(split.x)).to(torch_device)
         self.y = torch.from_numpy(split.y).to(torch_device)
+        self.shares_inputs = drifted is not None and drifted.x is split.x
+        if drifted is not None:
+            self.y = torch.cat([self.y, torch.from_numpy(drifted.y).to(torch_device)])
+            if not self.shares_inputs:
+                self.x = torch.cat([self.x, torch.from_numpy(drifted.x).to(torch_device)])
         self.mean = torch.as_tensor(mean, dtype=torch.float32, device=torch_device)
         self.scale = 1.0 / torch.as_tensor(std, dtype=torch.float32, device=torch_device)
         self.scaling: tuple[float, float] | None = (
@@ -36,12 +53,18 @@ class SplitInMemory:
         """Return (x - mean) / std of the samples rows [...], float32 [..., *shape]; overwritten by the next call."""
         return self._reader.normalised(rows)
 
-    def batches(self, labels: Sequence[int], size: int) -> Iterator[tuple[Tensor, Tensor]]:
+    def batches(
+        self, labels: Sequence[int], size: int, drifted: bool = False
+    ) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield all samples with one of these labels, normalised, and their labels, `size` at a time.
 
         Small sets are kept normalised, as every round's evaluation reads them.
+
+        Args:
+            drifted: these samples as they are after the drift.
         """
-        key, chosen = tuple(labels), self.with_labels(labels)
+        chosen = self.with_labels(labels) + (self.count if drifted else 0)
+        key = (*labels, -1) if drifted else tuple(labels)
         numbers = len(chosen) * self.x[0].numel()
         if key not in self._ready and 4 * numbers <= READY_BYTES:
             if len(self._ready) == READY_SETS:
@@ -57,7 +80,7 @@ class SplitInMemory:
         key = tuple(labels)
         if key not in self._labels:
             wanted = torch.tensor(key, device=self.y.device)
-            rows = torch.isin(self.y, wanted).nonzero().squeeze(1)
+            rows = torch.isin(self.y[: self.count], wanted).nonzero().squeeze(1)
             if not len(rows):
                 raise EdgeflError(f"the test data hold no sample of the labels {list(key)}")
             self._labels[key] = rows
@@ -81,7 +104,8 @@ class Reader:
         """Return the samples rows [...] without scaling, float32 [..., *shape]; for equal shapes the same tensor."""
         if self._asked != rows.shape:
             self._make_room(rows)
-        torch.index_select(self._split.x, 0, rows.reshape(-1), out=self._part)
+        rows_of_x = rows.remainder(self._split.count) if self._split.shares_inputs else rows
+        torch.index_select(self._split.x, 0, rows_of_x.reshape(-1), out=self._part)
         self._float_part.copy_(self._part)
         return self._gathered_floats
 

@@ -16,16 +16,24 @@ BATCH = 2048  # bounds memory; the result does not depend on it beyond rounding
 
 @torch.no_grad()
 def evaluate(
-    module: nn.Module, layout: ModelLayout, model: Tensor, test: SplitInMemory, labels: Sequence[int]
+    module: nn.Module,
+    layout: ModelLayout,
+    model: Tensor,
+    test: SplitInMemory,
+    labels: Sequence[int],
+    drifted: bool = False,
 ) -> tuple[float, float]:
     """Test a model [M + Q]: accuracy (0 to 1) and mean loss on the test samples with these labels.
 
     The module must be in evaluation mode.
+
+    Args:
+        drifted: on these samples as they are after the drift.
     """
     tensors = layout.views(model)
     correct = count = 0
     loss = 0.0
-    for x, y in test.batches(labels, BATCH):
+    for x, y in test.batches(labels, BATCH, drifted):
         logits = functional_call(module, tensors, (x,))
         correct += task.hits(logits, y)
         loss += float(task.loss(logits, y, "sum"))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from edgefl.contract import Opening
+from edgefl.learning.drifts import Moment
 from edgefl.learning.track import Track
 from edgefl.learning.warm_starts import Final, Saved
 
@@ -51,6 +52,8 @@ class Progress:
     stage: name of its present stage; empty: no session is open. longest, reports: as in `SessionStart`.
     labels: labels of its first devices. known: labels of the session before. members: devices seen so far.
     probed: whether a probe's update has arrived. opening: set when its training begins. at: the last round.
+    before: rounds of the global model in earlier sessions. ended: with those of this one, once it is over.
+    moment: of the last round; of a probe's, the round of the global model that comes next.
     """
 
     number: int = 0
@@ -64,11 +67,21 @@ class Progress:
     opening: Opening = field(default_factory=Opening)
     check: Reports = field(default_factory=Reports)
     at: At = field(default_factory=lambda: At(0, "", 0))
+    before: int = 0
+    ended: int = 0
+    moment: Moment = field(default_factory=lambda: Moment(1, 0.0))
 
-    def begin_round(self, phase: str, round_: int, ids: Iterable[int]) -> At:
-        """Note a round and its participants; return its place in the run."""
+    def begin_round(
+        self, phase: str, round_: int, ids: Iterable[int], time_s: float, *, moves_on: bool = True
+    ) -> At:
+        """Note a round and its participants; return its place in the run.
+
+        Args:
+            moves_on: whether it is a round of the global model.
+        """
         self.members |= set(ids)
         self.at = At(self.number, phase, round_)
+        self.moment = Moment(self.before + (round_ if moves_on else 1), time_s)
         return self.at
 
 
@@ -76,7 +89,8 @@ class Progress:
 class Federation:
     """The models of one cell, from session to session.
 
-    model: the global model's track. probe: the auxiliary model's, while a session probes. previous: [M + Q]
+    model: the global model's track. probe: the auxiliary model's, while a session probes. twin: a second
+    global model's, trained on the data after the drift, where the algorithm knows it in advance. previous: [M + Q]
     the global model as the last session left it. pilot: [M + Q] w_pilot, once it is made. gradient: [M] G_s
     of this session. finals: of the pilot sessions, until w_pilot is made. saved: of the later ones.
     """
@@ -84,6 +98,7 @@ class Federation:
     model: Track
     previous: Tensor
     probe: Track | None = None
+    twin: Track | None = None
     pilot: Tensor | None = None
     gradient: Tensor | None = None
     finals: list[Final] = field(default_factory=list)
@@ -111,6 +126,8 @@ class Federation:
             "probes": self.probe is not None,
             "now": {**asdict(self.now), "members": sorted(self.now.members)},
         }
+        if self.twin is not None:
+            tensors |= _under("twin", self.twin.tensors())
         if self.probe is not None:
             tensors |= _under("probe.track", self.probe.tensors())
             tensors |= _under("probe.devices", self.probe.devices.tensors())
@@ -125,6 +142,8 @@ class Federation:
         like = self.previous
         here = {name: tensor.to(like.device) for name, tensor in tensors.items()}
         self.model.restore(_below("model", here))
+        if self.twin is not None:
+            self.twin.restore(_below("twin", here))
         self.previous = here["previous"]
         self.pilot, self.gradient = here.get("pilot"), here.get("gradient")
         self.finals = [Final(here[f"finals.{i}"], accuracy) for i, accuracy in enumerate(facts["finals"])]
@@ -150,6 +169,7 @@ def _progress(facts: Mapping[str, Any]) -> Progress:
             **facts,
             "members": set(facts["members"]),
             "at": At(*facts["at"]),
+            "moment": Moment(**facts["moment"]),
             "opening": Opening(**{**opening, "weights": by_id(opening["weights"])}),
             "check": Reports(by_id(check["opening"]), by_id(check["previous"]), check["arrived"]),
         }

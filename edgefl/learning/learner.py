@@ -9,8 +9,11 @@ from torch import Tensor
 from edgefl import registry
 from edgefl.contract import Opening, SessionStart, Stage
 from edgefl.errors import EdgeflError
+from edgefl.learning.clairvoyance import TrainBoth
 from edgefl.learning.cost import flops_per_sample
 from edgefl.learning.device_states import DeviceStates
+from edgefl.learning.device_tests import DeviceTests
+from edgefl.learning.drifts import Concepts, Drift, Moment
 from edgefl.learning.federation import Federation, Progress, TensorState
 from edgefl.learning.gradients import Precision
 from edgefl.learning.holdings import Holdings
@@ -30,8 +33,9 @@ class TorchLearner:
     """The learner of one cell. Sessions, device ids and iterations go in and out; models stay inside.
 
     Args:
-        homes_m: [devices, 2] positions of the devices at time 0, for partitions by place.
+        homes_m: [devices, 2] positions of the devices at time 0, for partitions and drifts by place.
         sites_m: [cells, 2] positions of the base stations, likewise.
+        cell: its cell, for drifts by cell.
     """
 
     def __init__(
@@ -42,6 +46,7 @@ class TorchLearner:
         streams: Streams,
         homes_m: np.ndarray | None = None,
         sites_m: np.ndarray | None = None,
+        cell: int = 0,
     ) -> None:
         self._settings = settings
         self._warm_start: WarmStart = settings.warm_start
@@ -58,17 +63,31 @@ class TorchLearner:
         self.parameters = layout.parameters.size  # M, the trainable ones
         self.payload_bits = self._payload.bits(layout, settings.algorithm.vectors_up)
         facts = Facts(material.groups, homes_m, sites_m)
+        holdings = Holdings(settings.partition, material.labels, material.devices, streams, facts)
         self._trainer = Trainer(
             settings=settings,
             material=material,
-            holdings=Holdings(settings.partition, material.labels, material.devices, streams, facts),
+            holdings=holdings,
             streams=streams,
             module=module,
             training=training,
             payload_bits=self.payload_bits,
+            concepts=concepts(settings.drift, facts, material.devices, cell, streams),
+            device_tests=device_tests(settings, material, holdings, streams),
         )
         self._initial = layout.flatten(module)
         self._federation = Federation(self._track(material.states, self._initial), self._initial)
+        if settings.algorithm.knows_drift:
+            if settings.drift is None:
+                raise EdgeflError(
+                    "this algorithm knows the drift in advance, and there is none: give learning.drift",
+                    ("learning", "algorithm"),
+                )
+            # with buffers of its own: both models' updates wait for the server at the same time
+            again = local_training(settings, material, module)
+            self._federation.twin = Track(
+                again, settings.algorithm, material.new_states(), self._initial, self._payload
+            )
 
     @property
     def model(self) -> Tensor:
@@ -91,9 +110,16 @@ class TorchLearner:
         labels = holdings.labels(start.ids)
         if not labels:
             raise EdgeflError(f"no device of session {start.number} has any data", ("learning", "partition"))
-        before = federation.now.labels
+        last = federation.now
         federation.now = Progress(
-            start.number, start.longest, start.reports, labels=labels, known=before, members=set(start.ids)
+            start.number,
+            start.longest,
+            start.reports,
+            labels=labels,
+            known=last.labels,
+            members=set(start.ids),
+            before=last.ended,
+            moment=Moment(last.ended + 1, last.moment.time_s),
         )
         federation.gradient = federation.probe = None
         federation.previous = federation.model.model
@@ -105,7 +131,8 @@ class TorchLearner:
 
     def stages(self) -> Iterator[Stage]:
         """Yield the stages of the open session, from the present one on; then close the session."""
-        kinds: dict[str, Callable[..., Stage]] = {"probe": Probe, "check": Check, "train": Train}
+        train = Train if self._federation.twin is None else TrainBoth
+        kinds: dict[str, Callable[..., Stage]] = {"probe": Probe, "check": Check, "train": train}
         now = self._federation.now
         while now.stage:
             yield kinds[now.stage](self._trainer, self._federation, self._warm_start)
@@ -159,7 +186,9 @@ class TorchLearner:
                 opening = OpeningModel(federation.model.model, {now.number - 1: 1.0})
         federation.probe = None
         federation.model.open(opening.model, sizes)
-        tested = self._trainer.test(opening.model, now.labels)
+        if federation.twin is not None:
+            federation.twin.open(federation.twin.model, sizes)
+        tested = self._trainer.test(opening.model, now, sorted(now.members))
         now.opening = Opening(name, opening.weights, now.labels, tested.accuracy, tested.loss)
         now.stage = "train"
 
@@ -167,12 +196,51 @@ class TorchLearner:
         """End the session, and save its last model for warm starts."""
         federation, now = self._federation, self._federation.now
         if self._is_pilot:
-            accuracy = self._trainer.test(self.model, now.labels).accuracy if self._warm_start.probes else 0.0
-            federation.finals.append(Final(self.model, accuracy))
+            tested = (
+                self._trainer.test(self.model, now, sorted(now.members)) if self._warm_start.probes else None
+            )
+            federation.finals.append(Final(self.model, (tested and tested.accuracy) or 0.0))
         else:
             federation.saved.append(Saved(now.number, self.model, federation.gradient))
             federation.saved = self._warm_start.retain(federation.saved)
-        now.stage = ""
+        now.stage, now.ended = "", now.moment.round
+
+
+def concepts(drift: Drift | None, facts: Facts, devices: int, cell: int, streams: Streams) -> Concepts:
+    """Make the concepts of a cell's devices.
+
+    Raises:
+        EdgeflError: the drift names a zone or cell that does not exist.
+    """
+    if drift is None:
+        return Concepts(None, devices)
+    zones = facts.home_sites()
+    if zones is not None and facts.sites_m is not None:
+        for name, named in (("cells", drift.cells), ("zones", drift.zones)):
+            missing = [one for one in named or () if not 0 <= one < len(facts.sites_m)]
+            if missing:
+                raise EdgeflError(
+                    f"no site {missing[0]}: the layout has sites 0 to {len(facts.sites_m) - 1}",
+                    ("learning", "drift", name),
+                )
+    return Concepts(drift, devices, streams("drift").permutation(devices), zones, cell)
+
+
+def device_tests(
+    settings: LearningSettings, material: Material, holdings: Holdings, streams: Streams
+) -> DeviceTests | None:
+    """Make the test data of each device, if devices are tested on their own."""
+    if settings.tested_on == "labels":
+        return None
+    return DeviceTests(
+        holdings,
+        material.test_labels,
+        material.test_groups,
+        material.labels,
+        material.groups,
+        count=settings.test_samples,
+        streams=streams,
+    )
 
 
 def local_training(settings: LearningSettings, material: Material, module: Any) -> LocalTraining:

@@ -10,6 +10,9 @@ from edgefl.learning.algorithms import Algorithm, ServerState
 from edgefl.learning.batches import Batches
 from edgefl.learning.models import OutputTerm
 
+# (epoch, loss, loss before) [k] each -> [k] whether devices stop, as `Algorithm.stop`
+Stop = Callable[[Tensor, Tensor, Tensor], Tensor]
+
 
 @dataclass(frozen=True)
 class LocalTask:
@@ -20,6 +23,7 @@ class LocalTask:
     previous: positions -> the devices' last local models, [k, M + Q].
     personal: positions -> the personal models trained beside the local ones, [k, M + Q].
     terms: further terms of the local loss.
+    stop: when devices stop early, in place of the algorithm's verb.
     """
 
     start: Tensor
@@ -31,6 +35,7 @@ class LocalTask:
     previous: Callable[[Sequence[int]], Tensor] | None = None
     personal: Callable[[Sequence[int]], Tensor] | None = None
     terms: Sequence[OutputTerm] = ()
+    stop: Stop | None = None
 
     def received(self, positions: Sequence[int]) -> Tensor:
         """Return what these devices received: [M + Q] for all, or [k, M + Q]."""

@@ -7,8 +7,9 @@ from torch import Tensor
 
 from edgefl.errors import about
 from edgefl.learning.data_in_memory import SplitInMemory
-from edgefl.learning.datasets import Data, Dataset
+from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.device_states import DeviceStates
+from edgefl.learning.drifts import Drift
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.task import require_labels
 
@@ -42,10 +43,19 @@ class Material:
         self.torch_device = torch_device
         self.threads = threads
         self.devices = devices
-        self.train = SplitInMemory(data.train, data.mean, data.std, torch_device)
-        self.test = SplitInMemory(data.test, data.mean, data.std, torch_device)
+        self.test_labels, self.test_groups = data.test.y, data.test.groups
+        self.train, self.test = (
+            self._in_memory(split, data, settings.drift) for split in (data.train, data.test)
+        )
         # shared by all cells: a device that changes the cell takes its own vectors along
         self.states = self.new_states()
+
+    def _in_memory(self, split: Split, data: Data, drift: Drift | None) -> SplitInMemory:
+        changed = None
+        if drift is not None:
+            with about("learning", "drift"):
+                changed = drift.change(split, data.num_classes)
+        return SplitInMemory(split, data.mean, data.std, self.torch_device, changed)
 
     def new_states(self) -> DeviceStates:
         """Make an empty store for vectors of all devices."""

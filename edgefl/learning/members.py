@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from torch import Tensor
 
-from edgefl.learning.batches import Batches
 from edgefl.learning.device_states import DeviceStates
 
 
@@ -32,12 +31,12 @@ class RoundReceivers:
         self,
         ids: Sequence[int],
         devices: DeviceStates,
-        batches: Batches,
+        samples: Sequence[np.ndarray],
         losses: Callable[[Tensor, Sequence[np.ndarray]], Tensor],
     ) -> None:
         self.ids = ids
         self._devices = devices
-        self._samples = batches.samples
+        self._samples = samples
         self._losses = losses
         self.tested = np.zeros(len(ids), dtype=np.int64)
 

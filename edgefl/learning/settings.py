@@ -1,10 +1,30 @@
 """Settings of learning: what is trained, on which data, and how."""
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from edgefl.scenario_fields import Named, Section
+
+if TYPE_CHECKING:  # settings are read without PyTorch
+    from torch import Tensor
+
+
+class EarlyStopping(Section):
+    """Local training that ends when the loss on samples kept apart falls too little. FLASH, Algorithm 1.
+
+    After epoch e a device stops if the loss fell by less than threshold / e since the epoch before; the first epoch
+    is compared with the received model. `learning.epochs` is the most that a device does (E).
+    """
+
+    threshold: float = Field(0.04, ge=0, le=1e3, description="gamma; F: 0.03 to 0.05")
+    validation: float = Field(
+        0.3, gt=0, lt=1, description="share of a device's samples kept apart: F's 7:3 split"
+    )
+
+    def stop(self, epoch: "Tensor", loss: "Tensor", before: "Tensor") -> "Tensor":
+        """Return [k] whether devices stop after an epoch [k]; the mean loss [k] now and after the epoch before."""
+        return before - loss < self.threshold / epoch
 
 
 class LearningSettings(Section):
@@ -22,28 +42,49 @@ class LearningSettings(Section):
         "previous", validate_default=True, description="how a session's opening model is made"
     )
     pilot_sessions: int = Field(
-        1, ge=1, description="P: sessions 1 to P are plain; the models saved for warm starts come after them"
+        1,
+        ge=1,
+        le=1_000_000,
+        description="P: sessions 1 to P are plain; the models saved for warm starts come after them",
     )
-    steps: int = Field(5, ge=1, description="e: local iterations per round")
-    epochs: int | None = Field(None, ge=1, description="local epochs per round, in place of steps")
-    batch: int = Field(128, ge=1, description="B: samples per mini-batch")
+    steps: int = Field(5, ge=1, le=1_000_000, description="e: local iterations per round")
+    epochs: int | None = Field(
+        None, ge=1, le=100_000, description="local epochs per round, in place of steps"
+    )
+    batch: int = Field(128, ge=1, le=10_000_000, description="B: samples per mini-batch")
     lr: float = Field(0.01, gt=0, le=100, description="learning rate at the first round of a session")
     lr_power: float = Field(
         1.0,
         ge=0,
+        le=100,
         description="polynomial decay within a session: lr (1 - (t-1)/T)^power; 0 keeps lr constant",
     )
+    early_stopping: EarlyStopping | None = Field(
+        None, description="end local training early, whatever the algorithm; none: as the algorithm says"
+    )
+    drift: Annotated[Any, Named("drifts", "label_swap")] | None = Field(
+        None, description="concept drift: how the devices' data change during the run; none: they do not"
+    )
+    tested_on: Literal["labels", "devices"] = Field(
+        "labels",
+        description="test data: all of the labels that a session's devices hold, or those of each device present,"
+        " whose accuracies are averaged (F)",
+    )
+    test_samples: int | None = Field(
+        None, ge=1, description="test samples of each device, if tested on devices; none: in proportion"
+    )
+    test_every: int = Field(1, ge=1, description="rounds from one test of the global model to the next")
     momentum: float = Field(0.9, ge=0, lt=1, description="SGD momentum, restarted each round")
     bits_per_parameter: int = Field(32, ge=1, le=64, description="payload_bits = this x parameters")
     payload: Literal["model", "exchanged"] = Field(
         "model", description="a transfer carries one model (J), or all that the algorithm exchanges"
     )
     booked: Literal["nominal", "processed"] = Field(
-        "nominal",
-        description="samples whose compute time and energy are booked: e B, as J (27, 28), or those a device"
-        " really processes, which are fewer where it has less than B",
+        "processed",
+        description="samples whose compute time and energy are booked: processed: those in a device's mini-batches,"
+        " fewer than e B where it holds less than B or an epoch's last batch is short; nominal: e B (J 27, 28)",
     )
-    flops_per_sample: float | Literal["counted"] = Field(
+    flops_per_sample: Annotated[float, Field(ge=0, le=1e18)] | Literal["counted"] = Field(
         "counted", description="N_p phi, FLOPs per sample forward and backward: a number, or counted"
     )
     batching: Literal["auto", "stacked", "sequential"] = Field(
@@ -59,5 +100,16 @@ class LearningSettings(Section):
         description="colour images in channels-last order in local training, one device after the other",
     )
     memory_gb: float | None = Field(
-        None, gt=0, description="room for devices trained together, GB; none: a CPU's cache, 1/8 of a GPU"
+        None,
+        gt=0,
+        le=1e6,
+        description="room for devices trained together, GB; none: a CPU's cache, 1/8 of a GPU",
     )
+
+    @model_validator(mode="after")
+    def _epochs_to_stop(self) -> Self:
+        if self.early_stopping and self.epochs is None:
+            raise ValueError(
+                "early_stopping ends training after an epoch: give epochs, the most that a device does"
+            )
+        return self

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
+from torch import Tensor
 
 from edgefl.contract import REPORTED_LOSS, Evaluation, LocalRound, StageFacts
 from edgefl.learning.federation import Federation, Reports
 from edgefl.learning.models import OutputTerm
-from edgefl.learning.trainer import Trainer
+from edgefl.learning.trainer import PERSONAL_ACCURACY, Trainer
 from edgefl.learning.warm_starts import OpeningModel, WarmStart
 
 
@@ -25,22 +26,38 @@ class Train:
         phase = "pilot" if self._is_pilot else "train"
         return StageFacts(phase, rounds=None, opening=self.federation.now.opening)
 
-    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
-        federation, now = self.federation, self.federation.now
-        at = now.begin_round(self.facts.phase, round_, ids)
-        anchor = self._anchor()
-        lr = self.trainer.learning_rate(round_, now.longest)
-        local = self.trainer.train(federation.model, ids, at, lr, [anchor] if anchor else [])
+    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
+        federation, now, trainer = self.federation, self.federation.now, self.trainer
+        now.begin_round(self.facts.phase, round_, ids, time_s)
+        local = self._local_round(ids, round_)
+        further: dict[str, tuple[float | None, ...]] = {}
         if now.reports:
-            losses = self.trainer.losses_received(federation.model)
-            local = replace(local, scalars={**local.scalars, REPORTED_LOSS: losses})
-        return local
+            further[REPORTED_LOSS] = trainer.losses_received(federation.model)
+        if trainer.device_tests is not None:
+            tested = trainer.due(now.moment.round)
+            further[PERSONAL_ACCURACY] = (
+                trainer.accuracies(self._personal_models(ids), ids, now) if tested else (None,) * len(ids)
+            )
+        return replace(local, scalars={**local.scalars, **further}) if further else local
 
     def aggregate(self, ids: Sequence[int]) -> None:
         self.trainer.aggregate(self.federation.model, ids, self.federation.now)
 
-    def evaluate(self) -> Evaluation | None:
-        return self.trainer.test(self.federation.model.model, self.federation.now.labels)
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
+        trainer, track, now = self.trainer, self.federation.model, self.federation.now
+        if not trainer.due(now.moment.round):
+            return trainer.untested()
+        tested = list(present) or track.last.ids  # somebody has taken part, if nobody is left
+        return trainer.test(track.deployed(tested, trainer.samples(tested, now.moment)), now, tested)
+
+    def _local_round(self, ids: Sequence[int], round_: int) -> LocalRound:
+        federation, now, trainer = self.federation, self.federation.now, self.trainer
+        anchor = self._anchor()
+        lr = trainer.learning_rate(round_, now.longest)
+        return trainer.train(federation.model, ids, now, lr, [anchor] if anchor else [])
+
+    def _personal_models(self, ids: Sequence[int]) -> Tensor:
+        return self.federation.model.trained_personal()
 
     @property
     def _is_pilot(self) -> bool:
@@ -68,18 +85,18 @@ class Probe:
         start = self.warm_start
         return StageFacts("probe", start.probes, start.probe_participants, evaluates=False)
 
-    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
+    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
         federation, now = self.federation, self.federation.now
         assert federation.probe is not None
-        at = now.begin_round("probe", round_, ids)
-        return self.trainer.train(federation.probe, ids, at, self.trainer.learning_rate(1, now.longest), [])
+        now.begin_round("probe", round_, ids, time_s, moves_on=False)
+        return self.trainer.train(federation.probe, ids, now, self.trainer.learning_rate(1, now.longest), [])
 
     def aggregate(self, ids: Sequence[int]) -> None:
         assert self.federation.probe is not None
         self.trainer.aggregate(self.federation.probe, ids, self.federation.now)
         self.federation.now.probed = True
 
-    def evaluate(self) -> Evaluation | None:
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         return None
 
 
@@ -98,18 +115,18 @@ class Check:
     def facts(self) -> StageFacts:
         return StageFacts("probe", 1, self.warm_start.probe_participants, evaluates=False)
 
-    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
+    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
         federation, now = self.federation, self.federation.now
-        at = now.begin_round("probe", round_, ids)
+        now.begin_round("probe", round_, ids, time_s, moves_on=False)
         opening = construct(self.trainer, federation, self.warm_start).model
-        local, (of_opening, of_previous) = self.trainer.compare(ids, at, [opening, federation.model.model])
+        local, (of_opening, of_previous) = self.trainer.compare(ids, now, [opening, federation.model.model])
         now.check = Reports(of_opening, of_previous)
         return local
 
     def aggregate(self, ids: Sequence[int]) -> None:
         self.federation.now.check.arrived = list(ids)
 
-    def evaluate(self) -> Evaluation | None:
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         return None
 
 

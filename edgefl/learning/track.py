@@ -11,7 +11,7 @@ from edgefl.learning.algorithms import Algorithm, Notes, Received, Sent, ServerS
 from edgefl.learning.batches import Batches
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.local_rounds import LocalResult, Payload, WaitingRound
-from edgefl.learning.local_task import LocalTask
+from edgefl.learning.local_task import LocalTask, Stop
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.members import RoundReceivers, SessionMembers
 from edgefl.learning.models import OutputTerm
@@ -68,24 +68,32 @@ class Track:
         self.state = self._algorithm.init_state(parameters, self.state, members)
 
     def train(
-        self, ids: Sequence[int], batches: Batches, lr: float, terms: Sequence[OutputTerm]
+        self,
+        ids: Sequence[int],
+        batches: Batches,
+        lr: float,
+        terms: Sequence[OutputTerm],
+        stop: Stop | None = None,
     ) -> LocalResult:
         """Do the local training of a round; `last` holds it until the next.
 
         Args:
             ids: the participants, sorted.
             batches: mini-batches of the participants.
+            lr: learning rate, which the algorithm may change.
             terms: further terms of the local loss.
+            stop: when devices stop early, in place of the algorithm's verb.
 
         Raises:
             Diverged: a local model is not finite.
         """
         layout, algorithm = self._training.layout, self._algorithm
         parameters, statistics = layout.split(self.model)
-        receivers = RoundReceivers(ids, self.devices, batches, self._losses)
+        receivers = RoundReceivers(ids, self.devices, batches.samples, self._losses)
+        lr = algorithm.learning_rate(lr, self.state)
         received = algorithm.receive(parameters, self.state, receivers)
         start = torch.cat([received.start, statistics.expand(*received.start.shape[:-1], -1)], dim=-1)
-        models = self._training.run(self._task(ids, batches, lr, start, terms))
+        models = self._training.run(self._task(ids, batches, lr, start, terms, stop))
         for rows in (models.rows, models.personal):
             finite = torch.isfinite(rows.sum(1)) if rows is not None else torch.ones(1)
             if not finite.all():
@@ -133,6 +141,31 @@ class Track:
             raise Diverged(None)
         self.model = torch.cat([model, updates.shares @ statistics])
 
+    def deployed(self, ids: Sequence[int], samples: Sequence[np.ndarray]) -> Tensor:
+        """Return the model with which the server serves these devices: [M + Q] for all, or [k, M + Q].
+
+        Args:
+            samples: of each device, indices of its training samples.
+        """
+        parameters, statistics = self._training.layout.split(self.model)
+        receivers = RoundReceivers(ids, self.devices, samples, self._losses)
+        models = self._algorithm.deployed(parameters, self.state, receivers)
+        return torch.cat([models, statistics.expand(*models.shape[:-1], -1)], dim=-1)
+
+    def trained_personal(self) -> Tensor:
+        """Return the own models [K, M + Q] of the last round's devices after training, before any is aggregated.
+
+        Personal models where the algorithm makes them, else local models.
+        """
+        algorithm, layout, models = self._algorithm, self._training.layout, self.last.models
+        if not algorithm.has_personal():
+            return models.rows
+        parameters, _ = layout.split(self.model)
+        rows = models.rows if models.personal is None else models.personal
+        personal, statistics = layout.split(rows)
+        own = algorithm.personal(parameters, personal, self._own(self.last.ids, parameters))
+        return torch.cat([own, statistics], dim=1)
+
     def personal(self, ids: Sequence[int]) -> Tensor | None:
         """Return the models [k, M + Q] with which these devices are tested; None: all with the global one."""
         algorithm, layout = self._algorithm, self._training.layout
@@ -157,7 +190,13 @@ class Track:
     # ---- a round at the devices
 
     def _task(
-        self, ids: Sequence[int], batches: Batches, lr: float, start: Tensor, terms: Sequence[OutputTerm]
+        self,
+        ids: Sequence[int],
+        batches: Batches,
+        lr: float,
+        start: Tensor,
+        terms: Sequence[OutputTerm],
+        stop: Stop | None,
     ) -> LocalTask:
         algorithm = self._algorithm
         like, _ = self._training.layout.split(self.model)
@@ -182,6 +221,7 @@ class Track:
             previous=kept(LOCAL_MODEL) if algorithm.keeps_local_model else None,
             personal=kept(PERSONAL_MODEL) if algorithm.trains_personal else None,
             terms=terms,
+            stop=stop,
         )
 
     def _losses(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:

@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from edgefl.contract import Evaluation, LocalRound
 from edgefl.errors import Divergence
 from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per_epoch
+from edgefl.learning.device_tests import DeviceTests, Scores, score
+from edgefl.learning.drifts import Concepts, Moment
 from edgefl.learning.evaluation import evaluate, first_batch_losses
 from edgefl.learning.federation import At, Progress
 from edgefl.learning.holdings import Holdings
@@ -21,6 +23,10 @@ from edgefl.learning.settings import LearningSettings
 from edgefl.learning.track import Diverged, Track
 from edgefl.rng import Streams
 
+# further columns of devices.csv and rounds.csv
+EPOCHS, PERSONAL_ACCURACY = "epochs", "accuracy_personal"
+ACCURACY_STD, DRIFTED = "accuracy_std", "drifted"
+
 
 @dataclass(frozen=True)
 class Trainer:
@@ -29,6 +35,8 @@ class Trainer:
     Args:
         module: the model's module, on the torch device, in evaluation mode.
         payload_bits: bits of a transfer in a round without training, each way.
+        concepts: which devices' data have drifted.
+        device_tests: test data of each device; None: all are tested on the labels' test data.
     """
 
     settings: LearningSettings
@@ -38,6 +46,8 @@ class Trainer:
     module: nn.Module
     training: LocalTraining
     payload_bits: int
+    concepts: Concepts
+    device_tests: DeviceTests | None = None
 
     @property
     def layout(self) -> ModelLayout:
@@ -49,26 +59,40 @@ class Trainer:
         return self.settings.lr * (1 - (round_ - 1) / longest) ** self.settings.lr_power
 
     def train(
-        self, track: Track, ids: Sequence[int], at: At, lr: float, terms: Sequence[OutputTerm]
+        self,
+        track: Track,
+        ids: Sequence[int],
+        now: Progress,
+        lr: float,
+        terms: Sequence[OutputTerm],
+        concept: bool | None = None,
     ) -> LocalRound:
-        """Do the local training of a round.
+        """Do the local training of the present round.
+
+        Args:
+            concept: whose data devices train on, True: those after the drift; None: each on those that it has.
 
         Raises:
             Divergence: a local model is not finite.
         """
         ids = sorted(ids)
-        batches = self._draw(ids, at)
+        batches = self._draw(ids, now, concept)
+        stop = self.settings.early_stopping.stop if self.settings.early_stopping else None
         try:
-            result = track.train(ids, batches, lr, terms)
+            result = track.train(ids, batches, lr, terms, stop)
         except Diverged as diverged:
-            raise self._divergence(diverged, at, track) from diverged
+            raise self._divergence(diverged, now.at, track) from diverged
+        scalars = {name: tuple(values.tolist()) for name, values in result.scalars.items()}
+        if len(batches.validation):
+            epochs = result.steps / np.maximum(1, batches.per_epoch)
+            scalars[EPOCHS] = tuple(epochs.tolist())
         return LocalRound(
             tuple(ids),
             tuple(result.steps.tolist()),
             self._booked(result.steps, result.samples),
             tuple(result.down_bits.tolist()),
             tuple(result.up_bits.tolist()),
-            {name: tuple(values.tolist()) for name, values in result.scalars.items()},
+            scalars,
         )
 
     def aggregate(self, track: Track, ids: Sequence[int], now: Progress) -> None:
@@ -82,9 +106,59 @@ class Trainer:
         except Diverged as diverged:
             raise self._divergence(diverged, now.at, track) from diverged
 
-    def test(self, model: Tensor, labels: Sequence[int]) -> Evaluation:
-        """Test a model [M + Q]: accuracy and loss on the test data of these labels."""
-        return Evaluation(*evaluate(self.module, self.layout, model, self.material.test, labels))
+    def due(self, round_: int) -> bool:
+        """Whether the global model is tested after this round."""
+        return round_ % self.settings.test_every == 0
+
+    def test(self, model: Tensor, now: Progress, present: Sequence[int]) -> Evaluation:
+        """Test a model [M + Q], or a model of each device present, [K, M + Q], on the test data of the moment."""
+        drifted = self._drifted(present, now.moment)
+        share = float(drifted.mean()) if len(present) else 0.0
+        further = {} if self.concepts.drift is None else {DRIFTED: share}
+        if self.device_tests is not None:
+            accuracy, loss, deviation = self._scores(model, present, drifted).mean()
+            return Evaluation(accuracy, loss, {ACCURACY_STD: deviation, **further})
+        tests = [
+            (weight, evaluate(self.module, self.layout, model, self.material.test, now.labels, changed))
+            for changed, weight in ((False, 1.0 - share), (True, share))
+            if weight
+        ]
+        if len(tests) == 1:
+            return Evaluation(*tests[0][1], further)
+        accuracy, loss = (sum(weight * result[i] for weight, result in tests) for i in (0, 1))
+        return Evaluation(accuracy, loss, further)
+
+    def untested(self) -> Evaluation:
+        """Return the evaluation of a round in which nothing is tested, with the columns of those in which it is."""
+        names = [ACCURACY_STD] if self.device_tests is not None else []
+        return Evaluation(None, None, dict.fromkeys([*names, *([DRIFTED] if self.concepts.drift else [])]))
+
+    def accuracies(self, models: Tensor, ids: Sequence[int], now: Progress) -> tuple[float | None, ...]:
+        """Test each of these devices, in order of id, with its own model [K, M + Q]; None: no test data."""
+        ids = sorted(ids)
+        scores = self._scores(models, ids, self._drifted(ids, now.moment))
+        return tuple(
+            a if known else None for a, known in zip(scores.accuracy.tolist(), scores.known, strict=True)
+        )
+
+    def _scores(self, model: Tensor, ids: Sequence[int], drifted: np.ndarray) -> Scores:
+        assert self.device_tests is not None
+        tests, after = self.device_tests, self.material.test.count
+        samples = [tests.samples(id_) + after * changed for id_, changed in zip(ids, drifted, strict=True)]
+        return score(self.module, self.layout, model, self.material.test, samples)
+
+    def samples(self, ids: Sequence[int], moment: Moment, concept: bool | None = None) -> list[np.ndarray]:
+        """Return the indices of the training samples of each of these devices, as they are at a moment.
+
+        Args:
+            concept: as they are under this one, True: after the drift.
+        """
+        after = self.material.train.count
+        drifted = self._drifted(ids, moment) if concept is None else np.full(len(ids), concept)
+        return [self.holdings.samples(id_) + after * now for id_, now in zip(ids, drifted, strict=True)]
+
+    def _drifted(self, ids: Sequence[int], moment: Moment) -> np.ndarray:
+        return self.concepts.drifted(moment)[list(ids)]
 
     def losses_received(self, track: Track) -> tuple[float | None, ...]:
         """Compute the received model's loss on each device's first mini-batch of the last round; None: no data."""
@@ -94,11 +168,11 @@ class Trainer:
         return tuple(next(losses) if steps else None for steps in last.batches.steps)
 
     def compare(
-        self, ids: Sequence[int], at: At, models: Sequence[Tensor]
+        self, ids: Sequence[int], now: Progress, models: Sequence[Tensor]
     ) -> tuple[LocalRound, list[dict[int, float]]]:
         """Compute models' [M + Q] losses on each device's first mini-batch, by device; nothing is trained."""
         ids = sorted(ids)
-        batches = self._draw(ids, at)
+        batches = self._draw(ids, now)
         positions = [k for k in range(len(ids)) if batches.steps[k]]
         losses = [
             dict(zip((ids[k] for k in positions), self._first_losses(model, batches, positions), strict=True))
@@ -110,17 +184,23 @@ class Trainer:
         return LocalRound(tuple(ids), tuple(steps.tolist()), booked, bits, bits), losses
 
     def _booked(self, steps: np.ndarray, processed: np.ndarray) -> tuple[int, ...]:
-        """Return the samples whose computing time and energy are booked."""
+        """Return the samples whose computing time and energy are booked, forward and backward.
+
+        Processed are those in the mini-batches of the steps that were done: D of them per step where a device
+        holds D < B, D per local epoch. Left out: what a device runs forward only (early stopping, choice of
+        a model, losses that it reports), and the second pass of algorithms that train a personal model.
+        """
         nominal = self.settings.booked == "nominal"
         return tuple((steps * self.settings.batch if nominal else processed).tolist())
 
     def _first_losses(self, models: Tensor, batches: Batches, positions: Sequence[int]) -> list[float]:
         return first_batch_losses(self.module, self.layout, models, self.material.train, batches, positions)
 
-    def _draw(self, ids: Sequence[int], at: At) -> Batches:
-        samples = [self.holdings.samples(id_) for id_ in ids]
+    def _draw(self, ids: Sequence[int], now: Progress, concept: bool | None = None) -> Batches:
+        samples = self.samples(ids, now.moment, concept)
         apart: list[np.ndarray] = []
-        share = self.settings.algorithm.keeps_apart()
+        stopping = self.settings.early_stopping
+        share = stopping.validation if stopping else self.settings.algorithm.keeps_apart()
         if share:
             key = self.holdings.key
             splits = [
@@ -133,7 +213,7 @@ class Trainer:
         steps = [self.settings.steps] * len(ids)
         if epochs:
             steps = [epochs * steps_per_epoch(len(indices), batch, smallest) for indices in samples]
-        generators = [self.streams("batches", id_, *at) for id_ in ids]
+        generators = [self.streams("batches", id_, *now.at) for id_ in ids]
         return draw_batches(samples, steps, batch, generators, smallest, apart)
 
     def _divergence(self, diverged: Diverged, at: At, track: Track) -> Divergence:

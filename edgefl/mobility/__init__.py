@@ -1,13 +1,15 @@
 """Mobility models: positions as functions of time, device and seed. Pure NumPy, no clock."""
 
 from abc import abstractmethod
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
-from pydantic import ConfigDict
+from pydantic import Field
 
 from edgefl.component import Component
 from edgefl.rng import Streams
+
+Coordinate = Annotated[float, Field(ge=-1e9, le=1e9)]  # m
 
 
 class Movement(Protocol):
@@ -31,8 +33,6 @@ class Mobility(Component):
     The path of a device depends on its number and the seed alone: more devices leave those before them
     where they were.
     """
-
-    model_config = ConfigDict(allow_inf_nan=False)
 
     @abstractmethod
     def area_radius_m(self, cell_radius_m: float) -> float:

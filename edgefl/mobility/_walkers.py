@@ -28,8 +28,8 @@ class Walkers(LargerArea):
     INFOCOM 2003), and a link has one Doppler.
     """
 
-    speed_min_m_s: float = Field(1.0, gt=0, le=60, description="lowest speed of a device, m/s")
-    speed_max_m_s: float = Field(15.0, gt=0, le=60, description="highest speed of a device, m/s")
+    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device, m/s")
+    speed_max_m_s: float = Field(15.0, ge=1e-3, le=60, description="highest speed of a device, m/s")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

@@ -4,14 +4,15 @@ from itertools import pairwise
 from typing import Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from edgefl.errors import EdgeflError
-from edgefl.mobility import Movement
+from edgefl.mobility import Coordinate, Movement
 from edgefl.mobility._draws import Draws, on_disc
 from edgefl.mobility._legs import Leg, Legs
 from edgefl.mobility._walkers import Walkers
 from edgefl.rng import Streams
+from edgefl.strict import Strict
 
 HOURS = 24
 HOME, WORK, CENTRE = range(3)
@@ -19,10 +20,8 @@ HOME, WORK, CENTRE = range(3)
 _WORK_PLACE, _WORK_SPOT, _CENTRE_SPOT, _OPENING, _DECISIONS = 0, 1, 3, 5, 7
 
 
-class Spell(BaseModel):
+class Spell(Strict):
     """A part of the day, until the next one begins, with the probability of each place in its choices."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     from_hour: float = Field(ge=0, lt=HOURS, description="hour of the day at which it begins, 0 to 24")
     home: float = Field(0.0, ge=0, le=1, description="probability of going home")
@@ -62,14 +61,16 @@ class Attraction(Walkers):
     community model: popular places, recurring periods). Left out: roads, weekdays, groups that go together.
     """
 
-    day_s: float = Field(86_400.0, gt=0, description="length of a day, s")
+    day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day, s")
     begin_hour: float = Field(0.0, ge=0, lt=HOURS, description="hour of the day at time 0, 0 to 24")
-    stay_s: float = Field(3600.0, gt=0, description="mean time between decisions, s; at most a day")
+    stay_s: float = Field(
+        3600.0, ge=1e-2, le=1e9, description="mean time between decisions, s; at most a day"
+    )
     rhythm: tuple[Spell, ...] = Field(
         WEEKDAY, description="spells of the day: {from_hour, home, work, centre}, from hour 0"
     )
     work_places: int = Field(3, ge=1, le=1000, description="number of work places")
-    centre_m: tuple[float, float] = Field(
+    centre_m: tuple[Coordinate, Coordinate] = Field(
         (0.0, 0.0), description="[x, y] of the centre, m from the base station"
     )
     spread_m: float = Field(30.0, ge=0, le=5000, description="radius of a work place and of the centre, m")

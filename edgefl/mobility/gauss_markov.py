@@ -36,7 +36,7 @@ class GaussMarkov(LargerArea):
     random walk, alpha 1 straight motion at constant speed. The Doppler is that of the mean speed.
     """
 
-    speed_mean_m_s: float = Field(8.0, gt=0, le=60, description="mean speed, m/s")
+    speed_mean_m_s: float = Field(8.0, ge=1e-3, le=60, description="mean speed, m/s")
     speed_std_m_s: float = Field(
         1.5, ge=0, le=20, description="standard deviation of the speed, m/s; at most a third of the mean"
     )

@@ -39,14 +39,16 @@ class Highway(LargerArea):
     offset_m: float = Field(
         35.0, ge=0, le=5000, description="distance from the base station to the nearest lane, m"
     )
-    speed_min_m_s: float = Field(22.0, gt=0, le=60, description="speed of the outermost lanes, m/s")
+    speed_min_m_s: float = Field(22.0, ge=1e-3, le=60, description="speed of the outermost lanes, m/s")
     speed_max_m_s: float = Field(
         36.0, gt=0, le=60, description="speed of the innermost lanes, m/s; those between evenly spaced"
     )
     headway_s: float | None = Field(
-        None, gt=0, description="time between vehicles of a lane, s; none: independent, Poisson"
+        None, gt=0, le=1e9, description="time between vehicles of a lane, s; none: independent, Poisson"
     )
-    away_s: float = Field(10.0, ge=1, description="absence between leaving and re-entering, s, at least 1")
+    away_s: float = Field(
+        10.0, ge=1, le=1e9, description="absence between leaving and re-entering, s, at least 1"
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

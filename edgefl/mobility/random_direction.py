@@ -26,8 +26,10 @@ class RandomDirection(Walkers):
     (Royer, Melliar-Smith and Moser, ICC 2001), which is not uniform.
     """
 
-    travel_s: float = Field(60.0, gt=0, description="mean time between two changes of direction, s")
-    pause_s: float = Field(0.0, ge=0, description="mean rest before a new direction, s")
+    travel_s: float = Field(
+        60.0, ge=1e-2, le=1e9, description="mean time between two changes of direction, s"
+    )
+    pause_s: float = Field(0.0, ge=0, le=1e9, description="mean rest before a new direction, s")
 
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams

@@ -32,7 +32,7 @@ class RandomWaypoint(Walkers):
     from leg to leg.
     """
 
-    pause_s: float = Field(0.0, ge=0, description="rest at each waypoint, s")
+    pause_s: float = Field(0.0, ge=0, le=1e9, description="rest at each waypoint, s")
     steady_state: bool = Field(True, description="begin in the stationary law, not uniform in area")
 
     def start(

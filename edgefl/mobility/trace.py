@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from edgefl.errors import EdgeflError, about
-from edgefl.mobility import Mobility, Movement
+from edgefl.mobility import Coordinate, Mobility, Movement
 from edgefl.mobility._trace_files import READABLE, Samples, read
 from edgefl.rng import Streams
 
@@ -36,17 +36,21 @@ class Trace(Mobility):
     """
 
     path: Path = Field(description="the file: .csv or SUMO's .xml, also .gz; relative to the current folder")
-    origin_m: tuple[float, float] = Field(
+    origin_m: tuple[Coordinate, Coordinate] = Field(
         (0.0, 0.0), description="[x, y] of the base station in the trace's coordinates"
     )
-    scale: float = Field(1.0, gt=0, le=1e6, description="metres per unit of length of the trace")
+    scale: float = Field(1.0, ge=1e-6, le=1e6, description="metres per unit of length of the trace")
     begin_s: float | None = Field(
-        None, description="time of the trace at which the simulation begins; none: its first sample"
+        None,
+        ge=-1e12,
+        le=1e12,
+        description="time of the trace at which the simulation begins; none: its first sample",
     )
-    time_scale: float = Field(1.0, gt=0, le=1e6, description="seconds per unit of time of the trace")
+    time_scale: float = Field(1.0, ge=1e-6, le=1e6, description="seconds per unit of time of the trace")
     max_gap_s: float | None = Field(
         None,
         gt=0,
+        le=1e9,
         description="simulated time between samples beyond which a device is absent, s; none: never",
     )
     kinds: tuple[Literal["vehicle", "person", "container"], ...] = Field(

@@ -46,8 +46,8 @@ class RecordedLearner:
         found: StageFacts | None = self._records.answer(self.at, "stage", {})
         return found
 
-    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
-        """As the present stage does."""
+    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
+        """As the present stage does; at another time, too."""
         found: LocalRound = self._records.answer(self.at, "train", {"ids": ids, "round": round_})
         return found
 
@@ -55,7 +55,7 @@ class RecordedLearner:
         """As the present stage does."""
         self._records.answer(self.at, "aggregate", {"ids": ids})
 
-    def evaluate(self) -> Evaluation | None:
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         """As the present stage does."""
         found: Evaluation | None = self._records.answer(self.at, "evaluate", {})
         return found
@@ -99,9 +99,8 @@ class JournaledLearner(RecordedLearner):
         self._journal = journal
         self._stages: Iterator[Stage] = iter(())
         self._stage: Stage | None = None  # the learner's own that stands for the present one
-        self._untrained: tuple[Sequence[int], int, LocalRound] | None = (
-            None  # a round that only the records know
-        )
+        # a round that only the records know
+        self._untrained: tuple[Sequence[int], int, float, LocalRound] | None = None
         asked = {"flops_per_sample": self.flops_per_sample, "payload_bits": self.payload_bits}
         (journal.answer if journal.replays() else journal.record)(self.at, "learner", asked)
 
@@ -119,13 +118,13 @@ class JournaledLearner(RecordedLearner):
         with self._journal.changing():
             return self._next("stage", {})
 
-    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
+    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
         if self._journal.replays():
-            local = super().train(ids, round_)
-            self._untrained = ids, round_, local
+            local = super().train(ids, round_, time_s)
+            self._untrained = ids, round_, time_s, local
             return local
         self._untrained = None
-        local = self._present().train(ids, round_)
+        local = self._present().train(ids, round_, time_s)
         found: LocalRound = self._journal.record(self.at, "train", {"ids": ids, "round": round_}, local)
         return found
 
@@ -140,10 +139,11 @@ class JournaledLearner(RecordedLearner):
             self._journal.record(self.at, "aggregate", {"ids": ids})
         self._journal.aggregated()
 
-    def evaluate(self) -> Evaluation | None:
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         if self._journal.replays():
-            return super().evaluate()
-        found: Evaluation | None = self._journal.record(self.at, "evaluate", {}, self._present().evaluate())
+            return super().evaluate(present)
+        tested = self._present().evaluate(present)
+        found: Evaluation | None = self._journal.record(self.at, "evaluate", {}, tested)
         return found
 
     def _next(self, call: str, asked: Mapping[str, Any]) -> StageFacts | None:
@@ -169,9 +169,9 @@ class JournaledLearner(RecordedLearner):
         """Local models are in no snapshot: they are a function of what is."""
         if self._untrained is None:
             return
-        ids, round_, recorded = self._untrained
+        ids, round_, time_s, recorded = self._untrained
         self._untrained = None
-        again = stage.train(ids, round_)
+        again = stage.train(ids, round_, time_s)
         # who has moved on to another cell may differ: nobody waits for it here
         for id_, now, then in zip(ids, again.iterations, recorded.iterations, strict=True):
             if now != then and id_ in arrived:
@@ -188,12 +188,12 @@ class _Stage:
         self.facts = facts
         self._learner = learner
 
-    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
+    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
         self._learner.at = replace(self._learner.at, round=round_)
-        return self._learner.train(ids, round_)
+        return self._learner.train(ids, round_, time_s)
 
     def aggregate(self, ids: Sequence[int]) -> None:
         self._learner.aggregate(ids)
 
-    def evaluate(self) -> Evaluation | None:
-        return self._learner.evaluate()
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
+        return self._learner.evaluate(present)

@@ -33,7 +33,7 @@ TABLES: dict[type, str] = {
 }
 NO_STUDY: dict[str, Any] = {"study": None, "variant": None, "reference": None, "setting": {}}
 # Learners name further columns of these.
-GROWING = {DeviceRound}
+GROWING = {DeviceRound, Round}
 
 
 def fresh_directory(path: Path, claim: str = run_status.FILE) -> Path:
@@ -113,10 +113,17 @@ class RunDirectory:
             self._fail(error)
             raise
 
-    def write(self, *rows: Any) -> None:
-        """Append rows, each to the table of its type."""
+    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
+        """Append rows, each to the table of its type.
+
+        Args:
+            further: values of columns that the type does not have, behind its own; None: an empty cell.
+
+        Raises:
+            EdgeflError: a further column that the table's first rows did not have.
+        """
         for row in rows:
-            self._tables[type(row)].write(row)
+            self._tables[type(row)].write(row, further or {})
 
     def write_columns(
         self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any

@@ -19,6 +19,7 @@ TIME_DIGITS = 9
 DECIMALS_TO_S = 1e6
 # In this range `repr` writes no exponent.
 PLAIN_FROM, PLAIN_TO = 1e-4, 1e16
+NONE: Mapping[str, Any] = {}
 
 
 class Table:
@@ -38,13 +39,15 @@ class Table:
         if not grows:
             self._head(())
 
-    def write(self, row: Any) -> None:
-        """Append a row."""
-        if self._further is None:
-            self._head(())
-        assert self._further is not None
+    def write(self, row: Any, further: Mapping[str, Any] = NONE) -> None:
+        """Append a row, with values of further columns.
+
+        Raises:
+            EdgeflError: a further column that the first rows did not have.
+        """
+        names = self._further_columns(further)
         cells = [cell(name, value) for name, value in vars(row).items()]
-        self._put(",".join([*cells, *repeat("", len(self._further))]) + "\n")
+        self._put(",".join([*cells, *(cell(name, further.get(name)) for name in names)]) + "\n")
 
     def write_columns(self, further: Mapping[str, Sequence[Any]], columns: Mapping[str, Any]) -> None:
         """Append many rows, given by column: a list or array [rows], or one value for all of them.
@@ -56,19 +59,12 @@ class Table:
         """
         if unknown := columns.keys() - set(self._names):
             raise KeyError(f"{self._row_type.__name__} has no {', '.join(sorted(unknown))}")
-        if self._further is None:
-            self._head(tuple(further))
-        assert self._further is not None
-        if late := [name for name in further if name not in self._further]:
-            raise EdgeflError(
-                f"{self.path}: column {late[0]} was not there in the run's first round: give it from the first "
-                "round on, None where there is none"
-            )
+        names = self._further_columns(further)
         found: list[str | list[str]] = []
         before: Any = None
         for name, values in [
             *vars(self._row_type(**columns)).items(),
-            *((name, further.get(name)) for name in self._further),
+            *((name, further.get(name)) for name in names),
         ]:
             # an activity begins when the one before ends: one column is most often the other
             same = isinstance(values, list) and values == before and name.endswith("_s")
@@ -99,6 +95,18 @@ class Table:
                     self._head(())
             finally:
                 self._file.close()
+
+    def _further_columns(self, further: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the names of the table's further columns: those of its first rows."""
+        if self._further is None:
+            self._head(tuple(further))
+        assert self._further is not None
+        if late := [name for name in further if name not in self._further]:
+            raise EdgeflError(
+                f"{self.path}: column {late[0]} was not there in the run's first round: give it from the first "
+                "round on, None where there is none"
+            )
+        return self._further
 
     def _head(self, further: tuple[str, ...]) -> None:
         if twice := set(further) & set(self._names):

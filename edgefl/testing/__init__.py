@@ -1,7 +1,8 @@
 """For tests and benchmarks, here and in other packages: small worlds, and what every component must hold.
 
 `small_world` gives a whole run at stated places and times, composed as `edgefl run` composes it; `check`
-tries a component of any kind against the contract of its kind. Nothing here needs a test framework.
+tries a component of any kind against the contract of its kind; `invariants.check_run` says whether the tables
+of any run hold together. Nothing here needs a test framework.
 """
 
 from edgefl.testing.cell import (

@@ -30,7 +30,7 @@ class Rows:
         self.of: dict[type, list[Any]] = {Round: [], DeviceRound: [], Event: [], Session: [], LedgerRow: []}
         self.further: dict[str, list[Any]] = {}
 
-    def write(self, *rows: Any) -> None:
+    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         for row in rows:
             self.of[type(row)].append(row)
 
@@ -134,7 +134,7 @@ class ScriptedStage:
     facts: StageFacts
     start: SessionStart
 
-    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
+    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
         learner = self.learner
         learner.calls.append((self.facts.phase, round_, tuple(ids)))
         work = [learner.of.get(id_, learner.work) for id_ in ids]
@@ -149,7 +149,7 @@ class ScriptedStage:
     def aggregate(self, ids: Sequence[int]) -> None:
         self.learner.calls.append(("aggregate", tuple(ids)))
 
-    def evaluate(self) -> Evaluation | None:
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         return self.learner.evaluation
 
 

@@ -17,7 +17,9 @@ from edgefl.scenario_fields import Named
 ROOMS = {
     **dict.fromkeys(("selectors", "sessions", "churn", "mobility"), "engine_contracts"),
     **dict.fromkeys(("schedulers", "path_loss"), "channel_contracts"),
-    **dict.fromkeys(("algorithms", "warm_starts", "models", "datasets", "partitions"), "learning_contracts"),
+    **dict.fromkeys(
+        ("algorithms", "warm_starts", "models", "datasets", "partitions", "drifts"), "learning_contracts"
+    ),
 }
 
 

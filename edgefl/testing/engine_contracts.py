@@ -113,6 +113,10 @@ def mobility(model: Mobility) -> None:
     """A path is a function of time, device and seed: whoever asks, in any order, beside any others."""
     area_m = model.area_radius_m(RADIUS_M)
     must(area_m > 0, f"area_radius_m({RADIUS_M}) is {area_m}: devices are dropped in a disc of this radius")
+    reach_m = model.reach_m(RADIUS_M)
+    must(
+        reach_m >= area_m, f"reach_m({RADIUS_M}) is {reach_m}: devices that are dropped at {area_m} are there"
+    )
     movement, times_s = _start(model, DEVICES), [0.0, 31.4, 2.7, 180.0, 31.4, 0.0]
     for time_s in times_s:
         here_m = movement.positions_m(time_s)

@@ -37,11 +37,12 @@ def keys_of(model: type[BaseModel], place: Place = ()) -> list[Key]:
     keys = []
     for name, field in model.model_fields.items():
         here = (*place, name)
-        named = next((each for each in field.metadata if isinstance(each, Named)), None)
+        options = [field.annotation, *getattr(field.annotation, "__args__", ())]
+        marks = [*field.metadata, *(mark for each in options for mark in getattr(each, "__metadata__", ()))]
+        named = next((mark for mark in marks if isinstance(mark, Named)), None)
         if named:
             keys.append(Key(here, named.kind, {}, field.is_required()))
             continue
-        options = [field.annotation, *getattr(field.annotation, "__args__", ())]
         inner = next(
             (each for each in options if isinstance(each, type) and issubclass(each, BaseModel)), None
         )

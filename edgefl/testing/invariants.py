@@ -17,6 +17,7 @@ from edgefl.testing.run_tables import Row, Tables, grouped, named, read, round_k
 
 # Sums are added up in another order here: some 1e-16 per term, relative.
 SUM_TOLERANCE = 1e-9
+METER_TOLERANCE = 1e-9  # of what a battery held and took in: the meter adds up in another order
 # Times are written with nine decimals.
 TIME_DIGIT_S = 2e-9
 # of rounds.csv, summed over the participants
@@ -155,9 +156,13 @@ def _ledger_sums_the_devices(tables: Tables) -> Iterator[str]:
         for mine, name in LEDGER.items():
             if _differs(row[mine], total := math.fsum(sums.pop((device, name), ()))):
                 yield f"ledger.csv: device {device:g} has {mine} {row[mine]}, devices.csv {total}"
-        items = [row[name] for name in row if name.endswith("_j") and name not in ("total_j", "wasted_j")]
+        items = [row[name] for name in (*LEDGER, "idle_j")]
         if _differs(row["total_j"], math.fsum(items)):
             yield f"ledger.csv: device {device:g} has total_j {row['total_j']}, the sum is {math.fsum(items)}"
+        if tables.battery_j is not None:
+            drawn_j = tables.battery_j + row["recharged_j"] - row["left_j"]
+            if abs(row["total_j"] - drawn_j) > METER_TOLERANCE * (tables.battery_j + row["recharged_j"]):
+                yield f"ledger.csv: device {device:g} has total_j {row['total_j']}, its battery gave {drawn_j}"
         if row["wasted_j"] > (1 + SUM_TOLERANCE) * math.fsum(row[name] for name in LEDGER):
             yield f"ledger.csv: device {device:g} has wasted more than its work cost"
     for device, _ in sums:
@@ -237,11 +242,13 @@ class _States:
             before, in_cell, self.inside, self.cell = was.inside, was.cell, False, None
             if before is False:
                 return "departure, but it was gone"
-            return "" if None in (in_cell, cell) or in_cell == cell else f"departs from {cell}, was in {in_cell}"
+            return (
+                "" if None in (in_cell, cell) or in_cell == cell else f"departs from {cell}, was in {in_cell}"
+            )
         if name == "handover":
-            before, self.cell = was.cell, cell
-            fits = before in (None, event["from_cell"]) and cell != event["from_cell"]
-            return "" if fits else f"handover from {event['from_cell']} to {cell}, but it was in {before}"
+            in_cell, self.cell = was.cell, cell
+            fits = in_cell in (None, event["from_cell"]) and cell != event["from_cell"]
+            return "" if fits else f"handover from {event['from_cell']} to {cell}, but it was in {in_cell}"
         for switch, yes, no in (
             ("on", "switched_on", "switched_off"),
             ("charged", "battery_back", "battery_empty"),

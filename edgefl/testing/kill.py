@@ -186,7 +186,7 @@ def main(
         files = ", ".join(tally.differences or [])
         name = scenario.parent.name if scenario.stem == "scenario" else scenario.stem
         table.add_row(name, found, str(tally.kills), str(tally.resumes), files)
-    Console().print(table)
+    Console(markup=False, emoji=False).print(table)  # names of files stand as they are
     if any(tally.identical < tally.runs for tally in tallies):
         raise typer.Exit(1)
 

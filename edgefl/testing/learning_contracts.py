@@ -1,4 +1,4 @@
-"""Contracts of the kinds that know tensors: algorithms, warm starts, models, data sets, partitions."""
+"""Contracts of the kinds that know tensors or samples, from algorithms to drifts."""
 
 import copy
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from torch import Tensor
 from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Algorithm, Received, ServerState, Trained, Updates
 from edgefl.learning.datasets import Dataset, Split
+from edgefl.learning.drifts import Drift, Moment
 from edgefl.learning.models import Model, Outputs, OutputTerm
 from edgefl.learning.parameters import TensorLayout
 from edgefl.learning.partitions import Facts, Partition
@@ -303,6 +304,31 @@ def partitions(partition: Partition) -> None:
             f"key({session}) is that of an earlier session, but assign() deals otherwise: give it another key",
         )
         dealt[key] = own
+
+
+def drifts(drift: Drift) -> None:
+    """What changes keeps shapes, types and order, is a function of the samples, and leaves what is lent alone."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 256, (SAMPLES // 10, 6, 6), dtype=np.uint8)
+    split = Split(x, rng.permutation(np.arange(len(x)) % LABELS), np.arange(len(x)) % DEVICES)
+    lent = copy.deepcopy(split)
+    changed = drift.change(split, LABELS)
+    must(_same(vars(lent), vars(split)), "change() changed the samples in place: make new ones")
+    must(
+        _same(vars(changed), vars(drift.change(split, LABELS))),
+        "change() gave two answers to the same question: draw from a stream of its own seed",
+    )
+    must(
+        changed.x.shape == x.shape and changed.x.dtype == x.dtype,
+        f"change() gave inputs {list(changed.x.shape)} of {changed.x.dtype}: keep shape and type",
+    )
+    _split("after the drift", changed, LABELS)
+    must(_same(changed.groups, split.groups), "change() moved samples to other groups")
+    must(
+        not (_same(changed.x, x) and _same(changed.y, split.y)), "change() changes neither inputs nor labels"
+    )
+    share = drift.drifted_share(Moment(1, 0.0))
+    must(0 <= share <= 1, f"drifted_share() is {share}: a share, in [0, 1]")
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -28,6 +28,7 @@ class Tables:
     ledger: list[Row]
     slot_s: float
     completed: bool
+    battery_j: float | None = None  # capacity of each device's battery; None: mains
 
     def parts(self) -> dict[RoundKey, list[Row]]:
         """Rows of devices.csv by round."""
@@ -43,15 +44,16 @@ def read(directory: Path) -> Tables:
     Raises:
         OSError, ValueError: a table is missing, or holds what is no number.
     """
-    slot_s, completed = DEFAULT_SLOT_S, True
+    slot_s, battery_j, completed = DEFAULT_SLOT_S, None, True
     if (scenario := directory / "scenario.yaml").exists():
-        radio = (yaml.safe_load(scenario.read_text(encoding="utf-8")) or {}).get("radio") or {}
-        slot_s = float(radio.get("slot_s", DEFAULT_SLOT_S))
+        keys = yaml.safe_load(scenario.read_text(encoding="utf-8")) or {}
+        slot_s = float((keys.get("radio") or {}).get("slot_s", DEFAULT_SLOT_S))
+        battery_j = (keys.get("devices") or {}).get("battery_j")
     if (about := directory / "run.json").exists():
         completed = json.loads(about.read_text(encoding="utf-8"))["status"] == "completed"
     names = ("rounds", "devices", "events", "sessions", "ledger")
     tables = {name: _table(directory / f"{name}.csv") for name in names}
-    return Tables(**tables, slot_s=slot_s, completed=completed)
+    return Tables(**tables, slot_s=slot_s, completed=completed, battery_j=battery_j)
 
 
 def _table(path: Path) -> list[Row]:

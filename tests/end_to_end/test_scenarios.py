@@ -10,6 +10,7 @@ import edgefl
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
 SUM_TOLERANCE = 1e-12  # relative; sums of a few thousand float64
+BATTERY_TOLERANCE = 1e-9  # of the capacity
 
 
 def shortened(path: Path) -> edgefl.Scenario:
@@ -43,6 +44,12 @@ def test_scenario(path: Path, tmp_path: Path) -> None:
     parts = ledger[["receive_j", "transmit_j", "compute_j", "idle_j"]].sum(axis=1)
     assert np.allclose(parts, ledger.total_j, rtol=SUM_TOLERANCE)
     assert np.isclose(ledger.total_j.sum(), rounds.energy_j.sum() + ledger.idle_j.sum(), rtol=SUM_TOLERANCE)
+    # what a battery gave, as far as a level of some joules can tell; None: on mains
+    capacity_j = edgefl.load_scenario(out / "scenario.yaml").devices.battery_j
+    assert ledger.left_j.notna().all() == (capacity_j is not None)
+    if capacity_j is not None:
+        given_j = capacity_j + ledger.recharged_j - ledger.left_j
+        assert np.allclose(given_j, ledger.total_j, rtol=0, atol=BATTERY_TOLERANCE * capacity_j)
     # every part that completed moved the whole payload
     completed = devices[devices.outcome == "completed"]
     assert completed.downlink_bits.nunique() <= 1

@@ -125,6 +125,23 @@ def test_an_engine_without_training(tmp_path: Path) -> None:
     assert np.allclose(rounds.energy_compute_j, 3 * 1e-28 * (1e6 * 5 * 128 / 8) * 1e18)
 
 
+def test_a_run_by_renewal_says_which_transfers_were_too_short_for_it(tmp_path: Path) -> None:
+    """At 1 m/s a coherence time is 1.5 s: no transfer of some ms is 50 of them. `auto` draws them slot by slot."""
+    path = tmp_path / "w.yaml"
+    path.write_text(
+        "name: w\ndevices: {count: 3, mobility: {name: static, doppler_speed_m_s: 1.0}}\n"
+        "sessions: {name: schedule, count: 1, rounds: 2}\n"
+        "workload: {payload_bits: 10000000, flops_per_sample: 1.0e+6}\n"
+    )
+    for fidelity, notes in (("renewal", 1), ("auto", 0), ("slot", 0)):
+        run(path, tmp_path / fidelity, f"radio.fidelity={fidelity}")
+        about = json.loads((tmp_path / fidelity / "run.json").read_text())
+        assert len(about["notes"]) == notes
+        assert all(
+            "12 of 12 transfers were shorter than 50 coherence times" in note for note in about["notes"]
+        )
+
+
 def test_a_failing_run_is_not_a_result(digits: Path, tmp_path: Path) -> None:
     scenario = edgefl.load_scenario(digits, ["learning.lr=90", "learning.algorithm.mu=1e9"])
     with pytest.raises(edgefl.EdgeflError, match="diverged"):

@@ -81,6 +81,18 @@ def test_renewal_has_the_mean_and_spread_of_slot_exact(
     assert drawn.std() == pytest.approx(renewal_std, rel=STD_TOLERANCE)
 
 
+@pytest.mark.parametrize(("coherence_times", "at_least", "at_most"), [(50, 0.9, 1.1), (2, 1.15, 1.5)])
+def test_renewal_spreads_too_widely_below_its_limit(
+    coherence_times: int, at_least: float, at_most: float
+) -> None:
+    """Standard deviation over that of slot-exact transfers at 0 dB and 10 m/s: right at the limit of `auto`."""
+    snr, rho, count = 1.0, slot_correlation(10.0, **RADIO), 3000
+    assert STANDARD_ERRORS / math.sqrt(count) < 0.1, "of a ratio of two standard deviations"
+    bits = payload(coherence_times / (1 - rho), snr)
+    ratio = transfers_by_renewal(bits, snr, rho, count).std() / transfers_by_slot(bits, snr, rho, count).std()
+    assert at_least < ratio < at_most
+
+
 def test_slow_rates_take_longer_than_need_over_mean() -> None:
     # At 0 dB and 10 m/s, s2 / (2 mu^2) is 7 slots: without it, 1,000 slots would be 0.7 % short.
     snr, rho, slots, count = 1.0, slot_correlation(10.0, **RADIO), 1000, 10_000

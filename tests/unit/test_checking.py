@@ -46,7 +46,9 @@ KNOWABLE = {
     "devices={density_per_km2: 20}; rounds.selector={name: uniform, count: 400}": (
         "400 exceeds the devices dropped by devices.density_per_km2:"
     ),
-    "devices.clock_hz=1e6; learning.flops_per_sample=1e15": "learning.flops_per_sample: a round's computing takes a device",
+    "devices.clock_hz=1e6; learning.flops_per_sample=1e15": (
+        "learning.flops_per_sample: a round's computing takes a device"
+    ),
     f"learning=null; sessions={{name: adaptive, count: 1}}; {WORKLOAD}": (
         "sessions: adaptive sessions end by the devices' losses, and a workload trains nothing"
     ),

@@ -99,7 +99,7 @@ class FakeStage:
             "probe" if probes else "train", 1 if probes else None, 0.5, not probes, opening
         )
 
-    def train(self, ids: Sequence[int], round_: int) -> LocalRound:
+    def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
         learner = self._learner
         learner.trained += 1
         learner.pending = {
@@ -117,7 +117,7 @@ class FakeStage:
             learner.all.kept[id_] += learner.pending[id_]
         learner.pending = {}
 
-    def evaluate(self) -> Evaluation | None:
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         return Evaluation(0.5, float(self._learner.model.sum()))
 
 

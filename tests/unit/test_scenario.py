@@ -63,7 +63,7 @@ def test_dump_is_complete_and_loads_as_the_same(tmp_path: Path) -> None:
         (7, "  algorithm: {name: fedavg, mu: 1}", "a.yaml:7 learning.algorithm.mu: this takes no parameters"),
         (7, "  lr: .nan", "a.yaml:7 learning.lr: must be a finite number"),
         (7, "  lr: 0.1\n  lr: 0.2", "a.yaml:8: 'lr' is given twice"),
-        (7, "  lr: [", "a.yaml:8: expected the node content"),
+        (7, "  lr: [", "a.yaml:7: the [ of this line is not closed"),
         (4, "workload:", "a.yaml:5 workload.dataset: unknown key"),
     ],
 )

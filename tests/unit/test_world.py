@@ -121,3 +121,30 @@ def test_line_of_sight_by_probability_needs_places(line_of_sight: str) -> None:
 def test_several_cells_need_places() -> None:
     with pytest.raises(ValueError, match="handover measures path loss and shadowing of a place"):
         world(layout={"rings": 1})
+
+
+def test_who_is_just_beyond_the_edge_takes_the_gain_there() -> None:
+    """Until the next look at it a device is present: it may be a step beyond the fields, or the model's range."""
+    direction = np.array([0.6, 0.8])
+    key = (1, "train", 1)
+    inh = {"path_loss": "inh", "shadowing_std_db": 0.0}
+    ends_m = np.sqrt(150.0**2 - 2.0**2)  # of InH, in two dimensions
+    for edge_m, sections in [
+        (250.0, {"radio": {"shadowing": "spatial"}}),
+        (ends_m, {"radio": inh, "cell": {"radius_m": 149.0}}),
+    ]:
+        gains = world(**sections).gains
+        places_m = np.array([edge_m * (1 - 1e-12) * direction, (edge_m + 0.9) * direction])
+        survey = gains.of_round(places_m, [0, 1], 0, key)
+        assert survey.gains_db[1] == pytest.approx(survey.gains_db[0], abs=1e-6)
+        assert gains.beyond == 1
+        assert np.array_equal(places_m[1], (edge_m + 0.9) * direction), "what was lent has not changed"
+
+
+def test_who_is_absent_or_beyond_the_border_is_not_measured() -> None:
+    made = world(layout={"rings": 1, "isd_m": 200}, radio={"shadowing": "spatial"})
+    places_m = np.array([[np.nan, np.nan], [50.0, 20.0], [301.0, 0.0], [300.0, 0.0]])
+    power_db = made.gains.power_db(places_m)
+    assert np.isneginf(power_db[[0, 2]]).all()
+    assert np.array_equal(power_db[[1, 3]], made.gains.power_db(places_m[[1, 3]]))
+    assert np.isfinite(power_db[[1, 3]]).all()

@@ -1,11 +1,13 @@
 """An explicit list of devices for every session."""
 
 from collections.abc import Collection, Iterator
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from edgefl.engine.churn import Churn
+from edgefl.engine.settings import MOST_DEVICES
+from edgefl.errors import quoted
 from edgefl.rng import Streams
 
 
@@ -15,13 +17,15 @@ class ClientPattern(Churn):
     Source: client patterns of the earlier version of the session papers, its Tables 3 and 4.
     """
 
-    sessions: list[list[int]] = Field(min_length=1, description="device ids of session 1, 2, ...")
+    sessions: list[list[Annotated[int, Field(ge=0, le=MOST_DEVICES)]]] = Field(
+        min_length=1, description="device ids of session 1, 2, ..."
+    )
 
     @model_validator(mode="after")
     def _somebody(self) -> Self:
         for number, ids in enumerate(self.sessions, start=1):
-            if not ids or min(ids) < 0 or len(set(ids)) < len(ids):
-                raise ValueError(f"session {number} needs at least one device, ids >= 0, none twice: {ids}")
+            if not ids or len(set(ids)) < len(ids):
+                raise ValueError(f"session {number} needs at least one device, and none twice: {quoted(ids)}")
         return self
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:

@@ -11,8 +11,8 @@ from edgefl.rng import Streams
 class DutyCycle(Churn):
     """On for on_s, off for off_s; each device at a random point of its cycle at time 0."""
 
-    on_s: float = Field(30.0, gt=0, description="time on per cycle, s")
-    off_s: float = Field(30.0, gt=0, description="time off per cycle, s")
+    on_s: float = Field(30.0, ge=1e-3, le=1e9, description="time on per cycle, s")
+    off_s: float = Field(30.0, ge=1e-3, le=1e9, description="time off per cycle, s")
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
         period_s = self.on_s + self.off_s

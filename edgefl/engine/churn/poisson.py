@@ -16,8 +16,8 @@ class Poisson(Churn):
     (the machine-repair model); the number that is on is binomial at every time.
     """
 
-    lifetime_s: float = Field(60.0, gt=0, description="mean time a device stays on, s")
-    absence_s: float = Field(60.0, gt=0, description="mean time a device stays off, s")
+    lifetime_s: float = Field(60.0, ge=1e-3, le=1e9, description="mean time a device stays on, s")
+    absence_s: float = Field(60.0, ge=1e-3, le=1e9, description="mean time a device stays off, s")
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
         rng = streams("churn", device)

@@ -35,7 +35,7 @@ class Selector(Component):
 class CountedSelector(Selector):
     """Base of selectors that take a fixed number of devices; all of them when fewer are present."""
 
-    count: int = Field(ge=1, description="participants per round")
+    count: int = Field(ge=1, le=1_000_000, description="participants per round")
 
     def wanted(self, present: int) -> int:
         return min(self.count, present)

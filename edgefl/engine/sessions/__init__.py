@@ -24,7 +24,7 @@ class SessionState:
 class SessionPolicy(Component):
     """Base of all session policies; asked after each round."""
 
-    count: int = Field(ge=1, description="S: number of sessions of the run")
+    count: int = Field(ge=1, le=1_000_000, description="S: number of sessions of the run")
 
     @property
     @abstractmethod
@@ -48,8 +48,10 @@ class BoundedPolicy(SessionPolicy):
     that one is there to let a model be trained. It does count towards the longest one, so that sessions end.
     """
 
-    min_rounds: int = Field(5, ge=1, description="shortest session, rounds that changed the model")
-    max_rounds: int = Field(200, ge=1, description="longest session, rounds")
+    min_rounds: int = Field(
+        5, ge=1, le=1_000_000, description="shortest session, rounds that changed the model"
+    )
+    max_rounds: int = Field(200, ge=1, le=1_000_000, description="longest session, rounds")
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

@@ -16,9 +16,9 @@ class Adaptive(BoundedPolicy):
     Source: Page, Biometrika 1954. The journal paper names adaptive triggers as future work.
     """
 
-    slack: float = Field(0.1, ge=0, description="rise of the loss that is no evidence, relative")
-    threshold: float = Field(0.5, gt=0, description="sum of relative rises at which the session ends")
-    evidence_bits: int = Field(32, ge=1, description="size of one report, bits")
+    slack: float = Field(0.1, ge=0, le=1e6, description="rise of the loss that is no evidence, relative")
+    threshold: float = Field(0.5, gt=0, le=1e6, description="sum of relative rises at which the session ends")
+    evidence_bits: int = Field(32, ge=1, le=10**15, description="size of one report, bits")
 
     @property
     def report_bits(self) -> int:

@@ -8,7 +8,7 @@ from edgefl.engine.sessions import SessionPolicy, SessionState
 class Schedule(SessionPolicy):
     """Every session has T rounds. Source: the journal paper, section III-A."""
 
-    rounds: int = Field(ge=1, description="T: rounds per session")
+    rounds: int = Field(ge=1, le=1_000_000, description="T: rounds per session")
 
     @property
     def longest(self) -> int:

@@ -151,6 +151,8 @@ class Algorithm(Component):
     # whether each device trains and keeps a personal model beside the local one, on the same mini-batches;
     # at first it is the model that the device receives
     trains_personal: ClassVar[bool] = False
+    # whether a second model is trained on the data of the other concept: the learner needs a drift, and knows it
+    knows_drift: ClassVar[bool] = False
     # vectors of M numbers in a transfer to a device, and in one from it
     vectors_down: ClassVar[int] = 1
     vectors_up: ClassVar[int] = 1
@@ -168,6 +170,10 @@ class Algorithm(Component):
         return {}
 
     # ---- a round, on its way down
+
+    def learning_rate(self, lr: float, state: ServerState) -> float:
+        """Return the devices' learning rate in a round; `lr` is the one that the settings give for it."""
+        return lr
 
     def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
         """Make what the devices of a round receive and start from; `model` [M] is the global one."""
@@ -263,6 +269,15 @@ class Algorithm(Component):
         return updates.mean(), state
 
     # ---- when devices are tested
+
+    def deployed(self, model: Tensor, state: ServerState, devices: Receivers) -> Tensor:
+        """Return the model with which the server would serve these devices now: [M], or [K, M] one for each.
+
+        Args:
+            model: [M] the global one.
+            devices: K of them, as they would receive a round's model.
+        """
+        return model
 
     def personal(self, model: Tensor, personal: Tensor, own: Mapping[str, Tensor]) -> Tensor:
         """Make the models with which k devices are tested, if each has its own.

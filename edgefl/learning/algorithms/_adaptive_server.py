@@ -20,9 +20,11 @@ class AdaptiveServer(FedAvg):
     grows with server_lr = 2 tau, sqrt(v) is tau and beta1 = 0 is FedAvg.
     """
 
-    server_lr: float = Field(0.01, gt=0, description="eta: step of the server; tune it with tau")
+    server_lr: float = Field(0.01, gt=0, le=1e9, description="eta: step of the server; tune it with tau")
     beta1: float = Field(0.9, ge=0, lt=1, description="share of the mean of changes kept")
-    tau: float = Field(1e-3, gt=0, description="adaptivity: changes far below it are not normalised")
+    tau: float = Field(
+        1e-3, ge=1e-12, le=1e9, description="adaptivity: changes far below it are not normalised"
+    )
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         return {"mean": start.new_zeros(start.shape), "square": start.new_full(start.shape, self.tau**2)}

@@ -21,7 +21,7 @@ class FedAcg(FedAvg):
     """
 
     momentum: float = Field(0.5, ge=0, lt=1, description="lambda: share of the server momentum kept")
-    beta: float = Field(0.1, ge=0, description="weight of the pull to the received model")
+    beta: float = Field(0.1, ge=0, le=1e9, description="weight of the pull to the received model")
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         return {"momentum": start.new_zeros(start.shape)}

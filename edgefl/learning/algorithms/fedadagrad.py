@@ -14,7 +14,7 @@ class FedAdagrad(AdaptiveServer):
     As tau grows, server_lr = 2 tau and beta1 = 0 is FedAvg.
     """
 
-    server_lr: float = Field(0.1, gt=0, description="eta: step of the server; tune it with tau")
+    server_lr: float = Field(0.1, gt=0, le=1e9, description="eta: step of the server; tune it with tau")
     beta1: float = Field(0.0, ge=0, lt=1, description="share of the mean of changes kept")
 
     def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:

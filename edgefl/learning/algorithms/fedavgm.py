@@ -16,7 +16,7 @@ class FedAvgM(FedAvg):
     """
 
     beta: float = Field(0.9, ge=0, lt=1, description="share of the server momentum kept")
-    server_lr: float = Field(1.0, gt=0, description="step of the server")
+    server_lr: float = Field(1.0, gt=0, le=1e9, description="step of the server")
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         return {"momentum": start.new_zeros(start.shape)}

@@ -26,7 +26,7 @@ class FedDyn(FedAvg):
 
     device_vectors: ClassVar = ("gradient",)
 
-    alpha: float = Field(0.01, ge=0, description="weight of the regularisation")
+    alpha: float = Field(0.01, ge=0, le=1e9, description="weight of the regularisation")
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         members.shift("gradient", -members.mean("gradient"))

@@ -12,7 +12,7 @@ from edgefl.learning.algorithms.fedavg import FedAvg
 class FedProx(FedAvg):
     """Local loss plus mu/2 |w - w_start|^2. Li et al., MLSys 2020. mu = 0 is FedAvg."""
 
-    mu: float = Field(1.0, ge=0, description="weight of the proximal term")
+    mu: float = Field(1.0, ge=0, le=1e9, description="weight of the proximal term")
 
     def correct(
         self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]

@@ -30,8 +30,8 @@ class Moon(FedAvg):
 
     keeps_local_model: ClassVar = True
 
-    mu: float = Field(1.0, ge=0, description="weight of the contrast")
-    tau: float = Field(1.0, gt=0, description="temperature")
+    mu: float = Field(1.0, ge=0, le=1e9, description="weight of the contrast")
+    tau: float = Field(1.0, ge=1e-6, le=1e9, description="temperature")
 
     def term(self, start: Tensor, previous: Tensor | None) -> OutputTerm | None:
         assert previous is not None  # the learner keeps it

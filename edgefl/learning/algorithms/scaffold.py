@@ -31,7 +31,7 @@ class Scaffold(FedAvg):
     vectors_down: ClassVar = 2
     vectors_up: ClassVar = 2
 
-    server_lr: float = Field(1.0, gt=0, description="eta_g: step of the server along the mean change")
+    server_lr: float = Field(1.0, gt=0, le=1e9, description="eta_g: step of the server along the mean change")
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         return {"control": members.mean("control")}

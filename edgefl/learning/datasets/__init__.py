@@ -59,6 +59,10 @@ class Dataset(Component):
             EdgeflError: files missing, damaged or of another data set.
         """
 
+    def least_bytes(self) -> int:
+        """Return how much memory the samples take at least, in bytes, as far as the parameters alone tell."""
+        return 0
+
     @abstractmethod
     def check(self) -> None:
         """Check that the files are on this machine, at the cost of a few `stat` calls; download nothing.

@@ -41,7 +41,9 @@ class ReutersR8(Dataset):
     vocabulary: int = Field(
         30_522, ge=3, le=32_767, description="number of tokens, padding and unknown included"
     )
-    length: int = Field(256, ge=1, description="words of a text that are kept; shorter ones are padded")
+    length: int = Field(
+        256, ge=1, le=10_000, description="words of a text that are kept; shorter ones are padded"
+    )
 
     def load(self) -> Data:
         paths = obtain(FILES, self.root)

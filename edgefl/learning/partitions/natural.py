@@ -22,7 +22,9 @@ class Natural(Staying):
     choice: Literal["random", "largest"] = Field(
         "random", description="which groups become devices: random, or largest (device 0 is the largest)"
     )
-    min_samples: int = Field(1, ge=1, description="groups with fewer training samples are left out")
+    min_samples: int = Field(
+        1, ge=1, le=1_000_000_000, description="groups with fewer training samples are left out"
+    )
 
     def assign(
         self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS

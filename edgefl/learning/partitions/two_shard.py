@@ -23,7 +23,9 @@ class TwoShard(Staying):
     the same label.
     """
 
-    bundles: int = Field(10, ge=2, description="number of bundles; no more than there are labels")
+    bundles: int = Field(
+        10, ge=2, le=1_000_000, description="number of bundles; no more than there are labels"
+    )
 
     def assign(
         self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS

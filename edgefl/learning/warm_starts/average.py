@@ -12,7 +12,9 @@ from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
 class Average(WarmStart):
     """Baseline of the session papers: `similarity` with R = 0 and without probes."""
 
-    history: int | None = Field(None, ge=1, description="H: sessions kept, the newest ones; none: all")
+    history: int | None = Field(
+        None, ge=1, le=1_000_000, description="H: sessions kept, the newest ones; none: all"
+    )
 
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
         if not saved:

@@ -22,7 +22,9 @@ class Continuous(WarmStart):
     `previous`.
     """
 
-    coefficient: float = Field(1.0, ge=0, description="weight of the distillation (J: 1.0, AG News 0.5)")
+    coefficient: float = Field(
+        1.0, ge=0, le=1e6, description="weight of the distillation (J: 1.0, AG News 0.5)"
+    )
 
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
         return OpeningModel(current, {saved[-1].session: 1.0} if saved else {})

@@ -1,10 +1,10 @@
 """Saved models, weighted by how alike their sessions' gradients are to this session's."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
-from pydantic import Field, field_validator
+from pydantic import Field
 from torch import Tensor
 
 from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
@@ -28,15 +28,15 @@ class Similarity(WarmStart):
     better one.
     """
 
-    scale: float | Literal["auto"] = Field(
+    scale: Annotated[float, Field(ge=0, le=1e12)] | Literal["auto"] = Field(
         10.0, description="R: sensitivity to the distance between gradients, at least 0, or auto"
     )
     distance: Literal["two_norm", "cosine"] = Field(
         "two_norm", description="between gradients: |G - G'|, or 1 - cos(G, G')"
     )
-    probe_rounds: int = Field(1, ge=1, description="V: gradient rounds per session")
+    probe_rounds: int = Field(1, ge=1, le=1_000_000, description="V: gradient rounds per session")
     probe_share: float = Field(
-        1.0, gt=0, le=1, description="share of a round's participants sampled for a probe round"
+        1.0, ge=1e-6, le=1, description="share of a round's participants sampled for a probe round"
     )
     pilot_model: Literal["mean", "ema", "good", "random"] = Field(
         "mean",
@@ -47,18 +47,11 @@ class Similarity(WarmStart):
     good_share: float = Field(
         0.9, ge=0, le=1, description="good is a pilot session with this share of the best one's accuracy"
     )
-    history: int | None = Field(None, ge=1, description="H: sessions kept; none: all")
+    history: int | None = Field(None, ge=1, le=1_000_000, description="H: sessions kept; none: all")
     retention: Literal["last", "diverse"] = Field(
         "last", description="which H: the newest, or those whose gradients lie furthest apart"
     )
     check: bool = Field(False, description="keep the previous model where a check finds it better")
-
-    @field_validator("scale")
-    @classmethod
-    def _not_negative(cls, value: float | str) -> float | str:
-        if value != "auto" and float(value) < 0:
-            raise ValueError("must be auto or a number of at least 0")
-        return value
 
     @property
     def probes(self) -> int:

@@ -127,6 +127,69 @@ def test_power_over_a_share() -> None:
         assert band.moved_bits("a") == pytest.approx(100 * rate * UNIT_BITS, rel=1e-12)
 
 
+@dataclass(frozen=True)
+class HalvesInEverySlot(Scheduler):
+    """Equal shares, decided anew in every slot."""
+
+    per_slot: ClassVar[bool] = True
+
+    def shares(self, flows: Flows) -> np.ndarray:
+        return np.full(len(flows), 1 / len(flows))
+
+
+@pytest.mark.parametrize("scheduler", [EqualShare(), HalvesInEverySlot()], ids=["held", "by slot"])
+def test_neighbours_send_as_many_shares_as_are_in_use(scheduler: Scheduler) -> None:
+    """Static SNR 3, and 2 once over the noise from each share of the others: 3 / (1 + 2 K) / b on a share b."""
+    link = LinkFading(1, 1.0)
+    snr = 3.0 / float(link.power(0, 1)[0])
+    band = band_of(scheduler)
+    half = math.log2(1 + 3 / (1 + 2 * 2) / 0.5) / 2  # bits/s/Hz of each of two
+    for name, slots in (("a", 10), ("b", 20)):
+        band.add(
+            name, slots * half * UNIT_BITS * 0.999, snr_whole_band=snr, neighbours=2.0, fading=link, slot=0
+        )
+    assert band.next_end() == (10, ["a"])
+    assert band.settle(10) == ["a"]
+    whole = math.log2(1 + 3 / (1 + 2 * 1))
+    left = math.ceil((20 * 0.999 - 10) * half / whole)
+    assert band.next_end() == (10 + left, ["b"])
+
+
+def test_neighbours_of_one_at_a_time_send_one_share() -> None:
+    link = LinkFading(1, 1.0)
+    snr = 3.0 / float(link.power(0, 1)[0])
+    band = band_of(RoundRobin())
+    for name in "ab":
+        band.add(name, 1e6, snr_whole_band=snr, neighbours=2.0, fading=link, slot=0)
+    band.settle(100)
+    for name in "ab":
+        assert band.moved_bits(name) == pytest.approx(50 * math.log2(1 + 3 / 3) * UNIT_BITS, rel=1e-12)
+
+
+def test_neighbours_that_do_not_follow_the_shares_are_refused() -> None:
+    for rules, neighbours in (({}, -1.0), ({}, math.inf), ({"power": "per_resource_block"}, 1.0)):
+        with pytest.raises(ValueError, match="neighbours"):
+            band_of(EqualShare(), **rules).add("a", 1, slot=0, neighbours=neighbours, **STATIC)
+
+
+def test_shares_that_are_sent_are_counted() -> None:
+    band = by_hand(EqualShare())
+    band.add("a", 5_000, slot=5, **STATIC)
+    band.add("b", 10_000, slot=5, **STATIC)
+    band.settle(12)
+    assert band.sent_slots == 2 * 7
+    assert ends_of(band) == {"a": 25, "b": 35}
+    assert band.sent_slots == 2 * 20 + 10
+    band.settle(50)
+    assert band.sent_slots == 2 * 20 + 10, "nobody is there"
+    for scheduler, many in ((RoundRobin(), 1), (MaxRate(), 1), (HalvesInEverySlot(), 2), (EqualShare(), 2)):
+        framed = by_hand(scheduler, weights=UPLINK)
+        for name in "ab":
+            framed.add(name, 1e6, slot=0, **STATIC)
+        framed.settle(100)
+        assert framed.sent_slots == pytest.approx(many * 20 * 16 / 14, rel=1e-12)
+
+
 @pytest.mark.parametrize("scheduler", ALL, ids=NAMES)
 @pytest.mark.parametrize("weights", [None, UPLINK])
 @pytest.mark.parametrize("cap", [None, 3.0])

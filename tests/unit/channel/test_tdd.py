@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channel.tdd import Frame, Pattern, frame_of
+from channel.tdd import Frame, OnTime, Pattern, frame_of
 
 WEIGHTS = st.lists(st.sampled_from([0.0, 1 / 7, 5 / 7, 1.0]), min_size=1, max_size=10).filter(any).map(tuple)
 
@@ -98,3 +98,26 @@ def test_autocorrelation_by_its_definition(weights: tuple[float, ...]) -> None:
         sum(weights[n] * weights[(n + j) % period] for n in range(period)) / period for j in range(period + 1)
     ]
     np.testing.assert_allclose(Frame(weights).autocorrelation(), expected, rtol=1e-12, atol=1e-15)
+
+
+@given(WEIGHTS, st.integers(0, 10**6), st.integers(0, 60), st.floats(0, 0.999))
+def test_on_time_adds_up_slot_by_slot(
+    weights: tuple[float, ...], first_slot: int, whole: int, part: float
+) -> None:
+    """From the boundary of first_slot on: whole slots, and a part of the next one."""
+    slot_s = 0.5e-3
+    on = OnTime(Frame(weights), slot_s, first_slot)
+    expected = sum(weights[(first_slot + n) % len(weights)] for n in range(whole))
+    expected += part * weights[(first_slot + whole) % len(weights)]
+    time_s = (first_slot + whole + part) * slot_s
+    # the time itself is off by a rounding
+    assert on.until_s(time_s) == pytest.approx(expected * slot_s, rel=1e-12, abs=4 * math.ulp(time_s))
+
+
+def test_a_clock_one_rounding_short_of_a_boundary_is_at_it() -> None:
+    on = OnTime(Frame((1.0, 0.0)), 0.5e-3, 3)
+    for slot in (4, 1000, 10**8):
+        boundary_s = slot * 0.5e-3
+        for time_s in (math.nextafter(boundary_s, 0.0), boundary_s):
+            assert on.place(time_s) == (slot, 0.0)
+    assert on.place(4.0004 * 0.5e-3)[1] == pytest.approx(0.0004 * 0.5e-3)

@@ -361,7 +361,9 @@ def away(from_s: float, to_s: float, **rules: Any) -> tuple[simpy.Environment, N
         movement=Away(from_s, to_s),
         cells=2,
         tick_s=INTERVAL_S,
-        handover=HandoverSettings(**{"time_to_trigger_s": 0.0, "handover_latency_s": 0.0, "l3_filter_k": 0, **rules}),
+        handover=HandoverSettings(
+            **{"time_to_trigger_s": 0.0, "handover_latency_s": 0.0, "l3_filter_k": 0, **rules}
+        ),
         recorder=log,
         radius_m=10.0,
         power_db=power_db,

@@ -7,6 +7,7 @@ import pytest
 import simpy
 
 from edgefl.engine.gains import Survey
+from edgefl.engine.links import Links
 from edgefl.engine.radio import Radio
 from edgefl.engine.settings import RadioSettings
 from edgefl.rng import Streams
@@ -17,8 +18,8 @@ NOISE_W = 10 ** ((-174 - 30) / 10) * 100e6
 SERVER_W, DEVICE_W = 10 ** (43 / 10) / 1000, 0.2
 
 
-def snr(**options: Any) -> dict[str, np.ndarray]:
-    radio = Radio(
+def radio_of(**options: Any) -> Radio:
+    return Radio(
         simpy.Environment(),
         settings=RadioSettings(**options),
         device_power_w=DEVICE_W,
@@ -26,8 +27,19 @@ def snr(**options: Any) -> dict[str, np.ndarray]:
         gains=None,  # type: ignore[arg-type]  # not asked here
         streams=Streams(1),
     )
-    found: dict[str, np.ndarray] = radio.snr(Survey([0, 1], GAINS_DB, np.array([50.0, 90.0]), OTHERS))
+
+
+SURVEY = Survey([0, 1], GAINS_DB, np.array([50.0, 90.0]), OTHERS)
+
+
+def snr(**options: Any) -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = radio_of(**options).snr(SURVEY)
     return found
+
+
+def opened(down_bits: list[int], **options: Any) -> Links:
+    """The links of a round in which both devices send."""
+    return radio_of(**options).open_round(SURVEY, 0, {"downlink": down_bits, "uplink": [1, 1]})
 
 
 def test_journal_powers_over_thermal_noise() -> None:
@@ -50,3 +62,30 @@ def test_neighbours_interfere_in_the_downlink_by_their_load() -> None:
     gains = 10 ** (GAINS_DB / 10)
     assert loaded["downlink"] == pytest.approx(SERVER_W * gains / (NOISE_W + load * SERVER_W * OTHERS))
     assert loaded["uplink"] == pytest.approx(plain["uplink"])
+
+
+@pytest.mark.parametrize("down_bits", [[1, 1], [1, 0]])
+def test_neighbours_send_as_many_shares_as_this_cell(down_bits: list[int]) -> None:
+    """`full`: K shares of a neighbour are K times its power, as the K of this cell are."""
+    load, gains = 0.4, 10 ** (GAINS_DB / 10)
+    links = opened(down_bits, neighbour_load=load)
+    noise_w = NOISE_W + sum(down_bits) * load * SERVER_W * OTHERS
+    assert links.snr["downlink"] == pytest.approx(SERVER_W * gains / noise_w)
+    assert links.snr["uplink"] == pytest.approx(DEVICE_W * gains / NOISE_W)
+    assert not links.neighbours.any()
+
+
+@pytest.mark.parametrize("sharing", ["static", "dynamic"])
+def test_power_per_resource_block_is_once_the_neighbours_power(sharing: str) -> None:
+    load, gains = 0.4, 10 ** (GAINS_DB / 10)
+    links = opened([1, 1], neighbour_load=load, power_over_share="per_resource_block", sharing=sharing)
+    assert links.snr["downlink"] == pytest.approx(SERVER_W * gains / (NOISE_W + load * SERVER_W * OTHERS))
+    assert not links.neighbours.any()
+
+
+def test_a_dynamic_band_is_told_what_each_share_of_the_neighbours_adds() -> None:
+    load, gains = 0.4, 10 ** (GAINS_DB / 10)
+    links = opened([1, 1], neighbour_load=load, sharing="dynamic", noise_figure_db=7.0)
+    floor_w = NOISE_W * 10**0.7
+    assert links.snr["downlink"] == pytest.approx(SERVER_W * gains / floor_w)
+    assert links.neighbours == pytest.approx(load * SERVER_W * OTHERS / floor_w)

@@ -304,8 +304,7 @@ def test_an_empty_battery_is_a_departure_at_the_exact_time() -> None:
     """The battery holds the downlink, the computation, and half of the upload."""
     planned = expected_stages(World([50.0]), 0, sharing=1)
     half_s = planned[4] + (planned[5] - planned[4]) / 2
-    # between the end of the computation and the next slot the device already draws its sending power
-    needed_j = RX_W * (planned[1] - planned[0]) + COMPUTE_J + TX_W * (half_s - planned[3])
+    needed_j = RX_W * (planned[1] - planned[0]) + COMPUTE_J + TX_W * (half_s - planned[4])
     battery = {"battery_j": needed_j, "recharge_w": 0.0, "return_share": 1.0}
     world = World([50.0], devices=battery, policy=Schedule(count=1, rounds=2), rules={"max_wait_s": 1.0})
     with pytest.raises(EdgeflError, match="has had no device"):
@@ -313,6 +312,68 @@ def test_an_empty_battery_is_a_departure_at_the_exact_time() -> None:
     assert world.rows.of[DeviceRound][0].outcome == "empty_uplink"
     (empty,) = [e for e in world.rows.of[Event] if e.event == "battery_empty"]
     assert empty.time_s == pytest.approx(half_s, abs=1e-6)
+
+
+@pytest.mark.parametrize("slots_on", [0.5, 4.25])
+def test_a_battery_that_runs_empty_amid_a_tdd_frame_does_so_at_the_exact_time(slots_on: float) -> None:
+    """UDDU: of four slots the first and the last send. Computing ends amid a slot, and its rest costs nothing."""
+    radio = {"tdd": {"pattern": "UDDU"}, "bandwidth_hz": 2e6}
+    learner = {"work": (1, 803, 1, PAYLOAD_BITS), "flops_per_sample": FLOPS}
+    (planned,) = World([50.0], radio=radio, learner=Scripted(**learner)).run().rows.of[DeviceRound]
+    assert planned.compute_end_s % SLOT_S == pytest.approx(0.75 * SLOT_S, abs=0.01 * SLOT_S)
+    slot = round(planned.uplink_start_s / SLOT_S)
+    needed_j = planned.energy_rx_j + planned.energy_compute_j + TX_W * slots_on * SLOT_S
+    while slots_on > (sends := float(slot % 4 in (0, 3))):
+        slots_on, slot = slots_on - sends, slot + 1
+    battery = {"battery_j": needed_j, "recharge_w": 0.0, "return_share": 1.0}
+    world = World(
+        [50.0],
+        radio=radio,
+        learner=Scripted(**learner),
+        devices=battery,
+        policy=Schedule(count=1, rounds=2),
+        rules={"max_wait_s": 1.0},
+    )
+    with pytest.raises(EdgeflError, match="has had no device"):
+        world.run()
+    (empty,) = [e for e in world.rows.of[Event] if e.event == "battery_empty"]
+    assert empty.time_s == pytest.approx((slot + slots_on) * SLOT_S, abs=EXACT)
+    (row,) = world.rows.of[DeviceRound]
+    assert row.outcome == "empty_uplink"
+    assert row.energy_j == pytest.approx(needed_j, rel=EXACT)
+
+
+def test_a_deadline_at_the_end_of_a_stage_of_no_length() -> None:
+    """No FLOPs: computing begins and ends when the downlink does, and the deadline comes just then."""
+    learner = {"work": (STEPS, STEPS * BATCH, PAYLOAD_BITS, PAYLOAD_BITS), "flops_per_sample": 0.0}
+    (planned,) = World([50.0], learner=Scripted(**learner)).run().rows.of[DeviceRound]
+    assert planned.compute_end_s == planned.downlink_end_s
+    assert (planned.iterations, planned.energy_compute_j) == (STEPS, 0.0)
+    for battery in ({}, {"battery_j": 1.0}, {"battery_j": RX_W * planned.downlink_end_s}):
+        world = World(
+            [50.0],
+            learner=Scripted(**learner),
+            devices=battery,
+            rules={"deadline_s": planned.downlink_end_s},
+        ).run()
+        (row,) = world.rows.of[DeviceRound]
+        assert row.energy_rx_j == pytest.approx(RX_W * planned.downlink_end_s)
+        assert (row.energy_compute_j, row.energy_tx_j, row.uplink_bits) == (0.0, 0.0, 0)
+        assert (row.outcome, row.iterations) == ("late_compute", STEPS)
+        (round_,) = world.rows.of[Round]
+        assert round_.latency_mean_s <= round_.latency_s == pytest.approx(planned.downlink_end_s, abs=EXACT)
+
+
+def test_who_is_cut_off_before_its_first_slot_was_no_longer_there_than_its_round() -> None:
+    """Computing ends amid a slot; the deadline comes before the slot does."""
+    learner = {"work": (1, 803, PAYLOAD_BITS, PAYLOAD_BITS), "flops_per_sample": FLOPS}
+    (planned,) = World([50.0], learner=Scripted(**learner)).run().rows.of[DeviceRound]
+    deadline_s = (planned.compute_end_s + planned.uplink_start_s) / 2
+    world = World([50.0], learner=Scripted(**learner), rules={"deadline_s": deadline_s}).run()
+    (row,), (round_,) = world.rows.of[DeviceRound], world.rows.of[Round]
+    assert (row.outcome, row.energy_tx_j, row.uplink_bits) == ("late_uplink", 0.0, 0)
+    assert row.uplink_start_s == row.uplink_end_s == round_.end_s == pytest.approx(deadline_s, abs=EXACT)
+    assert round_.latency_mean_s == round_.latency_s
 
 
 def test_a_battery_recharges_and_the_device_comes_back() -> None:
@@ -351,12 +412,48 @@ def test_the_ledger_sums_to_the_rounds_and_idle_fills_the_rest() -> None:
         assert row.total_j == pytest.approx(row.receive_j + row.transmit_j + row.compute_j + row.idle_j)
 
 
-def test_the_server_pays_while_any_downlink_is_under_way() -> None:
-    world = World([50.0, 240.0]).run()
+@pytest.mark.parametrize("sharing", ["static", "dynamic"])
+def test_the_server_pays_full_power_for_every_share(sharing: str) -> None:
+    """`full`: two downlinks, two times the power while both last. In a dynamic band the other goes on alone."""
+    world = World([50.0, 240.0], radio={"sharing": sharing}).run()
+    (round_,), rows = world.rows.of[Round], world.rows.of[DeviceRound]
+    expected_j = SERVER_W * sum(r.downlink_end_s for r in rows)  # both begin at 0
+    assert round_.energy_server_j == pytest.approx(expected_j)
+
+
+@pytest.mark.parametrize("sharing", ["static", "dynamic"])
+def test_power_per_resource_block_is_one_full_power_over_the_band(sharing: str) -> None:
+    radio = {"sharing": sharing, "power_over_share": "per_resource_block"}
+    world = World([50.0, 240.0], radio=radio).run()
+    longest_s = max(r.downlink_end_s for r in world.rows.of[DeviceRound])
+    assert world.rows.of[Round][0].energy_server_j == pytest.approx(SERVER_W * longest_s)
+
+
+@pytest.mark.parametrize("scheduler", ["round_robin", "proportional_fair"])
+def test_one_flow_at_a_time_is_one_share(scheduler: str) -> None:
+    """In every slot the whole band is one device's; in each round the server's power is on until the last bit."""
+    radio = {"sharing": "dynamic", "scheduler": scheduler}
+    world = World([50.0, 240.0, 120.0], radio=radio, policy=Schedule(count=1, rounds=2)).run()
     rows = world.rows.of[DeviceRound]
-    longest_s = max(r.downlink_end_s for r in rows)  # both begin at 0
-    expected_j = SERVER_W * longest_s
-    assert world.rows.of[Round][0].energy_server_j == pytest.approx(expected_j)
+    for round_ in world.rows.of[Round]:
+        mine = [r for r in rows if r.round == round_.round]
+        on_s = max(r.downlink_end_s for r in mine) - min(r.downlink_start_s for r in mine)
+        assert round_.energy_server_j == pytest.approx(SERVER_W * on_s)
+
+
+@pytest.mark.parametrize("sharing", ["static", "dynamic"])
+@pytest.mark.parametrize("power", ["full", "per_resource_block"])
+def test_the_server_sends_in_the_downlinks_slots_of_a_frame(sharing: str, power: str) -> None:
+    """Devices receive as long as their share is sent: the joules of both are in one proportion."""
+    radio = {"sharing": sharing, "power_over_share": power, "tdd": {}}
+    world = World([50.0, 240.0], radio=radio).run()
+    airtimes_s = [row.energy_rx_j / RX_W for row in world.rows.of[DeviceRound]]
+    assert all(
+        airtime_s < 0.9 * row.downlink_end_s
+        for airtime_s, row in zip(airtimes_s, world.rows.of[DeviceRound], strict=True)
+    )
+    sent_s = sum(airtimes_s) if power == "full" else max(airtimes_s)
+    assert world.rows.of[Round][0].energy_server_j == pytest.approx(SERVER_W * sent_s)
 
 
 def test_an_adaptive_session_ends_on_evidence_and_its_reports_cost_bits() -> None:

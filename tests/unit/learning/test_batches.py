@@ -77,3 +77,23 @@ def test_a_single_sample_is_taken_twice_for_batch_norm() -> None:
     plan = draw(np.array([17]), 3, 4, smallest=2)
     assert [own.tolist() for own in taken(plan)] == [[17, 17]] * 3
     assert steps_per_epoch(1, 4, smallest=2) == 1
+
+
+@pytest.mark.parametrize(
+    ("held", "batch", "smallest", "sizes"),
+    [
+        (0, 4, 1, []),
+        (15, 128, 1, [15, 15, 15, 15, 15]),
+        (6, 4, 1, [4, 2, 4, 2, 4]),
+        # batch norm: a last batch of one is left out, and a single sample is taken twice
+        (5, 4, 2, [4, 4, 4, 4, 4]),
+        (1, 4, 2, [2, 2, 2, 2, 2]),
+    ],
+)
+def test_what_is_processed_is_what_the_batches_hold(
+    held: int, batch: int, smallest: int, sizes: list[int]
+) -> None:
+    plan = draw(np.arange(held), 5, batch, smallest=smallest)
+    for steps in range(len(sizes) + 1):  # an early stop may come after any
+        assert plan.processed(np.array([steps])).tolist() == [sum(sizes[:steps])]
+    assert plan.steps.tolist() == [len(sizes)]

@@ -378,13 +378,15 @@ def test_iterations_of_local_epochs_depend_on_the_data() -> None:
     sizes = stage.trainer.holdings.sizes(EVERYONE)
     assert local.iterations == tuple(2 * math.ceil(sizes[id_] / 16) for id_ in EVERYONE)
     assert len(set(local.iterations)) > 1
-    assert local.samples == tuple(16 * steps for steps in local.iterations), "nominal: e B (J 27)"
+    assert local.samples == tuple(2 * sizes[id_] for id_ in EVERYONE), "every sample once per epoch"
+    nominal = pilot(learner(epochs=2, algorithm="fednova", booked="nominal"), longest=3).train(EVERYONE, 1)
+    assert nominal.samples == tuple(16 * steps for steps in local.iterations), "e B (J 27)"
 
 
-def test_what_is_processed_can_be_booked_instead_of_e_b() -> None:
+def test_what_is_processed_is_booked() -> None:
     """e = 5 steps, B = 64: a device with D < B takes all D in every step, another its epoch's last batch short."""
     batch, steps = 64, 5
-    stage = pilot(learner(batch=batch, booked="processed"), longest=3)
+    stage = pilot(learner(batch=batch), longest=3)
     sizes = stage.trainer.holdings.sizes(EVERYONE)
 
     def processed(held: int) -> int:
@@ -395,12 +397,12 @@ def test_what_is_processed_can_be_booked_instead_of_e_b() -> None:
     assert local.samples == tuple(processed(sizes[id_]) for id_ in EVERYONE)
     assert local.iterations == (steps,) * DEVICES
     assert min(local.samples) < steps * batch, "the test can tell them apart"
-    nominal = pilot(learner(batch=batch), longest=3).train(EVERYONE, 1)
+    nominal = pilot(learner(batch=batch, booked="nominal"), longest=3).train(EVERYONE, 1)
     assert nominal.samples == (steps * batch,) * DEVICES
 
 
 def test_a_check_books_its_one_pass_as_it_is_processed() -> None:
-    one = learner(warm_start=SURE, batch=64, booked="processed")
+    one = learner(warm_start=SURE, batch=64)
     for number in range(1, 4):
         session(one, number, 3)
     stages = begin(one, 4)
@@ -411,6 +413,30 @@ def test_a_check_books_its_one_pass_as_it_is_processed() -> None:
     local = check.train(EVERYONE, 2)
     sizes = check.trainer.holdings.sizes(EVERYONE)
     assert local.samples == tuple(min(64, sizes[id_]) for id_ in EVERYONE)
+
+
+class Fifteen(Staying):
+    """15 samples for device 0, none for device 1, all others for the rest."""
+
+    def assign(
+        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+    ) -> list[np.ndarray]:
+        rest = np.array_split(np.arange(15, len(labels)), devices - 2)
+        return [np.arange(15), np.arange(0), *rest]
+
+
+def test_a_device_of_15_samples_computes_on_15_whatever_the_batch() -> None:
+    """e = 5, B = 128, in training and in probe rounds: all 15 in every step."""
+    one = learner(batch=128, partition=Fifteen(), warm_start=SURE)
+    stage = pilot(one, longest=3)
+    assert stage.train([0, 1], 1).samples == (5 * 15, 0)
+    nominal = pilot(learner(batch=128, partition=Fifteen(), booked="nominal"), longest=3)
+    assert nominal.train([0, 1], 1).samples == (5 * 128, 0)
+    other = learner(batch=128, partition=Fifteen(), warm_start=SURE)
+    session(other, 1, 3)
+    probe = next(begin(other, 2))
+    assert probe.facts.phase == "probe"
+    assert probe.train([0, 1], 1).samples == (5 * 15, 0)
 
 
 def test_a_rounds_bits_are_the_payload_each_way() -> None:

@@ -130,7 +130,7 @@ CASES = [
     ("_events_alternate", "one_cell", "events", drop(event("session_end")), "begins after"),
     ("_events_alternate", "one_cell", "events", double(event("session_end")), "ends, None is open"),
     ("_events_alternate", "one_cell", "events", put("time_s", "0"), "stands behind"),
-    ("_parts_take_place", "several_cells", "events", elsewhere, "takes part from cell 99"),
+    ("_parts_take_place", "several_cells", "events", elsewhere, "'cell': 99"),
     ("_sessions_fit", "one_cell", "sessions", double(lambda row: True), "has session 1 twice"),
     ("_sessions_fit", "one_cell", "sessions", put("start_s", "99"), "begins before its session"),
 ]

@@ -1,0 +1,268 @@
+"""How runs come through concept drift: F's metrics, and the seconds and joules until a model has recovered."""
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.figures.drift import drift_figure
+from analysis.load import Runs, load_runs
+from analysis.metrics import RUN, training_rounds
+from analysis.results import DriftComparison
+from analysis.scope import common_seeds, have_rounds, reference_of
+from analysis.tables.drift import latex, markdown
+
+AFTER = (1, 10, 40, 80)  # rounds after the drift is complete
+TAIL = 20  # rounds whose mean is a level: before the drift, and at the end
+SMOOTH = 10  # rounds whose mean has to be back for a recovery
+MARGIN = 0.01  # of accuracy, below the level to come back to
+
+
+@dataclass(frozen=True)
+class Change:
+    """Data that drift in one direction: rounds (from 1) of the first and last step, and the last of this concept."""
+
+    first: int
+    last: int
+    end: int
+
+
+def compare_drift(
+    runs: str | Path | Runs,
+    *,
+    out: str | Path | None = None,
+    reference: str | None = None,
+    smooth: int = SMOOTH,
+    margin: float = MARGIN,
+) -> DriftComparison:
+    """Compare how the variants of a study come through concept drift; write drift.csv, .md, .tex, .png.
+
+    Args:
+        runs: a folder of run directories, or what `load_runs` made of it.
+        out: where to write, by default the folder of the runs.
+        reference: the variant to emphasise, by default the one that the runs name.
+        smooth: rounds whose mean accuracy counts as recovered.
+        margin: accuracy by which their mean may be below the level to come back to.
+
+    Raises:
+        ValueError: no completed run, no drift in them, no seed that all variants share, numbers out of range, or a
+            folder that cannot be written.
+    """
+    if smooth < 1:
+        raise ValueError(f"smooth is {smooth}: a number of rounds, at least 1")
+    if not 0 <= margin < 1:
+        raise ValueError(f"margin is {margin}: a share of accuracy, from 0 to below 1")
+    runs = runs if isinstance(runs, Runs) else load_runs(runs)
+    notes = list(runs.left_out)
+    info = runs.info[have_rounds(runs.info, runs.rounds)]
+    if "drifted" not in runs.rounds:
+        raise ValueError(f"the runs in {runs.path} have no concept drift: give learning.drift")
+    seeds = common_seeds(info, notes)
+    reference = reference_of(info, reference, notes)
+    rounds = numbered(runs.rounds[runs.rounds["seed"].isin(seeds)])
+    devices = runs.devices[runs.devices["seed"].isin(seeds)]
+    detail = drift_figures(rounds, participants(devices), smooth=smooth, margin=margin)
+    if detail.empty:
+        raise ValueError(
+            f"no device's data drift in the runs in {runs.path}: learning.drift.at lies beyond them"
+        )
+    variants = sorted(detail["variant"].unique(), key=lambda name: (name != reference, name))
+    folder = Path(out) if out is not None else runs.path
+    comparison = DriftComparison(
+        table=_table(detail, variants),
+        detail=detail,
+        figure=folder / "drift.png",
+        reference=reference,
+        seeds=tuple(seeds),
+        smooth=smooth,
+        margin=margin,
+        notes=tuple(notes),
+    )
+    _write(comparison, rounds, folder)
+    return comparison
+
+
+def numbered(rounds: pd.DataFrame) -> pd.DataFrame:
+    """Keep training rounds, and number them over all sessions of a cell, from 1: the new column `number`."""
+    training = training_rounds(rounds).sort_values([*RUN, "cell", "start_s"], kind="stable")
+    return training.assign(number=training.groupby([*RUN, "cell"]).cumcount() + 1)
+
+
+def participants(devices: pd.DataFrame) -> pd.DataFrame:
+    """Sum up each round's participants: personal accuracy (mean), epochs (sum); NaN where there are none.
+
+    Returns:
+        variant, seed, cell, session, round, accuracy_personal, epochs.
+    """
+    training = training_rounds(devices)
+    keys = [*RUN, "cell", "session", "round"]
+    found = training[keys].drop_duplicates(ignore_index=True)
+    for column, how in (("accuracy_personal", "mean"), ("epochs", "sum")):
+        if column in training:
+            found = found.merge(training.groupby(keys)[column].agg(how).reset_index(), on=keys)
+        else:
+            found[column] = math.nan
+    return found
+
+
+def changes_of(drifted: np.ndarray) -> list[Change]:
+    """Find where the share of drifted devices [rounds] goes up or down, steps in one direction taken together."""
+    steps = np.flatnonzero(np.diff(drifted, prepend=0.0)) + 1
+    directions = np.sign(np.diff(drifted, prepend=0.0))[steps - 1]
+    found: list[list[int]] = []
+    for i, step in enumerate(steps.tolist()):
+        if i and directions[i] == directions[i - 1]:
+            found[-1].append(step)
+        else:
+            found.append([step])
+    ends = [group[0] - 1 for group in found[1:]] + [len(drifted)] * bool(found)
+    return [Change(group[0], group[-1], end) for group, end in zip(found, ends, strict=True)]
+
+
+def drift_figures(
+    rounds: pd.DataFrame, of_participants: pd.DataFrame, *, smooth: int = SMOOTH, margin: float = MARGIN
+) -> pd.DataFrame:
+    """Measure each change of concept of each run.
+
+    Accuracy is the column `accuracy`: tested on each device present and averaged, F's generalized accuracy.
+    Levels are means over 20 rounds. The dip is the lowest accuracy from the first drifted round on (F, equation 4).
+    A run has recovered in the first round, from the last step of the drift on, from which `smooth` rounds have a
+    mean accuracy of at least the lower of the levels before and at the end, minus `margin`. (F counts rounds until "a
+    steady state" and gives no rule; who has lost nothing, such as its Oracle, needs 0 rounds there and here.)
+
+    Args:
+        rounds: of `numbered`.
+        of_participants: of `participants`.
+
+    Returns:
+        variant, seed, cell, change (1, 2, ...), first_round, last_round; accuracies before, dip, after_1, _10,
+        _40, _80 (that many rounds after the last step), final; recovery_rounds, recovery_s, recovery_j (inf:
+        never); deviation_before, deviation_final (over the devices); personal_before, personal_dip,
+        personal_final (of participants, after local training); epochs_before, epochs_after (of all participants,
+        per round, in the rounds before the drift and the first ones after it).
+    """
+    columns = [
+        "accuracy",
+        "accuracy_std",
+        "accuracy_personal",
+        "epochs",
+        "energy_j",
+        "start_s",
+        "end_s",
+        "drifted",
+    ]
+    merged = rounds.merge(of_participants, on=[*RUN, "cell", "session", "round"], how="left")
+    rows: list[dict[str, Any]] = []
+    for key, run in merged.groupby([*RUN, "cell"]):
+        run = run.sort_values("number")
+        # untested rounds say nothing about the share of drifted devices: that of the last tested one holds
+        series = {
+            name: run[name].to_numpy(float) if name in run else np.full(len(run), np.nan) for name in columns
+        }
+        series["drifted"] = run["drifted"].bfill().ffill().fillna(0.0).to_numpy(float)
+        for number, change in enumerate(changes_of(series["drifted"]), start=1):
+            rows.append(
+                dict(zip([*RUN, "cell"], key, strict=True))
+                | {"change": number, "first_round": change.first, "last_round": change.last}
+                | _measure(series, change, smooth, margin)
+            )
+    return pd.DataFrame(rows)
+
+
+def _measure(series: dict[str, np.ndarray], change: Change, smooth: int, margin: float) -> dict[str, float]:
+    before = slice(max(0, change.first - 1 - TAIL), change.first - 1)
+    during = slice(change.first - 1, change.end)
+    after = slice(change.last - 1, change.end)
+    tail = slice(max(change.last - 1, change.end - TAIL), change.end)
+    accuracy, personal = series["accuracy"], series["accuracy_personal"]
+    level, final = _mean(accuracy[before]), _mean(accuracy[tail])
+    rounds = _rounds_until(accuracy[after], np.fmin(level, final) - margin, smooth)
+    reached = math.isfinite(rounds)
+    back = change.last - 1 + int(rounds) if reached else 0
+    found = {
+        "before": level,
+        "dip": _least(accuracy[during]),
+        **{f"after_{k}": _at(accuracy[after], k) for k in AFTER},
+        "final": final,
+        "recovery_rounds": rounds,
+        "recovery_s": series["start_s"][back] - series["start_s"][change.last - 1] if reached else rounds,
+        "recovery_j": float(series["energy_j"][change.last - 1 : back].sum()) if reached else rounds,
+        "deviation_before": _mean(series["accuracy_std"][before]),
+        "deviation_final": _mean(series["accuracy_std"][tail]),
+        "personal_before": _mean(personal[before]),
+        "personal_dip": _least(personal[during]),
+        "personal_final": _mean(personal[tail]),
+        "epochs_before": _mean(series["epochs"][before]),
+        "epochs_after": _mean(series["epochs"][after][:TAIL]),
+    }
+    return found
+
+
+def _rounds_until(accuracy: np.ndarray, level: float, smooth: int) -> float:
+    """Count the rounds before the first from which `smooth` tested ones average at least the level; inf: never."""
+    tested = np.flatnonzero(np.isfinite(accuracy))
+    if math.isnan(level) or not len(tested):
+        return math.nan
+    window = min(smooth, len(tested))
+    means = np.convolve(accuracy[tested], np.full(window, 1 / window), mode="valid")
+    good = np.flatnonzero(means >= level - 1e-12)
+    return float(tested[good[0]]) if len(good) else math.inf
+
+
+def _at(accuracy: np.ndarray, number: int) -> float:
+    """Return the accuracy `number` rounds after the drift, or of the next tested round; NaN: there is none."""
+    later = accuracy[number - 1 :]
+    later = later[np.isfinite(later)]
+    return float(later[0]) if len(later) else math.nan
+
+
+def _mean(values: np.ndarray) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else math.nan
+
+
+def _least(values: np.ndarray) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.min()) if len(known) else math.nan
+
+
+def _table(detail: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
+    """Average over the cells of a seed, then over seeds: a row per change and variant, NAME_mean and NAME_std."""
+    values = [name for name in detail.columns if name not in (*RUN, "cell", "change")]
+    by_seed = detail.groupby(["change", "variant", "seed"])[values].mean()
+    rows = []
+    for change in sorted(detail["change"].unique()):
+        for variant in variants:
+            if (change, variant) not in by_seed.index.droplevel("seed"):
+                continue
+            runs = by_seed.loc[(change, variant)]
+            row: dict[str, Any] = {"change": int(change), "variant": variant, "seeds": len(runs)}
+            for name in values:
+                row[f"{name}_mean"] = runs[name].mean()
+                row[f"{name}_std"] = runs[name].std() if np.isfinite(runs[name]).all() else math.nan
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def spells_of(rounds: pd.DataFrame) -> list[tuple[int, int, float]]:
+    """List the spells of rounds (first, last) in which a share of devices above 0 has drifted, mean over all runs."""
+    share = rounds.groupby("number")["drifted"].mean().bfill().ffill().fillna(0.0)
+    edges = [0, *(np.flatnonzero(np.diff(share.to_numpy())) + 1).tolist(), len(share)]
+    spells = [(begin + 1, end, float(share.iloc[begin])) for begin, end in pairwise(edges)]
+    return [spell for spell in spells if spell[2] > 0]
+
+
+def _write(comparison: DriftComparison, rounds: pd.DataFrame, folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        comparison.table.to_csv(folder / "drift.csv", index=False)
+        comparison.detail.to_csv(folder / "drift_runs.csv", index=False)
+        (folder / "drift.md").write_text(markdown(comparison), encoding="utf-8")
+        (folder / "drift.tex").write_text(latex(comparison), encoding="utf-8")
+        drift_figure(comparison, rounds, spells_of(rounds)).savefig(comparison.figure)
+    except OSError as error:
+        raise ValueError(f"cannot write into {folder} ({error}): choose another folder with --out") from error

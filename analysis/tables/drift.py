@@ -1,0 +1,107 @@
+"""The table of concept drift in words and rounded numbers: the text behind the terminal, Markdown and LaTeX."""
+
+import math
+from collections.abc import Callable
+
+import pandas as pd
+
+from analysis.formatting import ENERGY_UNITS, NOTHING, TIME_UNITS, amount, named_seeds, unit_for, with_spread
+from analysis.markup import latex_escape, latex_tabular, markdown_table
+from analysis.results import DriftComparison
+
+# heading -> column of shares
+ACCURACIES = {
+    "before (%)": "before",
+    "dip (%)": "dip",
+    "1 round (%)": "after_1",
+    "10 rounds (%)": "after_10",
+    "40 rounds (%)": "after_40",
+    "80 rounds (%)": "after_80",
+    "final (%)": "final",
+    "spread over devices (%)": "deviation_final",
+    "personal before (%)": "personal_before",
+    "personal dip (%)": "personal_dip",
+    "personal final (%)": "personal_final",
+}
+
+
+def change_names(comparison: DriftComparison) -> dict[int, str]:
+    """Name each change of concept by the rounds in which it happens."""
+    names = {}
+    for change, rows in comparison.table.groupby("change"):
+        first, last = rows["first_round_mean"].mean(), rows["last_round_mean"].mean()
+        where = f"round {first:.0f}" if first == last else f"rounds {first:.0f} to {last:.0f}"
+        names[int(str(change))] = f"change {change}, {where}"
+    return names
+
+
+def headline(comparison: DriftComparison, change: int) -> pd.DataFrame:
+    """Write a row per variant about one change of concept; columns without any number are left out."""
+    rows = comparison.table[comparison.table["change"] == change].set_index("variant")
+    columns = {
+        title: _cells(rows, name, lambda mean, std: with_spread(100 * mean, 100 * std, 2))
+        for title, name in ACCURACIES.items()
+    }
+    time, seconds = unit_for(rows["recovery_s_mean"], TIME_UNITS)
+    energy, joules = unit_for(rows["recovery_j_mean"], ENERGY_UNITS)
+    columns["recovery (rounds)"] = _cells(
+        rows, "recovery_rounds", lambda mean, std: with_spread(mean, std, 0)
+    )
+    columns[f"recovery ({time})"] = _cells(
+        rows, "recovery_s", lambda mean, std: with_spread(mean / seconds, std / seconds)
+    )
+    columns[f"recovery ({energy})"] = _cells(
+        rows, "recovery_j", lambda mean, std: with_spread(mean / joules, std / joules)
+    )
+    for title, name in {"epochs before": "epochs_before", "epochs after": "epochs_after"}.items():
+        columns[title] = _cells(rows, name, lambda mean, std: amount(mean, 1))
+    table = pd.DataFrame(columns, index=rows.index)
+    return table.loc[:, (table != NOTHING).any()]
+
+
+def _cells(rows: pd.DataFrame, name: str, text: Callable[[float, float], str]) -> list[str]:
+    pairs = zip(rows[f"{name}_mean"], rows[f"{name}_std"], strict=True)
+    return [NOTHING if math.isnan(mean) else text(mean, std) for mean, std in pairs]
+
+
+def caption(comparison: DriftComparison) -> str:
+    """Say in one line what the table shows."""
+    return f"Concept drift ({named_seeds(comparison.seeds)})"
+
+
+def explanations(comparison: DriftComparison) -> list[str]:
+    """Say how the columns are defined, and repeat the notes."""
+    return [
+        "before and final: means of 20 rounds; dip: lowest accuracy from the first drifted round on; 1 round, ...:"
+        " that many after the last step of the drift, itself the first.",
+        "recovery: rounds, simulated time and energy of all devices from the last step of the drift until"
+        f" {comparison.smooth} rounds average at most {100 * comparison.margin:g} points below the accuracy before"
+        " or, if that is lower, the final one (∞: never).",
+        "epochs: of all participants together, per round, in 20 rounds before the drift and the 20 after its last"
+        " step; personal: participants' own models after local training.",
+        *(f"Note: {note}." for note in comparison.notes),
+    ]
+
+
+def markdown(comparison: DriftComparison) -> str:
+    """Write the table as a Markdown page."""
+    parts = [f"# {caption(comparison)}"]
+    for change, name in change_names(comparison).items():
+        parts += [f"## {name}", markdown_table(headline(comparison, change), "variant")]
+    parts.append("\n".join(f"- {line}" for line in explanations(comparison)))
+    parts.append(f"![drift]({comparison.figure.name})")
+    return "\n\n".join(parts) + "\n"
+
+
+def latex(comparison: DriftComparison) -> str:
+    """Write the table as LaTeX tabulars, one per change, for the package booktabs."""
+    parts = []
+    for change, name in change_names(comparison).items():
+        table = headline(comparison, change)
+        head = [latex_escape(text) for text in ("variant", *table.columns)]
+        body = table.map(latex_escape)
+        body.insert(0, "variant", [latex_escape(str(name)) for name in table.index])
+        parts.append(
+            latex_tabular(f"{caption(comparison)}, {name}", "l" + "r" * table.shape[1], [head], body)
+        )
+    return "\n".join(parts)

@@ -1,0 +1,80 @@
+"""Links of a round between devices and their cell's site, and transfers over them, as values."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from channel.fading import LinkFading
+from channel.tdd import Direction
+from channel.units import FloatArray
+from edgefl.engine.parts import Cause, Span
+
+DIRECTIONS: tuple[Direction, Direction] = ("downlink", "uplink")
+
+
+@dataclass(frozen=True)
+class Link:
+    """A device's large-scale SNR and its share of the band, both held for one round."""
+
+    device: int
+    cell: int
+    fading: LinkFading
+    snr: dict[Direction, float]  # with full power over the whole band
+    share: dict[Direction, float]  # of the band; not used where the band is shared dynamically
+    neighbours: float = 0.0  # over the downlink's noise, of each share that they send; not in its snr
+
+
+@dataclass(frozen=True)
+class Links:
+    """The links of n devices, [n] each; iterating gives one `Link` after the other."""
+
+    devices: Sequence[int]
+    cells: Sequence[int]
+    fading: Sequence[LinkFading]
+    snr: dict[Direction, FloatArray]
+    share: dict[Direction, FloatArray]
+    neighbours: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.devices)
+
+    def __iter__(self) -> Iterator[Link]:
+        for i, (device, cell, fading) in enumerate(zip(self.devices, self.cells, self.fading, strict=True)):
+            snr = {d: float(self.snr[d][i]) for d in DIRECTIONS}
+            share = {d: float(self.share[d][i]) for d in DIRECTIONS}
+            yield Link(device, cell, fading, snr, share, float(self.neighbours[i]))
+
+    def at(self, rows: Sequence[int]) -> "Links":
+        """Return some of the links, by their places here."""
+        return Links(
+            [self.devices[row] for row in rows],
+            [self.cells[row] for row in rows],
+            [self.fading[row] for row in rows],
+            {direction: snr[rows] for direction, snr in self.snr.items()},
+            {direction: share[rows] for direction, share in self.share.items()},
+            self.neighbours[rows],
+        )
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """Transfers of n links that nothing cuts off, [n] each; clock_s: SimPy's time at their ends."""
+
+    start_s: FloatArray
+    end_s: FloatArray
+    airtime_s: FloatArray
+    clock_s: FloatArray
+
+
+class Transfer(NamedTuple):
+    """A transfer that has ended or was cut off: bits moved, and time for which the radio was on."""
+
+    start_s: float
+    end_s: float
+    bits: int
+    airtime_s: float
+    cut: Cause | None = None
+
+    def span(self, energy_j: float) -> Span:
+        """Return the transfer as an activity of a device that cost this energy."""
+        return Span(self.start_s, self.end_s, energy_j, self.bits, cut=self.cut, airtime_s=self.airtime_s)

@@ -1,0 +1,121 @@
+"""What pydantic finds wrong, in edgefl's words: one short line for each key."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from edgefl.errors import quoted
+from edgefl.registry import did_you_mean
+
+Place = tuple[str, ...]
+LONGEST_KEY = 40
+LONGEST_LINE = 600
+LONGEST_MESSAGE = 2_000
+_WORDS = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    **dict.fromkeys(("model_type", "dict_type"), "must be a mapping of keys to values"),
+    **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
+    "string_type": "must be text",
+}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong at a place; the text is made when it is asked for."""
+
+    place: Place
+    message: Callable[[], str]
+
+
+def dotted(place: Place) -> str:
+    """Return a place as a dotted key; odd and long parts of it are quoted and cut."""
+    return ".".join(
+        part if len(part) <= LONGEST_KEY and part.isprintable() else quoted(part) for part in place
+    )
+
+
+def in_short(lines: Iterable[str], count: int) -> str:
+    """Join the first lines of a message of `count`, and say how many more there are; at most LONGEST_MESSAGE."""
+    shown: list[str] = []
+    room = LONGEST_MESSAGE - len(f"\nand {count} more")
+    for line in lines:
+        short = line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 3]}..."
+        room -= len(short) + 1
+        if room < 0:
+            break
+        shown.append(short)
+    return "\n".join([*shown, *([f"and {count - len(shown)} more"] if len(shown) < count else [])])
+
+
+def flat(errors: Sequence[Any], model: type[BaseModel] | None) -> list[Fault]:
+    """Flatten pydantic's errors, and those of nested components."""
+    faults: list[Fault] = []
+    for error in errors:
+        place = tuple(str(part) for part in error["loc"])
+        if _is_option(place, model):
+            place = place[:-1]
+            if error["type"] == "literal_error":
+                continue  # the fault of the number that might have been there is said, too
+        context: Mapping[str, Any] = error.get("ctx", {})
+        if error["type"] == "component":
+            inner = flat(context["errors"], context["model"])
+            faults += [Fault((*place, *fault.place), fault.message) for fault in inner]
+        else:
+            # a check of the whole document names the key itself
+            place = place or getattr(context.get("error"), "place", ())
+            faults.append(Fault(place, _Message(error, place, model)))
+    return faults
+
+
+@dataclass(frozen=True)
+class _Message:
+    error: Mapping[str, Any]
+    place: Place
+    model: type[BaseModel] | None
+
+    def __call__(self) -> str:
+        error, place = self.error, self.place
+        parent = _model_at(self.model, place[:-1])
+        if error["type"] == "extra_forbidden":
+            known = sorted(parent.model_fields) if parent else []
+            return f"unknown key{did_you_mean(place[-1], known)}" if known else "this takes no parameters"
+        if error["type"] == "missing":
+            return "is missing; add it"
+        if error["type"] == "value_error":
+            return str(error["ctx"]["error"])
+        text = _WORDS.get(error["type"]) or str(error["msg"]).replace("Input should be", "must be")
+        text = text.replace("greater than or equal to", ">=").replace("less than or equal to", "<=")
+        text = text.replace("greater than", ">").replace("less than", "<")
+        if error["type"] != "strict":  # which has said what it got
+            text = f"{text}, got {quoted(error['input'])}{_remedy(error)}"
+        field = parent.model_fields.get(place[-1]) if parent and place else None
+        return f"{text} ({field.description})" if field and field.description else text
+
+
+def _is_option(place: Place, model: type[BaseModel] | None) -> bool:
+    """Whether the last part names no key but one of the types that the key before may have."""
+    if len(place) < 2 or not place[-1].startswith(("float", "int", "constrained-", "literal[")):
+        return False
+    parent = _model_at(model, place[:-2])
+    return parent is not None and place[-2] in parent.model_fields and _model_at(model, place[:-1]) is None
+
+
+def _remedy(error: Mapping[str, Any]) -> str:
+    given = error["input"]
+    if error["type"] == "string_type" and isinstance(given, bool | int | float):
+        return ": write it in quotes"
+    if error["type"] in ("model_type", "dict_type") and given is None:
+        return ": are the lines below indented?"
+    return ""
+
+
+def _model_at(model: type[BaseModel] | None, place: Sequence[str]) -> type[BaseModel] | None:
+    for part in place:
+        field = model.model_fields.get(part) if model else None
+        annotation = field.annotation if field else None
+        candidates = [annotation, *getattr(annotation, "__args__", ())]
+        model = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
+    return model

@@ -1,0 +1,69 @@
+"""The stage of training in which devices also train a second model, on the data of the other concept."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from edgefl.contract import Evaluation, LocalRound
+from edgefl.learning.stages import Train
+from edgefl.learning.track import Track
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class TrainBoth(Train):
+    """As `Train`, of two models: the federation's on undrifted data, its twin on drifted ones."""
+
+    def aggregate(self, ids: Sequence[int]) -> None:
+        super().aggregate(ids)
+        self.trainer.aggregate(self._twin, ids, self.federation.now)
+
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
+        trainer, now = self.trainer, self.federation.now
+        if not trainer.due(now.moment.round):
+            return trainer.untested()
+        tested = list(present) or self.federation.model.last.ids
+        return trainer.test(self._chosen(tested, self.federation.model.model, self._twin.model), now, tested)
+
+    @property
+    def _twin(self) -> Track:
+        assert self.federation.twin is not None
+        return self.federation.twin
+
+    def _local_round(self, ids: Sequence[int], round_: int) -> LocalRound:
+        federation, now, trainer = self.federation, self.federation.now, self.trainer
+        lr = trainer.learning_rate(round_, now.longest)
+        tracks = (federation.model, self._twin)
+        before, after = (
+            trainer.train(track, ids, now, lr, [], concept=bool(concept))
+            for concept, track in enumerate(tracks)
+        )
+        drifted = trainer.concepts.drifted(now.moment)[list(before.ids)]
+
+        def of(first: Sequence[Value], second: Sequence[Value]) -> tuple[Value, ...]:
+            return tuple(two if new else one for one, two, new in zip(first, second, drifted, strict=True))
+
+        return LocalRound(
+            before.ids,
+            of(before.iterations, after.iterations),
+            of(before.samples, after.samples),
+            of(before.down_bits, after.down_bits),
+            of(before.up_bits, after.up_bits),
+            {name: of(values, after.scalars[name]) for name, values in before.scalars.items()},
+        )
+
+    def _personal_models(self, ids: Sequence[int]) -> Tensor:
+        return self._chosen(sorted(ids), self.federation.model.last.rows, self._twin.last.rows)
+
+    def _chosen(self, ids: Sequence[int], before: Tensor, after: Tensor) -> Tensor:
+        """Return [K, M + Q] the model of each device's concept, of one [M + Q] or [K, M + Q] of each."""
+        drifted = self.trainer.concepts.drifted(self.federation.now.moment)[list(ids)]
+        mask = torch.from_numpy(np.asarray(drifted)).to(before.device)
+        if not mask.any():
+            return before
+        return after if mask.all() else torch.where(mask.unsqueeze(1), after, before)

@@ -1,0 +1,122 @@
+"""Concept drift: samples whose labels or inputs change for some devices from some moment on.
+
+A drift is a component that says what changes (`change`); when, for whom and how is the same for all of them and
+stands in the base class.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.component import Component
+from edgefl.learning.datasets import Split
+
+ROUNDING = 1e-9  # 0.2 + 0.2 + 0.2 of ten devices are six
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A round of a cell's global model, counted from 1 over all sessions, and the simulated time of its start."""
+
+    round: int
+    time_s: float
+
+
+class Drift(Component):
+    """Base of all drifts: there is a concept before, one after, and each device has one of the two at a time.
+
+    - sudden: from `at` on, `share` of the devices have the new concept.
+    - incremental: `step` more of all devices at `at`, and again every `every`, until `share` have it.
+    - recurrent: they have it for `every`, then the old one for `every`, and so on.
+
+    Devices drift in a random order that is a function of the seed. With `cells` or `zones`, only devices there do,
+    and shares are shares of these: a device has the new concept while it learns with a server of these cells, or
+    if it began the run nearest to one of these sites. Test data follow.
+
+    The three patterns and their numbers: Panchal et al., FLASH, ICML 2023, section 5.1. Clock, cells and zones
+    are ours.
+    """
+
+    pattern: Literal["sudden", "incremental", "recurrent"] = Field("sudden", description="how devices drift")
+    clock: Literal["rounds", "seconds"] = Field(
+        "rounds",
+        description="what `at` and `every` count: rounds of a cell's global model over all sessions, or"
+        " simulated seconds (a round that begins then or later)",
+    )
+    at: float = Field(50.0, gt=0, le=1e9, description="first round, or second, with the new concept")
+    every: float = Field(
+        100.0, gt=0, le=1e9, description="incremental: between two steps; recurrent: between two changes"
+    )
+    step: float = Field(0.2, gt=0, le=1, description="incremental: share of devices that drift in each step")
+    share: float = Field(1.0, ge=0, le=1, description="share of devices that drift at all")
+    cells: tuple[int, ...] | None = Field(
+        None, description="only devices that learn with these cells; none: all"
+    )
+    zones: tuple[int, ...] | None = Field(
+        None, description="only devices that begin the run nearest to these sites; none: all"
+    )
+
+    @abstractmethod
+    def change(self, split: Split, classes: int) -> Split:
+        """Return the samples after the drift, in the same order and of the same shape and type.
+
+        What does not change is handed on as it is, `x=split.x`: it is then kept in memory once.
+
+        Raises:
+            EdgeflError: these data cannot change so.
+        """
+
+    def drifted_share(self, moment: Moment) -> float:
+        """Return the share of devices that have the new concept at a moment."""
+        now = moment.round if self.clock == "rounds" else moment.time_s
+        if now < self.at:
+            return 0.0
+        periods = int((now - self.at) / self.every + ROUNDING)
+        if self.pattern == "incremental":
+            return min(self.share, self.step * (periods + 1))
+        if self.pattern == "recurrent" and periods % 2:
+            return 0.0
+        return self.share
+
+
+class Concepts:
+    """Which concept each device's data have, as a function of moment and cell.
+
+    Args:
+        drift: None: all data stay what they are.
+        devices: how many there are.
+        order: [devices] a random permutation of them, in which they drift.
+        zones: [devices] the site nearest to each at time 0; None: not known.
+        cell: the server's that asks.
+    """
+
+    def __init__(
+        self,
+        drift: Drift | None,
+        devices: int,
+        order: np.ndarray | None = None,
+        zones: np.ndarray | None = None,
+        cell: int = 0,
+    ) -> None:
+        self.drift = drift
+        self._none = np.zeros(devices, dtype=bool)
+        self._queue = np.zeros(0, dtype=np.int64)
+        if drift is None or (drift.cells is not None and cell not in drift.cells):
+            return
+        queue = np.arange(devices) if order is None else np.asarray(order)
+        if drift.zones is not None:
+            assert zones is not None
+            queue = queue[np.isin(zones[queue], drift.zones)]
+        self._queue = queue
+
+    def drifted(self, moment: Moment) -> np.ndarray:
+        """Return [devices] bool, whether each device's data have the new concept."""
+        if not len(self._queue) or self.drift is None:
+            return self._none
+        count = int(self.drift.drifted_share(moment) * len(self._queue) + 0.5)
+        result = self._none.copy()
+        result[self._queue[:count]] = True
+        return result

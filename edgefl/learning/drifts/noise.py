@@ -1,0 +1,38 @@
+"""Inputs get noise."""
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.datasets import Split
+from edgefl.learning.drifts import Drift
+from edgefl.rng import Streams
+
+AT_ONCE = 4096  # samples
+
+
+class Noise(Drift):
+    """Gaussian noise on each input number, the same in every round; labels stay.
+
+    Images are rounded and kept within 0 to 255. For tokens, which are names and no quantities, there is none.
+    """
+
+    std: float = Field(
+        0.5, gt=0, le=1e3, description="standard deviation, in those of the training inputs around their mean"
+    )
+    data_seed: int = Field(0, ge=0, le=2**32 - 1, description="which draw of the noise")
+
+    def change(self, split: Split, classes: int) -> Split:
+        if split.x.dtype != np.uint8 and not np.issubdtype(split.x.dtype, np.floating):
+            raise EdgeflError(f"noise is for images and features, not for {split.x.dtype}: use label_swap")
+        if split.x.ndim == 2 and split.x.dtype == np.uint8:
+            raise EdgeflError("noise is for images and features, not for tokens: use label_swap")
+        rng = Streams(self.data_seed)("noise", len(split.y))
+        scale_of = split.x[:AT_ONCE].astype(np.float64)
+        scale = self.std * float(scale_of.std())
+        x = np.empty_like(split.x)
+        for begin in range(0, len(x), AT_ONCE):
+            part = slice(begin, begin + AT_ONCE)
+            noisy = split.x[part] + rng.normal(0.0, scale, split.x[part].shape)
+            x[part] = np.clip(np.rint(noisy), 0, 255) if x.dtype == np.uint8 else noisy
+        return Split(x, split.y, split.groups)

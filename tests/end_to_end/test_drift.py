@@ -1,0 +1,148 @@
+"""Whole runs with concept drift."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from edgefl import load_scenario, simulate
+from edgefl.engine.records import Round
+from edgefl.errors import EdgeflError
+from edgefl.resuming import resume
+from edgefl.run_directory.snapshot import Every
+from edgefl.testing import kill
+
+AT, ROUNDS, DEVICES = 5, 8, 8
+FILE = f"""\
+name: drift
+seed: 3
+devices: {{count: {DEVICES}, mobility: static}}
+sessions: {{name: schedule, count: 2, rounds: {ROUNDS // 2}}}
+learning:
+  dataset: {{name: synthetic, groups: {DEVICES}}}
+  partition: natural
+  model: logistic
+  epochs: 3
+  batch: 50
+  lr: 0.05
+  momentum: 0
+  early_stopping: {{threshold: 0.02}}
+  drift: {{name: label_swap, at: {AT}}}
+  tested_on: devices
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    file = tmp_path / "drift.yaml"
+    file.write_text(FILE)
+    return file
+
+
+def rounds(run: Path) -> pd.DataFrame:
+    return pd.read_csv(run / "rounds.csv")
+
+
+def test_the_model_fails_in_the_round_of_the_drift(scenario: Path, tmp_path: Path) -> None:
+    """Rounds count through sessions; right before the swap is wrong after it, and time and data stay the same."""
+    drifted = simulate(load_scenario(scenario), tmp_path / "drifted", device="cpu")
+    steady = simulate(load_scenario(scenario, ["learning.drift.at=1000"]), tmp_path / "steady", device="cpu")
+    one, other = rounds(drifted), rounds(steady)
+    assert one.drifted.tolist() == [0.0] * (AT - 1) + [1.0] * (ROUNDS - AT + 1)
+    assert other.drifted.tolist() == [0.0] * ROUNDS
+    before = slice(0, AT - 1)
+    assert one.accuracy[before].tolist() == other.accuracy[before].tolist()
+    # labels are swapped: at most 1 - a of the samples can have stayed right for a model that was right for a
+    assert one.accuracy[AT - 1] < other.accuracy[AT - 1] - 0.2
+    devices = pd.read_csv(drifted / "devices.csv")
+    assert devices.accuracy_personal.between(0, 1).all()
+    assert devices.epochs.isin([1.0, 2.0, 3.0]).all()
+    assert one.accuracy_std.between(0, 0.5).all()
+
+
+def test_steps_saved_are_seconds_and_joules_saved(scenario: Path, tmp_path: Path) -> None:
+    """A threshold that no fall of the loss reaches ends each device's training after one epoch of three."""
+    runs = {
+        threshold: simulate(
+            load_scenario(scenario, [f"learning.early_stopping.threshold={threshold}"]),
+            tmp_path / str(threshold),
+            device="cpu",
+        )
+        for threshold in (0, 1000)
+    }
+    early, late = pd.read_csv(runs[1000] / "devices.csv"), pd.read_csv(runs[0] / "devices.csv")
+    assert (early.epochs == 1).all()
+    assert late.epochs.max() == 3
+    took_s = [(d.compute_end_s - d.compute_start_s).sum() for d in (early, late)]
+    assert took_s[0] < took_s[1]
+    assert early.energy_compute_j.sum() < late.energy_compute_j.sum()
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "oracle"])
+def test_a_run_with_drift_goes_on(scenario: Path, tmp_path: Path, algorithm: str) -> None:
+    one = load_scenario(scenario, [f"learning.algorithm={algorithm}"])
+    undisturbed = simulate(one, tmp_path / "undisturbed", device="cpu")
+    seen = 0
+
+    def leave(row: Round) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == AT + 1:
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        simulate(one, tmp_path / "run", device="cpu", on_round=leave, every=Every(rounds=2))
+    resume(tmp_path / "run")
+    assert kill.differences(tmp_path / "run", undisturbed) == []
+
+
+def test_an_oracle_loses_nothing(scenario: Path, tmp_path: Path) -> None:
+    """Its model for the data after the drift has been trained all along."""
+    run = simulate(
+        load_scenario(
+            scenario,
+            ["learning.algorithm={name: oracle, server_lr: 0.1}", "sessions.count=1", "sessions.rounds=8"],
+        ),
+        tmp_path / "run",
+        device="cpu",
+    )
+    accuracy = rounds(run).accuracy
+    assert accuracy[AT - 1] > accuracy[AT - 2] - 0.1
+
+
+def test_an_oracle_wants_a_drift(scenario: Path, tmp_path: Path) -> None:
+    scenario.write_text(
+        FILE.replace("  drift: ", "  # drift: ").replace("model: l", "algorithm: oracle\n  model: l")
+    )
+    with pytest.raises(EdgeflError, match=r"learning.algorithm: .* give learning.drift"):
+        simulate(load_scenario(scenario), tmp_path / "run")
+
+
+def test_a_place_that_does_not_exist(scenario: Path, tmp_path: Path) -> None:
+    with pytest.raises(EdgeflError, match=r"learning.drift.zones: no site 3: the layout has sites 0 to 0"):
+        simulate(load_scenario(scenario, ["learning.drift.zones=[3]"]), tmp_path / "run")
+
+
+def test_tests_now_and_then(scenario: Path, tmp_path: Path) -> None:
+    run = simulate(load_scenario(scenario, ["learning.test_every=3"]), tmp_path / "run", device="cpu")
+    tested = rounds(run).accuracy.notna()
+    assert tested.tolist() == [(number % 3 == 0) for number in range(1, ROUNDS + 1)]
+    devices = pd.read_csv(run / "devices.csv")
+    assert devices.accuracy_personal.notna().sum() == 2 * DEVICES
+
+
+def test_drift_by_the_clock_on_the_labels_test_data(scenario: Path, tmp_path: Path) -> None:
+    """Half of the devices drift; the test data are mixed as the devices are."""
+    pilot = rounds(simulate(load_scenario(scenario), tmp_path / "pilot", device="cpu"))
+    at_s = float(pilot.start_s[AT - 1])
+    run = simulate(
+        load_scenario(
+            scenario,
+            [f"learning.drift={{clock: seconds, at: {at_s}, share: 0.5}}", "learning.tested_on=labels"],
+        ),
+        tmp_path / "run",
+        device="cpu",
+    )
+    found = rounds(run)
+    assert found.drifted.tolist() == [0.0] * (AT - 1) + [0.5] * (ROUNDS - AT + 1)
+    assert "accuracy_std" not in found

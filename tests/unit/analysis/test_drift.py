@@ -1,0 +1,172 @@
+"""The metrics of concept drift, on accuracies made by hand."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.drift import Change, changes_of, compare_drift, drift_figures, numbered, participants
+from analysis.load import load_runs
+from tests.unit.analysis.conftest import write_run
+
+FIRST, ROUNDS = 41, 120
+BEFORE, DIP, FINAL = 0.8, 0.1, 0.7
+
+
+def run_of(accuracy: np.ndarray, drifted: np.ndarray) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """One run: a round a second, a joule a round; two participants whose epochs are 1 and 2."""
+    count = len(accuracy)
+    keys = {"variant": "a", "seed": 1, "cell": 0, "session": 1, "round": np.arange(1, count + 1)}
+    rounds = pd.DataFrame(
+        {
+            **keys,
+            "phase": "train",
+            "start_s": np.arange(count) * 1.0,
+            "end_s": np.arange(count) + 1.0,
+            "energy_j": 1.0,
+            "accuracy": accuracy,
+            "accuracy_std": 0.05,
+            "drifted": drifted,
+        }
+    )
+    devices = pd.concat(
+        [
+            pd.DataFrame(
+                {**keys, "phase": "train", "device": d, "accuracy_personal": 0.5 + d / 10, "epochs": d}
+            )
+            for d in (1, 2)
+        ]
+    )
+    return numbered(rounds), participants(devices)
+
+
+def sudden() -> np.ndarray:
+    return (np.arange(1, ROUNDS + 1) >= FIRST).astype(float)
+
+
+def linear_recovery(rounds: int) -> np.ndarray:
+    """0.8 before; from 0.1 in the drift's round in equal steps to 0.7, which it reaches `rounds` later."""
+    accuracy = np.full(ROUNDS, BEFORE)
+    after = np.minimum(DIP + (FINAL - DIP) * np.arange(ROUNDS - FIRST + 1) / rounds, FINAL)
+    accuracy[FIRST - 1 :] = after
+    return accuracy
+
+
+def only(frame: pd.DataFrame) -> dict[str, Any]:
+    assert len(frame) == 1
+    row: dict[str, Any] = frame.iloc[0].to_dict()
+    return row
+
+
+def test_figures_by_hand() -> None:
+    found = only(drift_figures(*run_of(linear_recovery(30), sudden()), smooth=1, margin=0.01))
+    assert (found["change"], found["first_round"], found["last_round"]) == (1, FIRST, FIRST)
+    assert found["before"] == pytest.approx(BEFORE)
+    assert found["dip"] == pytest.approx(DIP)
+    assert found["final"] == pytest.approx(FINAL)
+    # k rounds after, itself the first: DIP + (k - 1) steps of 0.02
+    assert [found[f"after_{k}"] for k in (1, 10, 40, 80)] == pytest.approx([0.1, 0.28, 0.7, 0.7])
+    # 0.69 is 29.5 steps of 0.02 above 0.1
+    assert found["recovery_rounds"] == found["recovery_s"] == found["recovery_j"] == 30
+    assert found["epochs_before"] == found["epochs_after"] == 3
+    assert found["personal_final"] == pytest.approx(0.65)
+    assert found["deviation_before"] == pytest.approx(0.05)
+
+
+def test_a_mean_of_rounds_is_back_earlier() -> None:
+    """The mean of 10 rounds from r on is 4.5 steps ahead of r: at least 0.69 from step 26 on (four are at 0.7)."""
+    found = only(drift_figures(*run_of(linear_recovery(30), sudden()), smooth=10, margin=0.01))
+    means = [np.minimum(DIP + 0.02 * np.arange(r, r + 10), FINAL).mean() for r in range(40)]
+    assert found["recovery_rounds"] == next(r for r, mean in enumerate(means) if mean >= FINAL - 0.01) < 30
+
+
+def test_who_loses_nothing_needs_no_round() -> None:
+    rising = np.linspace(0.5, 0.9, ROUNDS)
+    assert only(drift_figures(*run_of(rising, sudden())))["recovery_rounds"] == 0
+
+
+def test_who_does_not_come_back_for_long_enough() -> None:
+    """20 rounds at 0.7 are the final level; no 70 rounds have that mean, and 20 only at the very end."""
+    accuracy = np.full(ROUNDS, BEFORE)
+    accuracy[FIRST - 1 :] = DIP
+    accuracy[-20:] = FINAL
+    frames = run_of(accuracy, sudden())
+    assert only(drift_figures(*frames, smooth=70))["recovery_rounds"] == np.inf
+    assert only(drift_figures(*frames, smooth=20, margin=0.0))["recovery_rounds"] == ROUNDS - FIRST + 1 - 20
+
+
+@pytest.mark.parametrize(
+    ("drifted", "changes"),
+    [
+        ([0, 0, 1, 1], [Change(3, 3, 4)]),
+        ([0, 0.2, 0.2, 0.4, 0.4], [Change(2, 4, 5)]),
+        ([0, 1, 1, 0, 0, 1], [Change(2, 2, 3), Change(4, 4, 5), Change(6, 6, 6)]),
+        ([1, 1], [Change(1, 1, 2)]),
+        ([0, 0], []),
+    ],
+)
+def test_changes(drifted: list[float], changes: list[Change]) -> None:
+    assert changes_of(np.array(drifted, float)) == changes
+
+
+def test_rounds_without_a_test_are_left_out() -> None:
+    accuracy = linear_recovery(30)
+    drifted = sudden()
+    tested = np.arange(1, ROUNDS + 1) % 5 == 0
+    found = only(
+        drift_figures(
+            *run_of(np.where(tested, accuracy, np.nan), np.where(tested, drifted, np.nan)), smooth=1
+        )
+    )
+    assert found["first_round"] == FIRST  # of the rounds before a tested one, nothing else is known
+    assert found["after_1"] == pytest.approx(accuracy[44])
+    assert found["recovery_rounds"] == 34  # round 75 is the first tested one at 0.69 or more
+
+
+def study(root: Path) -> Path:
+    for variant, pace in (("flash", 10), ("fedavg", 40)):
+        for seed in (1, 2):
+            rows = [
+                {"session": 1, "round": number, "accuracy": a, "accuracy_std": 0.1, "drifted": d}
+                for number, (a, d) in enumerate(
+                    zip(linear_recovery(pace + seed), sudden(), strict=True), start=1
+                )
+            ]
+            write_run(
+                root / variant / f"seed-{seed}",
+                rows,
+                [{"session": 1}],
+                variant=variant,
+                seed=seed,
+                study="s",
+                reference="flash",
+            )
+            path = root / variant / f"seed-{seed}" / "rounds.csv"
+            frame = pd.read_csv(path).drop(columns=["accuracy_std", "drifted"], errors="ignore")
+            frame["accuracy_std"], frame["drifted"] = 0.1, sudden()
+            frame.to_csv(path, index=False)
+    return root
+
+
+def test_a_study_is_compared(tmp_path: Path) -> None:
+    comparison = compare_drift(study(tmp_path), smooth=1)
+    assert comparison.table["variant"].tolist() == ["flash", "fedavg"]
+    flash = comparison.table.iloc[0]
+    assert flash["recovery_rounds_mean"] == 11.5
+    assert flash["recovery_rounds_std"] == pytest.approx(np.std([11, 12], ddof=1))
+    assert comparison.figure.stat().st_size > 10_000
+    page = (tmp_path / "drift.md").read_text()
+    assert "change 1, round 41" in page
+    assert "epochs" not in page.split("\n\n")[2]  # a column without any number
+    assert (tmp_path / "drift.tex").read_text().count(r"\begin{tabular}") == 1
+    assert len(pd.read_csv(tmp_path / "drift_runs.csv")) == 4
+
+
+def test_runs_without_drift_are_refused(tmp_path: Path) -> None:
+    write_run(tmp_path / "plain", [{"session": 1, "round": 1, "accuracy": 0.5}], [{"session": 1}])
+    with pytest.raises(ValueError, match=r"no concept drift: give learning.drift"):
+        compare_drift(load_runs(tmp_path))
+    with pytest.raises(ValueError, match="smooth is 0"):
+        compare_drift(tmp_path, smooth=0)

@@ -1,0 +1,112 @@
+"""A battery that is drained in the slots of a TDD frame, against the same slot by slot."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from channel.tdd import Frame, OnTime
+from edgefl.engine.battery import Battery
+
+SLOT_S = 2**-11  # a power of two, so that the slots' boundaries are exact
+SAME = 1e-9
+MOST_SLOTS = 500
+
+weights = st.lists(st.sampled_from([0.0, 1 / 7, 5 / 7, 1.0]), min_size=2, max_size=7).filter(
+    lambda found: any(found) and min(found) < 1
+)
+
+
+def slot_by_slot(
+    capacity_j: float, level_j: float, recharge_w: float, power_w: float, on: OnTime, slots: int
+) -> tuple[list[Fraction], Fraction, Fraction | None]:
+    """In fractions: the level at each slot's end, what was not taken in, and when the level is 0."""
+    level, lost, levels = Fraction(level_j), Fraction(0), []
+    for slot in range(on.first_slot, on.first_slot + slots):
+        weight = Fraction(on.frame.weights[slot % on.frame.period])
+        net_w = Fraction(recharge_w) - Fraction(power_w) * weight
+        after = level + net_w * Fraction(SLOT_S)
+        if net_w < 0 and after <= 0:
+            return levels, lost, slot * Fraction(SLOT_S) + level / -net_w
+        lost += max(Fraction(0), after - Fraction(capacity_j))
+        level = min(Fraction(capacity_j), after)
+        levels.append(level)
+    return levels, lost, None
+
+
+@settings(deadline=None)
+@given(
+    weights=weights,
+    first_slot=st.integers(0, 20),
+    drawn_first=st.floats(0.0, 1.0),  # of the capacity, before the frame
+    recharge=st.floats(0.0, 1.2),  # of the power drawn
+    periods=st.floats(0.01, 60.0),  # that the capacity lasts without recharge
+    looks=st.integers(1, MOST_SLOTS),
+)
+def test_a_frame_drains_in_its_slots(
+    weights: list[float], first_slot: int, drawn_first: float, recharge: float, periods: float, looks: int
+) -> None:
+    on, power_w = OnTime(Frame(tuple(weights)), SLOT_S, first_slot), 1.0
+    capacity_j = power_w * sum(weights) * SLOT_S * periods
+    start_s = first_slot * SLOT_S
+    battery = Battery(capacity_j, recharge * power_w, 1.0)
+    battery.drain(start_s, 0.0)
+    if start_s:  # all at once, before the frame begins
+        battery = Battery(capacity_j, recharge * power_w, 1.0)
+        battery.drain(0.0, drawn_first * capacity_j / start_s + recharge * power_w)
+    battery.drain(start_s, power_w, on)
+    level_j, taken_j = battery.level_j(start_s), battery.charge(start_s).recharged_j
+
+    levels, lost, empty = slot_by_slot(capacity_j, level_j, recharge * power_w, power_w, on, MOST_SLOTS)
+    event("empty" if empty is not None else "full" if lost else "in between")
+    # later than was looked at: no earlier than at the end
+    expected_s = start_s + len(levels) * SLOT_S if empty is None else float(empty)
+    empty_s = battery.empty_s()
+    if empty_s < expected_s * (1 - SAME) or (empty is not None and empty_s > expected_s * (1 + SAME)):
+        # where the level all but reaches 0 at the end of a slot, a rounding decides whether it does
+        event("nearly empty")
+        sooner_s = min(empty_s, expected_s)
+        assert battery.level_j(sooner_s) <= SAME * capacity_j
+        slots = round((sooner_s - start_s) / SLOT_S)
+        assert not 0 < slots <= len(levels) or levels[slots - 1] <= SAME * capacity_j
+        return
+    looks = min(looks, len(levels))
+    if looks:
+        time_s = start_s + looks * SLOT_S
+        assert battery.level_j(time_s) == pytest.approx(float(levels[looks - 1]), abs=SAME * capacity_j)
+        drawn_j = power_w * on.until_s(time_s)
+        taken_in_j = battery.charge(time_s).recharged_j - taken_j
+        passed_j = capacity_j + drawn_j + taken_in_j
+        assert level_j + taken_in_j - drawn_j == pytest.approx(battery.level_j(time_s), abs=SAME * passed_j)
+
+
+def test_what_a_full_battery_is_offered_is_not_taken_in() -> None:
+    battery = Battery(10.0, recharge_w=1.0, return_share=0.5)
+    battery.drain(0.0, 3.0)
+    assert (battery.charge(2.0).recharged_j, battery.level_j(2.0)) == (2.0, 6.0)
+    battery.drain(2.0, 0.0)  # full 4 s later
+    assert (battery.charge(5.0).recharged_j, battery.charge(100.0).recharged_j) == (5.0, 6.0)
+    battery.drain(100.0, 0.5)  # less than what comes in: stays full
+    assert (battery.charge(104.0).recharged_j, battery.level_j(104.0)) == (8.0, 10.0)
+
+
+def test_a_frame_that_gives_more_than_it_takes_never_empties() -> None:
+    """1 W in one of two slots, 0.6 W of recharge: 0.4 slot watts down, 0.6 up, and the battery stays full."""
+    on = OnTime(Frame((1.0, 0.0)), 1.0, 0)
+    battery = Battery(10.0, recharge_w=0.6, return_share=0.5)
+    battery.drain(0.0, 1.0, on)
+    assert battery.empty_s() == math.inf
+    assert battery.level_j(1e6 + 1) == pytest.approx(9.6)
+    assert battery.level_j(1e6) == pytest.approx(10.0)
+    assert battery.charge(1e6).recharged_j == pytest.approx(0.5e6, rel=SAME)  # what was drawn
+
+
+def test_a_frame_empties_a_battery_after_whole_periods_and_a_part_of_a_slot() -> None:
+    """0.2 J less per period of two slots of 1 s, from 99.9 J: 0.5 J after 497 periods, gone in a slot of 0.6 W."""
+    on = OnTime(Frame((1.0, 0.0)), 1.0, 0)
+    battery = Battery(99.9, recharge_w=0.4, return_share=0.5)
+    battery.drain(0.0, 1.0, on)
+    assert battery.level_j(2 * 497.0) == pytest.approx(0.5)
+    assert battery.empty_s() == pytest.approx(2 * 497.0 + 0.5 / 0.6, rel=SAME)

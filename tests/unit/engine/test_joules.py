@@ -1,0 +1,108 @@
+"""Every joule once: what a battery gave is what the ledger says, whatever cuts a device off."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from edgefl.engine.records import DeviceRound, LedgerRow, Round
+from edgefl.errors import EdgeflError
+from edgefl.testing import Scripted, SmallWorld, small_world
+
+SAME = 1e-9  # relative; float64 sums of some hundred activities
+FRAMES = [None, {"pattern": "DDDSU"}, {"pattern": "DSUUD"}, {"pattern": "UDDU"}, {"pattern": "S"}]
+
+
+def drawn_world(seed: int) -> tuple[SmallWorld, dict[str, float]]:
+    """Three rounds of one to three devices, drawn so that every outcome comes about; and the devices' settings."""
+    rng = np.random.default_rng(seed)
+
+    def between(low: float, high: float) -> float:
+        return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+    def times(most: int) -> list[float]:
+        return sorted(rng.uniform(0.0, 0.5, rng.integers(most + 1)).tolist())
+
+    def one(*choices: Any) -> Any:
+        return choices[rng.integers(len(choices))]
+
+    count = int(rng.integers(1, 4))
+    work = (5, one(0, 300, int(between(1, 3000))), *(one(0, int(between(1, 3e6))) for _ in range(2)))
+    devices = {
+        "battery_j": between(1e-3, 0.1),
+        "recharge_w": one(0.0, between(1e-3, 0.3)),
+        "return_share": between(0.05, 1.0),
+        "idle_power_w": one(0.0, between(1e-3, 0.2)),
+        "circuit_power_w": one(0.0, 0.1),
+    }
+    world = small_world(
+        rng.uniform(10.0, 250.0, count).tolist(),
+        learner=Scripted(work=work, flops_per_sample=one(0.0, 1.0e6, 1.2345e6)),
+        policy={"name": "schedule", "count": 1, "rounds": 3},
+        crossings_s={0: times(4)},
+        switches_s=[[0.0, *times(3)] for _ in range(count)],
+        devices=devices,
+        radio={
+            "path_loss": "free_space",  # a device that walks out is far away before the next tick sees it
+            "tdd": one(*FRAMES),
+            "sharing": one("static", "dynamic"),
+            "scheduler": one("equal_share", "min_max_latency"),
+            "slot_s": one(0.5e-3, 0.125e-3),
+            "bandwidth_hz": between(1e6, 1e7),
+        },
+        rules={"deadline_s": one(None, between(5e-3, 0.5)), "max_wait_s": 2.0},
+        handover={"policy": one("drop", "finish")},
+        seed=seed,
+    )
+    return world, devices
+
+
+def ledger(world: SmallWorld, idle_power_w: float) -> list[LedgerRow]:
+    """The ledger of a world as a run writes it."""
+    power = world.scene.network.power
+    return list(world.scene.ledger.rows(power.running_s(), idle_power_w, power.charges()))
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=150, deadline=None)
+def test_a_battery_gives_what_the_ledger_says(seed: int) -> None:
+    """capacity + recharged - left = received + sent + computed + idle; and no round is shorter than its mean."""
+    world, devices = drawn_world(seed)
+    try:
+        world.run()
+    except EdgeflError as nobody:  # all are empty, or off: what was drawn until then counts
+        if nobody.place != ("rounds", "max_wait_s"):
+            raise
+    for row in world.rows.of[DeviceRound]:
+        event(row.outcome)
+    capacity_j = devices["battery_j"]
+    for row in ledger(world, devices["idle_power_w"]):
+        assert row.recharged_j is not None
+        assert row.left_j is not None
+        # relative to all that was in the battery: a level is no more exact than that
+        tolerance_j = SAME * (capacity_j + row.recharged_j)
+        assert capacity_j + row.recharged_j - row.left_j == pytest.approx(row.total_j, abs=tolerance_j)
+        assert 0 <= row.left_j <= capacity_j
+    for round_ in world.rows.of[Round]:
+        assert 0 <= round_.latency_mean_s <= round_.latency_s
+
+
+@pytest.mark.parametrize("slots_late", [-4e-7, 4e-7, 0.5])
+@pytest.mark.parametrize("frame", FRAMES)
+def test_a_computation_that_ends_beside_a_slots_boundary(slots_late: float, frame: Any) -> None:
+    """Whatever slot its upload takes, no time is counted twice, and none is left out."""
+    slot_s, idle_w = 0.5e-3, 0.05
+    flops = 8e9 * slot_s * (20 + slots_late)  # one sample, at 8 GFLOP/s
+    world = small_world(
+        [50.0],
+        learner=Scripted(work=(1, 1, 1, 1), flops_per_sample=flops),
+        devices={"battery_j": 1.0, "idle_power_w": idle_w},
+        radio={"tdd": frame, "slot_s": slot_s},
+    ).run()
+    (row,) = ledger(world, idle_w)
+    assert row.left_j is not None
+    assert 1.0 - row.left_j == pytest.approx(row.total_j, rel=1e-12, abs=1e-15)
+    (part,) = world.rows.of[DeviceRound]
+    assert part.uplink_start_s >= part.compute_end_s * (1 - 1e-14)

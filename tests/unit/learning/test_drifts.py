@@ -1,0 +1,162 @@
+"""Concept drift: when, for whom and what, and what the learner makes of it."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from edgefl import registry
+from edgefl.component import build
+from edgefl.errors import EdgeflError
+from edgefl.learning.data_in_memory import SplitInMemory
+from edgefl.learning.datasets import Split
+from edgefl.learning.drifts import Concepts, Drift, Moment
+from edgefl.learning.partitions import Facts
+from edgefl.rng import Streams
+
+CPU = torch.device("cpu")
+LABELS = 10
+
+
+def drift(name: str = "label_swap", **parameters: Any) -> Drift:
+    found = build(registry.get("drifts", name), parameters)
+    assert isinstance(found, Drift)
+    return found
+
+
+def share(one: Drift, round_: int) -> float:
+    return one.drifted_share(Moment(round_, 0.0))
+
+
+def test_flash_schedules() -> None:
+    """F, section 5.1, Synthetic: sudden at 500; 20 % more every 100 rounds; back at 800."""
+    sudden = drift(at=500)
+    assert [share(sudden, r) for r in (1, 499, 500, 10_000)] == [0, 0, 1, 1]
+    incremental = drift(pattern="incremental", at=500, every=100, step=0.2)
+    shares = [share(incremental, r) for r in (499, 500, 599, 600, 700, 800, 899, 900, 2000)]
+    assert shares == pytest.approx([0, 0.2, 0.2, 0.4, 0.6, 0.8, 0.8, 1, 1])
+    recurrent = drift(pattern="recurrent", at=500, every=300)
+    assert [share(recurrent, r) for r in (499, 500, 799, 800, 1099, 1100)] == [0, 1, 1, 0, 0, 1]
+    assert share(drift(pattern="incremental", at=1, step=0.3, share=0.5), 101) == 0.5
+
+
+def test_a_drift_in_seconds_looks_at_the_clock_only() -> None:
+    one = drift(clock="seconds", at=60.0, pattern="recurrent", every=30.0)
+    assert [one.drifted_share(Moment(1, t)) for t in (0.0, 59.9, 60.0, 89.9, 90.0, 120.0)] == [
+        0,
+        0,
+        1,
+        1,
+        0,
+        1,
+    ]
+
+
+def test_more_devices_join_those_that_have_drifted() -> None:
+    """An incremental drift never takes a device back, and counts are exact."""
+    concepts = Concepts(
+        drift(pattern="incremental", at=1, every=1, step=0.2), 10, np.random.default_rng(3).permutation(10)
+    )
+    drifted = [concepts.drifted(Moment(round_, 0.0)) for round_ in range(1, 7)]
+    assert [int(d.sum()) for d in drifted] == [2, 4, 6, 8, 10, 10]
+    assert all((later | earlier == later).all() for earlier, later in pairwise(drifted))
+
+
+def test_zones_and_cells() -> None:
+    zones = np.array([0, 0, 0, 0, 1, 1, 2])
+    in_zones = Concepts(drift(at=1, zones=[0, 2], share=0.6), 7, np.arange(7), zones)
+    assert np.flatnonzero(in_zones.drifted(Moment(1, 0.0))).tolist() == [
+        0,
+        1,
+        2,
+    ]  # 3 of the 5 that live there
+    for cell, expected in ((0, 0), (4, 7)):
+        in_cells = Concepts(drift(at=1, cells=[4]), 7, cell=cell)
+        assert int(in_cells.drifted(Moment(1, 0.0)).sum()) == expected
+
+
+def test_home_sites_are_the_nearest() -> None:
+    facts = Facts(positions_m=np.array([[1.0, 0], [90, 0]]), sites_m=np.array([[0.0, 0], [100, 0]]))
+    homes = facts.home_sites()
+    assert homes is not None
+    assert homes.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "after"), [([0, 1, 2, 3], [1, 0, 3, 2]), ([0, 1, 2, 3, 4], [1, 0, 3, 2, 4])]
+)
+def test_labels_swap_two_by_two(labels: list[int], after: list[int]) -> None:
+    split = Split(np.zeros((len(labels), 2), np.float32), np.array(labels))
+    changed = drift().change(split, len(labels))
+    assert changed.y.tolist() == after
+    assert changed.x is split.x  # kept in memory once
+
+
+def test_images_turn() -> None:
+    x = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)
+    changed = drift("rotation", quarter_turns=1).change(Split(x, np.zeros(2, np.int64)), LABELS)
+    assert changed.x[1, 0].tolist() == x[1, :, 2].tolist()  # anticlockwise: the right column is now on top
+    colour = drift("rotation", quarter_turns=2).change(Split(x[None], np.zeros(1, np.int64)), LABELS)
+    assert np.array_equal(colour.x, x[None, :, ::-1, ::-1])
+
+
+SAMPLES, STD = 5000, 0.5
+
+
+def test_noise_has_the_stated_deviation() -> None:
+    """Over n numbers the deviation of a sample deviation is sigma / sqrt(2 n); 5 of them are allowed."""
+    x = np.random.default_rng(0).normal(3.0, 2.0, (SAMPLES, 4)).astype(np.float32)
+    changed = drift("noise", std=STD).change(Split(x, np.zeros(SAMPLES, np.int64)), LABELS)
+    added = (changed.x - x).astype(float)
+    sigma = STD * float(x[:4096].astype(float).std())
+    assert added.std() == pytest.approx(sigma, rel=5 / np.sqrt(2 * added.size))
+    assert abs(added.mean()) < 5 * sigma / np.sqrt(added.size)
+
+
+def test_noisy_images_stay_images() -> None:
+    x = np.full((4, 8, 8), 250, np.uint8)
+    x[0, 0, 0] = 0
+    changed = drift("noise", std=3.0).change(Split(x, np.zeros(4, np.int64)), LABELS)
+    assert changed.x.dtype == np.uint8
+    assert changed.x.max() == 255  # and none has wrapped around
+    assert (changed.x > 128).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("name", "x"),
+    [
+        ("rotation", np.zeros((3, 60), np.float32)),
+        ("rotation", np.zeros((3, 4, 6), np.uint8)),
+        ("noise", np.zeros((3, 80), np.uint8)),
+        ("noise", np.zeros((3, 80), np.int16)),
+    ],
+)
+def test_data_that_cannot_change_so(name: str, x: np.ndarray) -> None:
+    with pytest.raises(EdgeflError, match="use label_swap"):
+        drift(name).change(Split(x, np.zeros(3, np.int64)), LABELS)
+
+
+@pytest.mark.parametrize("name", ["label_swap", "rotation"])
+def test_sample_n_plus_i_is_sample_i_after_the_drift(name: str) -> None:
+    rng = np.random.default_rng(1)
+    split = Split(rng.integers(0, 256, (6, 4, 4), dtype=np.uint8), np.array([0, 1, 2, 3, 0, 1]))
+    changed = drift(name).change(split, 4)
+    memory = SplitInMemory(split, np.array(0, np.float32), np.array(1, np.float32), CPU, changed)
+    rows = torch.tensor([[0, 6], [5, 11]])
+    x = memory.normalised(rows).numpy()
+    assert np.array_equal(x[:, 0], split.x[[0, 5]].astype(np.float32))
+    assert np.array_equal(x[:, 1], changed.x[[0, 5]].astype(np.float32))
+    assert memory.y[rows].tolist() == [[split.y[0], changed.y[0]], [split.y[5], changed.y[5]]]
+    # the samples with a label are those that had it before
+    assert memory.with_labels([1]).tolist() == [1, 5]
+    ((_, y),) = memory.batches([1], 10, drifted=True)
+    assert y.tolist() == [changed.y[1], changed.y[5]]
+    ((_, y),) = memory.batches([1], 10)
+    assert y.tolist() == [1, 1]
+
+
+def test_devices_drift_in_an_order_of_the_seed() -> None:
+    orders = [Streams(seed)("drift").permutation(50) for seed in (1, 1, 2)]
+    assert orders[0].tolist() == orders[1].tolist() != orders[2].tolist()
