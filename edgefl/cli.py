@@ -187,12 +187,13 @@ def validate(
 
         edgefl validate scenarios/*.yaml scenarios/studies/*.yaml
     """
+    from edgefl.preview import Loaded
     from edgefl.validation import check, summary
 
-    failures = []
+    failures, load = [], Loaded(download=False)
     for file in files:
         try:
-            found = check(file, device)
+            found = check(file, device, load)
         except EdgeflError as error:
             failures.append(str(error))
         else:

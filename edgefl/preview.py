@@ -52,7 +52,7 @@ class Preview:
 
 
 class Loaded:
-    """Reads data sets, and keeps the last one: the cases of a study mostly share it.
+    """Reads data sets, and keeps the last one: the cases of a study, and the files of a folder, often share it.
 
     Args:
         download: whether missing files may be fetched, as a run does.
@@ -99,19 +99,18 @@ def preview(scenario: Scenario, device: str = "auto", load: Loaded | None = None
 
 
 def preview_all(
-    scenarios: Iterable[tuple[str, Scenario]], device: str = "auto", *, download: bool = False
+    scenarios: Iterable[tuple[str, Scenario]], device: str = "auto", load: Loaded | None = None
 ) -> list[Preview]:
     """Build and check several runs, say those of a study.
 
     Args:
         scenarios: label and scenario of each; a label stands in front of its error.
-        device: as in `simulate`.
-        download: whether missing data may be fetched, as a run does.
+        device, load: as in `preview`.
 
     Raises:
         EdgeflError: of the first that is wrong.
     """
-    load = Loaded(download)
+    load = load or Loaded(download=False)
     previews = []
     for label, scenario in scenarios:
         try:

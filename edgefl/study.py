@@ -19,7 +19,7 @@ from pydantic import Field, field_validator, model_validator
 
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.preview import preview_all
+from edgefl.preview import Loaded, preview_all
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.results import free_directory, fresh_directory
 from edgefl.scenario import LARGEST_SEED, Scenario, from_source
@@ -211,7 +211,7 @@ def run(
     Returns:
         The study directory.
     """
-    preview_all(plan.first_runs(), device, download=True)  # before anything is written
+    preview_all(plan.first_runs(), device, Loaded(download=True))  # before anything is written
     wanted = Path(out) if out is not None else free_directory(Path("runs"), plan.name)
     directory = fresh_directory(wanted, claim="study.yaml")
     runs = [replace(planned, path=directory / planned.path) for planned in plan.runs]

@@ -4,19 +4,20 @@ from collections import Counter
 from pathlib import Path
 
 from edgefl import scenario, study
-from edgefl.preview import Preview, preview, preview_all
+from edgefl.preview import Loaded, Preview, preview, preview_all
 from edgefl.yaml_source import Source
 
 MOST_OWN = 6  # lines that only some runs of a study have
 
 
-def check(path: Path, device: str = "auto") -> list[Preview]:
+def check(path: Path, device: str = "auto", load: Loaded | None = None) -> list[Preview]:
     """Check a scenario or a study (a file with `variants`): build all of it, train nothing, write nothing.
 
     Data must be on this machine; nothing is downloaded. A study is checked with its first seed.
 
     Args:
         device: as in `simulate`.
+        load: reads the data; None: nothing is downloaded, nor kept for another file.
 
     Returns:
         What was found of the scenario, or of each variant in each setting.
@@ -26,8 +27,8 @@ def check(path: Path, device: str = "auto") -> list[Preview]:
     """
     source = Source(path)
     if "variants" in source.data:
-        return preview_all(study.plan(path).first_runs(), device)
-    return [preview(scenario.from_source(source), device)]
+        return preview_all(study.plan(path).first_runs(), device, load)
+    return [preview(scenario.from_source(source), device, load)]
 
 
 def summary(previews: list[Preview]) -> list[str]:
