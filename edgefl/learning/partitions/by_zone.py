@@ -54,8 +54,8 @@ class ByZone(Staying):
         absent = np.flatnonzero(np.isnan(x))
         if len(absent):
             raise EdgeflError(
-                f"device {absent[0]} is not in the area at time 0, as {len(absent)} of {len(x)}, and has no zone: take"
-                " a mobility model whose devices are all there then, or another partition"
+                f"device {absent[0]} is not in the area at time 0, as {len(absent)} of {len(x)}, and has no zone:"
+                " take a mobility model whose devices are all there then, or another partition"
             )
         if self.zones == "cells":
             homes = facts.home_sites()
