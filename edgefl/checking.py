@@ -48,7 +48,16 @@ def check_world(world: World) -> None:
     Raises:
         EdgeflError: names the key and the remedy.
     """
-    check_numbers(world.scenario, world.count)
+    scenario = world.scenario
+    check_numbers(scenario, world.count)
+    # not a rule of the schema: in a small world for tests a workload may stand for a learner that reports
+    if scenario.workload is not None and scenario.sessions.report_bits:
+        name = registry.name_of("sessions", scenario.sessions)
+        raise EdgeflError(
+            f"{name} sessions end by the devices' losses, and a workload trains nothing: take schedule or"
+            " membership, or learning in place of workload",
+            ("sessions",),
+        )
 
 
 def twin(world: World) -> World:

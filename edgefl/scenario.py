@@ -15,7 +15,6 @@ from pydantic import (
     model_validator,
 )
 
-from edgefl import registry
 from edgefl.engine.settings import (
     CellSettings,
     DeviceSettings,
@@ -99,17 +98,6 @@ class Scenario(Section):
             raise EdgeflError(
                 "radio.neighbour_load needs neighbours: set layout.rings to 1 or 2",
                 ("radio", "neighbour_load"),
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _reports_to_end_on(self) -> Self:
-        if self.workload is not None and self.sessions.report_bits:
-            name = registry.name_of("sessions", self.sessions)
-            raise EdgeflError(
-                f"{name} sessions end by the devices' losses, and a workload trains nothing: take schedule or"
-                " membership, or learning in place of workload",
-                ("sessions",),
             )
         return self
 
