@@ -1,7 +1,8 @@
 """The `edgefl` command line. Bad input ends with one clear message and exit code 2."""
 
 import sys
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from json import dumps
@@ -37,12 +38,12 @@ SnapshotRounds = Annotated[
 ]
 
 
-def main() -> None:
-    """Run the `edgefl` command."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the `edgefl` command; None: with the arguments of this process."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text that it can write
     try:
-        app()
+        app(arguments)
     except EdgeflError as error:
         # plain print: rich would wrap long lines and take brackets for markup
         print(f"edgefl: error: {error}", file=sys.stderr)
@@ -107,7 +108,18 @@ def run(
             on_note=_print_note,
             every=Every(rounds=snapshot_rounds),
         )
-    console.print(f"run directory: {path}", soft_wrap=True)
+    _print_end(path)
+
+
+def _print_end(path: Path) -> None:
+    """Say where a run is, and what it says of itself."""
+    from rich.text import Text
+
+    from edgefl.run_directory import status
+
+    console.print(Text(f"run directory: {path}"), soft_wrap=True)
+    for note in status.read(path)["notes"]:
+        console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
 
 
 @app.command()
@@ -135,7 +147,7 @@ def resume(
             on_note=_print_note,
             every=Every(rounds=snapshot_rounds),
         )
-    console.print(f"run directory: {path}", soft_wrap=True)
+    _print_end(path)
 
 
 @app.command()
@@ -145,8 +157,14 @@ def study(
     device: TorchDevice = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: one per core.")] = None,
     seed: Annotated[list[int] | None, typer.Option(help="Only this seed; may be repeated.")] = None,
+    fail_fast: Annotated[
+        bool, typer.Option("--fail-fast", help="End with the first run that fails, compare nothing.")
+    ] = False,
 ) -> None:
     """Run every variant and seed of a study, then print the comparison.
+
+    A run that fails is reported at once and at the end; the others go on, and what they found is compared.
+    The exit code then is 2.
 
     Examples:
 
@@ -154,48 +172,93 @@ def study(
 
         edgefl study scenarios/studies/quickstart.yaml --out runs/again --jobs 1
 
-        edgefl study scenarios/studies/journal_table_x_mnist.yaml --seed 100
+        edgefl study scenarios/studies/journal_table_x_mnist.yaml --seed 100 --fail-fast
     """
-    from analysis import compare, compare_settings
-    from analysis.report import print_comparison, print_settings
     from edgefl import study as studies
     from edgefl.progress import RunProgress
+    from edgefl.run_directory.interruption import Interrupted
 
     plan = studies.plan(study, seeds=seed or ())
+    incomplete = None
     try:
         with RunProgress(console, {run.label: run.scenario for run in plan.runs}) as progress:
-            path = studies.run(plan, out, device=device, jobs=jobs, progress=progress.update)
-    except KeyboardInterrupt as error:
+
+            def failed(failure: studies.Failed) -> None:
+                progress.failed(failure.label)
+                print(failure.trace, end="", file=sys.stderr)
+                if not fail_fast:
+                    print(f"edgefl: failed: {failure}", file=sys.stderr)
+
+            path = studies.run(
+                plan,
+                out,
+                device=device,
+                jobs=jobs,
+                progress=progress.update,
+                failed=failed,
+                fail_fast=fail_fast,
+            )
+    except Interrupted as error:
         print(
             "edgefl: interrupted; each run that was begun goes on with: edgefl resume RUN_DIR",
             file=sys.stderr,
         )
-        raise typer.Exit(130) from error
-    if plan.runs[0].member.setting:
-        print_settings(compare_settings(path), console)
-    else:
-        print_comparison(compare(path), console)
+        raise typer.Exit(error.exit_code) from error
+    except studies.IncompleteStudy as error:
+        incomplete, path = error, error.path
+    if incomplete is None:
+        _print_study(path, grid=bool(plan.runs[0].member.setting))
+        return
+    if not fail_fast and len(incomplete.failures) < len(plan.runs):
+        try:
+            _print_study(path, grid=bool(plan.runs[0].member.setting))
+        except EdgeflError as error:
+            print(f"edgefl: {error}", file=sys.stderr)
+    raise incomplete
+
+
+def _print_study(path: Path, *, grid: bool) -> None:
+    """Compare the runs of a study that are complete."""
+    from analysis import compare, compare_settings
+    from analysis.report import print_comparison, print_settings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
+            if grid:
+                print_settings(compare_settings(path), console)
+            else:
+                print_comparison(compare(path), console)
+    except ValueError as error:
+        raise EdgeflError(f"not compared: {error}") from error
 
 
 @app.command()
 def validate(
     files: Annotated[list[Path], typer.Argument(help="Scenario or study files.")],
+    device: TorchDevice = "auto",
 ) -> None:
-    """Check scenarios and studies, and that their data are there, without running them.
+    """Check scenarios and studies without running them: build devices, radio, data and model, and say what they are.
+
+    Nothing is trained, downloaded or written; a run that would be refused at its beginning is refused here.
 
     Examples:
 
+        edgefl validate scenarios/quickstart.yaml
+
         edgefl validate scenarios/*.yaml scenarios/studies/*.yaml
     """
-    from edgefl.validation import check
+    from edgefl.preview import Loaded
+    from edgefl.validation import check, summary
 
-    failures = []
+    failures, load = [], Loaded(download=False)
     for file in files:
         try:
-            check(file)
-            console.print(f"{file}: ok", soft_wrap=True)
+            found = check(file, device, load)
         except EdgeflError as error:
             failures.append(str(error))
+        else:
+            print("\n  ".join([f"{file}: ok", *summary(found)]))
     if failures:
         raise EdgeflError("\n".join(failures))
 

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from edgefl import memory, memory_needs, registry
+from edgefl import memory, memory_needs, notes, registry
+from edgefl.checking import Nowhere, check_learners, check_world, twin
 from edgefl.contract import Learner
 from edgefl.engine.device import Device, Processors
 from edgefl.engine.federations import Federations
@@ -36,6 +37,7 @@ from edgefl.world import World
 if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
     import torch
 
+    from edgefl.learning.datasets import Data, Dataset
     from edgefl.learning.material import Material
 
 # PyTorch's own threads stay off: small layers run faster on one, and with two and other load OpenMP barriers
@@ -99,19 +101,11 @@ def simulate(
     """
     began = time.perf_counter()
     with interruptible():
-        with scenario.naming_places():
-            memory_needs.check(scenario)
-            if scenario.record.tables == "parquet":
-                parquet.require()
-            world = World(scenario, Streams(scenario.seed))
-            radio = world.radio(simpy.Environment())
-            world.fleet.switches(world.streams)  # what a trace refuses is refused before anything is written
-            learners, about, training = _learners(scenario, world, device, threads or available_cores())
-
-        notes = _notes(scenario, training)
-        for note in notes:
+        run_of = prepare(scenario, device=device, threads=threads)
+        world, radio, learners, training = run_of.world, run_of.radio, run_of.learners, run_of.training
+        for note in run_of.notes:
             on_note(note)
-        about |= {"notes": notes} | (asdict(member) if member else {})
+        about = run_of.about | {"notes": run_of.notes} | (asdict(member) if member else {})
         path = resume_from or (
             Path(out) if out else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
         )
@@ -121,7 +115,8 @@ def simulate(
         ):
             if journal is not None:
                 learners = {cell: JournaledLearner(one, cell, journal) for cell, one in learners.items()}
-            scene, servers = compose(world, radio, _Announcing(run, on_round), learners)
+            counts = notes.Counts()
+            scene, servers = compose(world, radio, _Announcing(run, on_round, counts), learners)
             env = scene.env
             ends = [
                 env.process(_serve(server, path / RESCUED.format(cell))) for cell, server in servers.items()
@@ -130,22 +125,77 @@ def simulate(
                 env.run(until=env.all_of(ends))
             power = scene.network.power
             names = scene.fleet.class_names()
-            rows = scene.ledger.rows(power.running_s(), scene.fleet.idle_power_w, power.charges())
-            for row in rows:
+            for row in scene.ledger.rows(power.running_s(), scene.fleet.idle_power_w, power.charges()):
                 scene.recorder.write(row, further={"class": names[row.device]} if names else None)
-            notes += [*scene.federations.notes(), *radio.regime.notes]
-            clamped = world.gains.clamped
-            if clamped:
-                notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
-            if world.gains.beyond:
-                notes.append(f"{world.gains.beyond} times a device just beyond the edge took the gain there")
+            told_at_end = [
+                *run_of.notes,
+                *scene.federations.notes(),
+                *radio.regime.notes,
+                *_notes_of_the_gains(world),
+                *notes.of_run(
+                    scenario,
+                    counts,
+                    radio.efficiency,
+                    simulated_s=env.now,
+                    may_cross=world.may_cross,
+                ),
+            ]
             told = {"journal_notes": journal.notes} if journal and journal.notes else {}
             wall_s = round(time.perf_counter() - began, 3)
-            run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=notes, **told)
+            run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=told_at_end, **told)
     return path
 
 
-def _notes(scenario: Scenario, training: Training | None) -> list[str]:
+@dataclass(frozen=True)
+class Prepared:
+    """A run, built and checked; nothing of it has begun, and nothing is written.
+
+    learners: cell -> its learner. about: what run.json says of the model and of where it is trained. notes: what
+        is allowed, but hardly wanted.
+    """
+
+    world: World
+    radio: Radio
+    learners: Mapping[int, Any]
+    about: dict[str, Any]
+    training: Training | None
+    notes: list[str]
+
+
+def prepare(
+    scenario: Scenario,
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+    load: "Callable[[Dataset], Data] | None" = None,
+) -> Prepared:
+    """Build a run's world, data, models and radio, and check all that can be known before it begins.
+
+    Args:
+        device, threads: as in `simulate`.
+        load: reads a data set; None: its own `load`.
+
+    Raises:
+        EdgeflError: something in the scenario cannot be had; it names file, line and remedy.
+    """
+    with scenario.naming_places():
+        memory_needs.check(scenario)
+        if scenario.record.tables == "parquet":
+            parquet.require()
+        world = World(scenario, Streams(scenario.seed))
+        check_world(world)
+        radio = world.radio(simpy.Environment())
+        learners, about, training = _learners(scenario, world, device, threads or available_cores(), load)
+        rehearsal = twin(world)
+        scene, _ = compose(rehearsal, rehearsal.radio(simpy.Environment()), Nowhere(), {})
+        told = [
+            *_notes_at_start(scenario, training),
+            *check_learners(scenario, scene, learners, world.members),
+        ]
+    return Prepared(world, radio, learners, about, training, told)
+
+
+def _notes_at_start(scenario: Scenario, training: Training | None) -> list[str]:
     """What is known before a run that its user should know."""
     if training is None or training.torch_device.type != "cpu" or scenario.learning is None:
         return []
@@ -153,6 +203,15 @@ def _notes(scenario: Scenario, training: Training | None) -> list[str]:
 
     note = bf16_note() if scenario.learning.precision == "bf16" else None
     return [note] if note else []
+
+
+def _notes_of_the_gains(world: World) -> list[str]:
+    told, gains = [], world.gains
+    if gains.clamped:
+        told.append(f"{gains.clamped} times a device closer than cell.min_distance_m took its path loss")
+    if gains.beyond:
+        told.append(f"{gains.beyond} times a device just beyond the edge took the gain there")
+    return told
 
 
 def _journal(
@@ -220,16 +279,25 @@ def available_cores() -> int:
 
 
 class _Announcing:
-    """A recorder that also tells a listener of every round."""
+    """A recorder that also counts what it writes, and tells a listener of every round."""
 
-    def __init__(self, recorder: Recorder, on_round: Callable[[Round], None] | None) -> None:
+    def __init__(
+        self, recorder: Recorder, on_round: Callable[[Round], None] | None, counts: notes.Counts
+    ) -> None:
         self._on_round = on_round
-        self._write = recorder.write
+        self._recorder = recorder
+        self._counts = counts
         self.flush = recorder.flush
-        self.write_columns = recorder.write_columns
+
+    def write_columns(
+        self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
+    ) -> None:
+        self._recorder.write_columns(row_type, further=further, **columns)
+        self._counts.see_columns(row_type, columns)
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
-        self._write(*rows, further=further)
+        self._recorder.write(*rows, further=further)
+        self._counts.see(*rows)
         if self._on_round:
             for row in rows:
                 if isinstance(row, Round):
@@ -253,7 +321,11 @@ def torch_device(name: str) -> "torch.device":
 
 
 def _learners(
-    scenario: Scenario, world: World, device: str, threads: int
+    scenario: Scenario,
+    world: World,
+    device: str,
+    threads: int,
+    load: "Callable[[Dataset], Data] | None",
 ) -> tuple[dict[int, Any], dict[str, Any], Training | None]:
     """A learner per federation, what run.json says of the model and of where it is trained, and its training."""
     training = None
@@ -263,7 +335,7 @@ def _learners(
         about: dict[str, Any] = {"name": None, "parameters": None}
         where = "cpu"
     else:
-        learners, where, training = _torch_learners(scenario, world, device, threads)
+        learners, where, training = _torch_learners(scenario, world, device, threads, load)
         assert scenario.learning is not None  # the schema wants one of the two
         about = {
             "name": registry.name_of("models", scenario.learning.model),
@@ -289,7 +361,11 @@ def _check_memory(scenario: Scenario, material: "Material", devices: int) -> Non
 
 
 def _torch_learners(
-    scenario: Scenario, world: World, device: str, threads: int
+    scenario: Scenario,
+    world: World,
+    device: str,
+    threads: int,
+    load: "Callable[[Dataset], Data] | None",
 ) -> tuple[dict[int, Any], str, Training]:
     """A learner per federation that trains for real, the name of the processor it trains on, and the training."""
     import torch
@@ -301,7 +377,7 @@ def _torch_learners(
     trained_on = torch_device(device)
     settings = scenario.learning
     assert settings is not None
-    material = Material(settings, trained_on, devices=world.count, threads=threads)
+    material = Material(settings, trained_on, devices=world.count, threads=threads, load=load)
     _check_memory(scenario, material, world.count)
     homes_m, sites_m = world.movement.positions_m(0.0), world.sites_m
     learners = {

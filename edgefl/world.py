@@ -111,6 +111,12 @@ class World:
             streams=streams,
         )
 
+    @property
+    def may_cross(self) -> bool:
+        """Whether devices may come to the edge of a cell: they move, among several cells or beyond the one."""
+        several = self.scenario.layout.rings > 0
+        return self.movement.moves and (several or self.extent.area_radius_m > self.extent.radius_m)
+
     @cached_property
     def populations(self) -> list[range]:
         """Device ids of each standing population, in ascending order; the first ones may have one device more."""

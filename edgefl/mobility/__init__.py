@@ -37,6 +37,11 @@ class Mobility(Component):
     # whether the model numbers its devices itself, by a file or a road: those of a class then are its first ones
     own_numbers: ClassVar[bool] = False
 
+    @property
+    def period_s(self) -> float | None:
+        """The time after which the same happens again, s; None: there is none."""
+        return None
+
     @abstractmethod
     def area_radius_m(self, cell_radius_m: float) -> float:
         """Return the radius of the disc in which devices are dropped, m."""

@@ -84,6 +84,10 @@ class Attraction(Walkers):
             raise ValueError(f"stay_s {self.stay_s:g} exceeds day_s {self.day_s:g}: the rhythm would drown")
         return self
 
+    @property
+    def period_s(self) -> float:
+        return self.day_s
+
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
     ) -> Movement:

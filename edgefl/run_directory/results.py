@@ -18,7 +18,7 @@ from edgefl.engine.records import DeviceRound, Event, LedgerRow, Position, Round
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status as run_status
 from edgefl.run_directory.files import writing
-from edgefl.run_directory.interruption import Interrupted
+from edgefl.run_directory.interruption import Interrupted, held
 from edgefl.run_directory.parquet import ParquetTable
 from edgefl.run_directory.status import RunStatus
 from edgefl.run_directory.tables import Table
@@ -117,7 +117,7 @@ class RunDirectory:
                     self._tables[row_type] = self._table(path / file, row_type)
             self.flush()
         except EdgeflError as error:
-            self._fail(error)
+            self.fail(str(error))
             raise
 
     def _table(self, path: Path, row_type: type) -> Table | ParquetTable:
@@ -174,14 +174,17 @@ class RunDirectory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, KeyboardInterrupt):
-            self._end("interrupted")
+            # all processes of a job may be asked to end at once, and this one then by two others
+            with suppress(Interrupted), held():
+                self._end("interrupted")
             number = error.args[0] if isinstance(error, Interrupted) else signal.SIGINT
             raise Interrupted(number, self.path) from error
         if error is not None:
-            self._fail(error)
+            self.fail(str(error) or type(error).__name__)
 
-    def _fail(self, error: BaseException) -> None:
-        self._end("failed", error=str(error) or type(error).__name__)
+    def fail(self, error: str) -> None:
+        """Mark the run as failed for this reason."""
+        self._end("failed", error=error)
 
     def _end(self, status: str, **about: Any) -> None:
         """After an error: that one is to be told, none that follows from it."""
