@@ -17,6 +17,7 @@ from analysis.comparison import compare
 from analysis.drift import MARGIN, SMOOTH, compare_drift
 from analysis.load import load_runs
 from analysis.network import handover_figures
+from analysis.populations import OVERLAP
 from analysis.report import print_comparison, print_drift, print_network, print_settings
 from analysis.settings import compare_settings
 
@@ -35,7 +36,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _compare(options: argparse.Namespace) -> None:
-    comparison = compare(options.runs, out=options.out, reference=options.reference, target=options.target)
+    comparison = compare(
+        options.runs,
+        out=options.out,
+        reference=options.reference,
+        target=options.target,
+        recurring=options.recurring,
+        overlap=options.overlap,
+    )
     print_comparison(comparison, Console())
 
 
@@ -62,7 +70,8 @@ def _drift(options: argparse.Namespace) -> None:
 
 
 def _network(options: argparse.Namespace) -> None:
-    print_network(handover_figures(load_runs(options.runs)), Console())
+    runs = load_runs(options.runs)
+    print_network(handover_figures(runs), Console(), runs.notes)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -74,6 +83,19 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--reference", metavar="NAME", help="variant that sets the target accuracy")
     command.add_argument(
         "--target", type=float, default=0.95, help="share of the reference's best accuracy to reach (0.95)"
+    )
+    command.add_argument(
+        "--recurring",
+        choices=("labels", "population"),
+        default="labels",
+        help="average over sessions whose labels, or whose population, were there before (labels)",
+    )
+    command.add_argument(
+        "--overlap",
+        type=float,
+        default=OVERLAP,
+        help="devices in both of two sessions, over those in either, from which on they have the same"
+        f" population ({OVERLAP:g})",
     )
     command.set_defaults(run=_compare)
     command = commands.add_parser("settings", help="compare the variants in every setting of a study's grid")

@@ -1,6 +1,7 @@
 """A study at a glance: every variant's adaptation and cost, over seeds, as tables, files and one figure."""
 
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 
@@ -9,6 +10,7 @@ from analysis.figures.comparison import adaptation_figure, cost_figure
 from analysis.formatting import natural
 from analysis.load import Runs, load_runs
 from analysis.metrics import RUN, SESSION
+from analysis.populations import OVERLAP, notes_on, population_kinds
 from analysis.results import DIFFER, Comparison
 from analysis.scope import FIRST_ROUNDS, common_seeds, have_rounds, own_notes, reference_of, scope_of
 from analysis.tables.comparison import latex, markdown
@@ -30,6 +32,8 @@ def compare(
     out: str | Path | None = None,
     reference: str | None = None,
     target: float = 0.95,
+    recurring: Literal["labels", "population"] = "labels",
+    overlap: float = OVERLAP,
 ) -> Comparison:
     """Compare the variants of a study and write comparison.csv, .md, .tex, .png and comparison_sessions.csv.
 
@@ -38,10 +42,12 @@ def compare(
         out: where to write, by default the folder of the runs.
         reference: the variant whose peak accuracy sets the target, by default the one that the runs name.
         target: rho of J (31), a share of that peak.
+        recurring: average over the sessions whose labels were seen before, or over those whose population was.
+        overlap: from which on two populations are the same, see `populations.population_kinds`.
 
     Raises:
-        ValueError: no completed run, no such reference, no seed that all variants share, a target outside
-            (0, 1], or a folder that cannot be written.
+        ValueError: no completed run, no such reference, no seed that all variants share, a target or an overlap
+            outside (0, 1], or a folder that cannot be written.
     """
     runs = runs if isinstance(runs, Runs) else load_runs(runs)
     notes = [*runs.left_out, *own_notes(runs.info)]
@@ -61,8 +67,13 @@ def compare(
         notes.append(
             f"{cells} cells, each with sessions of its own: averaged within a seed, total energy added up"
         )
-    detail = _detail(rounds, sessions, reference, target)
-    scope = scope_of(detail, notes if trained else [])
+    if recurring == "labels":
+        kinds = metrics.session_kinds(rounds, sessions)
+    else:
+        kinds = population_kinds(rounds, sessions, overlap=overlap)
+        notes += notes_on(kinds, sessions, overlap)
+    detail = _detail(kinds, rounds, sessions, reference, target)
+    scope = scope_of(detail, notes if trained else [], recurring)
     if trained:
         _check_paired(detail, notes)
     else:
@@ -71,7 +82,7 @@ def compare(
     folder = Path(out) if out is not None else runs.path
     comparison = Comparison(
         table=_table(detail, metrics.totals(rounds), variants),
-        per_session=_per_session(detail, variants),
+        per_session=_per_session(detail, variants, "recurring" if recurring == "labels" else "returning"),
         detail=detail,
         figure=folder / "comparison.png",
         out=folder,
@@ -90,7 +101,11 @@ def compare(
 
 
 def _detail(
-    rounds: pd.DataFrame, sessions: pd.DataFrame, reference: str | None, target: float
+    detail: pd.DataFrame,
+    rounds: pd.DataFrame,
+    sessions: pd.DataFrame,
+    reference: str | None,
+    target: float,
 ) -> pd.DataFrame:
     """Gather every per-session metric beside the session's kind."""
     times = metrics.time_to_target(rounds, sessions, reference=reference, target=target)
@@ -102,7 +117,6 @@ def _detail(
     if reference is not None:
         parts.append(metrics.speed_up(times, reference=reference))
         parts.append(metrics.accumulated_gain(rounds, reference=reference))
-    detail = metrics.session_kinds(rounds, sessions)
     for part in parts:
         detail = detail.merge(part, on=SESSION, how="left")
     if reference is None:
@@ -153,14 +167,14 @@ def _mean_and_std(name: str, values: pd.Series) -> dict[str, float]:
     return {f"{name}_mean": mean, f"{name}_std": spread}
 
 
-def _per_session(detail: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
+def _per_session(detail: pd.DataFrame, variants: list[str], again: str) -> pd.DataFrame:
     rows = []
     for session, group in detail.groupby("session"):
         texts = group["labels"].unique()
         row: dict[str, object] = {
             "session": session,
             "labels": texts[0] if len(texts) == 1 else DIFFER,
-            "kind": "pilot" if group["pilot"].any() else "recurring" if group["recurring"].any() else "new",
+            "kind": "pilot" if group["pilot"].any() else again if group["recurring"].any() else "new",
         }
         for variant in variants:
             starts = group.loc[group["variant"] == variant].groupby("seed")["accuracy_start"].mean()

@@ -15,7 +15,8 @@ from analysis.formatting import natural
 
 SCHEMA_VERSION = 1
 INFO_COLUMNS = [
-    *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name", "notes")
+    *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name", "notes"),
+    "devices_recorded",
 ]
 # what the metrics and figures rely on; further columns are kept as they are
 REQUIRED_COLUMNS = {
@@ -30,17 +31,19 @@ REQUIRED_COLUMNS = {
     "events": ["time_s", "event", "device", "session", "detail"],
     "sessions": ["session", "start_s", "labels", "accuracy_start"],
     "ledger": ["device", "receive_j", "transmit_j", "compute_j", "idle_j", "total_j", "wasted_j"],
+    "positions": ["time_s", "device", "x_m", "y_m", "cell", "gain_db"],
 }
 # columns of words or of lists: "3" in them is a list of one, not a number
 TEXT_COLUMNS = {
     "rounds": {"phase"},
-    "devices": {"phase", "outcome"},
+    "devices": {"phase", "outcome", "class"},
     "events": {"event", "detail"},
     "sessions": {"reason", "devices", "labels", "warm_start", "weights"},
-    "ledger": set(),
+    "ledger": {"class"},
+    "positions": set(),
 }
 # empty throughout in runs without training: a number all the same
-FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start"}
+FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start", "gain_db"}
 
 MOST_OF_AN_ERROR = 160  # characters; run.json has all of it
 
@@ -53,8 +56,9 @@ class Runs:
 
     Attributes:
         path: the folder that was searched.
-        info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name, and
-            notes, what the run had to say of itself.
+        info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name,
+            notes (what the run had to say of itself), devices_recorded (rows of devices.csv: of all rounds, of
+            none, or of every n-th).
         rounds: rounds.csv of all runs. Accuracy (0..1) is NaN on probe rounds and in runs without training.
         events: events.csv of all runs.
         sessions: sessions.csv of all runs.
@@ -70,8 +74,36 @@ class Runs:
 
     @cached_property
     def devices(self) -> pd.DataFrame:
-        """Read devices.csv of all runs, one row per device and round. Large: only when first asked for."""
+        """Read the table devices of all runs, one row per device and round. Large: only when first asked for.
+
+        Not all rounds have rows where a run was told not to record them: see `notes`.
+        """
         return _read_all(self.info, "devices")
+
+    @cached_property
+    def positions(self) -> pd.DataFrame:
+        """Read the table positions of the runs that have one: where each device was at an interval.
+
+        Raises:
+            ValueError: none has.
+        """
+        some = [any(_forms(Path(path), "positions")) for path in self.info["path"]]
+        if not any(some):
+            raise ValueError(f"the runs in {self.path} have no positions: run them with record.positions_s")
+        return _read_all(self.info[some], "positions")
+
+    @property
+    def notes(self) -> list[str]:
+        """What the runs did not record, one sentence each."""
+        found = []
+        for recorded, runs in self.info.groupby("devices_recorded", sort=False):
+            if recorded != "all":
+                rows = "of no round" if recorded == "none" else f"of one round in {recorded}"
+                found.append(
+                    f"{len(runs)} of {len(self.info)} runs have rows of devices {rows} (record.devices): what is"
+                    " made of the rows of all rounds is left out for them, and means are over those that are there"
+                )
+        return found
 
     @cached_property
     def ledger(self) -> pd.DataFrame:
@@ -167,6 +199,7 @@ def _info(directory: Path) -> dict[str, Any]:
         "variant": run.get("variant") or name,
         "name": name,
         "notes": tuple(run.get("notes") or ()),
+        "devices_recorded": str(run.get("devices_recorded", "all")),
     }
 
 
@@ -211,13 +244,25 @@ def _read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
     return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
 
+def _forms(directory: Path, table: str) -> list[Path]:
+    """List the forms in which a run has a table: CSV, or a folder of Parquet files."""
+    return [path for path in (directory / f"{table}.csv", directory / f"{table}.parquet") if path.exists()]
+
+
 def _read(directory: Path, table: str) -> pd.DataFrame:
-    path = directory / f"{table}.csv"
+    path = next(iter(_forms(directory, table)), directory / f"{table}.csv")
     try:
-        columns = list(pd.read_csv(path, nrows=0).columns)
-        texts = [column for column in columns if column in TEXT_COLUMNS[table]]
-        numbers = [column for column in columns if column in FLOAT_COLUMNS]
-        frame = pd.read_csv(path, dtype=dict.fromkeys(texts, str) | dict.fromkeys(numbers, float))
+        if path.suffix == ".parquet":
+            frame = _parquet(path)
+            columns = list(frame.columns)
+            texts = [column for column in columns if column in TEXT_COLUMNS[table]]
+        else:
+            columns = list(pd.read_csv(path, nrows=0).columns)
+            texts = [column for column in columns if column in TEXT_COLUMNS[table]]
+            numbers = [column for column in columns if column in FLOAT_COLUMNS]
+            frame = pd.read_csv(path, dtype=dict.fromkeys(texts, str) | dict.fromkeys(numbers, float))
+    except ImportError as error:
+        raise ValueError(f"{path} needs the package pyarrow: pip install 'edgefl-cosim[parquet]'") from error
     except pd.errors.EmptyDataError as error:
         raise ValueError(
             f"{path} is empty, without even a header: remove the run directory or run it again"
@@ -232,3 +277,9 @@ def _read(directory: Path, table: str) -> pd.DataFrame:
     frame[texts] = frame[texts].fillna("")
     # without a row pandas knows no type: sums and means of nothing are numbers all the same
     return frame if len(frame) else frame.astype({c: float for c in frame.columns if c not in texts})
+
+
+def _parquet(path: Path) -> pd.DataFrame:
+    """Read a folder of Parquet files, text as a CSV file's is read."""
+    frame = pd.read_parquet(path)
+    return frame.astype({name: str for name in frame.columns if frame[name].dtype == "category"})

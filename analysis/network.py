@@ -24,7 +24,7 @@ def handover_figures(runs: Runs) -> pd.DataFrame:
         interruption_share of that time;
         broken (participations cut off by leaving the cell: handover, cell edge, switch or battery);
         wasted_bits (moved in participations that did not complete) and wasted_j, their energy;
-        wasted_share of all joules.
+        wasted_share of all joules. Broken and wasted are NaN where devices.csv does not have all rounds.
 
     Raises:
         ValueError: the runs were made before handovers were recorded, or have an event or outcome that is unknown.
@@ -41,8 +41,13 @@ def _figures_of(run: Any, runs: Runs) -> dict[str, Any]:
     )
     check_known(events["event"].unique(), EVENTS, f"{run.path}/events.csv")
     handovers = events[events["event"] == HANDOVER]
+    seen = {*devices["device"].dropna().astype(int), *events["device"].dropna().astype(int)}
+    whole = run.devices_recorded == "all"
+    if not whole:  # the ledger has them all
+        ledger = runs.ledger
+        seen = {*ledger.loc[(ledger["variant"] == run.variant) & (ledger["seed"] == run.seed), "device"]}
     # a run without devices or time has no share of them
-    service_s = _service_s(events, devices, run.simulated_s) or math.nan
+    service_s = _service_s(events, len(seen), run.simulated_s) or math.nan
     # the last ones may outlast the simulation
     left_s = run.simulated_s - handovers["time_s"]
     interruption_s = float(handovers["interruption_s"].clip(upper=left_s).sum())
@@ -50,6 +55,12 @@ def _figures_of(run: Any, runs: Runs) -> dict[str, Any]:
     gone = [outcome for outcome, cut in cuts.items() if cut and cut.cause in GONE]
     failed = devices[devices["outcome"] != COMPLETED]
     energy_j = devices["energy_j"].sum()
+    lost: dict[str, float] = {
+        "broken": int(devices["outcome"].isin(gone).sum()),
+        "wasted_bits": int(failed[["downlink_bits", "uplink_bits"]].to_numpy().sum()),
+        "wasted_j": float(failed["energy_j"].sum()),
+        "wasted_share": float(failed["energy_j"].sum() / energy_j) if energy_j else 0.0,
+    }
     return {
         **dict(zip(RUN, (run.variant, run.seed), strict=True)),
         "handovers": len(handovers),
@@ -59,22 +70,18 @@ def _figures_of(run: Any, runs: Runs) -> dict[str, Any]:
         "time_of_stay_s": float(handovers["stay_s"].mean()),
         "interruption_s": interruption_s,
         "interruption_share": interruption_s / service_s,
-        "broken": int(devices["outcome"].isin(gone).sum()),
-        "wasted_bits": int(failed[["downlink_bits", "uplink_bits"]].to_numpy().sum()),
-        "wasted_j": float(failed["energy_j"].sum()),
-        "wasted_share": float(failed["energy_j"].sum() / energy_j) if energy_j else 0.0,
+        **(lost if whole else dict.fromkeys(lost, math.nan)),
     }
 
 
-def _service_s(events: pd.DataFrame, devices: pd.DataFrame, simulated_s: float) -> float:
-    """Add up the time in which devices could be served, of all that a run has seen in a round or an event."""
-    seen = {*devices["device"].dropna().astype(int), *events["device"].dropna().astype(int)}
+def _service_s(events: pd.DataFrame, devices: int, simulated_s: float) -> float:
+    """Add up the time in which a number of devices could be served."""
     changes = events[events["event"].isin(CONDITIONS)]
     missing_s = sum(
         _missing_s(zip(rows["time_s"], rows["event"], strict=True), simulated_s)
         for _, rows in changes.groupby("device")
     )
-    return len(seen) * simulated_s - missing_s
+    return devices * simulated_s - missing_s
 
 
 def _missing_s(changes: Iterable[tuple[float, str]], until_s: float) -> float:

@@ -54,9 +54,11 @@ def print_drift(comparison: DriftComparison, console: Console) -> None:
     _print_end(console, tables.drift.explanations(comparison), comparison.figure)
 
 
-def print_network(figures: pd.DataFrame, console: Console) -> None:
-    """Print the key figures of the network, runs side by side."""
+def print_network(figures: pd.DataFrame, console: Console, notes: Iterable[str] = ()) -> None:
+    """Print the key figures of the network, runs side by side, and what a reader has to know."""
     _print_table(console, tables.network.headline(figures).T, None)
+    for note in notes:
+        console.print(Text(f"Note: {note}.", style="dim"))
 
 
 def _print_table(console: Console, frame: pd.DataFrame, reference: str | None) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 RECURRING = "recurring sessions"  # a comparison's usual scope
+RETURNING = "sessions whose population came back"
 DIFFER = "differ"  # labels of a session that are not the same in every seed and cell
 
 
@@ -18,8 +19,9 @@ class Comparison:
             `_std` are over seeds of each seed's mean over `sessions`. A `_to_target_mean` is inf as soon as one
             session missed the target; `_to_target_at_least` then is what can be said: the mean when a session
             that missed counts with its whole length. not_reached of targets sessions x seeds missed it.
-        per_session: one row per session: labels (or: differ, by seed or cell), kind (pilot, new, recurring; in
-            any seed or cell), and per variant the mean and standard deviation of its opening model's accuracy.
+        per_session: one row per session: labels (or: differ, by seed or cell), kind (pilot, new, recurring,
+            returning; in any seed or cell), and per variant the mean and standard deviation of its opening
+            model's accuracy.
         detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
         figure: the PNG.
         out: the folder of all files.

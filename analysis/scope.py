@@ -5,7 +5,7 @@ import difflib
 import pandas as pd
 
 from analysis.metrics import RUN, training_rounds
-from analysis.results import RECURRING
+from analysis.results import RECURRING, RETURNING
 
 FIRST_ROUNDS = 10  # J, Tables II, III and X to XII
 
@@ -66,19 +66,23 @@ def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> st
     return named[0] if named else None
 
 
-def scope_of(detail: pd.DataFrame, notes: list[str]) -> str:
+def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") -> str:
     """Mark the sessions that a headline averages over, in a new column `in_scope`; returns them in words.
 
     They are the recurring ones, if there are any.
+
+    Args:
+        recurring: what makes them so, labels or population.
     """
     if detail["recurring"].any():
         detail["in_scope"] = detail["recurring"] & ~detail["pilot"]
-        return RECURRING
+        return RECURRING if recurring == "labels" else RETURNING
     if detail["pilot"].all():
         detail["in_scope"] = True
         return "all sessions"
     detail["in_scope"] = ~detail["pilot"]
     some_pilot = bool(detail["pilot"].any())
     scope = "sessions after the pilot" if some_pilot else "all sessions"
-    notes.append(f"no session repeats the labels of an earlier one: averaged over {scope}")
+    what = "repeats the labels" if recurring == "labels" else "has the population"
+    notes.append(f"no session {what} of an earlier one: averaged over {scope}")
     return scope

@@ -114,6 +114,14 @@ class GaussianFields:
                 f"{MAX_BYTES // 2**20} MiB: take a smaller area or fewer sites"
             )
 
+    def equals(self, other: "GaussianFields") -> bool:
+        """Whether another one has the same values everywhere."""
+        mine, its = (
+            (one.keys, one.correlation_m, one.area_radius_m, one._stream, one._common)
+            for one in (self, other)
+        )
+        return mine == its
+
     @property
     def memory_bytes(self) -> int:
         """Memory of the fields, once they have been read."""

@@ -67,6 +67,7 @@ class LargeScale:
         shadowing_std_db: float | None = None,
         common: Common | None = None,
         wraparound: Wraparound | None = None,
+        same_places: "LargeScale | None" = None,
     ) -> None:
         """
         Args:
@@ -80,6 +81,8 @@ class LargeScale:
             shadowing_std_db: in place of the model's deviations, the same in both states.
             common: what the shadowing towards all sites shares; None: nothing.
             wraparound: of the layout that the sites are; None: the world ends.
+            same_places: another one of the same keys, say for devices at another height: they share the memory
+                of what places keep.
 
         Raises:
             ValueError: an argument is out of range, a distance that can occur is outside the model's range,
@@ -111,13 +114,15 @@ class LargeScale:
         lines = model.lines(**radio)
 
         def fields(correlation_m: float, stream: int, common: Common | None = None) -> GaussianFields:
-            return GaussianFields(
+            made = GaussianFields(
                 keys=keys,
                 correlation_m=correlation_m,
                 area_radius_m=area_radius_m,
                 stream=stream,
                 common=common,
             )
+            others = same_places._fields() if same_places else []
+            return next((other for other in others if other.equals(made)), made)
 
         def state(in_sight: bool) -> StateLoss:
             std_db = model.shadowing_std_db(in_sight) if shadowing_std_db is None else shadowing_std_db

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_origin
 
 from pydantic import BaseModel
 
@@ -113,9 +113,11 @@ def _remedy(error: Mapping[str, Any]) -> str:
 
 
 def _model_at(model: type[BaseModel] | None, place: Sequence[str]) -> type[BaseModel] | None:
+    values: Any = None  # of a mapping of names, what stands under each
     for part in place:
         field = model.model_fields.get(part) if model else None
-        annotation = field.annotation if field else None
+        annotation, values = values or (field.annotation if field else None), None
         candidates = [annotation, *getattr(annotation, "__args__", ())]
         model = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
+        values = next((c.__args__[1] for c in candidates if get_origin(c) is dict), None)
     return model

@@ -63,6 +63,17 @@ def about(*place: str) -> Iterator[None]:
 
 
 @contextmanager
+def moved(from_: tuple[str, ...], to: tuple[str, ...]) -> Iterator[None]:
+    """Mark errors raised inside about keys below one place as errors about the same keys below another."""
+    try:
+        yield
+    except EdgeflError as error:
+        if error.place[: len(from_)] != from_:
+            raise
+        raise EdgeflError(str(error), (*to, *error.place[len(from_) :])) from error
+
+
+@contextmanager
 def refused(*place: str) -> Iterator[None]:
     """Turn what `channel` refuses, say a transfer that would hardly ever end, into an error about these keys."""
     try:

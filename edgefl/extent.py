@@ -1,6 +1,6 @@
 """How far a scenario's world reaches, and how high its antennas stand; what is not given, its path loss says."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from channel.path_loss import PathLoss
 from edgefl.engine.settings import CellSettings, LayoutSettings, RadioSettings
 from edgefl.errors import EdgeflError, refused
 from edgefl.mobility import Mobility
+from edgefl.mobility._together import Widest
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Extent:
     cell: CellSettings
     layout: LayoutSettings
     radio: RadioSettings
-    mobility: Mobility
+    mobility: Mobility | Widest
 
     @property
     def bs_height_m(self) -> float:
@@ -35,6 +36,12 @@ class Extent:
         """Height of the devices' antennas."""
         given = self.cell.ut_height_m
         return self._path_loss.ut_height_m if given is None else given
+
+    def at_height(self, ut_height_m: float | None) -> "Extent":
+        """The same for devices at another height; None: at this one."""
+        if ut_height_m is None:
+            return self
+        return replace(self, cell=self.cell.model_copy(update={"ut_height_m": ut_height_m}))
 
     @property
     def min_distance_m(self) -> float:

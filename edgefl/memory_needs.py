@@ -78,9 +78,10 @@ def least_participants(scenario: Scenario, devices: int) -> tuple[tuple[str, ...
     """Return the key that sets the number of devices in the first round, and that number; 1 if it is not known."""
     settings, selector = scenario.devices, scenario.rounds.selector
     all_there = (
-        isinstance(settings.mobility, Static)
-        and isinstance(settings.churn, AlwaysOn)
-        and settings.battery_j is None
+        all(
+            isinstance(kind.mobility, Static) and isinstance(kind.churn, AlwaysOn) and kind.battery_j is None
+            for kind in settings.kinds()
+        )
         and not scenario.layout.rings
     )
     if all_there and isinstance(selector, All):

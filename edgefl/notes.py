@@ -5,7 +5,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,23 +90,30 @@ def never_aggregated(scenario: Scenario, counts: Counts) -> Iterator[str]:
 
 def churn_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: float) -> Iterator[str]:
     """Switches that nobody used, or a cycle of which the run is only a part."""
-    churn = scenario.devices.churn
-    if isinstance(churn, AlwaysOn | ClientPattern):
-        return
     switched = counts.events[EventName.SWITCHED_ON] + counts.events[EventName.SWITCHED_OFF]
     never = "" if switched else "no device was ever switched on or off"
-    yield from _rule(
-        f"devices.churn {registry.name_of('churn', churn)}", never, churn.period_s, simulated_s, "cycle"
-    )
+    for churn in _distinct(kind.churn for kind in scenario.devices.kinds()):
+        if not isinstance(churn, AlwaysOn | ClientPattern):
+            name = registry.name_of("churn", churn)
+            yield from _rule(f"devices.churn {name}", never, churn.period_s, simulated_s, "cycle")
 
 
 def movement_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: float) -> Iterator[str]:
     """Movement that took nobody across the edge of a cell, or a day of which the run is only a part."""
-    mobility = scenario.devices.mobility
     crossed = sum(counts.events[name] for name in CROSSINGS)
     never = "" if crossed else "no device ever came, left or changed its cell"
-    name = registry.name_of("mobility", mobility)
-    yield from _rule(f"devices.mobility {name}", never, mobility.period_s, simulated_s, "day")
+    for mobility in _distinct(kind.mobility for kind in scenario.devices.kinds()):
+        name = registry.name_of("mobility", mobility)
+        yield from _rule(f"devices.mobility {name}", never, mobility.period_s, simulated_s, "day")
+
+
+def _distinct(components: Iterable[Any]) -> list[Any]:
+    """Return the components of all classes of devices, equal ones once."""
+    found: list[Any] = []
+    for component in components:
+        if component not in found:
+            found.append(component)
+    return found
 
 
 def _rule(name: str, never: str, period_s: float | None, simulated_s: float, unit: str) -> Iterator[str]:
@@ -136,7 +143,8 @@ def warm_start_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[
     if learning is None or counts.warm:
         return
     name, pilots = registry.name_of("warm_starts", learning.warm_start), learning.pilot_sessions
-    if name == "previous":  # what happens without a warm start
+    # what happens without a warm start; what was known, and said, before the run
+    if name == "previous" or pilots >= (scenario.sessions.count or math.inf):
         return
     yield (
         f"learning.warm_start {name}: no session began with saved models; the first that can is session {pilots + 2} "

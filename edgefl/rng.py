@@ -12,10 +12,16 @@ import numpy as np
 class Streams:
     """Independent generators keyed by names and numbers, all derived from one seed."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, prefix: tuple[str | int, ...] = ()) -> None:
         self.seed = seed
+        self._prefix = prefix  # of all names
+
+    def below(self, *path: str | int) -> "Streams":
+        """Streams of their own below a name: for something that there may be several of."""
+        return Streams(self.seed, (*self._prefix, *path))
 
     def _sequence(self, path: tuple[str | int, ...]) -> np.random.SeedSequence:
+        path = (*self._prefix, *path)
         # crc32 and not hash(): Python salts hash() anew in every process.
         key = tuple(zlib.crc32(part.encode()) if isinstance(part, str) else part for part in path)
         return np.random.SeedSequence(self.seed, spawn_key=key)

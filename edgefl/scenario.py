@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from channel.path_loss import PathLoss
 from edgefl.day import Day, named_days
 from edgefl.engine.settings import (
     LONGEST_S,
@@ -29,7 +30,10 @@ from edgefl.engine.settings import (
 from edgefl.errors import EdgeflError, clipped
 from edgefl.extent import Extent
 from edgefl.learning.settings import LearningSettings
+from edgefl.mobility._together import Widest
+from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario_fields import Named, Section
+from edgefl.scenario_numbers import check_numbers
 from edgefl.yaml_source import Source, parse_value, write
 
 LARGEST_SEED = 2**32 - 1
@@ -56,6 +60,7 @@ class Scenario(Section):
     rounds: RoundSettings = RoundSettings()
     learning: LearningSettings | None = None
     workload: WorkloadSettings | None = None
+    record: RecordSettings = RecordSettings()
     _source: Source | None = PrivateAttr(None)
 
     @contextmanager
@@ -74,64 +79,101 @@ class Scenario(Section):
     @model_validator(mode="after")
     def _one_task(self) -> Self:
         if (self.learning is None) == (self.workload is None):
-            raise ValueError("give either learning (train models) or workload (radio and compute only)")
+            raise EdgeflError(
+                "give either learning (train models) or workload (radio and compute only)",
+                ("workload" if self.workload else "learning",),
+            )
         return self
 
     @model_validator(mode="after")
     def _an_end(self) -> Self:
         if self.sessions.count is None and self.duration_s is None:
-            raise ValueError(
-                "the run has no end: give sessions.count, or duration_s at the top level, or both"
+            raise EdgeflError(
+                "the run has no end: give sessions.count, or duration_s at the top level, or both",
+                ("sessions",),
             )
         return self
 
     @model_validator(mode="after")
     def _one_clock(self) -> Self:
-        days = {where: day for where, day in named_days(self.sessions, self.devices.mobility).items() if day}
+        days = {where: day for where, day in named_days(self.sessions, self.devices).items() if day}
         if len(set(days.values())) > 1:
             told = ", ".join(f"{where} has {day}" for where, day in days.items())
-            raise ValueError(f"two clocks in one run: {told}; give both the same begin_hour and day_s")
+            raise EdgeflError(
+                f"two clocks in one run: {told}; give all the same begin_hour and day_s",
+                tuple(list(days)[-1].split(".")),
+            )
         return self
 
     @property
     def day(self) -> Day | None:
         """The day by which sessions begin, or devices move; None: there is none."""
-        return next(filter(None, named_days(self.sessions, self.devices.mobility).values()), None)
+        return next(filter(None, named_days(self.sessions, self.devices).values()), None)
 
     @model_validator(mode="after")
     def _places_for_handover(self) -> Self:
         if self.layout.rings and self.radio.shadowing != "spatial":
-            raise ValueError(
+            raise EdgeflError(
                 "handover measures path loss and shadowing of a place: several cells (layout.rings) need"
-                " radio.shadowing: spatial"
+                " radio.shadowing: spatial",
+                ("radio", "shadowing"),
             )
         return self
 
     @property
     def extent(self) -> Extent:
         """How far this scenario's world reaches, and how high its antennas stand."""
-        return Extent(self.cell, self.layout, self.radio, self.devices.mobility)
+        models = [kind.mobility for kind in self.devices.kinds()]
+        return Extent(self.cell, self.layout, self.radio, models[0] if len(models) == 1 else Widest(models))
 
     @model_validator(mode="after")
     def _path_loss_holds(self) -> Self:
         self.extent.check()
+        for name, one in (self.devices.classes or {}).items():
+            if one.ut_height_m is not None:
+                try:
+                    self.extent.at_height(one.ut_height_m).check()
+                except EdgeflError as error:
+                    raise EdgeflError(str(error), ("devices", "classes", name, "ut_height_m")) from error
+        return self
+
+    @model_validator(mode="after")
+    def _walls_are_known(self) -> Self:
+        path_loss: PathLoss = self.radio.path_loss
+        if path_loss.indoor_depth_m is None:
+            names = ["", *(self.devices.classes or {})]
+            for name, kind in zip(names, [self.devices, *self.devices.kinds()], strict=False):
+                if kind.indoor_share:
+                    raise EdgeflError(
+                        f"38.901 has no way through the walls of buildings in {type(path_loss).__name__}: set"
+                        " indoor_share to 0, or radio.path_loss to umi or uma",
+                        ("devices", *(("classes", name) if name else ()), "indoor_share"),
+                    )
+        return self
+
+    @model_validator(mode="after")
+    def _samples_to_keep(self) -> Self:
+        for name, one in (self.devices.classes or {}).items():
+            if one.samples is not None and self.learning is None:
+                raise EdgeflError(
+                    "is a share of training samples, and this run trains nothing: leave it out",
+                    ("devices", "classes", name, "samples"),
+                )
         return self
 
     @model_validator(mode="after")
     def _neighbours_to_interfere(self) -> Self:
         if self.radio.neighbour_load and not self.layout.rings:
-            raise ValueError("radio.neighbour_load needs neighbours: set layout.rings to 1 or 2")
+            raise EdgeflError(
+                "radio.neighbour_load needs neighbours: set layout.rings to 1 or 2",
+                ("radio", "neighbour_load"),
+            )
         return self
 
     @model_validator(mode="after")
-    def _someone_takes_part(self) -> Self:
-        wanted = getattr(self.rounds.selector, "count", None)
-        count, populations = self.devices.count, self.devices.populations
-        if wanted and count and wanted > -(-count // populations):
-            of = f"devices.count {count}" + (f" / {populations} populations" if populations > 1 else "")
-            raise ValueError(
-                f"rounds.selector.count {wanted} exceeds {of}: a round could never have its participants"
-            )
+    def _numbers_fit(self) -> Self:
+        if self.devices.count is not None:
+            check_numbers(self, self.devices.count)
         return self
 
 

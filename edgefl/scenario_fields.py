@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import GetCoreSchemaHandler, ValidationError
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from edgefl import registry
@@ -31,6 +31,13 @@ class Named:
         return core_schema.no_info_plain_validator_function(
             self._parse, serialization=core_schema.plain_serializer_function_ser_schema(self._write)
         )
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Describe the field as a name, or a name with parameters; the registry knows which."""
+        named = {"type": "object", "properties": {"name": {"type": "string"}}}
+        return {"anyOf": [{"type": "string"}, named, *([{"type": "null"}] if self.optional else [])]}
 
     def _parse(self, value: object) -> AnyComponent | None:
         if value is None and self.optional:

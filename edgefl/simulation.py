@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import simpy
 
 from edgefl import memory, memory_needs, notes, registry
+from edgefl.checking import Nowhere, check_learners, check_world, twin
 from edgefl.contract import Learner
-from edgefl.engine.device import Device, Processor
+from edgefl.engine.device import Device, Processors
 from edgefl.engine.federations import Federations
 from edgefl.engine.ledger import Ledger
+from edgefl.engine.positions import recorded_positions
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder, Round
 from edgefl.engine.rounds import Rounds
@@ -24,6 +26,7 @@ from edgefl.engine.server import Server
 from edgefl.engine.untrained import Untrained
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.rng import Streams
+from edgefl.run_directory import parquet
 from edgefl.run_directory.interruption import interruptible
 from edgefl.run_directory.journal import Journal, circumstances
 from edgefl.run_directory.replay import JournaledLearner
@@ -35,6 +38,7 @@ from edgefl.world import World
 if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
     import torch
 
+    from edgefl.learning.datasets import Data, Dataset
     from edgefl.learning.material import Material
 
 # PyTorch's own threads stay off: small layers run faster on one, and with two and other load OpenMP barriers
@@ -98,16 +102,11 @@ def simulate(
     """
     began = time.perf_counter()
     with interruptible():
-        with scenario.naming_places():
-            memory_needs.check(scenario)
-            world = World(scenario, Streams(scenario.seed))
-            radio = world.radio(simpy.Environment())
-            learners, about, training = _learners(scenario, world, device, threads or available_cores())
-
-        told_at_start = _notes_at_start(scenario, training)
-        for note in told_at_start:
+        run_of = prepare(scenario, device=device, threads=threads)
+        world, radio, learners, training = run_of.world, run_of.radio, run_of.learners, run_of.training
+        for note in run_of.notes:
             on_note(note)
-        about |= {"notes": told_at_start} | (asdict(member) if member else {})
+        about = run_of.about | {"notes": run_of.notes} | (asdict(member) if member else {})
         path = resume_from or (
             Path(out) if out else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
         )
@@ -126,10 +125,11 @@ def simulate(
             with scenario.naming_places():
                 env.run(until=env.all_of(ends))
             power = scene.network.power
-            idle_w = scenario.devices.idle_power_w
-            scene.recorder.write(*scene.ledger.rows(power.running_s(), idle_w, power.charges()))
+            names = scene.fleet.class_names()
+            for row in scene.ledger.rows(power.running_s(), scene.fleet.idle_power_w, power.charges()):
+                scene.recorder.write(row, further={"class": names[row.device]} if names else None)
             told_at_end = [
-                *told_at_start,
+                *run_of.notes,
                 *scene.federations.notes(),
                 *radio.regime.notes,
                 *_notes_of_the_gains(world),
@@ -145,6 +145,55 @@ def simulate(
             wall_s = round(time.perf_counter() - began, 3)
             run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=told_at_end, **told)
     return path
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run, built and checked; nothing of it has begun, and nothing is written.
+
+    learners: cell -> its learner. about: what run.json says of the model and of where it is trained. notes: what
+        is allowed, but hardly wanted.
+    """
+
+    world: World
+    radio: Radio
+    learners: Mapping[int, Any]
+    about: dict[str, Any]
+    training: Training | None
+    notes: list[str]
+
+
+def prepare(
+    scenario: Scenario,
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+    load: "Callable[[Dataset], Data] | None" = None,
+) -> Prepared:
+    """Build a run's world, data, models and radio, and check all that can be known before it begins.
+
+    Args:
+        device, threads: as in `simulate`.
+        load: reads a data set; None: its own `load`.
+
+    Raises:
+        EdgeflError: something in the scenario cannot be had; it names file, line and remedy.
+    """
+    with scenario.naming_places():
+        memory_needs.check(scenario)
+        if scenario.record.tables == "parquet":
+            parquet.require()
+        world = World(scenario, Streams(scenario.seed))
+        check_world(world)
+        radio = world.radio(simpy.Environment())
+        learners, about, training = _learners(scenario, world, device, threads or available_cores(), load)
+        rehearsal = twin(world)
+        scene, _ = compose(rehearsal, rehearsal.radio(simpy.Environment()), Nowhere(), {})
+        told = [
+            *_notes_at_start(scenario, training),
+            *check_learners(scenario, scene, learners, world.members),
+        ]
+    return Prepared(world, radio, learners, about, training, told)
 
 
 def _notes_at_start(scenario: Scenario, training: Training | None) -> list[str]:
@@ -186,7 +235,8 @@ def compose(
     """
     scenario, env = world.scenario, radio.env
     network = world.network(env, recorder)
-    devices = [Device(env, id_, radio, scenario.devices, network) for id_ in range(world.count)]
+    fleet = world.fleet
+    devices = [Device(env, id_, radio, fleet.device(id_), network) for id_ in range(world.count)]
     federations = Federations(env, scenario.rounds.max_wait_s)
     scene = Scene(
         env=env,
@@ -197,20 +247,24 @@ def compose(
         recorder=recorder,
         streams=world.streams,
         federations=federations,
+        fleet=fleet,
         duration_s=scenario.duration_s or math.inf,
     )
     for process in network.processes():
         env.process(process)
+    if scenario.record.positions_s is not None:
+        every_s = scenario.record.positions_s
+        env.process(recorded_positions(env, network, recorder, every_s, world.gains_of_places()))
     return scene, {cell: _server(scene, cell, learner, world) for cell, learner in learners.items()}
 
 
 def _server(scene: Scene, cell: int, learner: Learner, world: World) -> Server:
     scenario = world.scenario
     policy = scenario.sessions
-    processor = Processor(scenario.devices, learner.flops_per_sample)
+    processors = Processors(scene.fleet, learner.flops_per_sample)
     return Server(
         scene,
-        Rounds(scene, cell, scenario.rounds, processor, policy.report_bits),
+        Rounds(scene, cell, scenario.rounds, processors, policy.report_bits),
         learner=learner,
         policy=policy,
         members=world.members,
@@ -278,7 +332,11 @@ def torch_device(name: str) -> "torch.device":
 
 
 def _learners(
-    scenario: Scenario, world: World, device: str, threads: int
+    scenario: Scenario,
+    world: World,
+    device: str,
+    threads: int,
+    load: "Callable[[Dataset], Data] | None",
 ) -> tuple[dict[int, Any], dict[str, Any], Training | None]:
     """A learner per federation, what run.json says of the model and of where it is trained, and its training."""
     training = None
@@ -288,7 +346,7 @@ def _learners(
         about: dict[str, Any] = {"name": None, "parameters": None}
         where = "cpu"
     else:
-        learners, where, training = _torch_learners(scenario, world, device, threads)
+        learners, where, training = _torch_learners(scenario, world, device, threads, load)
         assert scenario.learning is not None  # the schema wants one of the two
         about = {
             "name": registry.name_of("models", scenario.learning.model),
@@ -314,7 +372,11 @@ def _check_memory(scenario: Scenario, material: "Material", devices: int) -> Non
 
 
 def _torch_learners(
-    scenario: Scenario, world: World, device: str, threads: int
+    scenario: Scenario,
+    world: World,
+    device: str,
+    threads: int,
+    load: "Callable[[Dataset], Data] | None",
 ) -> tuple[dict[int, Any], str, Training]:
     """A learner per federation that trains for real, the name of the processor it trains on, and the training."""
     import torch
@@ -326,7 +388,7 @@ def _torch_learners(
     trained_on = torch_device(device)
     settings = scenario.learning
     assert settings is not None
-    material = Material(settings, trained_on, devices=world.count, threads=threads)
+    material = Material(settings, trained_on, devices=world.count, threads=threads, load=load)
     _check_memory(scenario, material, world.count)
     homes_m, sites_m = world.movement.positions_m(0.0), world.sites_m
     learners = {
@@ -338,6 +400,7 @@ def _torch_learners(
             sites_m=sites_m,
             cell=cell,
             populations=world.populations,
+            kept=world.fleet.samples_kept,
         )
         for cell in world.federations
     }

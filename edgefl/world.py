@@ -1,6 +1,6 @@
 """The physical world of a scenario: sites, devices that move, their network and their radio."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -14,16 +14,17 @@ from channel.large_scale import LargeScale
 from channel.layout import hexagonal_sites, site_count
 from channel.path_loss import PathLoss
 from channel.units import dbm_to_watt
-from edgefl.engine.battery import Battery
-from edgefl.engine.churn import Churn
-from edgefl.engine.churn.always_on import AlwaysOn
+from edgefl.engine.fleet import Fleet
 from edgefl.engine.gains import Gains, PerPlace, PerRound
+from edgefl.engine.indoors import BehindWalls, Indoors
 from edgefl.engine.network import Network
+from edgefl.engine.positions import GainsOfPlaces
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder
-from edgefl.errors import EdgeflError, refused
+from edgefl.errors import EdgeflError, moved, refused
 from edgefl.extent import Extent
 from edgefl.mobility import Mobility, Movement
+from edgefl.mobility._together import Together
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario
 
@@ -54,26 +55,60 @@ class World:
         return list(range(site_count(layout.rings - (layout.edge == "guard_ring"))))
 
     @cached_property
-    def movement(self) -> Movement:
-        """The devices and their movement, dropped uniformly in area outside the minimum distance from the centre."""
+    def count(self) -> int:
+        """The number of devices."""
         devices, extent = self.scenario.devices, self.extent
+        if devices.count is not None:
+            return devices.count
+        density = devices.density_per_km2
+        assert density is not None  # the schema requires one of the two
         ring = {"inner_radius_m": extent.min_distance_m, "outer_radius_m": extent.area_radius_m}
-        count = devices.count
-        if count is None:
-            density = devices.density_per_km2
-            assert density is not None  # the schema requires one of the two
-            count = poisson_count(self.streams("drop", "count"), density_per_km2=density, **ring)
-            if count == 0:
-                raise EdgeflError(
-                    f"{density}: seed {self.scenario.seed} drops no device at all; raise it",
-                    ("devices", "density_per_km2"),
-                )
-        mobility: Mobility = devices.mobility
+        count = poisson_count(self.streams("drop", "count"), density_per_km2=density, **ring)
+        if count == 0:
+            raise EdgeflError(
+                f"{density}: seed {self.scenario.seed} drops no device at all; raise it",
+                ("devices", "density_per_km2"),
+            )
+        return count
+
+    @cached_property
+    def fleet(self) -> Fleet:
+        """The devices by class, and what each is like."""
+        return Fleet.drawn(self.scenario.devices, self.count, self.streams)
+
+    @cached_property
+    def movement(self) -> Movement:
+        """The devices' movement, each by its class's model."""
+        groups = self.fleet.groups(lambda kind: kind.mobility)
+        if len(groups) == 1:
+            return self._start(groups[0][0], self.count, self.streams)
+        parts = []
+        for mobility, ids in groups:
+            name, place = self.fleet.first_with("mobility", mobility)
+            with moved(("devices", "mobility"), place):
+                if mobility.own_numbers:
+                    # a file or a road has its first device for the first of these, and streams of its own
+                    mine, rows = self.streams.below("class", name), np.arange(len(ids))
+                    movement = self._start(mobility, len(ids), mine) if len(ids) else None
+                else:
+                    movement, rows = self._start(mobility, self.count, self.streams), ids
+            if movement is not None:
+                parts.append((ids, movement, rows))
+        return Together(parts)
+
+    def _start(self, mobility: Mobility, count: int, streams: Streams) -> Movement:
+        """Start devices that are dropped uniformly in area outside the minimum distance from the centre."""
+        extent = self.extent
         return mobility.start(
-            sample_ring(self.streams("drop", "positions"), count, **ring),
+            sample_ring(
+                streams("drop", "positions"),
+                count,
+                inner_radius_m=extent.min_distance_m,
+                outer_radius_m=mobility.area_radius_m(extent.radius_m),
+            ),
             cell_radius_m=extent.radius_m,
             min_distance_m=extent.min_distance_m,
-            streams=self.streams,
+            streams=streams,
         )
 
     @property
@@ -81,11 +116,6 @@ class World:
         """Whether devices may come to the edge of a cell: they move, among several cells or beyond the one."""
         several = self.scenario.layout.rings > 0
         return self.movement.moves and (several or self.extent.area_radius_m > self.extent.radius_m)
-
-    @cached_property
-    def count(self) -> int:
-        """The number of devices."""
-        return len(self.movement.positions_m(0.0))
 
     @cached_property
     def populations(self) -> list[range]:
@@ -102,8 +132,7 @@ class World:
 
     def members(self, session: int) -> Collection[int] | None:
         """Return the only devices that may take part in a session; None: all that are present."""
-        churn: Churn = self.scenario.devices.churn
-        allowed = churn.members(session)
+        allowed = self.fleet.members(session)
         if len(self.populations) == 1:
             return allowed
         turn = self.populations[(session - 1) % len(self.populations)]
@@ -122,45 +151,64 @@ class World:
             return Radio(
                 env,
                 settings=settings,
-                device_power_w=dbm_to_watt(self.scenario.devices.transmit_power_dbm),
+                device_power_w=self.fleet.column(lambda kind: dbm_to_watt(kind.transmit_power_dbm)),
                 speeds_m_s=self.movement.doppler_speeds_m_s(),
-                gains=self.gains,
+                gains=self._behind_walls(),
                 streams=self.streams,
             )
 
     def network(self, env: simpy.Environment, recorder: Recorder) -> Network:
         """Build the network that says which cell serves which device; its processes are not started."""
-        devices, layout = self.scenario.devices, self.scenario.layout
-        gains, churn = self.gains, devices.churn
+        layout, gains = self.scenario.layout, self.gains
         several = layout.rings > 0
+        measured = gains if several and isinstance(gains, PerPlace) else None
         return Network(
             env,
             movement=self.movement,
             cells=site_count(layout.rings),
             radius_m=self.extent.edge_m,
-            power_db=gains.power_db if several and isinstance(gains, PerPlace) else None,
+            power_db=measured.power_db if measured else None,
+            power_db_of=measured.power_db_of if measured else None,
             tick_s=self.scenario.handover.measurement_interval_s
             if several
             else self.scenario.rounds.movement_tick_s,
             handover=self.scenario.handover,
             recorder=recorder,
-            switches=self._switches(churn),
-            batteries=self._batteries(),
-            idle_power_w=devices.idle_power_w,
+            switches=self.fleet.switches(self.streams),
+            batteries=self.fleet.batteries(),
+            idle_power_w=self.fleet.idle_power_w,
         )
 
-    def _switches(self, churn: Churn) -> list[Iterator[float]]:
-        if isinstance(churn, AlwaysOn):
-            return []  # no process per device for nothing
-        return [churn.switches(id_, self.streams) for id_ in range(self.count)]
+    def gains_of_places(self) -> GainsOfPlaces | None:
+        """Return the gains that belong to places, for maps; None: they are drawn for each round."""
+        gains, indoors = self.gains, self._indoors
+        if not isinstance(gains, PerPlace):
+            return None
 
-    def _batteries(self) -> list[Battery]:
-        devices = self.scenario.devices
-        if devices.battery_j is None:
-            return []
-        return [
-            Battery(devices.battery_j, devices.recharge_w, devices.return_share) for _ in range(self.count)
-        ]
+        def gains_db(positions_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> np.ndarray:
+            found = gains.power_db_of(positions_m, ids)[np.arange(len(ids)), cells].astype(float)
+            return found - indoors.loss_db(positions_m, ids) if indoors else found
+
+        return gains_db
+
+    @cached_property
+    def _indoors(self) -> Indoors | None:
+        """The walls, if any device can be behind one."""
+        depth_m = self.scenario.radio.path_loss.indoor_depth_m
+        if depth_m is None or not any(kind.indoor_share for kind in self.fleet.kinds):
+            return None
+        return Indoors(self.fleet, depth_m, self.scenario.radio.carrier_hz, self.streams)
+
+    def _behind_walls(self) -> Gains:
+        """The gains, less what the walls take from devices indoors."""
+        return BehindWalls(self.gains, self._indoors) if self._indoors else self.gains
+
+    def _heights(self) -> tuple[list[Extent], np.ndarray]:
+        """The world as devices of each height see it, and [devices] which of these it is for each."""
+        heights = {extra.ut_height_m: 0 for extra in self.fleet.extras}
+        heights = {height: number for number, height in enumerate(heights)}
+        of = np.array([heights[extra.ut_height_m] for extra in self.fleet.extras])
+        return [self.extent.at_height(height) for height in heights], of[self.fleet.of]
 
     def _per_round(self) -> Gains:
         radio = self.scenario.radio
@@ -173,12 +221,14 @@ class World:
         std_db = radio.shadowing_std_db
         if std_db is None:
             std_db = path_loss.shadowing_std_db(radio.line_of_sight == "always")
-        return PerRound(path_loss, std_db, radio, self.extent, self.streams)
+        return PerRound(path_loss, std_db, radio, *self._heights(), self.streams)
 
     def _per_place(self) -> Gains:
-        radio, extent = self.scenario.radio, self.extent
-        return PerPlace(
-            LargeScale(
+        radio = self.scenario.radio
+        extents, of = self._heights()
+        large_scales: list[LargeScale] = []
+        for extent in extents:
+            one = LargeScale(
                 sites_m=self.sites_m,
                 model=radio.path_loss,
                 carrier_hz=radio.carrier_hz,
@@ -194,6 +244,7 @@ class World:
                 if len(self.sites_m) > 1 and radio.site_correlation > 0
                 else None,
                 wraparound=extent.wraparound,
-            ),
-            interference=radio.neighbour_load > 0,
-        )
+                same_places=large_scales[0] if large_scales else None,
+            )
+            large_scales.append(one)
+        return PerPlace(large_scales, of, interference=radio.neighbour_load > 0)

@@ -14,6 +14,7 @@ from analysis.results import DIFFER
 BAND, PILOT = "#f0f2f4", "#fcf3df"
 MOST_SESSIONS_WITH_LABELS = 10
 KIND_WORDS = {"pilot": "pilot", "new": "new labels", "recurring": "labels seen before"}
+KIND_WORDS["returning"] = "population seen before"
 LABEL_GAP = 0.075  # least distance of two line labels, as a share of the axis
 
 
@@ -61,7 +62,9 @@ def session_bands(ax: Axes, per_session: pd.DataFrame, rounds: pd.DataFrame) -> 
         words = [f"session {session}"] if detailed else [f"{session}", "pilot" if pilot else ""]
         if detailed:
             labels = compact_labels(about["labels"])
-            again = " (again)" if about["kind"] == "recurring" else " (pilot)" if pilot else ""
+            again = {"recurring": " (again)", "returning": ", devices again", "pilot": " (pilot)"}.get(
+                about["kind"], ""
+            )
             known = labels and labels != DIFFER
             words.append(f"labels {labels}{again}" if known else KIND_WORDS[about["kind"]])
         if number % every == 0:

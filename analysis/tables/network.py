@@ -19,14 +19,14 @@ def headline(figures: pd.DataFrame) -> pd.DataFrame:
             "Time of stay (s)": named["time_of_stay_s"].map(_or_nothing("{:.2f}")),
             "Interrupted (s)": named["interruption_s"].map("{:,.2f}".format),
             "Interrupted, of this time (%)": (100 * named["interruption_share"]).map(_or_nothing("{:.3f}")),
-            "Participations broken": named["broken"].map("{:,}".format),
-            "Wasted (Mbit)": (named["wasted_bits"] / 1e6).map("{:.2f}".format),
-            "Wasted (J)": named["wasted_j"].map("{:.4g}".format),
-            "Wasted, of all joules (%)": (100 * named["wasted_share"]).map("{:.1f}".format),
+            "Participations broken": named["broken"].map(_or_nothing("{:,.0f}")),
+            "Wasted (Mbit)": (named["wasted_bits"] / 1e6).map(_or_nothing("{:.2f}")),
+            "Wasted (J)": named["wasted_j"].map(_or_nothing("{:.4g}")),
+            "Wasted, of all joules (%)": (100 * named["wasted_share"]).map(_or_nothing("{:.1f}")),
         }
     )
 
 
 def _or_nothing(form: str) -> Callable[[float], str]:
-    """Format a number; a run without handovers, or without devices, has none."""
+    """Format a number; a run without handovers, devices or their rows has none."""
     return lambda value: NOTHING if math.isnan(value) else form.format(value)

@@ -54,6 +54,8 @@ class PathLoss(Component, ABC):
     los_correlation_m: ClassVar[float]  # of the LoS state
     bs_height_m: ClassVar[float]  # customary heights, the defaults of path_loss_db and of a scenario
     ut_height_m: ClassVar[float]
+    # depth of buildings, the farthest that a device indoors is behind an outer wall; None: no way in is defined
+    indoor_depth_m: ClassVar[float | None] = None
     nearest_m: ClassVar[float] = 10.0  # range of distances; of a model without limits the customary ones
     farthest_m: ClassVar[float] = math.inf
 

@@ -28,6 +28,7 @@ class UMi(PathLoss):
     los_correlation_m: ClassVar[float] = 50.0
     bs_height_m: ClassVar[float] = 10.0
     ut_height_m: ClassVar[float] = 1.5
+    indoor_depth_m: ClassVar[float | None] = 25.0
     nearest_m: ClassVar[float] = 10.0
     farthest_m: ClassVar[float] = 5000.0
     highest_bs_m: ClassVar[float] = 24.0

@@ -7,6 +7,7 @@ import simpy
 
 from channel.energy import compute_energy_j, compute_time_s, receive_energy_j, transmit_energy_j
 from channel.units import dbm_to_watt
+from edgefl.engine.fleet import Fleet
 from edgefl.engine.links import Link
 from edgefl.engine.network import Network
 from edgefl.engine.parts import Part, Span, Task
@@ -14,29 +15,31 @@ from edgefl.engine.radio import Radio
 from edgefl.engine.settings import DeviceSettings
 
 
-class Processor:
-    """Time and energy of local training on a device.
+class Processors:
+    """Time and energy of local training on the devices.
 
     Args:
         flops_per_sample: N_p phi, forward and backward.
     """
 
-    def __init__(self, settings: DeviceSettings, flops_per_sample: float) -> None:
-        self._settings = settings
+    def __init__(self, fleet: Fleet, flops_per_sample: float) -> None:
+        self._kinds = fleet.kinds
+        self._of: list[int] = fleet.of.tolist()
         self._flops_per_sample = flops_per_sample
-        self._costs: dict[int, tuple[float, float]] = {}
+        self._costs: dict[tuple[int, int], tuple[float, float]] = {}
 
-    def cost(self, samples: int) -> tuple[float, float]:
-        """Return the seconds and joules of the forward and backward passes over some samples (J 27, 28)."""
-        if samples not in self._costs:
-            settings = self._settings
+    def cost(self, device: int, samples: int) -> tuple[float, float]:
+        """Return the seconds and joules of a device's forward and backward passes over some samples (J 27, 28)."""
+        kind = self._of[device]
+        if (kind, samples) not in self._costs:
+            settings = self._kinds[kind]
             cpu = {"clock_hz": settings.clock_hz, "flops_per_cycle": settings.flops_per_cycle}
             time_s = compute_time_s(self._flops_per_sample, samples, **cpu)
             energy_j = compute_energy_j(
                 self._flops_per_sample, samples, capacitance=settings.capacitance, **cpu
             )
-            self._costs[samples] = (time_s, energy_j)
-        return self._costs[samples]
+            self._costs[kind, samples] = (time_s, energy_j)
+        return self._costs[kind, samples]
 
 
 class Device:
@@ -57,17 +60,17 @@ class Device:
         radiated_w = dbm_to_watt(settings.transmit_power_dbm)
         self.send_power_w = radiated_w / settings.pa_efficiency + settings.uplink_circuit_power_w
 
-    def start(self, task: Task, link: Link, processor: Processor) -> simpy.Process:
+    def start(self, task: Task, link: Link, processors: Processors) -> simpy.Process:
         """Start the device's work on a task of the server; the process returns the Part."""
-        process = self.env.process(self.take_part(task, link, processor))
+        process = self.env.process(self.take_part(task, link, processors))
         self._network.part_begins(self.id, process)
         return process
 
-    def take_part(self, task: Task, link: Link, processor: Processor) -> Generator[simpy.Event, None, Part]:
+    def take_part(self, task: Task, link: Link, processors: Processors) -> Generator[simpy.Event, None, Part]:
         """Do one round's work. If the device is cut off, the Part holds what was done until then, and its energy."""
         spans = [(yield from self._receive(task, link))]
         if spans[-1].cut is None:
-            spans.append((yield from self._compute(task, processor)))
+            spans.append((yield from self._compute(task, processors)))
         if spans[-1].cut is None:
             spans.append((yield from self._send(task, link)))
         self._network.part_ended(self.id)
@@ -83,8 +86,8 @@ class Device:
         transfer = yield from self._radio.transfer(link, "uplink", task.up_bits, draw)
         return transfer.span(transmit_energy_j(self.send_power_w, transfer.airtime_s))
 
-    def _compute(self, task: Task, processor: Processor) -> Generator[simpy.Event, None, Span]:
-        power, (time_s, energy_j) = self._network.power, processor.cost(task.samples)
+    def _compute(self, task: Task, processors: Processors) -> Generator[simpy.Event, None, Span]:
+        power, (time_s, energy_j) = self._network.power, processors.cost(self.id, task.samples)
         power.draw(self.id, energy_j / time_s if time_s else 0.0)
         start_s = self.env.now
         try:

@@ -1,8 +1,8 @@
 """Large-scale gain between devices and sites: drawn for each round (J), or fixed by the place."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -52,20 +52,27 @@ class Gains(Protocol):
 
 
 class PerRound:
-    """Gains to one site at the origin: path loss of the place, shadowing drawn anew each round. J, (21)."""
+    """Gains to one site at the origin: path loss of the place, shadowing drawn anew each round. J, (21).
+
+    Args:
+        extents: of each kind of device that stands at a height of its own.
+        of: [devices] the kind of each, a place in `extents`.
+    """
 
     def __init__(
         self,
         path_loss: PathLoss,
         std_db: float,
         radio: RadioSettings,
-        extent: Extent,
+        extents: Sequence[Extent],
+        of: np.ndarray,
         streams: Streams,
     ) -> None:
         self._path_loss = path_loss
         self._std_db = std_db
         self._radio = radio
-        self._extent = extent
+        self._extents = extents
+        self._of = of
         self._streams = streams
         self.clamped = 0
         self.beyond = 0
@@ -73,49 +80,65 @@ class PerRound:
     def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
         chosen = np.asarray(ids)
         distances_m = np.linalg.norm(positions_m[chosen], axis=1)
-        nearest_m, farthest_m = self._extent.min_distance_m, self._extent.model_ends_m
-        self.clamped += int((distances_m < nearest_m).sum())
-        self.beyond += int((distances_m > farthest_m).sum())
-        loss_db = self._path_loss.path_loss_db(
-            # path-loss models begin at the minimum distance; a device that walks closer is held at it
-            np.clip(distances_m, nearest_m, farthest_m),
-            carrier_hz=self._radio.carrier_hz,
-            line_of_sight=self._radio.line_of_sight == "always",
-            bs_height_m=self._extent.bs_height_m,
-            ut_height_m=self._extent.ut_height_m,
-        )
+        loss_db = np.empty(len(chosen))
+        for extent, rows in by_kind(self._extents, self._of[chosen]):
+            loss_db[rows] = self._loss_db(distances_m[rows], extent)
         # one draw for all devices, so that a link's shadowing does not depend on who takes part
         shadowing_db = draw_shadowing_db(
             self._streams("shadowing", *key), len(positions_m), std_db=self._std_db
         )[chosen]
         return Survey(ids, -(loss_db + shadowing_db), distances_m, np.zeros(len(ids)))
 
+    def _loss_db(self, distances_m: np.ndarray, extent: Extent) -> np.ndarray:
+        nearest_m, farthest_m = extent.min_distance_m, extent.model_ends_m
+        self.clamped += int((distances_m < nearest_m).sum())
+        self.beyond += int((distances_m > farthest_m).sum())
+        return self._path_loss.path_loss_db(
+            # path-loss models begin at the minimum distance; a device that walks closer is held at it
+            np.clip(distances_m, nearest_m, farthest_m),
+            carrier_hz=self._radio.carrier_hz,
+            line_of_sight=self._radio.line_of_sight == "always",
+            bs_height_m=extent.bs_height_m,
+            ut_height_m=extent.ut_height_m,
+        )
+
 
 class PerPlace:
-    """Gains to any number of sites: line of sight and shadowing are functions of the place."""
+    """Gains to any number of sites: line of sight and shadowing are functions of the place.
 
-    def __init__(self, large_scale: LargeScale, interference: bool = False) -> None:
-        self.large_scale = large_scale
+    Args:
+        large_scales: of each kind of device that stands at a height of its own.
+        of: [devices] the kind of each, a place in `large_scales`.
+    """
+
+    def __init__(
+        self, large_scales: Sequence[LargeScale], of: np.ndarray, interference: bool = False
+    ) -> None:
+        self.large_scales = large_scales
+        self.large_scale = large_scales[0]
+        self._of = of
         self.beyond = 0
         self._interference = interference  # whether the gains to other sites are asked for
 
     @property
     def clamped(self) -> int:
-        return self.large_scale.clamped_links
+        return sum(one.clamped_links for one in self.large_scales)
 
     def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
-        places_m = positions_m[np.asarray(ids)]
+        chosen = np.asarray(ids)
+        places_m = positions_m[chosen]
         distances_m = np.hypot(places_m[:, 0], places_m[:, 1])
         if (outside := distances_m > self.large_scale.area_radius_m).any():
             self.beyond += int(outside.sum())
             places_m[outside] *= (self.large_scale.area_radius_m / distances_m[outside])[:, None]
         cells = np.full(len(ids), cell)
-        gains_db = self.large_scale.gain_db_to(places_m, cells)
-        others = np.zeros(len(ids))
-        if self._interference:
-            # device by device in memory: a sum's rounding depends on it
-            everywhere = db_to_linear(self.large_scale.gain_db(places_m).astype(float, order="C"))
-            others = everywhere.sum(axis=1) - everywhere[:, cell]
+        gains_db, others = np.empty(len(ids)), np.zeros(len(ids))
+        for large_scale, rows in by_kind(self.large_scales, self._of[chosen]):
+            gains_db[rows] = large_scale.gain_db_to(places_m[rows], cells[rows])
+            if self._interference:
+                # device by device in memory: a sum's rounding depends on it
+                everywhere = db_to_linear(large_scale.gain_db(places_m[rows]).astype(float, order="C"))
+                others[rows] = everywhere.sum(axis=1) - everywhere[:, cell]
         return Survey(ids, gains_db, self.large_scale.distance_m(places_m, cells), others)
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
@@ -123,9 +146,30 @@ class PerPlace:
 
         -inf for a device that is absent, or beyond the world's border.
         """
+        return self.power_db_of(positions_m, np.arange(len(positions_m)))
+
+    def power_db_of(self, positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        """Return the same of some devices, [n, sites] at positions [n, 2]."""
         here = within(positions_m, self.large_scale.area_radius_m * (1 + 1e-10))
-        if here.all():
+        if here.all() and len(self.large_scales) == 1:
             return self.large_scale.gain_db(positions_m)
         power_db = np.full((len(self.large_scale.sites_m), len(positions_m)), -np.inf, np.float32).T
-        power_db[here] = self.large_scale.gain_db(positions_m[here])
+        for large_scale, rows in by_kind(self.large_scales, self._of[ids]):
+            mine = rows[here[rows]]
+            power_db[mine] = large_scale.gain_db(positions_m[mine])
         return power_db
+
+
+Kind = TypeVar("Kind")
+
+
+def by_kind(kinds: Sequence[Kind], of: np.ndarray) -> Iterator[tuple[Kind, np.ndarray]]:
+    """Yield each kind that occurs, and the rows that are of it.
+
+    Args:
+        of: [n] the kind of each row, a place in `kinds`.
+    """
+    for number, kind in enumerate(kinds):
+        rows = np.flatnonzero(of == number)
+        if len(rows):
+            yield kind, rows

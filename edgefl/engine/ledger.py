@@ -43,16 +43,21 @@ class Ledger:
         return total(energy_j[wasted].tolist())
 
     def rows(
-        self, on_time_s: np.ndarray, idle_power_w: float, charges: Sequence[Charge] = ()
+        self,
+        on_time_s: np.ndarray,
+        idle_power_w: float | np.ndarray,
+        charges: Sequence[Charge | None] = (),
     ) -> Iterator[LedgerRow]:
         """Yield a row per device; a device is idle while it is switched on and does nothing else.
 
         Args:
-            charges: of each device's battery; empty: all on mains.
+            idle_power_w: [devices] of each, or one for all.
+            charges: of each device's battery, None: on mains; empty: all are.
         """
         idle_j = idle_power_w * np.maximum(0.0, on_time_s - self._busy_s)
         total_j = self._receive_j + self._transmit_j + self._compute_j + idle_j
         for device in range(len(total_j)):
+            charge = charges[device] if charges else None
             yield LedgerRow(
                 device=device,
                 receive_j=float(self._receive_j[device]),
@@ -61,5 +66,5 @@ class Ledger:
                 idle_j=float(idle_j[device]),
                 total_j=float(total_j[device]),
                 wasted_j=float(self._wasted_j[device]),
-                **(charges[device]._asdict() if charges else {}),
+                **(charge._asdict() if charge else {}),
             )

@@ -40,8 +40,9 @@ class Network:
             stands still is not measured again; None: there is one cell.
         tick_s: time between two looks at the devices.
         switches: per device, ascending times of switching on and off, beginning with on; empty: all on.
-        batteries: per device; empty: all on mains.
-        idle_power_w: what a device draws that is switched on and does nothing.
+        batteries: per device, None: on mains; empty: all on mains.
+        idle_power_w: [devices] what each draws that is switched on and does nothing; or one for all.
+        power_db_of: as power_db, of some devices: positions, ids -> [n, cells]; None: all devices measure alike.
     """
 
     def __init__(
@@ -56,13 +57,15 @@ class Network:
         radius_m: float | None = None,
         power_db: Callable[[np.ndarray], np.ndarray] | None = None,
         switches: Sequence[Iterator[float]] = (),
-        batteries: Sequence[Battery] = (),
-        idle_power_w: float = 0.0,
+        batteries: Sequence[Battery | None] = (),
+        idle_power_w: float | np.ndarray = 0.0,
+        power_db_of: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
     ) -> None:
         self.env = env
         self._movement = movement
         self._radius_m = radius_m
         self._power_db = power_db
+        self._power_db_of = power_db_of
         self._tick_s = tick_s
         self._handover = handover
         self._recorder = recorder
@@ -258,7 +261,7 @@ class Network:
     def _select_cell(self, device: int, positions_m: np.ndarray) -> None:
         """Attach a device to the strongest site at its place, unless it is one that no cell serves."""
         if self._may_be_served()[device]:
-            self._served.attach(device, int(self._strongest(positions_m[[device]])[0]), self.env.now)
+            self._served.attach(device, self._strongest_of(device, positions_m), self.env.now)
 
     def _power_event(self, name: EventName, device: int) -> None:
         """Record that a device has been switched, is empty or back; if it now runs, it selects a cell."""
@@ -315,6 +318,11 @@ class Network:
             return np.isfinite(positions_m[:, 0])
         # a comparison with nan is false: an absent device is not in the cell
         return within(positions_m, self._radius_m)
+
+    def _strongest_of(self, device: int, positions_m: np.ndarray) -> int:
+        if self._power_db_of is None:
+            return int(self._strongest(positions_m[[device]])[0])
+        return int(self._power_db_of(positions_m[[device]], np.array([device])).argmax())
 
     def _strongest(self, positions_m: np.ndarray) -> np.ndarray:
         if self._power_db is None:

@@ -12,7 +12,7 @@ from itertools import repeat
 import numpy as np
 
 from channel.units import FloatArray
-from edgefl.engine.device import Processor
+from edgefl.engine.device import Processors
 from edgefl.engine.links import Links, Transfers
 from edgefl.engine.parts import Outcome, Part, Span, Task
 from edgefl.engine.scene import Scene
@@ -26,12 +26,13 @@ class Plan:
     end_s: float
 
 
-def planned_parts(scene: Scene, links: Links, tasks: Sequence[Task], processor: Processor) -> Plan:
+def planned_parts(scene: Scene, links: Links, tasks: Sequence[Task], processors: Processors) -> Plan:
     """Compute the parts of devices that begin now, in the order of their links."""
     radio, devices = scene.radio, [scene.devices[id_] for id_ in links.devices]
     down_bits, up_bits = [task.down_bits for task in tasks], [task.up_bits for task in tasks]
     down = radio.transfers(links, "downlink", down_bits, np.full(len(links), scene.env.now))
-    compute_s, compute_j = np.array([processor.cost(task.samples) for task in tasks]).T
+    costs = [processors.cost(id_, task.samples) for id_, task in zip(links.devices, tasks, strict=True)]
+    compute_s, compute_j = np.array(costs).T
     computed_s = down.clock_s + compute_s
     up = radio.transfers(links, "uplink", up_bits, computed_s)
     receive_w = np.array([device.receive_power_w for device in devices])

@@ -8,6 +8,7 @@ import numpy as np
 import simpy
 
 from channel.tdd import OnTime
+from channel.units import FloatArray
 from edgefl.engine.battery import Battery, Charge
 from edgefl.engine.parts import Cause
 from edgefl.engine.records import EventName
@@ -28,8 +29,8 @@ class Power:
     Args:
         devices: how many there are.
         switches: per device, ascending times of switching on and off, beginning with on; empty: all on.
-        batteries: per device; empty: all on mains.
-        idle_power_w: what a device draws that is switched on and does nothing.
+        batteries: per device, None: on mains; empty: all on mains.
+        idle_power_w: [devices] what each draws that is switched on and does nothing; or one for all.
         listener: told when a device is switched, empty or back, and when it starts or stops to run.
     """
 
@@ -39,14 +40,14 @@ class Power:
         devices: int,
         *,
         switches: Sequence[Iterator[float]],
-        batteries: Sequence[Battery],
-        idle_power_w: float,
+        batteries: Sequence[Battery | None],
+        idle_power_w: float | FloatArray,
         listener: PowerListener,
     ) -> None:
         self.env = env
         self._switches = switches
         self._batteries = batteries
-        self._idle_power_w = idle_power_w
+        self._idle_power_w: list[float] = np.broadcast_to(np.asarray(idle_power_w, float), devices).tolist()
         self._listener = listener
         self._sooner = [env.event() for _ in batteries]  # a battery will be empty sooner than was seen
         self._looks_s = np.full(len(batteries), np.inf)  # when each is looked at next
@@ -58,7 +59,8 @@ class Power:
         if len(switches):
             self._on = self._first_switch_s <= env.now
         for device, battery in enumerate(batteries):
-            battery.drain(env.now, idle_power_w if self._on[device] else 0.0)
+            if battery is not None:
+                battery.drain(env.now, self._idle_power_w[device] if self._on[device] else 0.0)
 
     @property
     def constant(self) -> bool:
@@ -74,9 +76,9 @@ class Power:
         """Return [devices] how long each device has been running until now, s."""
         return self._running_s + np.where(self.running, self.env.now - self._running_since_s, 0.0)
 
-    def charges(self) -> list[Charge]:
-        """Return what each battery has taken in and holds now; empty: all on mains."""
-        return [battery.charge(self.env.now) for battery in self._batteries]
+    def charges(self) -> list[Charge | None]:
+        """Return what each battery has taken in and holds now, None: on mains; empty: all are."""
+        return [battery.charge(self.env.now) if battery else None for battery in self._batteries]
 
     def draw(self, device: int, power_w: float, on: OnTime | None = None) -> None:
         """Set the power that a device draws from now on; while it does not run, it draws none.
@@ -84,9 +86,10 @@ class Power:
         Args:
             on: when it draws it; None: all the time.
         """
-        if not self._batteries:
+        battery = self._batteries[device] if self._batteries else None
+        if battery is None:
             return
-        battery, running = self._batteries[device], self._on[device] and self._charged[device]
+        running = self._on[device] and self._charged[device]
         battery.drain(self.env.now, power_w if running else 0.0, on)
         if battery.empty_s() < self._looks_s[device]:
             sooner, self._sooner[device] = self._sooner[device], self.env.event()
@@ -94,14 +97,15 @@ class Power:
 
     def rest(self, device: int) -> None:
         """Let a device draw its idle power from now on."""
-        self.draw(device, self._idle_power_w)
+        self.draw(device, self._idle_power_w[device])
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
         """Yield all generators that the composition root must start."""
         for device, times in enumerate(self._switches):
             yield self._switch(device, times)
-        for device in range(len(self._batteries)):
-            yield self._run_down(device)
+        for device, battery in enumerate(self._batteries):
+            if battery is not None:
+                yield self._run_down(device, battery)
 
     def _switch(self, device: int, times: Iterator[float]) -> Generator[simpy.Event, None, None]:
         first_s = float(self._first_switch_s[device])
@@ -113,8 +117,7 @@ class Power:
             yield self.env.timeout(max(0.0, time_s - self.env.now))
             self._flip(device, self._on, not self._on[device])
 
-    def _run_down(self, device: int) -> Generator[simpy.Event, None, None]:
-        battery = self._batteries[device]
+    def _run_down(self, device: int, battery: Battery) -> Generator[simpy.Event, None, None]:
         while True:
             while (empty_s := battery.empty_s()) > self.env.now:
                 self._looks_s[device] = empty_s

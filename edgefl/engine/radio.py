@@ -43,6 +43,9 @@ class Radio:
     power, K shares with K times as much; `per_resource_block` is one full power over the whole band, for as
     long as any downlink lasts. The other sites do as this cell does: in `neighbour_load` of their slots they
     send as many shares as this cell's round has downlinks, or as the dynamically shared band has just then.
+
+    Args:
+        device_power_w: [devices] what each radiates while it sends, or one for all.
     """
 
     def __init__(
@@ -50,7 +53,7 @@ class Radio:
         env: simpy.Environment,
         *,
         settings: RadioSettings,
-        device_power_w: float,
+        device_power_w: float | FloatArray,
         speeds_m_s: np.ndarray,
         gains: Gains,
         streams: Streams,
@@ -61,7 +64,8 @@ class Radio:
         self._settings = settings
         self.dynamic = settings.sharing == "dynamic"
         self._scheduler: Scheduler = settings.scheduler
-        self._power_w = {"downlink": server_power_w, "uplink": device_power_w}
+        self._server_power_w = server_power_w
+        self._device_power_w = np.broadcast_to(device_power_w, len(speeds_m_s))
         self._noise_psd_w_hz = dbm_to_watt(settings.noise_dbm_hz)
         self._gains = gains
         self._fading_key = streams.key("fading")
@@ -121,10 +125,12 @@ class Radio:
         settings = self._settings
         # on average, noise rises by this factor
         rise = 1.0 + neighbours * self._rise(survey)
+        uplink_w = self._device_power_w[np.asarray(survey.ids, dtype=np.intp)]
+        power_w = {"downlink": np.full(len(rise), self._server_power_w), "uplink": uplink_w}
         rises_db = {"downlink": 10.0 * np.log10(rise), "uplink": np.zeros(len(rise))}
         return {
             d: mean_snr(
-                self._power_w[d],
+                power_w[d],
                 db_to_linear(survey.gains_db),
                 self._noise_psd_w_hz,
                 settings.bandwidth_hz,
@@ -275,7 +281,7 @@ class Radio:
         """Return [devices] how much one share of full power at all other sites adds to the downlink's noise."""
         settings = self._settings
         floor_w = self._noise_psd_w_hz * settings.bandwidth_hz * db_to_linear(settings.noise_figure_db)
-        rise: np.ndarray = settings.neighbour_load * self._power_w["downlink"] * survey.others / floor_w
+        rise: np.ndarray = settings.neighbour_load * self._server_power_w * survey.others / floor_w
         return rise
 
     def _fading(self, device: int, cell: int) -> LinkFading:

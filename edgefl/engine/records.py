@@ -130,6 +130,22 @@ class LedgerRow:
     left_j: float | None = None
 
 
+@dataclass
+class Position:
+    """A row about where a device is at a time; one that is absent has none.
+
+    cell: that serves it; None: none does. gain_db: large-scale gain of that link, walls counted; None: no cell
+    serves it, or gains are drawn for each round.
+    """
+
+    time_s: float
+    device: int
+    x_m: float
+    y_m: float
+    cell: int | None
+    gain_db: float | None
+
+
 class Recorder(Protocol):
     """Something that keeps rows, such as the run directory's tables."""
 

@@ -7,7 +7,7 @@ from typing import cast
 import simpy
 
 from edgefl.contract import LocalRound
-from edgefl.engine.device import Processor
+from edgefl.engine.device import Processors
 from edgefl.engine.gains import RoundKey, Survey
 from edgefl.engine.parts import Cause, Part, Task
 from edgefl.engine.plan import planned_parts
@@ -33,7 +33,7 @@ class Rounds:
     scene: Scene
     cell: int
     rules: RoundSettings
-    processor: Processor
+    processors: Processors
     report_bits: int  # what each participant sends beside its update
 
     def select(self, key: RoundKey, present: Sequence[int], turn: int) -> Selection:
@@ -73,12 +73,12 @@ class Rounds:
             for task in zip(local.down_bits, up_bits, local.iterations, local.samples, strict=True)
         ]
         if self._undisturbed(selection):
-            plan = planned_parts(scene, links, tasks, self.processor)
+            plan = planned_parts(scene, links, tasks, self.processors)
             yield from wait_until(scene.env, plan.end_s)
             scene.radio.efficiency.count(plan.parts, links.share)
             return plan.parts
         processes = [
-            scene.devices[link.device].start(task, link, self.processor)
+            scene.devices[link.device].start(task, link, self.processors)
             for link, task in zip(links, tasks, strict=True)
         ]
         yield from self._wait(processes, selection.wanted)

@@ -8,6 +8,7 @@ import simpy
 
 from edgefl.engine.device import Device
 from edgefl.engine.federations import Federations
+from edgefl.engine.fleet import Fleet
 from edgefl.engine.ledger import Ledger
 from edgefl.engine.network import Network
 from edgefl.engine.radio import Radio
@@ -30,4 +31,5 @@ class Scene:
     recorder: Recorder
     streams: Streams
     federations: Federations
+    fleet: Fleet
     duration_s: float = math.inf

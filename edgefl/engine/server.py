@@ -297,7 +297,7 @@ class Server:
             distance_m=selection.survey.distances_m,
             **columns,
             cell=cell,
-            further=local.scalars,
+            further=self._classes(selection.ids) | dict(local.scalars),
         )
         scene.recorder.flush()
 
@@ -306,6 +306,11 @@ class Server:
         rules, radio = self._rounds.rules, self._scene.radio
         sent_j = radio.server_energy_j(self._rounds.cell, [part.downlink for part in parts])
         return sent_j + (rules.server_power_w * rules.server_s if aggregated else 0.0)
+
+    def _classes(self, ids: list[int]) -> dict[str, list[str]]:
+        """Return the further column `class` of devices.csv, if there are classes."""
+        names = self._scene.fleet.class_names(ids)
+        return {"class": names} if names else {}
 
     def _session_row(self, session: OpenSession, opening: Opening) -> Session:
         return Session(

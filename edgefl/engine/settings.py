@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from channel.schedulers import Scheduler
 from channel.tdd import Pattern
 from edgefl import registry
+from edgefl.engine.class_settings import CLASS_NAME, ClassSettings, check_sizes
 from edgefl.scenario_fields import Named, Section
 
 LONGEST_S = 1e9  # s, 32 years: of any time that is given
@@ -131,11 +132,31 @@ class DeviceSettings(Section):
     return_share: float = Field(
         0.2, ge=1e-6, le=1, description="an empty device comes back at this share of its capacity"
     )
+    indoor_share: float = Field(
+        0.0, ge=0, le=1, description="probability of being indoors, at each place (UMi and UMa only)"
+    )
+    penetration: Literal["low_loss", "high_loss"] = Field(
+        "low_loss",
+        description="what the walls of buildings let through (38.901, Table 7.4.3-2): low_loss, plain glass, takes"
+        " 12.7 dB at 3.5 GHz, high_loss, coated glass, 26.9 dB; the way inside 4.2 dB more, in the mean",
+    )
+    classes: dict[Annotated[str, Field(pattern=CLASS_NAME)], ClassSettings] | None = Field(
+        None,
+        min_length=1,
+        description="classes of devices by name, each with its share or count and what differs from `devices`",
+    )
+    classes_by: Literal["seed", "ids"] = Field(
+        "seed",
+        description="which device is of which class. seed: drawn per device, and independent of all else; ids:"
+        " the first devices of the first class, then those of the second",
+    )
 
     @model_validator(mode="after")
     def _one_number(self) -> Self:
         if (self.count is None) == (self.density_per_km2 is None):
             raise ValueError("give either count or density_per_km2")
+        if self.classes is not None:
+            check_sizes(self.classes, self.count)
         return self
 
     @model_validator(mode="after")
@@ -143,6 +164,12 @@ class DeviceSettings(Section):
         if self.count is not None and self.count < self.populations:
             raise ValueError(f"count {self.count} does not make {self.populations} populations")
         return self
+
+    def kinds(self) -> list["DeviceSettings"]:
+        """Return what the devices of each class are like; without classes, of all."""
+        if self.classes is None:
+            return [self]
+        return [self.model_copy(update=one.own()) for one in self.classes.values()]
 
 
 class TddSettings(Section):

@@ -52,8 +52,20 @@ class Holdings:
         if self._key != key:
             everybody = range(self._devices)
             turns = enumerate(self._populations, start=1) if self._populations else [(session, everybody)]
-            self._samples = [samples for turn, ids in turns for samples in self._dealt(turn, ids)]
+            dealt = [samples for turn, ids in turns for samples in self._dealt(turn, ids)]
+            if self._facts.kept is not None:
+                dealt = [self._kept(samples, device, key) for device, samples in enumerate(dealt)]
+            self._samples = dealt
             self._key = key
+
+    def _kept(self, samples: np.ndarray, device: int, key: int) -> np.ndarray:
+        """Draw the share of its samples that a device keeps, at least one."""
+        assert self._facts.kept is not None
+        number = max(1, round(self._facts.kept[device] * len(samples)))
+        if number == len(samples):
+            return samples
+        order = self._streams("samples kept", key, device).permutation(len(samples))
+        return np.sort(samples[order[:number]])
 
     def _dealt(self, session: int, ids: range) -> list[np.ndarray]:
         """Return what a session of these devices alone deals to them."""

@@ -37,6 +37,7 @@ class TorchLearner:
         sites_m: [cells, 2] positions of the base stations, likewise.
         cell: its cell, for drifts by cell.
         populations: device ids of each standing population; none: all devices are one.
+        kept: [devices] share of the training samples dealt to each that it keeps; None: all.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class TorchLearner:
         sites_m: np.ndarray | None = None,
         cell: int = 0,
         populations: Sequence[range] = (),
+        kept: np.ndarray | None = None,
     ) -> None:
         self._settings = settings
         self._warm_start: WarmStart = settings.warm_start
@@ -64,7 +66,7 @@ class TorchLearner:
         self._payload = Payload(settings.bits_per_parameter, settings.payload == "exchanged")
         self.parameters = layout.parameters.size  # M, the trainable ones
         self.payload_bits = self._payload.bits(layout, settings.algorithm.vectors_up)
-        facts = Facts(material.groups, homes_m, sites_m)
+        facts = Facts(material.groups, homes_m, sites_m, kept)
         holdings = Holdings(
             settings.partition, material.labels, material.devices, streams, facts, populations
         )
@@ -97,6 +99,11 @@ class TorchLearner:
     def model(self) -> Tensor:
         """[M + Q] the global model."""
         return self._federation.model.model
+
+    @property
+    def holdings(self) -> Holdings:
+        """The samples of each device."""
+        return self._trainer.holdings
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the stages of a session: probes and a check where the warm start wants them, then training.

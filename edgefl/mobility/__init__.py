@@ -1,7 +1,7 @@
 """Mobility models: positions as functions of time, device and seed. Pure NumPy, no clock."""
 
 from abc import abstractmethod
-from typing import Annotated, Protocol
+from typing import Annotated, ClassVar, Protocol
 
 import numpy as np
 from pydantic import Field
@@ -33,6 +33,9 @@ class Mobility(Component):
     The path of a device depends on its number and the seed alone: more devices leave those before them
     where they were.
     """
+
+    # whether the model numbers its devices itself, by a file or a road: those of a class then are its first ones
+    own_numbers: ClassVar[bool] = False
 
     @property
     def period_s(self) -> float | None:

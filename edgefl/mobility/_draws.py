@@ -24,8 +24,10 @@ class Draws:
     Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
     """
 
-    def __init__(self, streams: Streams, devices: int) -> None:
-        keys = [streams.key("mobility", "path", device) & _LOW_64 for device in range(devices)]
+    def __init__(
+        self, streams: Streams, devices: int, name: tuple[str | int, ...] = ("mobility", "path")
+    ) -> None:
+        keys = [streams.key(*name, device) & _LOW_64 for device in range(devices)]
         self._keys = np.array(keys, dtype=np.uint64)
 
     def uniform(self, who: np.ndarray, first: int | np.ndarray, count: int) -> np.ndarray:

@@ -1,7 +1,7 @@
 """A straight road past the base station."""
 
 import math
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -30,6 +30,8 @@ class Highway(LargerArea):
     Defaults are in the manner of the freeway case of 3GPP TR 36.885, annex A: three lanes of 4 m each way,
     base stations 35 m beside the road, one speed for a lane. Left out: overtaking, acceleration, curves.
     """
+
+    own_numbers: ClassVar[bool] = True
 
     area_factor: float = Field(
         1.3, ge=1, le=10, description="length of the road over the cell's diameter, 1 to 10"

@@ -1,7 +1,7 @@
 """Recorded paths as a mobility model: CSV, or floating-car data of SUMO."""
 
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -34,6 +34,8 @@ class Trace(Mobility):
     Source of the format: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html. Left out: heights, the
     recorded speeds and angles, coordinates in degrees.
     """
+
+    own_numbers: ClassVar[bool] = True
 
     path: Path = Field(description="the file: .csv or SUMO's .xml, also .gz; relative to the current folder")
     origin_m: tuple[Coordinate, Coordinate] = Field(

@@ -14,11 +14,12 @@ from types import TracebackType
 from typing import Any, Self
 
 import edgefl
-from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round, Session
+from edgefl.engine.records import DeviceRound, Event, LedgerRow, Position, Round, Session
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status as run_status
 from edgefl.run_directory.files import writing
 from edgefl.run_directory.interruption import Interrupted, held
+from edgefl.run_directory.parquet import ParquetTable
 from edgefl.run_directory.status import RunStatus
 from edgefl.run_directory.tables import Table
 from edgefl.scenario import Scenario, dump
@@ -30,10 +31,13 @@ TABLES: dict[type, str] = {
     Event: "events.csv",
     Session: "sessions.csv",
     LedgerRow: "ledger.csv",
+    Position: "positions.csv",  # only where it is asked for
 }
+# Those with a row for each device and time, which may be in another form than CSV.
+LARGE = {DeviceRound, Position}
 NO_STUDY: dict[str, Any] = {"study": None, "variant": None, "reference": None, "setting": {}}
-# Learners name further columns of these.
-GROWING = {DeviceRound, Round}
+# Further columns of these: what learners name, and the classes of devices.
+GROWING = {DeviceRound, Round, LedgerRow}
 
 
 def fresh_directory(path: Path, claim: str = run_status.FILE) -> Path:
@@ -100,18 +104,26 @@ class RunDirectory:
         else:
             fresh_directory(path)
             name = {"schema_version": SCHEMA_VERSION, "status": "running", "name": scenario.name}
+            name |= {"devices_recorded": scenario.record.devices}
             self._status = RunStatus(path, {**name, **NO_STUDY, "seed": scenario.seed, **versions, **about})
-        self._tables: dict[type, Table] = {}
+        self._record = scenario.record
+        self._tables: dict[type, Table | ParquetTable] = {}
         try:
             if not resume:
                 with writing(path / "scenario.yaml"):
                     (path / "scenario.yaml").write_text(dump(scenario), encoding="utf-8")
             for row_type, file in TABLES.items():
-                self._tables[row_type] = Table(path / file, row_type, grows=row_type in GROWING)
+                if row_type is not Position or self._record.positions_s is not None:
+                    self._tables[row_type] = self._table(path / file, row_type)
             self.flush()
         except EdgeflError as error:
             self.fail(str(error))
             raise
+
+    def _table(self, path: Path, row_type: type) -> Table | ParquetTable:
+        if row_type in LARGE and self._record.tables == "parquet":
+            return ParquetTable(path.with_suffix(".parquet"), row_type, grows=row_type in GROWING)
+        return Table(path, row_type, grows=row_type in GROWING)
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         """Append rows, each to the table of its type.
@@ -139,6 +151,8 @@ class RunDirectory:
             TypeError: a column without default is missing.
             EdgeflError: a further column that the table's first rows did not have.
         """
+        if row_type is DeviceRound and not self._record.keeps(columns["round"]):
+            return
         self._tables[row_type].write_columns(further or {}, columns)
 
     def flush(self) -> None:

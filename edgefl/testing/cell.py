@@ -20,7 +20,7 @@ from edgefl.contract import (
     StageFacts,
 )
 from edgefl.engine.churn import Churn
-from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round, Session
+from edgefl.engine.records import DeviceRound, Event, LedgerRow, Position, Round, Session
 from edgefl.engine.scene import Scene
 from edgefl.engine.server import Server
 from edgefl.mobility import Mobility, Movement
@@ -37,7 +37,14 @@ class Rows:
     """A recorder that keeps every row by its type, and further columns by name."""
 
     def __init__(self) -> None:
-        self.of: dict[type, list[Any]] = {Round: [], DeviceRound: [], Event: [], Session: [], LedgerRow: []}
+        self.of: dict[type, list[Any]] = {
+            Round: [],
+            DeviceRound: [],
+            Event: [],
+            Session: [],
+            LedgerRow: [],
+            Position: [],
+        }
         self.further: dict[str, list[Any]] = {}
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:

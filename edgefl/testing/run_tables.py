@@ -4,7 +4,7 @@ import csv
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,18 @@ Row = dict[str, Any]
 RoundKey = tuple[float, float, str, float]  # cell, session, phase, round
 
 DEFAULT_SLOT_S = 0.5e-3
-TEXTS = {"phase", "outcome", "event", "detail", "reason", "devices", "labels", "warm_start", "weights"}
+TEXTS = {
+    "phase",
+    "outcome",
+    "event",
+    "detail",
+    "reason",
+    "devices",
+    "labels",
+    "warm_start",
+    "weights",
+    "class",
+}
 
 
 @dataclass(frozen=True)
@@ -28,7 +39,16 @@ class Tables:
     ledger: list[Row]
     slot_s: float
     completed: bool
-    battery_j: float | None = None  # capacity of each device's battery; None: mains
+    battery_j: Mapping[str, float | None] = field(
+        default_factory=dict
+    )  # class -> of its devices; None: mains
+    recorded: str | int = "all"  # which rounds have rows of devices: all, none, every n-th
+
+    def has_parts(self, row: Row) -> bool:
+        """Whether the devices of a round have rows."""
+        if isinstance(self.recorded, str):
+            return self.recorded == "all"
+        return (row["round"] - 1) % self.recorded == 0
 
     def parts(self) -> dict[RoundKey, list[Row]]:
         """Rows of devices.csv by round."""
@@ -44,21 +64,38 @@ def read(directory: Path) -> Tables:
     Raises:
         OSError, ValueError: a table is missing, or holds what is no number.
     """
-    slot_s, battery_j, completed = DEFAULT_SLOT_S, None, True
+    slot_s, completed, recorded = DEFAULT_SLOT_S, True, "all"
+    battery_j: dict[str, float | None] = {}
     if (scenario := directory / "scenario.yaml").exists():
         keys = yaml.safe_load(scenario.read_text(encoding="utf-8")) or {}
         slot_s = float((keys.get("radio") or {}).get("slot_s", DEFAULT_SLOT_S))
-        battery_j = (keys.get("devices") or {}).get("battery_j")
+        devices = keys.get("devices") or {}
+        battery_j = {"": devices.get("battery_j")}
+        for name, one in (devices.get("classes") or {}).items():
+            own = one.get("battery_j", devices.get("battery_j"))
+            battery_j[name] = None if own == "mains" else own
     if (about := directory / "run.json").exists():
-        completed = json.loads(about.read_text(encoding="utf-8"))["status"] == "completed"
+        said = json.loads(about.read_text(encoding="utf-8"))
+        completed, recorded = said["status"] == "completed", said.get("devices_recorded", "all")
     names = ("rounds", "devices", "events", "sessions", "ledger")
     tables = {name: _table(directory / f"{name}.csv") for name in names}
-    return Tables(**tables, slot_s=slot_s, completed=completed, battery_j=battery_j)
+    return Tables(**tables, slot_s=slot_s, completed=completed, battery_j=battery_j, recorded=recorded)
 
 
 def _table(path: Path) -> list[Row]:
+    if (folder := path.with_suffix(".parquet")).is_dir():
+        return _parquet(folder)
     with path.open(newline="", encoding="utf-8") as file:
         return [{name: _value(name, cell) for name, cell in row.items()} for row in csv.DictReader(file)]
+
+
+def _parquet(folder: Path) -> list[Row]:
+    import pyarrow.parquet
+
+    rows: list[Row] = pyarrow.parquet.read_table(folder).to_pylist()
+    return [
+        {name: float(cell) if isinstance(cell, int) else cell for name, cell in row.items()} for row in rows
+    ]
 
 
 def _value(name: str, cell: str) -> Any:

@@ -19,6 +19,7 @@ from edgefl.testing.invariants import check_run
 
 DEVICES = 10
 RADIUS_M, ISD_M = 60.0, 50.0
+AVAILABILITY = Path(__file__).parents[2] / "scenarios" / "traces" / "availability.json"
 FAST: dict[str, Any] = {"speed_min_m_s": 15, "speed_max_m_s": 30}
 # all leave the cell, or the layout, within seconds
 MOBILITY: dict[str, dict[str, Any]] = {
@@ -35,6 +36,7 @@ CHURN: dict[str, dict[str, Any]] = {
     "always_on": {},
     "poisson": {"lifetime_s": 0.8, "absence_s": 0.3},
     "duty_cycle": {"on_s": 0.7, "off_s": 0.2},
+    "availability_trace": {"path": str(AVAILABILITY), "reuse": True, "time_scale": 0.1},
     "client_pattern": {"sessions": [[0, 1, 2, 3, 4, 5], [2, 3, 4, 5, 6, 7]]},
 }
 WORLDS = {
@@ -131,7 +133,35 @@ def test_movement(
 @pytest.mark.parametrize("churn", CHURN)
 def test_churn(churn: str, world: str, tmp_path: Path) -> None:
     found = run(tmp_path, scenario("random_waypoint", world, "static", churn))
-    assert ("switched_off" in found) == (churn in ("poisson", "duty_cycle"))
+    assert ("switched_off" in found) == (churn in ("poisson", "duty_cycle", "availability_trace"))
+
+
+@pytest.mark.parametrize("sharing", ["static", "dynamic"])
+@pytest.mark.parametrize("world", WORLDS)
+def test_classes(world: str, sharing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Walkers on batteries, vehicles on a road, a trace, and others indoors that sleep: each by its class."""
+    monkeypatch.chdir(tmp_path)
+    write_trace(tmp_path / "trace.csv")
+    classes = {
+        "walker": {
+            "count": 3,
+            "mobility": {"name": "random_waypoint", **MOBILITY["random_waypoint"]},
+            "battery_j": 0.02,
+            "recharge_w": 0.05,
+            "ut_height_m": 1.3,
+        },
+        "vehicle": {"count": 3, "mobility": {"name": "highway", **MOBILITY["highway"]}, "clock_hz": 1e9},
+        "traced": {
+            "count": 2,
+            "mobility": {"name": "trace", "surplus": "ignore", **MOBILITY["trace"]},
+            "transmit_power_dbm": 10.0,
+            "pa_efficiency": 0.3,
+        },
+        "sleepy": {"indoor_share": 0.7, "churn": {"name": "duty_cycle", **CHURN["duty_cycle"]}},
+    }
+    found = run(tmp_path, scenario("static", world, sharing, classes=classes, classes_by="seed"))
+    assert found["switched_off"] > 0
+    assert found["departure"] > 0
 
 
 @pytest.mark.parametrize(

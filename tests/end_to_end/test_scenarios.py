@@ -59,11 +59,16 @@ def test_scenario(path: Path, tmp_path: Path) -> None:
     assert np.allclose(parts, ledger.total_j, rtol=SUM_TOLERANCE)
     assert np.isclose(ledger.total_j.sum(), rounds.energy_j.sum() + ledger.idle_j.sum(), rtol=SUM_TOLERANCE)
     # what a battery gave, as far as a level of some joules can tell; None: on mains
-    capacity_j = edgefl.load_scenario(out / "scenario.yaml").devices.battery_j
-    assert ledger.left_j.notna().all() == (capacity_j is not None)
-    if capacity_j is not None:
-        given_j = capacity_j + ledger.recharged_j - ledger.left_j
-        assert np.allclose(given_j, ledger.total_j, rtol=0, atol=BATTERY_TOLERANCE * capacity_j)
+    devices_of = edgefl.load_scenario(out / "scenario.yaml").devices
+    classes = zip(devices_of.classes or [None], devices_of.kinds(), strict=True)
+    for name, kind in classes:
+        mine = ledger if name is None else ledger[ledger["class"] == name]
+        assert len(mine)
+        assert mine.left_j.notna().all() == (kind.battery_j is not None)
+        if kind.battery_j is not None:
+            given_j = kind.battery_j + mine.recharged_j - mine.left_j
+            filled_j = (kind.battery_j + mine.recharged_j).max()
+            assert np.allclose(given_j, mine.total_j, rtol=0, atol=BATTERY_TOLERANCE * filled_j)
     # every part that completed moved the whole payload
     completed = devices[devices.outcome == "completed"]
     assert completed.downlink_bits.nunique() <= 1

@@ -19,6 +19,7 @@ from edgefl.testing import check
 from edgefl.testing.conformance import ROOMS
 
 TRACE = Path(__file__).parents[1] / "golden" / "sumo_fcd.xml"
+AVAILABILITY = Path(__file__).parents[2] / "scenarios" / "traces" / "availability.json"
 # parameters that have no default, per component field name
 REQUIRED = {
     "count": 3,
@@ -29,7 +30,10 @@ REQUIRED = {
     "at_hours": [8, 17.5],
 }
 # and those that fit a component to the small world of its check
-FITTING = {("mobility", "trace"): {"surplus": "ignore"}}
+FITTING: dict[tuple[str, str], dict[str, Any]] = {
+    ("mobility", "trace"): {"surplus": "ignore"},
+    ("churn", "availability_trace"): {"path": str(AVAILABILITY)},
+}
 ALL = [(kind, name) for kind in registry.KINDS for name in registry.names(kind)]
 SCENARIO = """\
 name: outside

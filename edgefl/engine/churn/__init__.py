@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterator
+from typing import ClassVar
 
 from edgefl.component import Component
 from edgefl.rng import Streams
@@ -9,6 +10,9 @@ from edgefl.rng import Streams
 
 class Churn(Component):
     """Base of all churn models."""
+
+    # whether the model numbers its devices itself, as a file does: those of a class then are its first ones
+    own_numbers: ClassVar[bool] = False
 
     @abstractmethod
     def switches(self, device: int, streams: Streams) -> Iterator[float]:

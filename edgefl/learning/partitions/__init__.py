@@ -16,11 +16,13 @@ class Facts:
     groups: [n] int64, the origin of each training sample (`Split.groups`).
     positions_m: [N, 2] places of the devices at time 0, m.
     sites_m: [cells, 2] places of the base stations, m.
+    kept: [N] share of the samples dealt to each device that it keeps; None: all.
     """
 
     groups: np.ndarray | None = None
     positions_m: np.ndarray | None = None
     sites_m: np.ndarray | None = None
+    kept: np.ndarray | None = None
 
     def home_sites(self) -> np.ndarray | None:
         """Return [N] the base station nearest to each device at time 0; None: places are not known."""

@@ -293,3 +293,14 @@ def test_two_clocks_are_refused() -> None:
         small_world(
             [50.0], devices={"mobility": walkers}, policy=Daily(at_hours=(8,), begin_hour=7), duration_s=10.0
         )
+
+
+def test_the_clocks_of_classes_count_too() -> None:
+    walkers = {"name": "attraction", "begin_hour": 6, "day_s": 86_400}
+    with pytest.raises(ValidationError, match=r"devices\.classes\.slow\.mobility has begin_hour 6"):
+        small_world(
+            [50.0, 60.0],
+            devices={"classes": {"quick": {"count": 1}, "slow": {"count": 1, "mobility": walkers}}},
+            policy=Daily(at_hours=(8,), begin_hour=7),
+            duration_s=10.0,
+        )

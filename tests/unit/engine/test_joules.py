@@ -7,7 +7,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from edgefl.engine.records import DeviceRound, LedgerRow, Round
+from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round
 from edgefl.errors import EdgeflError
 from edgefl.testing import Scripted, SmallWorld, small_world
 
@@ -15,8 +15,12 @@ SAME = 1e-9  # relative; float64 sums of some hundred activities
 FRAMES = [None, {"pattern": "DDDSU"}, {"pattern": "DSUUD"}, {"pattern": "UDDU"}, {"pattern": "S"}]
 
 
-def drawn_world(seed: int) -> tuple[SmallWorld, dict[str, float]]:
-    """Three rounds of one to three devices, drawn so that every outcome comes about; and the devices' settings."""
+def drawn_world(seed: int, classes: bool = False) -> tuple[SmallWorld, dict[str, Any]]:
+    """Three rounds of one to three devices, drawn so that every outcome comes about; and the devices' settings.
+
+    Args:
+        classes: a device each of two classes with a battery of their own and of one on mains.
+    """
     rng = np.random.default_rng(seed)
 
     def between(low: float, high: float) -> float:
@@ -37,6 +41,22 @@ def drawn_world(seed: int) -> tuple[SmallWorld, dict[str, float]]:
         "idle_power_w": one(0.0, between(1e-3, 0.2)),
         "circuit_power_w": one(0.0, 0.1),
     }
+    if classes:
+        count = 3
+        own = [
+            {
+                "count": 1,
+                "battery_j": between(1e-3, 0.1),
+                "recharge_w": one(0.0, between(1e-3, 0.3)),
+                "idle_power_w": one(0.0, between(1e-3, 0.2)),
+                "circuit_power_w": one(0.0, between(1e-2, 1.0)),
+                "pa_efficiency": between(0.1, 1.0),
+                "clock_hz": between(1e8, 1e10),
+            }
+            for _ in range(2)
+        ]
+        devices["classes"] = {"a": own[0], "b": own[1], "mains": {"battery_j": "mains"}}
+        devices["classes_by"] = "ids"
     world = small_world(
         rng.uniform(10.0, 250.0, count).tolist(),
         learner=Scripted(work=work, flops_per_sample=one(0.0, 1.0e6, 1.2345e6)),
@@ -87,6 +107,33 @@ def test_a_battery_gives_what_the_ledger_says(seed: int) -> None:
         assert 0 <= row.left_j <= capacity_j
     for round_ in world.rows.of[Round]:
         assert 0 <= round_.latency_mean_s <= round_.latency_s
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=80, deadline=None)
+def test_every_class_has_its_battery_and_its_idle_power(seed: int) -> None:
+    """As above, device by device: two classes on batteries of their own, a third on mains."""
+    world, devices = drawn_world(seed, classes=True)
+    try:
+        world.run()
+    except EdgeflError as nobody:
+        if nobody.place != ("rounds", "max_wait_s"):
+            raise
+    own = [*list(devices["classes"].values())[:2], devices]
+    idle_w = np.array([settings["idle_power_w"] for settings in own])
+    power = world.scene.network.power
+    rows = list(world.scene.ledger.rows(power.running_s(), world.scene.fleet.idle_power_w, power.charges()))
+    assert world.scene.fleet.idle_power_w.tolist() == idle_w.tolist()
+    for row, its in zip(rows[:2], own, strict=False):
+        assert row.recharged_j is not None
+        assert row.left_j is not None
+        filled_j = its["battery_j"] + row.recharged_j
+        assert filled_j - row.left_j == pytest.approx(row.total_j, abs=SAME * filled_j)
+        assert 0 <= row.left_j <= its["battery_j"]
+    assert (rows[2].recharged_j, rows[2].left_j) == (None, None)
+    assert not [
+        event for event in world.rows.of[Event] if event.event.startswith("battery") and event.device == 2
+    ]
 
 
 @pytest.mark.parametrize("slots_late", [-4e-7, 4e-7, 0.5])

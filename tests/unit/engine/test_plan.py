@@ -33,6 +33,25 @@ radio = st.fixed_dictionaries(
 )
 
 
+@st.composite
+def classes(draw: st.DrawFn) -> dict[str, Any]:
+    """Keys of `devices`: none, or two classes that differ in all that makes a part."""
+    if not draw(st.booleans()):
+        return {}
+    own = {
+        "clock_hz": draw(st.floats(1e8, 3e9)),
+        "flops_per_cycle": draw(st.floats(0.5, 32.0)),
+        "capacitance": draw(st.floats(0.0, 1e-27)),
+        "transmit_power_dbm": draw(st.floats(-10.0, 30.0)),
+        "circuit_power_w": draw(st.floats(0.0, 1.0)),
+        "pa_efficiency": draw(st.floats(0.1, 1.0)),
+        "uplink_circuit_power_w": draw(st.floats(0.0, 1.0)),
+        "ut_height_m": draw(st.floats(1.2, 9.0)),
+        "indoor_share": draw(st.sampled_from([0.0, 0.5, 1.0])),
+    }
+    return {"classes": {"first": {"count": 1, **own}, "others": {}}, "classes_by": "ids"}
+
+
 def worked(
     distances_m: list[float], work_of: Mapping[int, Any], planned: bool, seed: int, **options: Any
 ) -> SmallWorld:
@@ -60,6 +79,7 @@ def worked(
     radio=radio,
     doppler_speed_m_s=st.sampled_from([0.0, SLOW_M_S, FAST_M_S]),
     seed=st.integers(0, 2**32 - 1),
+    devices=classes(),
 )
 @example(  # the second round lasts longer than the run before it: the clock cannot reach its end in one wait
     distances_m=[10.0, 10.0, 10.0, 21.0, 37.0],
@@ -73,6 +93,7 @@ def worked(
     },
     doppler_speed_m_s=1.0,
     seed=1557595,
+    devices={},
 )
 @settings(max_examples=200, deadline=None)
 def test_a_plan_is_what_the_processes_return(
@@ -81,7 +102,11 @@ def test_a_plan_is_what_the_processes_return(
     radio: dict[str, Any],
     doppler_speed_m_s: float,
     seed: int,
+    devices: dict[str, Any],
 ) -> None:
+    if len(distances_m) == 1:
+        devices = {}  # a class needs a device
+    event(f"classes: {bool(devices)}")
     event(f"{radio['scheduler']}, {radio['fidelity']}, {'TDD' if radio['tdd'] is not None else 'intervals'}")
     plan, processes = (
         worked(
@@ -91,6 +116,7 @@ def test_a_plan_is_what_the_processes_return(
             seed,
             radio=radio,
             doppler_speed_m_s=doppler_speed_m_s,
+            devices=devices,
         )
         for planned in (True, False)
     )

@@ -1,0 +1,133 @@
+"""Settings of device classes: what the devices of one class have of their own."""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from edgefl.scenario_fields import Named, Section
+
+# Shares of 0.1, 0.2 and 0.7 do not add up to 1 in binary numbers.
+SHARE_TOLERANCE = 1e-9
+# Names of classes are cells of tables: nothing that has to be quoted, or looks like a number
+CLASS_NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
+# which of a class's keys are not those of `devices`
+OF_THE_CLASS = frozenset({"share", "count", "ut_height_m", "samples"})
+
+
+class ClassSettings(Section):
+    """One class of devices; what is left out is that of `devices`."""
+
+    share: float | None = Field(None, gt=0, le=1, description="of all devices, above 0 to 1; or give count")
+    count: int | None = Field(None, ge=1, le=1_000_000, description="number of devices of this class")
+    mobility: Annotated[Any, Named("mobility", "static")] | None = Field(None, description="mobility model")
+    transmit_power_dbm: float | None = Field(None, ge=-40, le=40, description="uplink power, dBm, -40 to 40")
+    circuit_power_w: float | None = Field(None, ge=0, le=100, description="circuit power while receiving, W")
+    clock_hz: float | None = Field(None, ge=1e6, le=1e11, description="CPU clock f, Hz, 1e6 to 1e11")
+    flops_per_cycle: float | None = Field(
+        None, ge=1e-3, le=1e6, description="processor efficiency chi, FLOPs per cycle"
+    )
+    capacitance: float | None = Field(None, ge=0, le=1e-20, description="effective chipset capacitance xi")
+    pa_efficiency: float | None = Field(
+        None, gt=0, le=1, description="radiated over drawn power of the amplifier"
+    )
+    uplink_circuit_power_w: float | None = Field(
+        None, ge=0, le=100, description="circuit power while sending, beside the amplifier, W"
+    )
+    idle_power_w: float | None = Field(None, ge=0, le=100, description="power while switched on and idle, W")
+    churn: Annotated[Any, Named("churn", "always_on")] | None = Field(
+        None, description="when devices are switched on"
+    )
+    battery_j: Annotated[float, Field(ge=1e-9, le=1e12)] | Literal["mains"] | None = Field(
+        None, description="battery capacity, J, or mains"
+    )
+    recharge_w: float | None = Field(None, ge=0, le=1e6, description="power into the battery at all times, W")
+    return_share: float | None = Field(
+        None, ge=1e-6, le=1, description="an empty device comes back at this share of its capacity"
+    )
+    indoor_share: float | None = Field(
+        None, ge=0, le=1, description="probability of being indoors, at each place"
+    )
+    penetration: Literal["low_loss", "high_loss"] | None = Field(
+        None, description="what outer walls let through"
+    )
+    ut_height_m: float | None = Field(
+        None, gt=0, le=22.5, description="device antenna height, m; none: that of cell.ut_height_m"
+    )
+    samples: float | None = Field(
+        None, gt=0, le=1, description="share of the training samples dealt to a device that it keeps"
+    )
+
+    @model_validator(mode="after")
+    def _one_size(self) -> Self:
+        if self.share is not None and self.count is not None:
+            raise ValueError("give either share or count")
+        return self
+
+    def own(self) -> dict[str, Any]:
+        """Return what the class has of its own, of the keys that `devices` has too."""
+        own = {name: getattr(self, name) for name in type(self).model_fields if name not in OF_THE_CLASS}
+        own = {name: value for name, value in own.items() if value is not None}
+        if own.get("battery_j") == "mains":
+            own["battery_j"] = None
+        return own
+
+
+def class_sizes(classes: Mapping[str, ClassSettings], devices: int) -> np.ndarray:
+    """Return [classes] how many of a number of devices are of each class.
+
+    Shares are cut where their running sum, times the number of devices, rounds to (half upwards): every class is
+    within one device of its share, and splitting a class in two leaves the sizes of all others as they were.
+    """
+    counts = [one.count for one in classes.values()]
+    if any(count is not None for count in counts):
+        rest = devices - sum(count or 0 for count in counts)
+        return np.array([rest if count is None else count for count in counts])
+    shares = [one.share for one in classes.values()]
+    rest_share = max(0.0, 1.0 - math.fsum(share or 0.0 for share in shares))
+    upto = np.cumsum([rest_share if share is None else share for share in shares])
+    # a running sum of 0.7 + 0.1 + 0.1 is a hair below 0.9: half a device must not hang on it
+    ends = np.floor(devices * upto + 0.5 + SHARE_TOLERANCE * devices).astype(np.int64)
+    ends[-1] = devices
+    return np.diff(ends, prepend=0)
+
+
+def check_sizes(classes: Mapping[str, ClassSettings], devices: int | None) -> None:
+    """Refuse classes that do not make up all devices.
+
+    Args:
+        devices: how many there are; None: a random number.
+
+    Raises:
+        ValueError: says what to change.
+    """
+    sizes = {name: (one.share, one.count) for name, one in classes.items()}
+    open_ = [name for name, size in sizes.items() if size == (None, None)]
+    shares = [share for share, _ in sizes.values() if share is not None]
+    counts = [count for _, count in sizes.values() if count is not None]
+    if shares and counts:
+        raise ValueError("give all classes by share, or all by count")
+    if len(open_) > 1:
+        raise ValueError(f"{open_[0]} and {open_[1]} have no size: only one class may take the rest")
+    if counts and devices is None:
+        raise ValueError("density_per_km2 makes a random number of devices: give classes by share")
+    given: float
+    if counts:
+        assert devices is not None
+        given = sum(counts)
+        if given > devices or (given == devices) == bool(open_):
+            rest = f", which leaves none for {open_[0]}" if open_ else ""
+            raise ValueError(f"the classes' counts sum to {given}, devices.count is {devices}{rest}")
+        return
+    given = math.fsum(shares)
+    if given > 1 + SHARE_TOLERANCE or (given > 1 - SHARE_TOLERANCE) == bool(open_):
+        rest = f", which leaves none for {open_[0]}" if open_ else ": make it 1, or leave one class's out"
+        raise ValueError(f"the classes' shares sum to {given:g}{rest}")
+    if devices is not None:
+        empty = [name for name, size in zip(classes, class_sizes(classes, devices), strict=True) if not size]
+        if empty:
+            raise ValueError(
+                f"{devices} devices leave none for class {empty[0]}: raise its share, or give a count"
+            )

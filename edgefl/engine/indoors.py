@@ -1,0 +1,70 @@
+"""Devices indoors: which they are, at which place, and what the walls take from their links."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from channel.penetration import STD_DB, penetration_loss_db, wall_loss_db
+from channel.units import FloatArray, db_to_linear
+from edgefl.engine.fleet import Fleet
+from edgefl.engine.gains import Gains, RoundKey, Survey
+from edgefl.mobility._draws import Draws, normal
+from edgefl.rng import Streams
+
+# Numbers of a device and a place: whether it is indoors, two for how far behind the wall, two for a normal one
+_NUMBERS = 5
+# Places are squares; the one with the origin at its corner has this number along both axes. 2^20 x 25 m is far.
+_MIDDLE = 2**20
+
+
+class Indoors:
+    """The walls between the devices and the sites.
+
+    A device is indoors or not for as long as it stays in one square of the plane, with sides as long as a
+    building is deep, and finds the same when it comes back; other devices in the same square have their own
+    luck. The loss is the same towards all sites: it changes no comparison between them.
+
+    Args:
+        depth_m: of buildings.
+    """
+
+    def __init__(self, fleet: Fleet, depth_m: float, carrier_hz: float, streams: Streams) -> None:
+        self._depth_m = depth_m
+        self._share = fleet.column(lambda kind: kind.indoor_share)
+        self._wall_db = fleet.column(lambda kind: wall_loss_db(carrier_hz, kind.penetration))
+        self._std_db = fleet.column(lambda kind: STD_DB[kind.penetration])
+        self._draws = Draws(streams, len(fleet), ("indoors",))
+
+    def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
+        """Return [n] what the walls take from devices [n] at these positions [n, 2], dB; 0 outdoors."""
+        along, across = np.floor(positions_m / self._depth_m).astype(np.int64).T + _MIDDLE
+        uniform = self._draws.uniform(ids, (along * 2 * _MIDDLE + across) * _NUMBERS, _NUMBERS)
+        loss_db = penetration_loss_db(
+            self._wall_db[ids],
+            self._std_db[ids],
+            inside_m=self._depth_m * np.minimum(uniform[1], uniform[2]),
+            normal=normal(uniform[3:5])[0],
+        )
+        return np.where(uniform[0] < self._share[ids], loss_db, 0.0)
+
+
+class BehindWalls:
+    """Gains of devices some of which are indoors."""
+
+    def __init__(self, gains: Gains, indoors: Indoors) -> None:
+        self._gains = gains
+        self._indoors = indoors
+
+    @property
+    def clamped(self) -> int:
+        return self._gains.clamped
+
+    @property
+    def beyond(self) -> int:
+        return self._gains.beyond
+
+    def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
+        survey, chosen = self._gains.of_round(positions_m, ids, cell, key), np.asarray(ids, dtype=np.intp)
+        loss_db = self._indoors.loss_db(positions_m[chosen], chosen)
+        others = survey.others * db_to_linear(-loss_db)
+        return Survey(survey.ids, survey.gains_db - loss_db, survey.distances_m, others)

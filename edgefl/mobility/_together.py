@@ -1,0 +1,48 @@
+"""Devices of several mobility models as one movement."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from edgefl.mobility import Mobility, Movement
+
+
+class Together:
+    """The movement of devices that follow different models.
+
+    Args:
+        parts: ids of some devices, the movement that they follow, and which of its rows are theirs. Every
+            device is in one of them.
+    """
+
+    def __init__(self, parts: Sequence[tuple[np.ndarray, Movement, np.ndarray]]) -> None:
+        self._parts = parts
+        self._count = sum(len(ids) for ids, _, _ in parts)
+        self.moves = any(movement.moves for ids, movement, _ in parts if len(ids))
+
+    def positions_m(self, time_s: float) -> np.ndarray:
+        positions_m = np.empty((self._count, 2))
+        for ids, movement, rows in self._parts:
+            positions_m[ids] = movement.positions_m(time_s)[rows]
+        return positions_m
+
+    def doppler_speeds_m_s(self) -> np.ndarray:
+        speeds_m_s = np.empty(self._count)
+        for ids, movement, rows in self._parts:
+            speeds_m_s[ids] = movement.doppler_speeds_m_s()[rows]
+        return speeds_m_s
+
+
+class Widest:
+    """How far any of several models reaches."""
+
+    def __init__(self, models: Sequence[Mobility]) -> None:
+        self._models = models
+
+    def area_radius_m(self, cell_radius_m: float) -> float:
+        """Return the radius of the largest disc in which one of them drops devices, m."""
+        return max(model.area_radius_m(cell_radius_m) for model in self._models)
+
+    def reach_m(self, cell_radius_m: float) -> float:
+        """Return how far from the origin devices of any of them can be, m."""
+        return max(model.reach_m(cell_radius_m) for model in self._models)

@@ -1,0 +1,150 @@
+"""Parquet tables: folders of files that are whole, each with some hundred thousand rows."""
+
+import dataclasses
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+import numpy as np
+
+from edgefl.errors import EdgeflError
+from edgefl.run_directory.files import draft_of, writing
+from edgefl.run_directory.tables import TIME_DIGITS
+
+if TYPE_CHECKING:
+    import pyarrow
+
+# Rows of a file: less compress badly, more are lost when a process is killed, and stay in memory until then.
+ROWS = 250_000
+REMEDY = "needs the package pyarrow: pip install 'edgefl-cosim[parquet]', or set record.tables: csv"
+
+
+def require() -> None:
+    """Refuse where the package that writes Parquet is not there.
+
+    Raises:
+        EdgeflError: names the command that installs it.
+    """
+    try:
+        import pyarrow.parquet  # noqa: F401
+    except ImportError as error:
+        raise EdgeflError(REMEDY, ("record", "tables")) from error
+
+
+class ParquetTable:
+    """A folder of Parquet files, for rows of one type; as a `Table`, but rows come in columns.
+
+    Killing a process loses the rows of the file that it was gathering, and leaves the files before it.
+
+    Args:
+        grows: whether rows may bring further columns; the first rows then say which.
+    """
+
+    def __init__(self, path: Path, row_type: type, *, grows: bool = False) -> None:
+        require()
+        self.path = path
+        self._row_type = row_type
+        self._types = dict(_types(row_type))
+        self._further: dict[str, type] | None = None if grows else {}
+        self._blocks: list[dict[str, Any]] = []
+        self._rows = 0
+        self._files = 0
+        with writing(path):
+            path.mkdir(exist_ok=True)
+            for old in path.glob("*.parquet"):  # of a run that goes on: its tables are written anew
+                old.unlink()
+
+    def write(self, row: Any, further: Mapping[str, Any] = types.MappingProxyType({})) -> None:
+        """Append a row, with values of further columns."""
+        self.write_columns({name: [value] for name, value in further.items()}, vars(row))
+
+    def write_columns(self, further: Mapping[str, Sequence[Any]], columns: Mapping[str, Any]) -> None:
+        """Append many rows, given by column: a list or array [rows], or one value for all of them.
+
+        Raises:
+            KeyError: the type has no such column.
+            TypeError: a column without default is missing.
+            EdgeflError: a further column that the first rows did not have.
+        """
+        if unknown := columns.keys() - self._types.keys():
+            raise KeyError(f"{self._row_type.__name__} has no {', '.join(sorted(unknown))}")
+        block = vars(self._row_type(**columns)) | self._checked(further)
+        lengths = {len(values) for values in block.values() if _is_column(values)}
+        if len(lengths) > 1:
+            raise ValueError(f"columns of {self._row_type.__name__} have {sorted(lengths)} rows")
+        rows = lengths.pop() if lengths else 1
+        self._blocks.append(
+            {name: values if _is_column(values) else [values] * rows for name, values in block.items()}
+        )
+        self._rows += rows
+        if self._rows >= ROWS:
+            self._put()
+
+    def flush(self) -> None:
+        """Do nothing: a file is written when it is full."""
+
+    def close(self) -> None:
+        """Write what is left; a table without rows has a file without rows."""
+        if self._blocks or not self._files:
+            self._put()
+
+    def _checked(self, further: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+        if self._further is None:
+            self._further = {name: _kind(values) for name, values in further.items()}
+        if late := [name for name in further if name not in self._further]:
+            raise EdgeflError(
+                f"{self.path}: column {late[0]} was not there in the run's first round: give it from the first "
+                "round on, None where there is none"
+            )
+        return {name: further.get(name) for name in self._further}
+
+    def _put(self) -> None:
+        import pyarrow.parquet
+
+        kinds = self._types | (self._further or {})
+        arrays = {
+            name: _array([block[name] for block in self._blocks], name, kind) for name, kind in kinds.items()
+        }
+        self._blocks, self._rows = [], 0
+        file = self.path / f"{self._files:06d}.parquet"
+        with writing(file):
+            pyarrow.parquet.write_table(pyarrow.table(arrays), draft_of(file), compression="zstd")
+            draft_of(file).replace(file)
+        self._files += 1
+
+
+def _is_column(values: Any) -> bool:
+    return isinstance(values, list | tuple | np.ndarray)
+
+
+def _types(row_type: type) -> Iterator[tuple[str, type]]:
+    hints = get_type_hints(row_type)
+    for field in dataclasses.fields(row_type):
+        kind = hints[field.name]
+        yield field.name, next((k for k in get_args(kind) if k is not type(None)), kind)
+
+
+def _kind(values: Sequence[Any]) -> type:
+    return str if any(isinstance(value, str) for value in values) else float
+
+
+def _array(blocks: Sequence[Sequence[Any]], name: str, kind: type) -> "pyarrow.ChunkedArray":
+    import pyarrow
+
+    arrow = {int: pyarrow.int64(), float: pyarrow.float64(), str: pyarrow.string()}[kind]
+    arrays = []
+    for block in blocks:
+        values: Any = [None if value is None else str(value) for value in block] if kind is str else block
+        if name.endswith("_s"):
+            values = _rounded(values)
+        arrays.append(pyarrow.array(values, arrow))
+    array = pyarrow.chunked_array(arrays, arrow)
+    return array.combine_chunks().dictionary_encode() if kind is str else array
+
+
+def _rounded(values: Sequence[Any]) -> Sequence[Any]:
+    """As the CSV tables have them."""
+    if isinstance(values, np.ndarray):
+        return np.round(values, TIME_DIGITS)
+    return [None if value is None else round(value, TIME_DIGITS) for value in values]

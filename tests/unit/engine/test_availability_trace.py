@@ -1,0 +1,147 @@
+"""Recorded availability: what is read, when devices switch, and what is refused."""
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgefl.engine.churn.availability_trace import AvailabilityTrace
+from edgefl.errors import EdgeflError
+from edgefl.rng import Streams
+from edgefl.scenario import load
+from edgefl.testing import check
+
+# the client that FedScale's own users quote; its duration is the sum of its spells
+KNOWN = {
+    "duration": 211625,
+    "inactive": [65881, 133574, 208292, 276575, 295006, 356236, 400906, 475099],
+    "finish_time": 518400,
+    "active": [12788, 100044, 188992, 271372, 276663, 352625, 356267, 441193],
+    "model": "CPH1801",
+}
+
+
+def written(folder: Path, *clients: dict[str, Any]) -> Path:
+    path = folder / "trace.json"
+    path.write_text(json.dumps({str(3834 + i): client for i, client in enumerate(clients)}))
+    return path
+
+
+def switches(path: Path, device: int = 0, number: int = 6, **options: Any) -> list[float]:
+    churn = AvailabilityTrace(path=path, **options)
+    return list(itertools.islice(churn.switches(device, Streams(1)), number))
+
+
+def test_a_documented_client_and_its_period(tmp_path: Path) -> None:
+    times_s = switches(written(tmp_path, KNOWN), number=18)
+    assert times_s[:4] == [12788, 65881, 100044, 133574]
+    assert times_s[16:] == [518400 + 12788, 518400 + 65881]
+    assert sum(times_s[1:16:2]) - sum(times_s[0:16:2]) == KNOWN["duration"]
+
+
+@pytest.mark.parametrize(
+    ("active", "inactive", "options", "times_s"),
+    [
+        ([0, 5], [2, 7], {}, [0, 2, 5, 7, 10, 12]),
+        ([0, 2], [2, 7], {}, [0, 7, 10, 17, 20, 27]),  # touch within the period
+        ([0, 8], [2, 10], {}, [0, 2, 8, 12, 18, 22]),  # touch over its end
+        ([3, 5], [3, 7], {}, [5, 7, 15, 17, 25, 27]),  # one without length
+        ([0], [10], {}, [0]),
+        ([0, 4], [4, 10], {}, [0]),  # the whole period, in two
+        ([], [], {}, []),
+        ([1, 5], [2, 7], {"begin": 6}, [0, 1, 5, 6, 9, 11]),  # begins amid a spell
+        ([1, 5], [2, 7], {"begin": 7}, [4, 5, 8, 10, 14, 15]),
+        ([1, 5], [2, 7], {"begin": 21.5}, [0, 0.5, 3.5, 5.5, 9.5, 10.5]),
+        ([0, 8], [2, 10], {"begin": 11}, [0, 1, 7, 11, 17, 21]),  # amid one from the period before
+        ([1, 5], [2, 7], {"begin": 6, "time_scale": 60}, [0, 60, 300, 360, 540, 660]),
+    ],
+)
+def test_times_by_hand(
+    active: list[float], inactive: list[float], options: Any, times_s: list[float], tmp_path: Path
+) -> None:
+    path = written(tmp_path, {"active": active, "inactive": inactive, "finish_time": 10})
+    assert switches(path, **options) == times_s
+
+
+def test_devices_are_clients_in_the_files_order(tmp_path: Path) -> None:
+    spells = [{"active": [i], "inactive": [i + 1], "finish_time": 10} for i in (5, 2, 7)]
+    path = written(tmp_path, *spells)
+    assert [switches(path, device, 1) for device in range(3)] == [[5], [2], [7]]
+    assert switches(path, 4, 1, reuse=True) == [2]
+    with pytest.raises(EdgeflError, match=r"has 3 clients and there are more devices: .* reuse: true"):
+        switches(path, 3)
+    check(AvailabilityTrace, path=path, reuse=True)
+
+
+GOOD = '{"active": [1], "inactive": [2], "finish_time": 10}'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", r"trace.json:1: is no JSON"),
+        ("[]", "has no clients"),
+        ("{}", "has no clients"),
+        (b"\x80\x04}q.", "is no text. A pickle"),
+        ('{"7": [1, 2]}', r"client '7': is \[1, 2\]; write an object with active, inactive, finish_time"),
+        ('{"7": {"active": [1], "inactive": [2]}}', "client '7': has no finish_time"),
+        (GOOD.replace("active", "activ", 1).join(('{"7": ', "}")), "has 'activ', which is none of"),
+        (
+            '{"7": {"active": [1, 3], "inactive": [2], "finish_time": 9}}',
+            "2 times in active and 1 in inactive",
+        ),
+        (
+            '{"7": {"active": [3], "inactive": [2], "finish_time": 9}}',
+            r"active\[0\] 3 and inactive\[0\] 2 do not",
+        ),
+        (
+            '{"7": {"active": [1, 1], "inactive": [2, 3], "finish_time": 9}}',
+            r"active\[1\] 1 .* between 2 and",
+        ),
+        (
+            '{"7": {"active": [1], "inactive": [12], "finish_time": 9}}',
+            "do not ascend between 0 and finish_time 9",
+        ),
+        (
+            '{"7": {"active": [true], "inactive": [2], "finish_time": 9}}',
+            r"active\[0\] is true; a time is a number",
+        ),
+        ('{"7": {"active": [-1], "inactive": [2], "finish_time": 9}}', r"active\[0\] is -1"),
+        ('{"7": {"active": 1, "inactive": [2], "finish_time": 9}}', "active is 1; write a list"),
+        ('{"7": {"active": [], "inactive": [], "finish_time": 0}}', "a period is longer than 0"),
+        ('{"7": {"active": [NaN], "inactive": [2], "finish_time": 9}}', "holds NaN, which is no time"),
+        (f'{{"7": {GOOD}, "7": {GOOD}}}', "'7' is there twice"),
+    ],
+)
+def test_what_is_refused(text: str | bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(EdgeflError, match=message) as caught:
+        switches(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_run_is_refused_before_it_writes_anything(tmp_path: Path) -> None:
+    """With the line of the key: that of `devices`, or that of a class."""
+    from edgefl import simulate
+
+    text = """name: a
+devices:
+  count: 4
+  classes:
+    phone:
+      count: 2
+      churn: {name: availability_trace, path: nowhere.json}
+    rest: {}
+sessions: {name: schedule, count: 1, rounds: 1}
+workload: {payload_bits: 1, flops_per_sample: 1}
+"""
+    file = tmp_path / "a.yaml"
+    file.write_text(text)
+    with pytest.raises(
+        EdgeflError, match=r"a.yaml:7 devices.classes.phone.churn.path: nowhere.json: cannot be"
+    ):
+        simulate(load(file), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
