@@ -97,7 +97,7 @@ class _Message:
 
 def _is_option(place: Place, model: type[BaseModel] | None) -> bool:
     """Whether the last part names no key but one of the types that the key before may have."""
-    if len(place) < 2 or not place[-1].startswith(("float", "int", "constrained-", "literal[")):
+    if len(place) < 2 or not place[-1].startswith(("float", "int", "constrained-", "literal[", "tuple[")):
         return False
     parent = _model_at(model, place[:-2])
     return parent is not None and place[-2] in parent.model_fields and _model_at(model, place[:-1]) is None

@@ -6,7 +6,6 @@ passes may still need several times as much.
 
 import math
 
-from channel.layout import site_count
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.selectors import CountedSelector
 from edgefl.engine.selectors.all import All
@@ -33,8 +32,8 @@ def of_world(scenario: Scenario) -> list[Need]:
     """Return what the devices, their measurements and generated data need."""
     key, count = least_devices(scenario)
     needs = [Need(("devices", key), DEVICE_BYTES * count, f"{count:,.0f} devices")]
-    if scenario.layout.rings:
-        cells = site_count(scenario.layout.rings)
+    if scenario.layout.several:
+        cells = scenario.layout.cells
         what = f"{count:,.0f} devices that measure {cells} cells"
         needs.append(Need(("devices", key), CELL_BYTES * cells * count, what))
     if scenario.learning is not None:
@@ -81,7 +80,7 @@ def least_participants(scenario: Scenario, devices: int) -> tuple[tuple[str, ...
         isinstance(settings.mobility, Static)
         and isinstance(settings.churn, AlwaysOn)
         and settings.battery_j is None
-        and not scenario.layout.rings
+        and not scenario.layout.several
     )
     if all_there and isinstance(selector, All):
         return ("devices", least_devices(scenario)[0]), devices

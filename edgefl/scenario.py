@@ -15,11 +15,11 @@ from pydantic import (
     model_validator,
 )
 
+from edgefl.engine.layout import LayoutSettings
 from edgefl.engine.settings import (
     CellSettings,
     DeviceSettings,
     HandoverSettings,
-    LayoutSettings,
     RadioSettings,
     RoundSettings,
     WorkloadSettings,
@@ -70,10 +70,10 @@ class Scenario(Section):
 
     @model_validator(mode="after")
     def _places_for_handover(self) -> Self:
-        if self.layout.rings and self.radio.shadowing != "spatial":
+        if self.layout.several and self.radio.shadowing != "spatial":
             raise ValueError(
-                "handover measures path loss and shadowing of a place: several cells (layout.rings) need"
-                " radio.shadowing: spatial"
+                "handover measures path loss and shadowing of a place: several cells (layout.rings, sites or sectors)"
+                " need radio.shadowing: spatial"
             )
         return self
 
@@ -89,8 +89,10 @@ class Scenario(Section):
 
     @model_validator(mode="after")
     def _neighbours_to_interfere(self) -> Self:
-        if self.radio.neighbour_load and not self.layout.rings:
-            raise ValueError("radio.neighbour_load needs neighbours: set layout.rings to 1 or 2")
+        if self.radio.neighbour_load and self.layout.cells == 1:
+            raise ValueError(
+                "radio.neighbour_load needs neighbours: set layout.rings to 1 or 2, or give sites"
+            )
         return self
 
     @model_validator(mode="after")

@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 import simpy
 
+from channel.antenna import Sectors, three_panels
 from channel.gaussian_fields import Common
 from channel.geometry import poisson_count, sample_ring
 from channel.large_scale import LargeScale
-from channel.layout import hexagonal_sites, site_count
 from channel.path_loss import PathLoss
 from channel.units import dbm_to_watt
 from edgefl.engine.battery import Battery
@@ -42,21 +42,43 @@ class World:
     @property
     def sites_m(self) -> np.ndarray:
         """[cells, 2] positions of the base stations, the centre's first, m."""
-        return hexagonal_sites(self.scenario.layout.rings, self.scenario.layout.isd_m)
+        return self.scenario.layout.sites_m
+
+    @property
+    def cells_m(self) -> np.ndarray:
+        """[cells, 2] a point of each cell: the base station, or with sectors 1 m before its panel.
+
+        The nearest of these points says in which cell a place lies.
+        """
+        if self.sectors is None:
+            return self.sites_m
+        ahead = np.radians([panel.azimuth_deg for panel in self.sectors.panels])
+        points_m = self.sites_m[:, None] + np.stack([np.cos(ahead), np.sin(ahead)], axis=1)
+        return points_m.reshape(-1, 2)
+
+    @property
+    def sectors(self) -> Sectors | None:
+        """The panels of all sites; None: they send alike in all directions."""
+        layout, extent = self.scenario.layout, self.extent
+        if layout.sectors == 1:
+            return None
+        return Sectors(
+            self.sites_m,
+            three_panels(layout.azimuth_deg, layout.downtilt_deg),
+            extent.bs_height_m - extent.ut_height_m,
+            extent.wraparound,
+        )
 
     @property
     def federations(self) -> list[int]:
-        """The cells that have a server: all, only the centre's, or all but the guard ring's."""
-        layout = self.scenario.layout
-        if layout.federations == "centre" or layout.rings == 0:
-            return [0]
-        return list(range(site_count(layout.rings - (layout.edge == "guard_ring"))))
+        """The cells that have a server: all, the centre's, or those listed; none of the guard ring."""
+        return self.scenario.layout.with_federation
 
     @cached_property
     def movement(self) -> Movement:
         """The devices and their movement, dropped uniformly in area outside the minimum distance from the centre."""
         devices, extent = self.scenario.devices, self.extent
-        ring = {"inner_radius_m": extent.min_distance_m, "outer_radius_m": extent.area_radius_m}
+        ring = {"inner_radius_m": extent.kept_free_m, "outer_radius_m": extent.area_radius_m}
         count = devices.count
         if count is None:
             density = devices.density_per_km2
@@ -71,7 +93,7 @@ class World:
         return mobility.start(
             sample_ring(self.streams("drop", "positions"), count, **ring),
             cell_radius_m=extent.radius_m,
-            min_distance_m=extent.min_distance_m,
+            min_distance_m=extent.kept_free_m,
             streams=self.streams,
         )
 
@@ -103,11 +125,11 @@ class World:
         """Build the network that says which cell serves which device; its processes are not started."""
         devices, layout = self.scenario.devices, self.scenario.layout
         gains, churn = self.gains, devices.churn
-        several = layout.rings > 0
+        several = layout.several
         return Network(
             env,
             movement=self.movement,
-            cells=site_count(layout.rings),
+            cells=layout.cells,
             radius_m=self.extent.edge_m,
             power_db=gains.power_db if several and isinstance(gains, PerPlace) else None,
             tick_s=self.scenario.handover.measurement_interval_s
@@ -167,4 +189,5 @@ class World:
                 wraparound=extent.wraparound,
             ),
             interference=radio.neighbour_load > 0,
+            sectors=self.sectors,
         )

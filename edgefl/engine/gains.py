@@ -6,6 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
+from channel.antenna import Sectors
 from channel.large_scale import LargeScale
 from channel.path_loss import PathLoss
 from channel.shadowing import draw_shadowing_db
@@ -91,12 +92,21 @@ class PerRound:
 
 
 class PerPlace:
-    """Gains to any number of sites: line of sight and shadowing are functions of the place."""
+    """Gains to the cells of any number of sites: line of sight and shadowing are functions of the place.
 
-    def __init__(self, large_scale: LargeScale, interference: bool = False) -> None:
+    Args:
+        large_scale: of the sites.
+        interference: whether the gains to other cells are asked for.
+        sectors: the panels of the sites, each a cell; None: every site is a cell and sends alike everywhere.
+    """
+
+    def __init__(
+        self, large_scale: LargeScale, interference: bool = False, sectors: Sectors | None = None
+    ) -> None:
         self.large_scale = large_scale
         self.beyond = 0
-        self._interference = interference  # whether the gains to other sites are asked for
+        self._interference = interference
+        self._sectors = sectors
 
     @property
     def clamped(self) -> int:
@@ -108,22 +118,34 @@ class PerPlace:
         if (outside := distances_m > self.large_scale.area_radius_m).any():
             self.beyond += int(outside.sum())
             places_m[outside] *= (self.large_scale.area_radius_m / distances_m[outside])[:, None]
-        cells = np.full(len(ids), cell)
-        gains_db = self.large_scale.gain_db_to(places_m, cells)
+        sectors = self._sectors
+        sites = np.full(len(ids), cell if sectors is None else sectors.site_of(cell))
+        gains_db = self.large_scale.gain_db_to(places_m, sites)
+        if sectors is not None:
+            gains_db += sectors.gain_dbi(places_m)[:, cell]
         others = np.zeros(len(ids))
         if self._interference:
-            everywhere = db_to_linear(self.large_scale.gain_db(places_m).astype(float))
+            everywhere = db_to_linear(self._of_cells(places_m).astype(float))
             others = everywhere.sum(axis=1) - everywhere[:, cell]
-        return Survey(ids, gains_db, self.large_scale.distance_m(places_m, cells), others)
+        return Survey(ids, gains_db, self.large_scale.distance_m(places_m, sites), others)
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [devices, sites] the gain in dB: what a measurement compares, as all sites send alike.
+        """Return [devices, cells] the gain in dB: what a measurement compares, as all cells send alike.
 
         -inf for a device that is absent, or beyond the world's border.
         """
         here = np.hypot(positions_m[:, 0], positions_m[:, 1]) <= self.large_scale.area_radius_m * (1 + 1e-10)
         if here.all():
-            return self.large_scale.gain_db(positions_m)
-        power_db = np.full((len(positions_m), len(self.large_scale.sites_m)), -np.inf, np.float32)
-        power_db[here] = self.large_scale.gain_db(positions_m[here])
+            return self._of_cells(positions_m)
+        measured_db = self._of_cells(positions_m[here])
+        power_db = np.full((len(positions_m), measured_db.shape[1]), -np.inf, np.float32)
+        power_db[here] = measured_db
         return power_db
+
+    def _of_cells(self, positions_m: np.ndarray) -> np.ndarray:
+        """Return [n, cells] the gain in dB at places within the world."""
+        gain_db = self.large_scale.gain_db(positions_m)
+        if self._sectors is None:
+            return gain_db
+        panels_dbi = self._sectors.gain_dbi(positions_m).astype(np.float32)
+        return np.repeat(gain_db, len(self._sectors.panels), axis=1) + panels_dbi
