@@ -59,6 +59,13 @@ def distance_2d_m(positions_m: npt.ArrayLike) -> FloatArray:
     return np.hypot(positions[..., 0], positions[..., 1])
 
 
+def on_disc(uniform: FloatArray, radius_m: float | FloatArray) -> FloatArray:
+    """Return [2, n] points uniform in area on a disc, from [2, n] uniform numbers."""
+    distance_m = radius_m * np.sqrt(uniform[0])
+    angle = 2.0 * math.pi * uniform[1]
+    return np.stack([distance_m * np.cos(angle), distance_m * np.sin(angle)])
+
+
 def _check_ring(inner_radius_m: float, outer_radius_m: float) -> None:
     if not 0 <= inner_radius_m < outer_radius_m < math.inf:
         raise ValueError(

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -113,9 +114,22 @@ def _remedy(error: Mapping[str, Any]) -> str:
 
 
 def _model_at(model: type[BaseModel] | None, place: Sequence[str]) -> type[BaseModel] | None:
+    """Return the model that a place of a document is checked against, if there is one."""
+    annotation: Any = model
     for part in place:
-        field = model.model_fields.get(part) if model else None
-        annotation = field.annotation if field else None
-        candidates = [annotation, *getattr(annotation, "__args__", ())]
-        model = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
-    return model
+        one = _model(annotation)
+        if one is not None:
+            field = one.model_fields.get(part)
+            annotation = field.annotation if field else None
+        else:  # an item of a list or a mapping
+            inner = [kind for kind in get_args(annotation) if kind is not ...]
+            annotation = next((kind for kind in inner if _model(kind)), None)
+    return _model(annotation)
+
+
+def _model(annotation: Any) -> type[BaseModel] | None:
+    """Return the model that an annotation is, or that it allows for beside others."""
+    options = (
+        get_args(annotation) if get_origin(annotation) in (Union, UnionType, Annotated) else [annotation]
+    )
+    return next((kind for kind in options if isinstance(kind, type) and issubclass(kind, BaseModel)), None)

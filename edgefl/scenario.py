@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from edgefl.areas import Area
 from edgefl.engine.layout import LayoutSettings
 from edgefl.engine.settings import (
     CellSettings,
@@ -24,13 +25,17 @@ from edgefl.engine.settings import (
     RoundSettings,
     WorkloadSettings,
 )
-from edgefl.errors import EdgeflError, clipped
+from edgefl.errors import EdgeflError, clipped, quoted
 from edgefl.extent import Extent
 from edgefl.learning.settings import LearningSettings
+from edgefl.registry import did_you_mean
 from edgefl.scenario_fields import Named, Section
 from edgefl.yaml_source import Source, parse_value, write
 
 LARGEST_SEED = 2**32 - 1
+Longitude = Annotated[float, Field(ge=-180, le=180)]
+Latitude = Annotated[float, Field(ge=-84, le=84)]
+AreaName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 
 
 class Scenario(Section):
@@ -40,6 +45,12 @@ class Scenario(Section):
     seed: int = Field(100, ge=0, le=LARGEST_SEED, description="the run is a function of scenario and seed")
     cell: CellSettings = CellSettings()
     layout: LayoutSettings = LayoutSettings()
+    origin_lon_lat: tuple[Longitude, Latitude] | None = Field(
+        None, description="[longitude, latitude] of [0, 0] m, degrees: for areas and traces in degrees"
+    )
+    areas: dict[AreaName, Area] = Field(
+        {}, description="areas by name: {disc | rectangle | polygon | geojson | sumo_net: ...}"
+    )
     handover: HandoverSettings = HandoverSettings()
     devices: DeviceSettings
     radio: RadioSettings = RadioSettings()
@@ -81,6 +92,14 @@ class Scenario(Section):
     def extent(self) -> Extent:
         """How far this scenario's world reaches, and how high its antennas stand."""
         return Extent(self.cell, self.layout, self.radio, self.devices.mobility)
+
+    @model_validator(mode="after")
+    def _areas_are_there(self) -> Self:
+        for place, name in self.devices.mobility.area_names():
+            if name not in self.areas:
+                known = did_you_mean(name, list(self.areas)) if self.areas else "; areas: names them"
+                raise EdgeflError(f"no area {quoted(name)}{known}", ("devices", "mobility", *place))
+        return self
 
     @model_validator(mode="after")
     def _path_loss_holds(self) -> Self:

@@ -13,6 +13,7 @@ from channel.geometry import poisson_count, sample_ring
 from channel.large_scale import LargeScale
 from channel.path_loss import PathLoss
 from channel.units import dbm_to_watt
+from edgefl.areas import Places, places
 from edgefl.engine.battery import Battery
 from edgefl.engine.churn import Churn
 from edgefl.engine.churn.always_on import AlwaysOn
@@ -75,6 +76,11 @@ class World:
         return self.scenario.layout.with_federation
 
     @cached_property
+    def places(self) -> Places:
+        """The areas, by name, and where on Earth the world lies."""
+        return places(self.scenario.areas, self.scenario.origin_lon_lat)
+
+    @cached_property
     def movement(self) -> Movement:
         """The devices and their movement, dropped uniformly in area outside the minimum distance from the centre."""
         devices, extent = self.scenario.devices, self.extent
@@ -89,7 +95,7 @@ class World:
                     f"{density}: seed {self.scenario.seed} drops no device at all; raise it",
                     ("devices", "density_per_km2"),
                 )
-        mobility: Mobility = devices.mobility
+        mobility: Mobility = devices.mobility.within(self.places)
         return mobility.start(
             sample_ring(self.streams("drop", "positions"), count, **ring),
             cell_radius_m=extent.radius_m,

@@ -20,7 +20,15 @@ from edgefl.testing.conformance import ROOMS
 
 TRACE = Path(__file__).parents[1] / "golden" / "sumo_fcd.xml"
 # parameters that have no default, per component field name
-REQUIRED = {"count": 3, "rounds": 2, "sessions": [[0, 1], [2]], "path": str(TRACE)}
+FLOWS = [{"from_hour": 0, "trips_per_hour": {"a": {"b": 40.0, "a": 10.0}, "b": {"a": 60.0}}}]
+REQUIRED = {
+    "count": 3,
+    "rounds": 2,
+    "sessions": [[0, 1], [2]],
+    "path": str(TRACE),
+    "begin": {"a": 0.7, "b": 0.3},
+    "flows": FLOWS,
+}
 # and those that fit a component to the small world of its check
 FITTING = {("mobility", "trace"): {"surplus": "ignore"}}
 ALL = [(kind, name) for kind in registry.KINDS for name in registry.names(kind)]

@@ -10,6 +10,7 @@ import pytest
 
 import edgefl
 from edgefl import scenario as scenarios
+from edgefl.describe import describe
 from edgefl.engine.gains import PerPlace
 from edgefl.engine.layout import LayoutSettings
 from edgefl.errors import EdgeflError
@@ -200,3 +201,42 @@ def test_a_run_and_the_same_from_its_directory(layout: dict[str, Any], tmp_path:
     again = edgefl.simulate(scenarios.load(run / "scenario.yaml"), out=tmp_path / "b")
     for table in ("rounds", "devices", "events"):
         assert (again / f"{table}.csv").read_bytes() == (run / f"{table}.csv").read_bytes()
+
+
+def test_describe_says_where_cells_lie(tmp_path: Path) -> None:
+    text = describe("layout")
+    assert "  cell 2: site 2 at [100, 173.21] m\n" in text
+    assert "rings: rings of cells around" in text
+    file = tmp_path / "a.yaml"
+    file.write_text(f"{HEAD}layout: {{sites: [[0, 0], [-20, 7.5]], sectors: 3, federations: [0, 4]}}\n")
+    lines = describe("layout", file).splitlines()[-7:]
+    assert lines == [
+        "Cells of w, in a world of 271.36 m around [0, 0]:",
+        "  cell 0: site 0 at [0, 0] m, bearing 30 degrees",
+        "  cell 1: site 0 at [0, 0] m, bearing 150 degrees, no federation",
+        "  cell 2: site 0 at [0, 0] m, bearing 270 degrees, no federation",
+        "  cell 3: site 1 at [-20, 7.5] m, bearing 30 degrees, no federation",
+        "  cell 4: site 1 at [-20, 7.5] m, bearing 150 degrees",
+        "  cell 5: site 1 at [-20, 7.5] m, bearing 270 degrees, no federation",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ("radoi",),
+            "'radoi': write KIND/NAME, e.g. algorithms/fedprox, or a section: did you mean 'radio'?",
+        ),
+        (("radio", Path("a.yaml")), "'a.yaml': only the layout of a scenario is listed"),
+        (("models/logistic", Path("a.yaml")), "'a.yaml': only the layout of a scenario is listed"),
+    ],
+)
+def test_what_cannot_be_described(words: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(EdgeflError, match=re.escape(message)):
+        describe(*words)
+
+
+@pytest.mark.parametrize("section", ["layout", "radio", "learning", "workload", "cell", "devices"])
+def test_every_section_is_described(section: str) -> None:
+    assert describe(section).startswith(f"{section}\n\n")
