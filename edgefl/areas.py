@@ -22,10 +22,6 @@ Point = tuple[Metres, Metres]
 class Region(Protocol):
     """A part of the plane."""
 
-    @property
-    def reach_m(self) -> float:
-        """Distance of its farthest point from the origin."""
-
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
         """Return [2, n] points uniform in area, a function of [3, n] uniform numbers in (0, 1)."""
 
@@ -60,10 +56,6 @@ class Disc(Strict):
     centre_m: Point = Field(description="[x, y] of the middle, m")
     radius_m: float = Field(gt=0, le=1e6, description="radius, m")
 
-    @property
-    def reach_m(self) -> float:
-        return float(np.hypot(*self.centre_m)) + self.radius_m
-
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
         return np.array([self.centre_m]).T + on_disc(uniform[:2], self.radius_m)
 
@@ -81,10 +73,6 @@ class Rectangle(Strict):
                 f"from_m {self.from_m} and to_m {self.to_m} are opposite corners of no rectangle"
             )
         return self
-
-    @property
-    def reach_m(self) -> float:
-        return float(np.hypot(*np.abs([self.from_m, self.to_m]).max(axis=0)))
 
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
         begin, end = np.array([self.from_m]).T, np.array([self.to_m]).T

@@ -27,12 +27,6 @@ class Trapezoids:
         """[n] area of each."""
         return (self.high_m - self.low_m) * (self.right_m - self.left_m).mean(axis=0)
 
-    @property
-    def reach_m(self) -> float:
-        """Distance of the farthest point from the origin."""
-        corners_m = [np.hypot(x, y) for x in (*self.left_m, *self.right_m) for y in (self.low_m, self.high_m)]
-        return float(np.max(corners_m))
-
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
         """Return [2, n] points uniform in area, from [3, n] uniform numbers in (0, 1): by inversion, exactly."""
         total = np.cumsum(self.areas_m2)

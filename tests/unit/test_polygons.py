@@ -93,7 +93,6 @@ def test_a_trapezoid_by_hand() -> None:
     height = (math.sqrt(5) - 1) / 2
     point = shape.points_m(np.array([[0.5], [0.5], [0.25]]))
     assert point[:, 0] == pytest.approx([0.25 * (1 + 2 * height), 2 * height])
-    assert shape.reach_m == pytest.approx(math.hypot(3, 2))
 
 
 def test_many_corners() -> None:

@@ -29,7 +29,7 @@ MIN_DISTANCE_M = 10.0
 GOLDEN = Path(__file__).parents[2] / "golden" / "sumo_fcd.xml"
 
 AREAS = Places(
-    {"east": Disc(centre_m=(60.0, 0.0), radius_m=30.0), "west": Rectangle(from_m=(-50, -20), to_m=(-40, 30))}
+    {"east": Disc(centre_m=(100.0, 0.0), radius_m=29.5), "west": Rectangle(from_m=(-50, -20), to_m=(-40, 30))}
 )
 
 # Quick turns and short rests, so that much happens within the minutes of a test
@@ -44,11 +44,12 @@ MODELS: dict[str, list[Mobility]] = {
     "manhattan": [Manhattan(block_m=30.0), Manhattan(block_m=190.0, left_probability=1, right_probability=0)],
     "highway": [Highway(), Highway(lanes=1, headway_s=0.5, away_s=3.0)],
     "attraction": [
-        Attraction(day_s=240.0, stay_s=10.0),
-        Attraction(day_s=100.0, stay_s=3.0, begin_hour=12.0),
+        Attraction(day_s=240.0, stay_s=10.0, speed_max_m_s=15.0),
+        Attraction(day_s=100.0, stay_s=3.0, begin_hour=12.0, speed_max_m_s=15.0),
         Attraction(
             day_s=100.0,
             stay_s=3.0,
+            speed_max_m_s=15.0,
             homes={"west": 0.4, "east": 0.6},
             works="east",
             rhythm=[
@@ -62,6 +63,7 @@ MODELS: dict[str, list[Mobility]] = {
             begin={"east": 0.5, "west": 0.5},
             flows=[{"from_hour": 0, "trips_per_hour": {"east": {"west": 1.0}, "west": {"west": 2.0}}}],
             day_s=240.0,
+            speed_max_m_s=15.0,
         ).within(AREAS),
     ],
     "trace": [Trace(path=GOLDEN, surplus="ignore"), Trace(path=GOLDEN, surplus="ignore", max_gap_s=0.9)],
