@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -384,3 +385,9 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
     path = tmp_path / "excel.csv"
     path.write_text("t,id,x,y\r\n0,a,1,1\r\n", encoding="utf-8-sig")
     assert start(Trace(path=path), 1).positions_m(0.0).tolist() == [[1, 1]]
+
+
+def test_the_shipped_trace_is_what_its_script_writes(capsys: pytest.CaptureFixture[str]) -> None:
+    root = Path(__file__).parents[3]
+    runpy.run_path(str(root / "examples" / "make_trace.py"))
+    assert capsys.readouterr().out == (root / "scenarios" / "traces" / "manhattan.fcd.csv").read_text()
