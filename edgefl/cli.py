@@ -62,6 +62,10 @@ def _interruptible() -> Iterator[None]:
         raise typer.Exit(error.exit_code) from error
 
 
+def _print_note(note: str) -> None:
+    print(f"edgefl: note: {note}", file=sys.stderr)
+
+
 @app.callback(invoke_without_command=True)
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
@@ -100,6 +104,7 @@ def run(
             out,
             device=device,
             on_round=lambda row: progress.update(loaded.name, row),
+            on_note=_print_note,
             every=Every(rounds=snapshot_rounds),
         )
     console.print(f"run directory: {path}", soft_wrap=True)
@@ -127,7 +132,7 @@ def resume(
         path = resuming.resume(
             run,
             on_round=lambda row: progress.update(loaded.name, row),
-            on_note=lambda note: print(f"edgefl: note: {note}", file=sys.stderr),
+            on_note=_print_note,
             every=Every(rounds=snapshot_rounds),
         )
     console.print(f"run directory: {path}", soft_wrap=True)

@@ -33,7 +33,7 @@ class Opening:
     Args:
         warm_start: its name; empty where none made it.
         weights: saved session -> weight in the model.
-        labels: that the session's devices hold.
+        labels: that the session's devices hold when its training begins.
         accuracy: before any training, on the test data of these labels; None where nothing is tested.
         loss: likewise.
     """
@@ -48,6 +48,9 @@ class Opening:
 @dataclass(frozen=True)
 class Evaluation:
     """Accuracy (0 to 1) and loss of the global model on its test data; None: not tested in this round.
+
+    These are of the labels held by the devices that were there when the session began and by those that have taken
+    part since: labels of a device that joins are tested from its first round on.
 
     scalars: further columns of rounds.csv, name -> value, None: an empty cell. Names come with a run's first
         round and stay.
@@ -91,8 +94,10 @@ class StageFacts:
     Args:
         phase: name of its rounds in the tables; rounds of one phase are numbered through a session.
         rounds: how many there are; None: until the session policy ends the session.
-        share: of a round's participants that takes part, in (0, 1].
         evaluates: whether its rounds move the global model on, which is then tested.
+        share: without evaluation, of the devices present that takes part, in (0, 1]: sampled when the session's
+            first round of this phase begins, they alone take part in all of the phase, as far as they are still
+            there; if all of them have left, they are sampled anew. With evaluation, the selector selects.
         opening: of the stage with which a session's training begins, the model it begins with.
     """
 

@@ -117,10 +117,11 @@ class Scenario(Section):
     @model_validator(mode="after")
     def _someone_takes_part(self) -> Self:
         wanted = getattr(self.rounds.selector, "count", None)
-        if wanted and self.devices.count and wanted > self.devices.count:
+        count, populations = self.devices.count, self.devices.populations
+        if wanted and count and wanted > -(-count // populations):
+            of = f"devices.count {count}" + (f" / {populations} populations" if populations > 1 else "")
             raise ValueError(
-                f"rounds.selector.count {wanted} exceeds devices.count {self.devices.count}: "
-                "a round could never have its participants"
+                f"rounds.selector.count {wanted} exceeds {of}: a round could never have its participants"
             )
         return self
 

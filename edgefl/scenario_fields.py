@@ -25,13 +25,16 @@ class Named:
     kind: str
     default: str | None = None
     short: bool = False  # written as the bare name where there are no parameters
+    optional: bool = False  # whether there may be none
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
             self._parse, serialization=core_schema.plain_serializer_function_ser_schema(self._write)
         )
 
-    def _parse(self, value: object) -> AnyComponent:
+    def _parse(self, value: object) -> AnyComponent | None:
+        if value is None and self.optional:
+            return None
         if isinstance(value, SHAPES):
             return value
         if isinstance(value, str):
@@ -53,6 +56,8 @@ class Named:
                 {"errors": error.errors(), "model": parameters_of(component)},
             ) from error
 
-    def _write(self, component: AnyComponent) -> dict[str, Any] | str:
+    def _write(self, component: AnyComponent | None) -> dict[str, Any] | str | None:
+        if component is None:
+            return None
         name, values = registry.name_of(self.kind, component), values_of(component)
         return name if self.short and not values else {"name": name, **values}

@@ -83,7 +83,8 @@ def simulate(
         on_round: called with every finished round.
         member: the study this run is part of.
         every: how often a snapshot is taken, from which an interrupted run can go on.
-        on_note: told what is damaged in a run that goes on, and what is done about it.
+        on_note: told what the user should know at once: of slow settings, and what is damaged in a run that goes
+            on, and what is done about it.
         resume_from: a run directory that was left; its tables are written anew. See `edgefl.resuming`.
 
     Returns:
@@ -102,7 +103,10 @@ def simulate(
             radio = world.radio(simpy.Environment())
             learners, about, training = _learners(scenario, world, device, threads or available_cores())
 
-        about |= {"notes": []} | (asdict(member) if member else {})
+        notes = _notes(scenario, training)
+        for note in notes:
+            on_note(note)
+        about |= {"notes": notes} | (asdict(member) if member else {})
         path = resume_from or (
             Path(out) if out else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
         )
@@ -122,7 +126,7 @@ def simulate(
             power = scene.network.power
             idle_w = scenario.devices.idle_power_w
             scene.recorder.write(*scene.ledger.rows(power.running_s(), idle_w, power.charges()))
-            notes = [*scene.federations.notes(), *radio.regime.notes]
+            notes += [*scene.federations.notes(), *radio.regime.notes]
             clamped = world.gains.clamped
             if clamped:
                 notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
@@ -132,6 +136,16 @@ def simulate(
             wall_s = round(time.perf_counter() - began, 3)
             run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=notes, **told)
     return path
+
+
+def _notes(scenario: Scenario, training: Training | None) -> list[str]:
+    """What is known before a run that its user should know."""
+    if training is None or training.torch_device.type != "cpu" or scenario.learning is None:
+        return []
+    from edgefl.learning.processor import bf16_note
+
+    note = bf16_note() if scenario.learning.precision == "bf16" else None
+    return [note] if note else []
 
 
 def _journal(
@@ -159,10 +173,11 @@ def compose(
     scene = Scene(env, radio, network, devices, Ledger(world.count), recorder, world.streams, federations)
     for process in network.processes():
         env.process(process)
-    return scene, {cell: _server(scene, cell, learner, scenario) for cell, learner in learners.items()}
+    return scene, {cell: _server(scene, cell, learner, world) for cell, learner in learners.items()}
 
 
-def _server(scene: Scene, cell: int, learner: Learner, scenario: Scenario) -> Server:
+def _server(scene: Scene, cell: int, learner: Learner, world: World) -> Server:
+    scenario = world.scenario
     policy = scenario.sessions
     processor = Processor(scenario.devices, learner.flops_per_sample)
     return Server(
@@ -170,7 +185,7 @@ def _server(scene: Scene, cell: int, learner: Learner, scenario: Scenario) -> Se
         Rounds(scene, cell, scenario.rounds, processor, policy.report_bits),
         learner=learner,
         policy=policy,
-        members=scenario.devices.churn.members,
+        members=world.members,
     )
 
 
@@ -279,7 +294,13 @@ def _torch_learners(
     homes_m, sites_m = world.movement.positions_m(0.0), world.cells_m
     learners = {
         cell: TorchLearner(
-            settings, material, streams=world.streams, homes_m=homes_m, sites_m=sites_m, cell=cell
+            settings,
+            material,
+            streams=world.streams,
+            homes_m=homes_m,
+            sites_m=sites_m,
+            cell=cell,
+            populations=world.populations,
         )
         for cell in world.federations
     }

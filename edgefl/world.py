@@ -1,8 +1,9 @@
 """The physical world of a scenario: sites, devices that move, their network and their radio."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import simpy
@@ -107,6 +108,28 @@ class World:
     def count(self) -> int:
         """The number of devices."""
         return len(self.movement.positions_m(0.0))
+
+    @cached_property
+    def populations(self) -> list[range]:
+        """Device ids of each standing population, in ascending order; the first ones may have one device more."""
+        groups = self.scenario.devices.populations
+        if self.count < groups:
+            raise EdgeflError(
+                f"seed {self.scenario.seed} drops {self.count} devices, too few for {groups} populations",
+                ("devices", "populations"),
+            )
+        size, more = divmod(self.count, groups)
+        begins = [size * group + min(group, more) for group in range(groups + 1)]
+        return [range(begin, end) for begin, end in pairwise(begins)]
+
+    def members(self, session: int) -> Collection[int] | None:
+        """Return the only devices that may take part in a session; None: all that are present."""
+        churn: Churn = self.scenario.devices.churn
+        allowed = churn.members(session)
+        if len(self.populations) == 1:
+            return allowed
+        turn = self.populations[(session - 1) % len(self.populations)]
+        return turn if allowed is None else frozenset(turn).intersection(allowed)
 
     @cached_property
     def gains(self) -> Gains:

@@ -6,7 +6,7 @@ from typing import cast
 
 import simpy
 
-from edgefl.contract import LocalRound, StageFacts
+from edgefl.contract import LocalRound
 from edgefl.engine.device import Processor
 from edgefl.engine.gains import RoundKey, Survey
 from edgefl.engine.parts import Cause, Part, Task
@@ -35,25 +35,30 @@ class Rounds:
     processor: Processor
     report_bits: int  # what each participant sends beside its update
 
-    def select(self, facts: StageFacts, key: RoundKey, present: Sequence[int], turn: int) -> Selection:
-        """Select a round's participants from the devices present; a stage may want only a random share of them.
+    def select(self, key: RoundKey, present: Sequence[int], turn: int) -> Selection:
+        """Select a round's participants from the devices present.
 
         Args:
             turn: rounds of the global model that this cell has run before.
         """
-        scene, selector = self.scene, self._selector
-        survey = scene.radio.survey(scene.network.positions_m(), present, self.cell, self._named(key))
+        selector, survey = self._selector, self._survey(key, present)
         wanted = selector.wanted(len(present))
         chosen = selector.select(
             Candidates(present, survey.gains_db, turn),
             with_surplus(wanted, self.rules.over_selection, len(present)),
-            scene.streams("select", *key, *self._scope),
+            self.scene.streams("select", *key, *self._scope),
         )
-        if not facts.evaluates:
-            wanted = max(1, round(facts.share * len(chosen)))
-            order = scene.streams(facts.phase, *key, *self._scope).permutation(len(chosen))
-            chosen = sorted(chosen[i] for i in order[:wanted])
         return Selection(chosen, wanted, survey.of(chosen))
+
+    def sample(self, share: float, key: RoundKey, present: Sequence[int]) -> list[int]:
+        """Sample a share of the devices present, at least one, from this round on."""
+        wanted = max(1, round(share * len(present)))
+        order = self.scene.streams(key[1], *key, *self._scope).permutation(len(present))
+        return sorted(present[i] for i in order[:wanted])
+
+    def of(self, ids: list[int], key: RoundKey, present: Sequence[int]) -> Selection:
+        """Return the selection of these devices, all of which the round waits for."""
+        return Selection(ids, len(ids), self._survey(key, present).of(ids))
 
     def carry_out(self, selection: Selection, local: LocalRound) -> Generator[simpy.Event, None, list[Part]]:
         """Let the participants work; return what each of them did, in the order of their ids."""
@@ -102,6 +107,10 @@ class Rounds:
                 process.interrupt(Cause.LATE if arrived < wanted else Cause.SURPLUS)
             # a new condition: one inside an any_of that has fired no longer listens
             yield env.all_of(processes)
+
+    def _survey(self, key: RoundKey, present: Sequence[int]) -> Survey:
+        scene = self.scene
+        return scene.radio.survey(scene.network.positions_m(), present, self.cell, self._named(key))
 
     @property
     def _selector(self) -> Selector:

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import simpy
 
-from edgefl.contract import REPORTED_LOSS, Evaluation, Learner, LocalRound, Opening, SessionStart, Stage
+from edgefl.contract import (
+    REPORTED_LOSS,
+    Evaluation,
+    Learner,
+    LocalRound,
+    Opening,
+    SessionStart,
+    Stage,
+    StageFacts,
+)
 from edgefl.engine.federations import Stop
 from edgefl.engine.gains import RoundKey
 from edgefl.engine.parts import Part
@@ -30,9 +39,9 @@ from edgefl.errors import EdgeflError
 class OpenSession:
     """The session under way in a cell.
 
-    number: from 1 on. members: who was there when it began. rounds: so far, of each phase. unchanged: rounds
-    of the global model that left it as it was. losses: mean reports of the rounds of the global model, if the
-    policy asked for them.
+    number: from 1 on. members: who was there when it began. rounds: so far, of each phase. sampled: devices of
+    each phase without evaluation. unchanged: rounds of the global model that left it as it was. losses: mean
+    reports of the rounds of the global model, if the policy asked for them.
     """
 
     number: int
@@ -40,6 +49,7 @@ class OpenSession:
     reason: str
     members: list[int]
     rounds: Counter[str] = field(default_factory=Counter)
+    sampled: dict[str, list[int]] = field(default_factory=dict)
     unchanged: int = 0
     losses: list[float] = field(default_factory=list)
 
@@ -132,7 +142,7 @@ class Server:
         yield from self._wait_for_devices()
         facts, start_s = stage.facts, self._scene.env.now
         key = (session.number, facts.phase, session.rounds[facts.phase])
-        selection = self._rounds.select(facts, key, self._present(), self._turn)
+        selection = self._selection(facts, key, session)
         self._turn += facts.evaluates
         local = stage.train(selection.ids, key[2], start_s)
         parts = yield from self._rounds.carry_out(selection, local)
@@ -149,6 +159,16 @@ class Server:
         if self._policy.report_bits and facts.evaluates and arrived:
             session.losses.append(_mean_loss(local, arrived))
         self._book(key, start_s, selection, local, parts, evaluation, aggregated)
+
+    def _selection(self, facts: StageFacts, key: RoundKey, session: OpenSession) -> Selection:
+        """Select a round's participants: the selector does, or without evaluation, those sampled for the phase."""
+        present = self._present()
+        if facts.evaluates:
+            return self._rounds.select(key, present, self._turn)
+        there = sorted(set(present).intersection(session.sampled.get(facts.phase, ())))
+        if not there:
+            session.sampled[facts.phase] = there = self._rounds.sample(facts.share, key, present)
+        return self._rounds.of(there, key, present)
 
     def _present(self) -> list[int]:
         present = self._scene.network.present(self._rounds.cell)

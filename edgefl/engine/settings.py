@@ -84,6 +84,13 @@ class DeviceSettings(Section):
     density_per_km2: float | None = Field(
         None, gt=0, le=1e6, description="mean devices per km^2 of a Poisson point process, in place of count"
     )
+    populations: int = Field(
+        1,
+        ge=1,
+        le=1_000_000,
+        description="standing populations that take turns: the devices, in order of their ids, are cut into this"
+        " many groups of a size, session s is that of group s, and after the last group the first one follows",
+    )
     mobility: Annotated[Any, Named("mobility", "static")] = Field(
         "static", validate_default=True, description="mobility model"
     )
@@ -114,6 +121,12 @@ class DeviceSettings(Section):
     def _one_number(self) -> Self:
         if (self.count is None) == (self.density_per_km2 is None):
             raise ValueError("give either count or density_per_km2")
+        return self
+
+    @model_validator(mode="after")
+    def _somebody_in_each_population(self) -> Self:
+        if self.count is not None and self.count < self.populations:
+            raise ValueError(f"count {self.count} does not make {self.populations} populations")
         return self
 
 

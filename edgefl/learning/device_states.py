@@ -1,6 +1,7 @@
 """The vectors that devices keep between rounds, whichever server they meet."""
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +17,18 @@ BLOCK_BYTES = 64_000_000
 class _Table:
     rows: Tensor  # [N, n]
     known: np.ndarray  # [N] whether a device has one
+    data: np.ndarray  # [N] key of the data that it is of
+
+    def has(self, ids: Sequence[int], data: int) -> np.ndarray:
+        """Return [k] whether these devices have a row that is of these data."""
+        return self.known[list(ids)] & (self.data[list(ids)] == data)
 
 
 class DeviceStates:
     """Rows by device and name, kept on the GPU or the CPU by size, and handed out on `torch_device`.
 
     A name's rows are made when the first device keeps one; on a CPU they take memory only as they are written.
+    What a device keeps is of the data that it holds: once it holds others, it has no row any more.
 
     Args:
         population: N, the number of all devices; they are numbered from 0.
@@ -30,18 +37,25 @@ class DeviceStates:
 
     def __init__(self, population: int, torch_device: torch.device) -> None:
         self._population = population
-        self._torch_device = torch_device
+        self.torch_device = torch_device
         self._tables: dict[str, _Table] = {}
+        self._data: Callable[[], int] = lambda: 0
+
+    def of(self, data: Callable[[], int]) -> "DeviceStates":
+        """Return the same rows as they are seen by who deals out data of this key, now and from now on."""
+        view = copy.copy(self)
+        view._data = data
+        return view
 
     def rows(self, name: str, ids: Sequence[int], missing: Tensor) -> Tensor:
         """Return [k, n] copies of the devices' rows, or of `missing` [n] or [k, n] for a device without one."""
         rows = missing.expand(len(ids), -1).clone()
         table = self._tables.get(name)
         if table is not None:
-            there = [k for k, id_ in enumerate(ids) if table.known[id_]]
+            there = np.flatnonzero(table.has(ids, self._data())).tolist()
             if there:
                 kept = table.rows[[ids[k] for k in there]]
-                rows[there] = kept.to(self._torch_device)
+                rows[there] = kept.to(self.torch_device)
         return rows
 
     def keep(self, name: str, ids: Sequence[int], rows: Tensor) -> None:
@@ -51,6 +65,12 @@ class DeviceStates:
             table = self._tables[name] = self._new_table(rows.shape[1])
         table.rows[list(ids)] = rows.to(table.rows.device)
         table.known[list(ids)] = True
+        table.data[list(ids)] = self._data()
+
+    def forget(self, name: str, ids: Sequence[int]) -> None:
+        """Let these devices have no row any more."""
+        if name in self._tables:
+            self._tables[name].known[list(ids)] = False
 
     def mean(self, name: str, ids: Sequence[int], weights: np.ndarray, like: Tensor) -> Tensor:
         """Return [n] the weighted sum of the devices' rows, zeros where there is none; a tensor like `like`."""
@@ -69,11 +89,12 @@ class DeviceStates:
             self.keep(name, block, self.rows(name, block, torch.zeros_like(by)).add_(by))
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all rows for `restore`: of each name, ids [n] and rows [n, size]."""
+        """Return all rows for `restore`: of each name, ids [n], keys of their data [n] and rows [n, size]."""
         tensors: dict[str, Tensor] = {}
         for name, table in self._tables.items():
             ids = np.flatnonzero(table.known)
             tensors[f"{name}/ids"], tensors[f"{name}/rows"] = torch.from_numpy(ids), table.rows[ids]
+            tensors[f"{name}/data"] = torch.from_numpy(table.data[ids])
         return tensors
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
@@ -81,17 +102,19 @@ class DeviceStates:
         self._tables.clear()
         for name in tensors:
             if name.endswith("/ids"):
-                self.keep(name.removesuffix("/ids"), tensors[name].tolist(), tensors[f"{name[:-4]}/rows"])
+                kept, ids = name.removesuffix("/ids"), tensors[name].tolist()
+                self.keep(kept, ids, tensors[f"{kept}/rows"])
+                self._tables[kept].data[ids] = tensors[f"{kept}/data"].numpy()
 
     def _blocks(self, count: int, like: Tensor) -> list[tuple[int, int]]:
         size = max(1, BLOCK_BYTES // (4 * max(1, like.numel())))
         return [(begin, min(begin + size, count)) for begin in range(0, count, size)]
 
     def _new_table(self, size: int) -> _Table:
-        known = np.zeros(self._population, dtype=bool)
-        if self._torch_device.type == "cuda":
-            room = CUDA_SHARE * torch.cuda.get_device_properties(self._torch_device).total_memory
+        known, data = np.zeros(self._population, dtype=bool), np.zeros(self._population, dtype=np.int64)
+        if self.torch_device.type == "cuda":
+            room = CUDA_SHARE * torch.cuda.get_device_properties(self.torch_device).total_memory
             if 4 * self._population * size <= room:
-                return _Table(torch.zeros(self._population, size, device=self._torch_device), known)
+                return _Table(torch.zeros(self._population, size, device=self.torch_device), known, data)
         # NumPy's zeros are pages that the system hands out when they are written
-        return _Table(torch.from_numpy(np.zeros((self._population, size), dtype=np.float32)), known)
+        return _Table(torch.from_numpy(np.zeros((self._population, size), dtype=np.float32)), known, data)

@@ -1,6 +1,6 @@
 """The state of a cell's learner, all in one place, as a snapshot holds it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
@@ -50,7 +50,8 @@ class Progress:
     """The state of a session.
 
     stage: name of its present stage; empty: no session is open. longest, reports: as in `SessionStart`.
-    labels: labels of its first devices. known: labels of the session before. members: devices seen so far.
+    members: devices that were there when it began or have taken part since. labels: that they hold, on which it is
+    tested. known: labels of the session before.
     probed: whether a probe's update has arrived. opening: set when its training begins. at: the last round.
     before: rounds of the global model in earlier sessions. ended: with those of this one, once it is over.
     moment: of the last round; of a probe's, the round of the global model that comes next.
@@ -71,18 +72,14 @@ class Progress:
     ended: int = 0
     moment: Moment = field(default_factory=lambda: Moment(1, 0.0))
 
-    def begin_round(
-        self, phase: str, round_: int, ids: Iterable[int], time_s: float, *, moves_on: bool = True
-    ) -> At:
-        """Note a round and its participants; return its place in the run.
+    def begin_round(self, phase: str, round_: int, time_s: float, *, moves_on: bool = True) -> None:
+        """Note a round.
 
         Args:
             moves_on: whether it is a round of the global model.
         """
-        self.members |= set(ids)
         self.at = At(self.number, phase, round_)
         self.moment = Moment(self.before + (round_ if moves_on else 1), time_s)
-        return self.at
 
 
 @dataclass

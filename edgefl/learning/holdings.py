@@ -1,6 +1,7 @@
 """The training samples that each device holds, session by session."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,23 +13,34 @@ from edgefl.rng import Streams
 class Holdings:
     """The partition of the training data, dealt anew whenever the partition says so.
 
+    Standing populations keep their data: if the partition deals each session's samples anew, population g has
+    those of session g, for good. (What stands anyway is dealt to all devices together.)
+
     Args:
         labels: [samples] of the training data.
         devices: all devices of the run, present or not.
         facts: places and groups, for partitions that depend on them.
+        populations: device ids of each, in ascending order; one, or none given: all devices.
 
     Raises:
         EdgeflError: the partition cannot divide these data.
     """
 
     def __init__(
-        self, partition: Partition, labels: np.ndarray, devices: int, streams: Streams, facts: Facts
+        self,
+        partition: Partition,
+        labels: np.ndarray,
+        devices: int,
+        streams: Streams,
+        facts: Facts,
+        populations: Sequence[range] = (),
     ) -> None:
         self._partition = partition
         self._labels = labels
         self._devices = devices
         self._streams = streams
         self._facts = facts
+        self._populations = [] if partition.stands or len(populations) < 2 else populations
         self._key = -1
         self._samples: list[np.ndarray] = []
         with about("learning", "partition"):
@@ -36,16 +48,23 @@ class Holdings:
 
     def deal(self, session: int) -> None:
         """Deal the samples of a session to the devices."""
-        key = self._partition.key(session)
+        key = 0 if self._populations else self._partition.key(session)
         if self._key != key:
-            self._samples = self._partition.assign(
-                self._labels, self._devices, session, self._streams, self._facts
-            )
+            everybody = range(self._devices)
+            turns = enumerate(self._populations, start=1) if self._populations else [(session, everybody)]
+            self._samples = [samples for turn, ids in turns for samples in self._dealt(turn, ids)]
             self._key = key
+
+    def _dealt(self, session: int, ids: range) -> list[np.ndarray]:
+        """Return what a session of these devices alone deals to them."""
+        facts = self._facts
+        if facts.positions_m is not None:
+            facts = replace(facts, positions_m=facts.positions_m[ids.start : ids.stop])
+        return self._partition.assign(self._labels, len(ids), session, self._streams, facts)
 
     @property
     def key(self) -> int:
-        """The key of the present deal: sessions with the same key deal alike."""
+        """The key of the present deal: while it stays, devices hold the same data."""
         return self._key
 
     def samples(self, device: int) -> np.ndarray:

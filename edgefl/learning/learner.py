@@ -1,6 +1,6 @@
 """The learner that trains with PyTorch: models, data, algorithm and warm start behind the contract's Learner."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ class TorchLearner:
         homes_m: [devices, 2] positions of the devices at time 0, for partitions and drifts by place.
         sites_m: [cells, 2] positions of the base stations, likewise.
         cell: its cell, for drifts by cell.
+        populations: device ids of each standing population; none: all devices are one.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class TorchLearner:
         homes_m: np.ndarray | None = None,
         sites_m: np.ndarray | None = None,
         cell: int = 0,
+        populations: Sequence[range] = (),
     ) -> None:
         self._settings = settings
         self._warm_start: WarmStart = settings.warm_start
@@ -63,7 +65,9 @@ class TorchLearner:
         self.parameters = layout.parameters.size  # M, the trainable ones
         self.payload_bits = self._payload.bits(layout, settings.algorithm.vectors_up)
         facts = Facts(material.groups, homes_m, sites_m)
-        holdings = Holdings(settings.partition, material.labels, material.devices, streams, facts)
+        holdings = Holdings(
+            settings.partition, material.labels, material.devices, streams, facts, populations
+        )
         self._trainer = Trainer(
             settings=settings,
             material=material,
@@ -72,6 +76,7 @@ class TorchLearner:
             module=module,
             training=training,
             payload_bits=self.payload_bits,
+            cell=cell,
             concepts=concepts(settings.drift, facts, material.devices, cell, streams),
             device_tests=device_tests(settings, material, holdings, streams),
         )
@@ -85,9 +90,8 @@ class TorchLearner:
                 )
             # with buffers of its own: both models' updates wait for the server at the same time
             again = local_training(settings, material, module)
-            self._federation.twin = Track(
-                again, settings.algorithm, material.new_states(), self._initial, self._payload
-            )
+            theirs = material.new_states().of(lambda: holdings.key)
+            self._federation.twin = Track(again, settings.algorithm, theirs, self._initial, self._payload)
 
     @property
     def model(self) -> Tensor:
@@ -116,6 +120,7 @@ class TorchLearner:
             before=last.ended,
             moment=Moment(last.ended + 1, last.moment.time_s),
         )
+        self._trainer.material.serve(self._trainer.cell, start.ids)
         federation.gradient = federation.probe = None
         federation.previous = federation.model.model
         if self._probes:
@@ -157,7 +162,9 @@ class TorchLearner:
         return self._warm_start.probes > 0 and not self._is_pilot
 
     def _track(self, devices: DeviceStates, model: Tensor) -> Track:
-        return Track(self._trainer.training, self._settings.algorithm, devices, model, self._payload)
+        holdings = self._trainer.holdings
+        here = devices.of(lambda: holdings.key)
+        return Track(self._trainer.training, self._settings.algorithm, here, model, self._payload)
 
     def _open_probe(self) -> None:
         federation, now = self._federation, self._federation.now
@@ -254,6 +261,7 @@ def local_training(settings: LearningSettings, material: Material, module: Any) 
         memory_bytes=int(settings.memory_gb * 1e9) if settings.memory_gb else None,
         threads=material.threads,
     )
-    if settings.batch < training.smallest_batch:
-        raise EdgeflError("batch norm cannot train on batches of one sample", ("learning", "batch"))
+    for key in ("batch", "probe_batch"):
+        if (getattr(settings, key) or training.smallest_batch) < training.smallest_batch:
+            raise EdgeflError("batch norm cannot train on batches of one sample", ("learning", key))
     return training

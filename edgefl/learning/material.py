@@ -1,5 +1,8 @@
 """The material that the learners of all cells share: the data set, and the vectors that devices keep."""
 
+from collections.abc import Iterable
+
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -40,6 +43,15 @@ class Material:
         )
         # shared by all cells: a device that changes the cell takes its own vectors along
         self.states = self.new_states()
+        self._cell_of = np.full(devices, -1)  # the last in whose session it was; -1: none
+
+    def serve(self, cell: int, ids: Iterable[int]) -> None:
+        """Note that these devices are in a session of this cell now."""
+        self._cell_of[list(ids)] = cell
+
+    def from_elsewhere(self, cell: int, ids: Iterable[int]) -> set[int]:
+        """Return which of these devices have last been in another cell's session."""
+        return {id_ for id_ in ids if self._cell_of[id_] not in (cell, -1)}
 
     def _in_memory(self, split: Split, data: Data, drift: Drift | None) -> SplitInMemory:
         changed = None
@@ -54,8 +66,9 @@ class Material:
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, object]]:
         """Return the vectors that devices keep, for a snapshot."""
-        return self.states.tensors(), {}
+        return self.states.tensors(), {"cell_of": self._cell_of.tolist()}
 
     def restore(self, tensors: dict[str, Tensor], facts: dict[str, object]) -> None:
         """Replace the vectors that devices keep by what `state` gave."""
         self.states.restore(tensors)
+        self._cell_of = np.array(facts["cell_of"])

@@ -1,15 +1,16 @@
 """The devices of a session and of a round, as algorithms see them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from edgefl.learning.device_states import DeviceStates
 
 
 class SessionMembers:
-    """The devices of a session, weighted by their data."""
+    """Devices of a session (id -> number of samples), weighted by their data."""
 
     def __init__(self, devices: DeviceStates, samples: Mapping[int, int], like: Tensor) -> None:
         self._devices = devices
@@ -23,6 +24,9 @@ class SessionMembers:
     def shift(self, name: str, by: Tensor) -> None:
         self._devices.shift(name, self._ids, by)
 
+    def forget(self, name: str) -> None:
+        self._devices.forget(name, self._ids)
+
 
 class RoundReceivers:
     """The devices of a round; `tested` counts the samples that each device ran forward for `losses`."""
@@ -30,11 +34,13 @@ class RoundReceivers:
     def __init__(
         self,
         ids: Sequence[int],
+        starting: Set[int],
         devices: DeviceStates,
         samples: Sequence[np.ndarray],
         losses: Callable[[Tensor, Sequence[np.ndarray]], Tensor],
     ) -> None:
         self.ids = ids
+        self.starting = torch.tensor([id_ in starting for id_ in ids], device=devices.torch_device)
         self._devices = devices
         self._samples = samples
         self._losses = losses

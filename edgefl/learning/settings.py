@@ -52,6 +52,12 @@ class LearningSettings(Section):
         None, ge=1, le=100_000, description="local epochs per round, in place of steps"
     )
     batch: int = Field(128, ge=1, le=10_000_000, description="B: samples per mini-batch")
+    probe_steps: int | None = Field(
+        None, ge=1, le=1_000_000, description="e of probe rounds; none: as in training, steps or epochs"
+    )
+    probe_batch: int | None = Field(
+        None, ge=1, le=10_000_000, description="B of probe rounds; none: as in training"
+    )
     lr: float = Field(0.01, gt=0, le=100, description="learning rate at the first round of a session")
     lr_power: float = Field(
         1.0,
@@ -62,7 +68,7 @@ class LearningSettings(Section):
     early_stopping: EarlyStopping | None = Field(
         None, description="end local training early, whatever the algorithm; none: as the algorithm says"
     )
-    drift: Annotated[Any, Named("drifts", "label_swap")] | None = Field(
+    drift: Annotated[Any, Named("drifts", "label_swap", optional=True)] = Field(
         None, description="concept drift: how the devices' data change during the run; none: they do not"
     )
     tested_on: Literal["labels", "devices"] = Field(
@@ -71,9 +77,14 @@ class LearningSettings(Section):
         " whose accuracies are averaged (F)",
     )
     test_samples: int | None = Field(
-        None, ge=1, description="test samples of each device, if tested on devices; none: in proportion"
+        None,
+        ge=1,
+        le=10**9,
+        description="test samples of each device, if tested on devices; none: in proportion",
     )
-    test_every: int = Field(1, ge=1, description="rounds from one test of the global model to the next")
+    test_every: int = Field(
+        1, ge=1, le=10**9, description="rounds from one test of the global model to the next"
+    )
     momentum: float = Field(0.9, ge=0, lt=1, description="SGD momentum, restarted each round")
     bits_per_parameter: int = Field(32, ge=1, le=64, description="payload_bits = this x parameters")
     payload: Literal["model", "exchanged"] = Field(
@@ -93,7 +104,9 @@ class LearningSettings(Section):
         "bags, and on a CPU convolutions and what overflows its cache; a function of model, batch and processor",
     )
     precision: Literal["float32", "bf16"] = Field(
-        "float32", description="bf16: matrix products and convolutions of local training in bfloat16"
+        "float32",
+        description="bf16: matrix products and convolutions of local training in bfloat16; on a CPU only where it has"
+        " instructions for it, else it is slower",
     )
     channels_last: bool = Field(
         False,
@@ -113,3 +126,13 @@ class LearningSettings(Section):
                 "early_stopping ends training after an epoch: give epochs, the most that a device does"
             )
         return self
+
+    def length_in(self, phase: str) -> tuple[int, int | None]:
+        """Return the local steps of a round of this phase, and the epochs that replace them, if any do."""
+        if phase == "probe" and self.probe_steps is not None:
+            return self.probe_steps, None
+        return self.steps, self.epochs
+
+    def batch_in(self, phase: str) -> int:
+        """Return the samples of a mini-batch in a round of this phase."""
+        return self.probe_batch if phase == "probe" and self.probe_batch is not None else self.batch

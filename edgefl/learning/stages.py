@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from edgefl.contract import REPORTED_LOSS, Evaluation, LocalRound, StageFacts
-from edgefl.learning.federation import Federation, Reports
+from edgefl.learning.federation import At, Federation, Reports
 from edgefl.learning.models import OutputTerm
+from edgefl.learning.track import Track
 from edgefl.learning.trainer import PERSONAL_ACCURACY, Trainer
 from edgefl.learning.warm_starts import OpeningModel, WarmStart
 
@@ -28,7 +29,8 @@ class Train:
 
     def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
         federation, now, trainer = self.federation, self.federation.now, self.trainer
-        now.begin_round(self.facts.phase, round_, ids, time_s)
+        take_in(trainer, federation, [federation.model, federation.twin], ids, self.facts.phase, round_)
+        now.begin_round(self.facts.phase, round_, time_s)
         local = self._local_round(ids, round_)
         further: dict[str, tuple[float | None, ...]] = {}
         if now.reports:
@@ -88,7 +90,8 @@ class Probe:
     def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
         federation, now = self.federation, self.federation.now
         assert federation.probe is not None
-        now.begin_round("probe", round_, ids, time_s, moves_on=False)
+        take_in(self.trainer, federation, [federation.probe], ids, "probe", round_)
+        now.begin_round("probe", round_, time_s, moves_on=False)
         return self.trainer.train(federation.probe, ids, now, self.trainer.learning_rate(1, now.longest), [])
 
     def aggregate(self, ids: Sequence[int]) -> None:
@@ -117,7 +120,8 @@ class Check:
 
     def train(self, ids: Sequence[int], round_: int, time_s: float = 0.0) -> LocalRound:
         federation, now = self.federation, self.federation.now
-        now.begin_round("probe", round_, ids, time_s, moves_on=False)
+        take_in(self.trainer, federation, [], ids, "probe", round_)
+        now.begin_round("probe", round_, time_s, moves_on=False)
         opening = construct(self.trainer, federation, self.warm_start).model
         local, (of_opening, of_previous) = self.trainer.compare(ids, now, [opening, federation.model.model])
         now.check = Reports(of_opening, of_previous)
@@ -128,6 +132,35 @@ class Check:
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         return None
+
+
+def take_in(
+    trainer: Trainer,
+    federation: Federation,
+    tracks: Sequence[Track | None],
+    ids: Sequence[int],
+    phase: str,
+    round_: int,
+) -> None:
+    """Let those of a round's participants that are new join the session, and the tracks that are trained.
+
+    New is also who has been in another cell's session since it was in this one. From now on the session is tested
+    on the labels of the new ones too. A round that is trained again after a restart has had this already; one that
+    was interrupted in the middle of it has all of it again, and comes to the same.
+    """
+    now, material = federation.now, trainer.material
+    if now.at == At(now.number, phase, round_):
+        return
+    newcomers = sorted({*ids} - now.members | material.from_elsewhere(trainer.cell, ids))
+    if not newcomers:
+        return
+    members = now.members | set(newcomers)
+    for track in tracks:
+        if track is not None:
+            track.join(newcomers, trainer.holdings.sizes(members))
+    now.labels = sorted({*now.labels, *trainer.holdings.labels(newcomers)})
+    now.members = members
+    material.serve(trainer.cell, newcomers)
 
 
 def construct(trainer: Trainer, federation: Federation, warm_start: WarmStart) -> OpeningModel:

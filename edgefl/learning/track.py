@@ -15,7 +15,6 @@ from edgefl.learning.local_task import LocalTask, Stop
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.members import RoundReceivers, SessionMembers
 from edgefl.learning.models import OutputTerm
-from edgefl.learning.parameters import ModelLayout
 
 LOCAL_MODEL = "last local model"
 PERSONAL_MODEL = "personal model"
@@ -41,6 +40,7 @@ class Track:
     Attributes:
         model: [M + Q] the model; replaced, never changed in place.
         state: the algorithm's state at the server.
+        starting: devices that were there when the session began, and of which no update has arrived since.
         last: the round that was trained last.
     """
 
@@ -58,14 +58,23 @@ class Track:
         self._payload = payload or Payload()
         self.model = model
         self.state: ServerState = {}
+        self.starting: frozenset[int] = frozenset()
         self.last: WaitingRound
 
     def open(self, model: Tensor, samples: Mapping[int, int]) -> None:
         """Begin a session with this model and these devices (id -> number of samples)."""
         parameters, _ = self._training.layout.split(model)
-        members = SessionMembers(self.devices, samples, parameters)
         self.model = model
-        self.state = self._algorithm.init_state(parameters, self.state, members)
+        self.state = self._algorithm.init_state(parameters, self.state, self._members(samples))
+        self.starting = frozenset(samples)
+
+    def join(self, newcomers: Sequence[int], samples: Mapping[int, int]) -> None:
+        """Take in devices that join the session (id -> number of samples, of all its devices with these).
+
+        To the last bit, doing it twice is doing it once.
+        """
+        joining = self._members({id_: samples[id_] for id_ in newcomers})
+        self.state = self._algorithm.join(self.state, self._members(samples), joining)
 
     def train(
         self,
@@ -89,7 +98,7 @@ class Track:
         """
         layout, algorithm = self._training.layout, self._algorithm
         parameters, statistics = layout.split(self.model)
-        receivers = RoundReceivers(ids, self.devices, batches.samples, self._losses)
+        receivers = RoundReceivers(ids, self.starting, self.devices, batches.samples, self._losses)
         lr = algorithm.learning_rate(lr, self.state)
         received = algorithm.receive(parameters, self.state, receivers)
         start = torch.cat([received.start, statistics.expand(*received.start.shape[:-1], -1)], dim=-1)
@@ -140,6 +149,7 @@ class Track:
         if not torch.isfinite(model.sum()):
             raise Diverged(None)
         self.model = torch.cat([model, updates.shares @ statistics])
+        self.starting -= set(ids)
 
     def deployed(self, ids: Sequence[int], samples: Sequence[np.ndarray]) -> Tensor:
         """Return the model with which the server serves these devices: [M + Q] for all, or [k, M + Q].
@@ -148,7 +158,7 @@ class Track:
             samples: of each device, indices of its training samples.
         """
         parameters, statistics = self._training.layout.split(self.model)
-        receivers = RoundReceivers(ids, self.devices, samples, self._losses)
+        receivers = RoundReceivers(ids, self.starting, self.devices, samples, self._losses)
         models = self._algorithm.deployed(parameters, self.state, receivers)
         return torch.cat([models, statistics.expand(*models.shape[:-1], -1)], dim=-1)
 
@@ -179,13 +189,18 @@ class Track:
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the model and the algorithm's state, for `restore`, without a round that awaits aggregation."""
-        return {"model": self.model, **{f"state/{name}": vector for name, vector in self.state.items()}}
+        tensors = {"model": self.model, "starting": torch.tensor(sorted(self.starting), dtype=torch.int64)}
+        return tensors | {f"state/{name}": vector for name, vector in self.state.items()}
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Replace model and state by what `tensors` gave."""
         here = {name: tensor.to(self.model.device) for name, tensor in tensors.items()}
-        self.model = here.pop("model")
+        self.model, self.starting = here.pop("model"), frozenset(here.pop("starting").tolist())
         self.state = {name.removeprefix("state/"): vector for name, vector in here.items()}
+
+    def _members(self, samples: Mapping[int, int]) -> SessionMembers:
+        parameters, _ = self._training.layout.split(self.model)
+        return SessionMembers(self.devices, samples, parameters)
 
     # ---- a round at the devices
 
@@ -255,21 +270,22 @@ class Track:
         return Sent(rows, notes, all_of(bits) if bits else None)
 
     def _result(self, received: Received, sent: Sent | None, tested: np.ndarray) -> LocalResult:
-        last, layout = self.last, self._training.layout
-        count, algorithm = len(last.ids), self._algorithm
+        last, algorithm = self.last, self._algorithm
+        count = len(last.ids)
         scalars = {name: note.double().cpu().numpy() for notes in last.notes for name, note in notes.items()}
         return LocalResult(
             steps=last.models.steps,
             samples=last.batches.processed(last.models.steps),
             tested=last.models.tested + tested,
-            down_bits=self._bits(layout, algorithm.vectors_down, received.bits, count),
-            up_bits=self._bits(layout, algorithm.vectors_up, sent.bits if sent else None, count),
+            down_bits=self._bits(_numbers(received.vectors, algorithm.vectors_down, count), received.bits),
+            up_bits=self._bits(np.full(count, algorithm.vectors_up), sent.bits if sent else None),
             scalars={name: values for name, values in scalars.items() if values.ndim == 1},
         )
 
-    def _bits(self, layout: ModelLayout, vectors: int, stated: Tensor | None, count: int) -> np.ndarray:
+    def _bits(self, vectors: np.ndarray, stated: Tensor | None) -> np.ndarray:
+        layout = self._training.layout
         if stated is None:
-            return np.full(count, self._payload.bits(layout, vectors), dtype=np.int64)
+            return np.array([self._payload.bits(layout, int(many)) for many in vectors], dtype=np.int64)
         statistics_bits = self._payload.bits_per_parameter * layout.statistics.size
         return stated.cpu().numpy().astype(np.int64) + statistics_bits
 
@@ -323,6 +339,10 @@ def _in_front(rows: Tensor, positions: Sequence[int]) -> Tensor:
 
 def _notes_at(positions: Sequence[int], notes: Notes) -> dict[str, Tensor]:
     return {name: note[list(positions)] for name, note in notes.items()}
+
+
+def _numbers(stated: Tensor | None, otherwise: int, count: int) -> np.ndarray:
+    return np.full(count, otherwise) if stated is None else stated.cpu().numpy()
 
 
 def _like(values: np.ndarray, rows: Tensor) -> Tensor:

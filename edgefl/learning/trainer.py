@@ -35,6 +35,7 @@ class Trainer:
     Args:
         module: the model's module, on the torch device, in evaluation mode.
         payload_bits: bits of a transfer in a round without training, each way.
+        cell: its number.
         concepts: which devices' data have drifted.
         device_tests: test data of each device; None: all are tested on the labels' test data.
     """
@@ -46,6 +47,7 @@ class Trainer:
     module: nn.Module
     training: LocalTraining
     payload_bits: int
+    cell: int
     concepts: Concepts
     device_tests: DeviceTests | None = None
 
@@ -89,7 +91,7 @@ class Trainer:
         return LocalRound(
             tuple(ids),
             tuple(result.steps.tolist()),
-            self._booked(result.steps, result.samples),
+            self._booked(now.at, result.steps, result.samples),
             tuple(result.down_bits.tolist()),
             tuple(result.up_bits.tolist()),
             scalars,
@@ -180,10 +182,10 @@ class Trainer:
         ]
         steps = np.minimum(batches.steps, 1)
         bits = (self.payload_bits,) * len(ids)
-        booked = self._booked(steps, batches.processed(steps))
+        booked = self._booked(now.at, steps, batches.processed(steps))
         return LocalRound(tuple(ids), tuple(steps.tolist()), booked, bits, bits), losses
 
-    def _booked(self, steps: np.ndarray, processed: np.ndarray) -> tuple[int, ...]:
+    def _booked(self, at: At, steps: np.ndarray, processed: np.ndarray) -> tuple[int, ...]:
         """Return the samples whose computing time and energy are booked, forward and backward.
 
         Processed are those in the mini-batches of the steps that were done: D of them per step where a device
@@ -191,7 +193,7 @@ class Trainer:
         a model, losses that it reports), and the second pass of algorithms that train a personal model.
         """
         nominal = self.settings.booked == "nominal"
-        return tuple((steps * self.settings.batch if nominal else processed).tolist())
+        return tuple((steps * self.settings.batch_in(at.phase) if nominal else processed).tolist())
 
     def _first_losses(self, models: Tensor, batches: Batches, positions: Sequence[int]) -> list[float]:
         return first_batch_losses(self.module, self.layout, models, self.material.train, batches, positions)
@@ -208,9 +210,9 @@ class Trainer:
                 for id_, indices in zip(ids, samples, strict=True)
             ]
             samples, apart = [train for train, _ in splits], [watched for _, watched in splits]
-        epochs, batch = self.settings.epochs, self.settings.batch
+        (wanted, epochs), batch = self.settings.length_in(now.at.phase), self.settings.batch_in(now.at.phase)
         smallest = self.training.smallest_batch
-        steps = [self.settings.steps] * len(ids)
+        steps = [wanted] * len(ids)
         if epochs:
             steps = [epochs * steps_per_epoch(len(indices), batch, smallest) for indices in samples]
         generators = [self.streams("batches", id_, *now.at) for id_ in ids]

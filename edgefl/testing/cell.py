@@ -100,7 +100,7 @@ class Scripted:
 
     work: what every device does in a round, unless `of` says otherwise: iterations, samples, bits down, bits
         up. of: device -> the same. scalars: name -> a value per device of the run.
-    probes, share: probe rounds at the start of each session, and the share of participants in them.
+    probes, share: probe rounds at the start of each session, and the share of the devices present in them.
     losses: reports of the rounds to come, the same from every device, where a session policy asks for them;
         `scalars` says otherwise.
     """

@@ -34,11 +34,15 @@ class _Members:
     def shift(self, name: str, by: Tensor) -> None:
         pass
 
+    def forget(self, name: str) -> None:
+        pass
+
 
 class _Newcomers:
     """The devices of a first round."""
 
     ids = (0, 1, 2)
+    starting = torch.ones(3, dtype=torch.bool)
 
     def own(self, name: str, missing: Tensor) -> Tensor:
         return missing.expand(len(self.ids), -1).clone()
@@ -57,11 +61,21 @@ def algorithms(algorithm: Algorithm) -> None:
     devices = _Newcomers()
     model, many = torch.randn(PARAMETERS), len(devices.ids)
     state = dict(algorithm.init_state(model, {}, _Members()))
+    lent = copy.deepcopy(state)
+    joined = algorithm.join(state, _Members(), _Members())
+    must(
+        set(joined) == set(state) and _same(lent, state),
+        f"join() gave a state of {sorted(joined)}, of {sorted(state)}: keep names, and make new tensors",
+    )
     received = algorithm.receive(model, state, devices)
     start = received.start
     must(
         start.shape in ((PARAMETERS,), (many, PARAMETERS)),
         f"receive() gave a start of shape {tuple(start.shape)}: one model [M], or one for each device [K, M]",
+    )
+    must(
+        received.vectors is None or (received.vectors.shape == (many,) and int(received.vectors.min()) >= 0),
+        "receive() counts vectors as integers, one for each device, [K], or leaves them None",
     )
     own = {name: torch.zeros(many, PARAMETERS) for name in algorithm.device_vectors}
     grads = algorithm.correct(torch.randn(many, PARAMETERS), torch.randn(many, PARAMETERS), start, state, own)

@@ -6,7 +6,7 @@ step (Karimireddy et al. 2020; Acar et al. 2021). p_k are the shares of the data
 pooled data, and what is left of its gradient is the measure.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,23 +57,49 @@ def pooled_gradient(w: np.ndarray) -> np.ndarray:
     return np.concatenate([(delta.T @ x).ravel(), delta.sum(0)])
 
 
-def train(algorithm: Algorithm, rounds: int, lr: float, momentum: float, steps: list[int]) -> np.ndarray:
-    """The model after some rounds from w = 0."""
+def train(
+    algorithm: Algorithm,
+    rounds: int,
+    lr: float,
+    momentum: float,
+    steps: list[int],
+    *,
+    join: int = 0,
+    past: int = 0,
+) -> np.ndarray:
+    """The model after some rounds from w = 0.
+
+    Args:
+        join: the first round of the last two devices; 0: they are there from the beginning.
+        past: rounds of a session that these two have had before, alone.
+    """
     module = Logistic().build((INPUTS,), CLASSES)
     data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
     local = LocalTraining(Logistic(), module, data, momentum)
     held = dict(enumerate(SIZES))
     one = Track(local, algorithm, DeviceStates(4, torch.device("cpu")), torch.zeros(local.layout.size))
-    one.open(one.model, held)
-    batches = draw_batches(OWN, steps, max(SIZES), [np.random.default_rng(0)] * 4)
-    for _ in range(rounds):
-        one.train(range(4), batches, lr, [])
-        one.aggregate(range(4), held)
+
+    def session(ids: Sequence[int], rounds: int) -> None:
+        own, many = [OWN[k] for k in ids], [steps[k] for k in ids]
+        batches = draw_batches(own, many, max(SIZES), [np.random.default_rng(0)] * len(ids))
+        for _ in range(rounds):
+            one.train(ids, batches, lr, [])
+            one.aggregate(ids, {k: held[k] for k in ids})
+
+    if past:
+        one.open(one.model, {k: held[k] for k in (2, 3)})
+        session([2, 3], past)
+    first = range(2) if join else range(4)
+    one.open(torch.zeros_like(one.model), {k: held[k] for k in first})
+    if join:
+        session(first, join - 1)
+        one.join([2, 3], held)
+    session(range(4), rounds)
     return one.model.double().numpy()
 
 
-def left(*args: Any) -> float:
-    return float(np.linalg.norm(pooled_gradient(train(*args))))
+def left(*args: Any, **kwargs: Any) -> float:
+    return float(np.linalg.norm(pooled_gradient(train(*args, **kwargs))))
 
 
 # rounds until rounding is all that is left: with momentum each goes some three times as far, but swings
@@ -89,6 +115,18 @@ def test_scaffold_settles_at_the_optimum_and_fedavg_does_not(rounds: int, lr: fl
 
 def test_feddyn_settles_at_the_optimum() -> None:
     assert left(FedDyn(alpha=0.3), 200, 0.5, 0.0, [8] * 4) < FLOAT32
+
+
+@pytest.mark.parametrize("past", [0, 20])
+@pytest.mark.parametrize("algorithm", [Scaffold(), FedDyn(alpha=0.3)])
+def test_they_settle_there_when_devices_join(
+    algorithm: Algorithm, past: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of c or h that do not know them a bias would stay, which all devices share."""
+    how = (algorithm, 200, 0.5, 0.0, [8] * 4)
+    assert left(*how, join=6, past=past) < FLOAT32
+    monkeypatch.setattr(type(algorithm), "join", Algorithm.join)
+    assert left(*how, join=6, past=past) > 50 * FLOAT32
 
 
 def test_scaffold_settles_there_with_unequal_steps() -> None:

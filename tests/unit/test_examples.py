@@ -22,6 +22,7 @@ from edgefl.engine.sessions import SessionState
 from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Updates
 from edgefl.learning.datasets.digits import Digits
+from edgefl.learning.drifts import Moment
 from edgefl.learning.warm_starts import Saved
 from edgefl.rng import Streams
 from edgefl.scenario_fields import Named, Section
@@ -176,6 +177,15 @@ def test_quantity_skew_deals_out_everything_in_unequal_amounts() -> None:
     assert max(sizes[1]) < 175  # 125, binomial with a standard deviation of 10.5
     with pytest.raises(EdgeflError, match="7 samples do not serve 8 devices"):
         make("partitions").assign(labels[:7], 8, 1, Streams(0))
+
+
+def test_negatives_twice_are_the_images() -> None:
+    drift = make("drifts", at=3, share=0.5)
+    images = Digits().load().test
+    turned = drift.change(images, 10)
+    assert not np.array_equal(turned.x, images.x)
+    assert np.array_equal(drift.change(turned, 10).x, images.x - images.x.min())
+    assert [drift.drifted_share(Moment(r, 0.0)) for r in (2, 3)] == [0, 0.5]
 
 
 def test_shuttles_come_back_after_two_lengths() -> None:

@@ -103,6 +103,32 @@ def test_a_links_shadowing_does_not_depend_on_who_takes_part() -> None:
         assert everyone.of([2]).gains_db[0] == alone.gains_db[0]
 
 
+def test_populations_take_turns() -> None:
+    three = world(devices={"count": 8, "populations": 3})
+    assert [set(three.members(session) or ()) for session in (1, 2, 3, 4)] == [
+        {0, 1, 2},
+        {3, 4, 5},
+        {6, 7},
+        {0, 1, 2},
+    ]
+    assert world().members(1) is None
+    pattern = {"name": "client_pattern", "sessions": [[0, 5]]}
+    both = world(devices={"count": 8, "populations": 2, "churn": pattern})
+    assert [set(both.members(session) or ()) for session in (1, 2)] == [{0}, {5}]
+
+
+def test_populations_need_devices() -> None:
+    with pytest.raises(ValueError, match="count 2 does not make 3 populations"):
+        world(devices={"count": 2, "populations": 3})
+    # 0.2 km^2 drop a device or two
+    few = world(devices={"density_per_km2": 5, "populations": 50})
+    with pytest.raises(EdgeflError, match=r"seed 1 drops \d+ devices, too few for 50 populations") as error:
+        few.members(1)
+    assert error.value.place == ("devices", "populations")
+    with pytest.raises(ValueError, match=r"selector.count 3 exceeds devices.count 4 / 2 populations"):
+        world(devices={"count": 4, "populations": 2}, rounds={"selector": {"name": "uniform", "count": 3}})
+
+
 def test_without_shadowing_the_gain_is_the_path_loss() -> None:
     positions_m = np.array([[60.0, 0.0], [0.0, 4.0]])
     expected = -UMi().path_loss_db(np.array([60.0, 10.0]), carrier_hz=3.5e9)

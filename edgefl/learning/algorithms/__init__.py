@@ -29,12 +29,14 @@ class Received:
 
     start: [M] one model for all, or [K, M] one for each.
     notes: handed on in `Trained` and `Updates`; those of one number per device become columns of devices.csv.
-    bits: [K] integers, bits that each device receives; None: those of `vectors_down` vectors.
+    bits: [K] integers, bits that each device receives; None: those of its vectors.
+    vectors: [K] integers, vectors of M numbers that each device receives; None: `vectors_down`.
     """
 
     start: Tensor
     notes: Notes = field(default_factory=dict)
     bits: Tensor | None = None
+    vectors: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -114,13 +116,16 @@ class Updates:
 
 
 class Members(Protocol):
-    """The devices of a session, by the vectors that they keep."""
+    """Devices of a session, by the vectors that they keep."""
 
     def mean(self, name: str) -> Tensor:
         """Return [M] the mean of a vector, by data size; a device that never kept one counts as 0."""
 
     def shift(self, name: str, by: Tensor) -> None:
         """Add `by` [M] to the vector of each device."""
+
+    def forget(self, name: str) -> None:
+        """Let the devices be as if they had never kept this vector."""
 
 
 class Receivers(Protocol):
@@ -129,6 +134,10 @@ class Receivers(Protocol):
     @property
     def ids(self) -> Sequence[int]:
         """Ids of the devices, sorted."""
+
+    @property
+    def starting(self) -> Tensor:
+        """[K] bool: whether a device was there when the session began, and no update of it has arrived since."""
 
     def own(self, name: str, missing: Tensor) -> Tensor:
         """Return [K, M] the devices' vectors of this name; `missing` [M] for a device that never kept one."""
@@ -140,8 +149,9 @@ class Receivers(Protocol):
 class Algorithm(Component):
     """Base of all algorithms; each verb here does what federated averaging does.
 
-    A device's own vectors follow it from session to session and from cell to cell. They change only with an
-    update that reaches the server: a device that is cut off forgets the round.
+    A device's own vectors follow it from session to session and from cell to cell, as long as it holds the same
+    data: where a partition deals anew, devices begin without any. They change only with an update that reaches
+    the server: a device that is cut off forgets the round.
     """
 
     # [M] vectors that each device keeps between rounds, zero at first
@@ -168,6 +178,23 @@ class Algorithm(Component):
             members: the devices that are present.
         """
         return {}
+
+    def join(self, state: ServerState, members: Members, newcomers: Members) -> ServerState:
+        """Take in devices that join a session under way, before their first round of it.
+
+        A device that leaves stays a member until the session ends, like one that is not selected; if it comes back
+        from another cell's session, it joins again. Asked again for the same newcomers, `join` has to give the
+        same: an interrupted run may repeat it.
+
+        Args:
+            state: the server's.
+            members: all devices of the session so far, the newcomers among them.
+            newcomers: those that join.
+
+        Returns:
+            The server's state with which the round begins.
+        """
+        return state
 
     # ---- a round, on its way down
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 from torch import Tensor
 
-from edgefl.learning.algorithms import Members, ServerState, Trained, Updates
+from edgefl.learning.algorithms import Members, Received, Receivers, ServerState, Trained, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
 
 
@@ -17,20 +17,47 @@ class FedDyn(FedAvg):
     changes over all devices of the session, w+ = mean of the w_k minus h+ / alpha. All means are by data
     size; for devices of equal size this is the paper's.
 
-    h_k follows its device, whatever the session or cell. The paper has one set of devices, for which h is
-    the mean of the h_k; a session begins with h = 0, and the h_k of the devices that are there are shifted
-    to mean 0: an h left from other devices would throw the model off by h / alpha.
+    h_k follows its device, whatever the session or cell, as long as the device holds the same data. The paper
+    has one set of devices, for which h is the mean of the h_k; a session begins with h = 0, and the h_k of the
+    devices that are there are shifted to mean 0: an h left from other devices would throw the model off by
+    h / alpha. A device that joins later, or comes back from another cell, begins with h_k = 0 for the same
+    reason, and h is the mean again; one that leaves goes on to count with its last h_k. The shift is sent beside
+    the model until an update of the device has arrived: `learning.payload: exchanged` counts it. A device that
+    joins needs none.
+
+    The model moves by -h / alpha, and h sums all mean changes of the session: where local training goes only a
+    small way to the optimum of its loss (alpha x lr x local steps far below 1; momentum 0.9 makes of a step up to
+    ten), that is server momentum without decay. It overshoots in the first rounds, most with full participation,
+    and swings back later. The default is the authors' for CIFAR-10 and synthetic data, with 50 local steps or more
+    of rate 0.1; with fewer or smaller ones take a larger alpha. Measured on Fashion-MNIST, logistic regression, 40
+    devices that all take part, labels that change altogether: accuracy after the first round of sessions 2 and 3 is
+    0.79 and 0.80 with FedAvg, 0.32 and 0.00 with FedDyn, at 5 steps of rate 0.01; at 20 steps of rate 0.05 it is
+    0.84 and 0.74 with FedAvg, 0.78 and 0.11 with alpha 0.01, 0.77 and 0.73 with alpha 0.1.
 
     alpha = 0, where the paper divides by zero, is FedAvg.
     """
 
     device_vectors: ClassVar = ("gradient",)
 
-    alpha: float = Field(0.01, ge=0, le=1e9, description="weight of the regularisation")
+    alpha: float = Field(
+        0.01,
+        ge=0,
+        le=1e9,
+        description="weight of the regularisation, the authors' value; far below 1 / (lr x local steps) the first"
+        " rounds of a session overshoot, down to accuracy 0: then take a larger one",
+    )
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
-        members.shift("gradient", -members.mean("gradient"))
-        return {"gradient": start.new_zeros(start.shape)}
+        mean = members.mean("gradient")
+        members.shift("gradient", -mean)
+        return {"gradient": start.new_zeros(start.shape), "shifted": mean.any()}
+
+    def join(self, state: ServerState, members: Members, newcomers: Members) -> ServerState:
+        newcomers.forget("gradient")
+        return {**state, "gradient": members.mean("gradient")}
+
+    def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
+        return Received(model, vectors=1 + (devices.starting & state["shifted"]).long())
 
     def correct(
         self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
@@ -46,4 +73,4 @@ class FedDyn(FedAvg):
         if not self.alpha:
             return super().aggregate(model, updates, state)
         gradient = state["gradient"] - self.alpha * updates.coverage * updates.mean_change()
-        return updates.mean() - gradient / self.alpha, {"gradient": gradient}
+        return updates.mean() - gradient / self.alpha, {**state, "gradient": gradient}

@@ -20,9 +20,12 @@ class Scaffold(FedAvg):
     error grows by 1.6 each round.) All means are by data size, as the model's, so that c is the gradient
     of the same objective; for devices of equal size this is the paper's.
 
-    c_k follows its device, whatever the session or cell. A session begins with c = mean of the c_k of the
-    devices that are there. c and the change of c_k travel beside the model: the payload doubles if
-    `learning.payload` counts it.
+    c_k follows its device, whatever the session or cell, as long as the device holds the same data. A session
+    begins with c = mean of the c_k of the devices that are there; c is this mean again when a device joins,
+    whose c_k is 0 if it is new: an old mean would bias all steps to the session's end. (The paper's devices are
+    always the same ones.) A device that leaves goes on to count with its last c_k, as one that is not selected
+    does; if it comes back with what it learned in another cell, it joins again. c and the change of c_k travel
+    beside the model: the payload doubles if `learning.payload` counts it.
 
     server_lr = 1 and no other device than one is FedAvg: c_1 = c.
     """
@@ -34,6 +37,9 @@ class Scaffold(FedAvg):
     server_lr: float = Field(1.0, gt=0, le=1e9, description="eta_g: step of the server along the mean change")
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
+        return {"control": members.mean("control")}
+
+    def join(self, state: ServerState, members: Members, newcomers: Members) -> ServerState:
         return {"control": members.mean("control")}
 
     def correct(

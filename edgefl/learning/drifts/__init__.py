@@ -6,7 +6,7 @@ stands in the base class.
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -14,6 +14,7 @@ from pydantic import Field
 from edgefl.component import Component
 from edgefl.learning.datasets import Split
 
+Site = Annotated[int, Field(ge=0, le=100_000)]
 ROUNDING = 1e-9  # 0.2 + 0.2 + 0.2 of ten devices are six
 
 
@@ -52,10 +53,10 @@ class Drift(Component):
     )
     step: float = Field(0.2, gt=0, le=1, description="incremental: share of devices that drift in each step")
     share: float = Field(1.0, ge=0, le=1, description="share of devices that drift at all")
-    cells: tuple[int, ...] | None = Field(
+    cells: tuple[Site, ...] | None = Field(
         None, description="only devices that learn with these cells; none: all"
     )
-    zones: tuple[int, ...] | None = Field(
+    zones: tuple[Site, ...] | None = Field(
         None, description="only devices that begin the run nearest to these sites; none: all"
     )
 

@@ -68,7 +68,15 @@ class Partition(Component):
 
     @abstractmethod
     def key(self, session: int) -> int:
-        """Return the key of a session's draw: with equal keys `assign` returns equal arrays."""
+        """Return the key of a session's draw: with equal keys `assign` returns equal arrays.
+
+        With another key devices hold other data, and what they remember of the last ones is gone.
+        """
+
+    @property
+    def stands(self) -> bool:
+        """Whether each device keeps its samples through all sessions."""
+        return self.key(1) == self.key(2)
 
 
 class Staying(Partition):

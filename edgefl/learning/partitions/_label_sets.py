@@ -16,9 +16,12 @@ class RecurringLabels(Partition):
 
     With an `overlap`, sessions 1, 3, 5, ... have the labels A and sessions 2, 4, 6, ... the labels B. The two
     sets are equally large, share overlap x C labels and together are all C labels. Each session deals its
-    samples out anew: its population is a new one (D_k^(s) in the journal paper). Without one, the samples are
-    dealt out once and follow their device through all sessions; which of the labels a session then really
-    has depends on the devices that are present.
+    samples out anew: its population is a new one (D_k^(s) in the journal paper), and its devices remember
+    nothing. With `devices.populations: 2` the devices with the labels A are other ones than those with B; both
+    keep their data, and in turn have a session.
+
+    Without an overlap, the samples are dealt out once and follow their device through all sessions; which of
+    the labels a session then really has depends on the devices that are present.
 
     Two equal sets of C labels can only share a number of labels that is even if C is and odd if C is. Other
     overlaps are refused, or with `round_overlap` brought to the nearest one. The journal paper's 0.8 on the

@@ -45,7 +45,7 @@ class WarmStart(Component):
 
     @property
     def probe_participants(self) -> float:
-        """The share of a round's participants that a probe round samples, in (0, 1]."""
+        """The share of the devices present that are sampled, once per session, for its probe rounds, in (0, 1]."""
         return 1.0
 
     def pilot(self, finals: Sequence[Final], initial: Tensor) -> Tensor:

@@ -20,7 +20,10 @@ class Similarity(WarmStart):
     later session s trains V probe rounds from it, G_s = w_grad - w_pilot (J 17), and from session P + 2
     on begins with sum_z mu_z w_z, mu = softmax(-R |G_s - G_z|) over the saved sessions z (J 18, 19).
     R = 0 is `average`, R to infinity the single most similar session. Probe rounds cost time and energy;
-    their algorithm starts afresh and leaves no trace, so that G_s depends on the devices' data alone.
+    their algorithm starts afresh and leaves no trace, so that G_s depends on the devices' data alone. Their
+    devices are sampled once per session from all that are there, whatever the selector (line 16); if all of
+    them have left before the last probe round, they are sampled anew. `learning.probe_steps` and
+    `learning.probe_batch` set their local training.
 
     Beyond the paper: R = auto is 10 over the median distance between all gradients at hand, saved or new; it
     needs no unit. `check` spends one more probe round, once two sessions are saved, in which the devices find
@@ -36,7 +39,10 @@ class Similarity(WarmStart):
     )
     probe_rounds: int = Field(1, ge=1, le=1_000_000, description="V: gradient rounds per session")
     probe_share: float = Field(
-        1.0, ge=1e-6, le=1, description="share of a round's participants sampled for a probe round"
+        1.0,
+        ge=1e-6,
+        le=1,
+        description="share of the devices present at a session's start that are sampled for its probe rounds",
     )
     pilot_model: Literal["mean", "ema", "good", "random"] = Field(
         "mean",

@@ -621,3 +621,49 @@ def test_a_cap_and_a_noise_figure_slow_transfers_down() -> None:
     snr = 2 ** (noisy.bits_per_slot(0, TX_W, 1) / (10e6 * SLOT_S)) - 1
     slots = math.ceil(PAYLOAD_BITS / (10e6 * SLOT_S * math.log2(1 + snr / 10)))
     assert row.uplink_end_s - row.uplink_start_s == pytest.approx(slots * SLOT_S, abs=EXACT)
+
+
+# ---- who takes part in probe rounds
+
+
+def probed(world: World) -> list[tuple[int, ...]]:
+    return [call[2] for call in world.learner.calls if call[0] == "probe"]
+
+
+def test_a_probes_devices_are_sampled_once_per_session() -> None:
+    """Algorithm 1, line 16: from all that are there, not from whom the selector would choose, for all V rounds."""
+    seen = set()
+    for seed in range(4):
+        world = World(
+            [50.0, 60.0, 70.0, 80.0, 90.0, 100.0],
+            learner=spy(probes=3, share=0.5),
+            rules={"selector": {"name": "uniform", "count": 1}},
+            policy=Schedule(count=2, rounds=1),
+            seed=seed,
+        ).run()
+        first, second = probed(world)[:3], probed(world)[3:]
+        assert len(first[0]) == 3
+        assert first == [first[0]] * 3
+        assert second == [second[0]] * 3
+        seen |= {first[0], second[0]}
+    assert len(seen) > 4, "of 20 samples"
+
+
+def test_who_leaves_is_missing_in_the_probe_rounds_that_follow_and_who_comes_is_not_asked() -> None:
+    """1 leaves in the first probe round, 2 comes back; a session's training has those that are there."""
+    world = World(
+        [50.0, 60.0, 70.0],
+        learner=spy(probes=2),
+        crossings_s={1: [0.02], 2: [-1.0, 0.02]},
+    ).run()
+    assert probed(world) == [(0, 1), (0,)]
+    assert [call[2] for call in world.learner.calls if call[0] == "train"] == [(0, 2)]
+
+
+def test_a_probe_whose_devices_have_all_left_has_new_ones() -> None:
+    world = World(
+        [50.0, 60.0],
+        learner=spy(probes=3),
+        crossings_s={0: [0.02], 1: [-1.0, 0.02]},
+    ).run()
+    assert probed(world) == [(0,), (1,), (1,)]

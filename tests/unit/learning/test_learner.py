@@ -43,6 +43,8 @@ SETTINGS: dict[str, Any] = {
 
 
 def learner(threads: int = 1, **changes: Any) -> TorchLearner:
+    if changes.get("algorithm") == "oracle":
+        changes = {"drift": {"at": 2}, **changes}
     learning = LearningSettings(**{**SETTINGS, "warm_start": "similarity", **changes})
     material = Material(learning, CPU, devices=DEVICES, threads=threads)
     return TorchLearner(learning, material, streams=Streams(5))
@@ -348,7 +350,7 @@ def test_a_devices_vectors_follow_it_into_another_cell() -> None:
     here, there = (TorchLearner(settings, material, streams=Streams(5)) for _ in range(2))
     session(here, 1, 2, ids=[0, 1, 2])
     zero = torch.zeros(here.parameters)
-    own = material.states.rows("control", [1], zero)
+    own = material.states.of(lambda: 1).rows("control", [1], zero)
     assert own.abs().max() > 0
     stage = pilot(there, ids=[1, 7], longest=2)
     sizes = np.array(list(stage.trainer.holdings.sizes([1, 7]).values()))
@@ -365,7 +367,7 @@ def test_a_device_that_joins_a_session_counts_with_its_data() -> None:
     assert stage.federation.now.members == set(ids)
     sizes = stage.trainer.holdings.sizes(ids)
     weights = np.array(list(sizes.values())) / sum(sizes.values())
-    mean = stage.trainer.material.states.mean("control", ids, weights, torch.zeros(one.parameters))
+    mean = stage.federation.model.devices.mean("control", ids, weights, torch.zeros(one.parameters))
     torch.testing.assert_close(stage.federation.model.state["control"], mean, atol=1e-5, rtol=1e-4)
 
 
@@ -536,3 +538,50 @@ def test_batch_norm_refuses_batches_of_one() -> None:
     with pytest.raises(EdgeflError, match="batches of one sample") as error:
         learner(model=Normed(), batch=1)
     assert error.value.place == ("learning", "batch")
+
+
+# ---- probes with steps and batches of their own
+
+
+def test_probes_can_have_steps_and_batches_of_their_own() -> None:
+    own = {"probe_steps": 2, "probe_batch": 4, "booked": "nominal"}
+    for changes, steps, booked in (
+        (own, 2, 2 * 4),
+        ({"booked": "nominal"}, 5, 5 * 16),
+        ({**own, "epochs": 1}, 2, 2 * 4),
+        ({**own, "booked": "processed"}, 2, 2 * 4),  # all devices have four samples or more
+    ):
+        one = learner(partition={"name": "iid", "overlap": 0.0}, **changes)
+        session(one, 1, 2)
+        stages = begin(one, 2)
+        probe = next(stages)
+        local = probe.train(EVERYONE, 1)
+        assert set(local.iterations) == {steps}
+        assert set(local.samples) == {booked}
+        assert probe.federation.probe.last.batches.sizes.max() == (4 if "probe_batch" in changes else 16)
+        probe.aggregate(EVERYONE)
+        assert set(next(stages).train(EVERYONE, 1).iterations) == {5} or "epochs" in changes
+
+
+def test_one_step_probes_are_a_gradient() -> None:
+    """A single step without momentum over all data of each device: G_s = -lr x the gradient at w_pilot."""
+    one = learner(probe_steps=1, probe_batch=10_000, momentum=0.0, partition={"name": "iid", "overlap": 0.0})
+    session(one, 1, 2)
+    pilot_model = one.model.clone()
+    stages = begin(one, 2)
+    probe = next(stages)
+    probe.train(EVERYONE, 1)
+    probe.aggregate(EVERYONE)
+    next(stages)
+    held = np.concatenate([probe.trainer.holdings.samples(id_) for id_ in EVERYONE])
+    train = probe.trainer.material.train
+    w = pilot_model.clone().requires_grad_()
+    logits = train.normalised(torch.from_numpy(held)).flatten(1) @ w[:640].view(10, 64).T + w[640:]
+    torch.nn.functional.cross_entropy(logits, train.y[held]).backward()
+    torch.testing.assert_close(probe.federation.gradient, -0.05 * w.grad, atol=1e-6, rtol=1e-4)
+
+
+def test_batch_norm_refuses_probe_batches_of_one() -> None:
+    with pytest.raises(EdgeflError, match="batches of one sample") as error:
+        learner(model=Normed(), probe_batch=1)
+    assert error.value.place == ("learning", "probe_batch")

@@ -116,6 +116,8 @@ def same(a: Any, b: Any) -> bool:
 
 
 def settings(algorithm: str, warm_start: str, **more: Any) -> LearningSettings:
+    if algorithm == "oracle":
+        more = {"drift": {"at": 3}, **more}
     return LearningSettings(
         **{
             "dataset": "digits",
@@ -161,6 +163,14 @@ def test_a_learner_goes_on_after_any_round(algorithm: str, warm_start: str) -> N
     goes_on_after_any_round(settings(algorithm, warm_start), stages)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["scaffold", "feddyn", "moon"])
+def test_what_devices_remember_goes_on_too(algorithm: str) -> None:
+    """Data that stay: what a device kept in one session counts in the next, also when it joins that late."""
+    standing = {"partition": {"name": "dirichlet", "alpha": 0.5}, "payload": "exchanged"}
+    goes_on_after_any_round(settings(algorithm, "previous", **standing), {0})
+
+
 class Normed(Model):
     """A model with statistics and dropout."""
 
@@ -184,7 +194,7 @@ def test_cells_that_share_what_devices_keep_go_on_together() -> None:
     def two() -> list[Cell]:
         first, second = Cell(how), Cell(how)
         second.material = first.material
-        second.one = TorchLearner(how, first.material, streams=Streams(5))
+        second.one = TorchLearner(how, first.material, streams=Streams(5), cell=1)
         return [first, second]
 
     def go_on(cells: list[Cell], numbers: range) -> list[Any]:

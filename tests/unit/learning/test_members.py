@@ -1,0 +1,365 @@
+"""Who counts in a session: devices that join it, that leave it, and what they remember of which data."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from edgefl.contract import SessionStart
+from edgefl.learning.algorithms import Algorithm
+from edgefl.learning.algorithms.feddyn import FedDyn
+from edgefl.learning.algorithms.moon import Moon
+from edgefl.learning.algorithms.scaffold import Scaffold
+from edgefl.learning.device_states import DeviceStates
+from edgefl.learning.evaluation import evaluate
+from edgefl.learning.learner import TorchLearner
+from edgefl.learning.material import Material
+from edgefl.learning.settings import LearningSettings
+from edgefl.learning.stages import Train
+from edgefl.learning.track import LOCAL_MODEL
+from edgefl.rng import Streams
+
+DEVICES = 12
+CPU = torch.device("cpu")
+ROUNDING = 3e-6  # float32 sums of a dozen vectors of order 1, ten rounds long; without join: 0.01 and more
+
+CORRECTING: list[tuple[Algorithm, str]] = [(Scaffold(), "control"), (FedDyn(alpha=0.2), "gradient")]
+
+
+def learner(algorithm: Any, populations: Sequence[range] = (), **changes: Any) -> TorchLearner:
+    learning = LearningSettings(
+        **{
+            "dataset": "digits",
+            "model": "logistic",
+            "partition": {"name": "dirichlet", "alpha": 0.3},  # data stay with their device
+            "batch": 16,
+            "steps": 3,
+            "lr": 0.05,
+            "lr_power": 0,
+            "flops_per_sample": 1.0,
+            "algorithm": algorithm,
+            **changes,
+        }
+    )
+    material = Material(learning, CPU, devices=DEVICES)
+    return TorchLearner(learning, material, streams=Streams(5), populations=populations)
+
+
+def stages(one: TorchLearner, number: int, ids: Sequence[int]) -> Iterator[Any]:
+    return one.session(SessionStart(number, tuple(ids), longest=10))
+
+
+def opened(one: TorchLearner, number: int, ids: Sequence[int]) -> Train:
+    stage = next(stages(one, number, ids))
+    assert isinstance(stage, Train)
+    return stage
+
+
+def session(one: TorchLearner, number: int, ids: Sequence[int], rounds: int = 3) -> None:
+    for stage in stages(one, number, ids):
+        for round_ in range(1, rounds + 1):
+            stage.train(ids, round_)
+            stage.aggregate(ids)
+
+
+def vectors(stage: Train, name: str) -> np.ndarray:
+    """[N, M] what all devices keep, 0 where there is nothing."""
+    track = stage.federation.model
+    zero = torch.zeros(stage.trainer.layout.parameters.size)
+    return track.devices.rows(name, range(DEVICES), zero).double().numpy()
+
+
+def off(stage: Train, name: str) -> float:
+    """How far the server's vector is from the mean of its members', by data size."""
+    members = sorted(stage.federation.now.members)
+    sizes = np.array(list(stage.trainer.holdings.sizes(members).values()), dtype=float)
+    mean = sizes / sizes.sum() @ vectors(stage, name)[members]
+    return float(np.abs(stage.federation.model.state[name].double().numpy() - mean).max())
+
+
+# ---- joining a session under way
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
+def test_the_servers_vector_stays_the_mean_of_its_members(algorithm: Algorithm, name: str, seed: int) -> None:
+    """Whoever comes and goes, takes part or not, and whichever uploads are lost; with and without a past."""
+    rng = np.random.default_rng(seed)
+    one = learner(algorithm)
+    session(one, 1, [0, 1, 2, 3, 8])
+    session(one, 2, [7, 8, 9])
+    present = {0, 1, 2, 7}
+    stage = opened(one, 3, sorted(present))
+    joined = 0
+    for round_ in range(1, 11):
+        present ^= set(rng.choice(DEVICES, 2, replace=False).tolist())  # these two come or go
+        ids = sorted(rng.choice(sorted(present), max(1, len(present) // 2), replace=False).tolist())
+        joined += len(set(ids) - stage.federation.now.members)
+        stage.train(ids, round_)
+        assert off(stage, name) < ROUNDING, "as the devices receive it"
+        arrived = [id_ for id_ in ids if rng.random() < 0.7]
+        if arrived:
+            stage.aggregate(arrived)
+        assert off(stage, name) < ROUNDING
+    assert joined >= 3
+    assert np.abs(vectors(stage, name)).max() > 1e4 * ROUNDING
+
+
+@pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
+def test_a_mean_that_is_not_made_anew_is_seen(
+    algorithm: Algorithm, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(algorithm), "join", Algorithm.join)
+    one = learner(algorithm)
+    session(one, 1, [8, 9])
+    stage = opened(one, 2, [0, 1, 2])
+    stage.train([0, 1, 2], 1)
+    stage.aggregate([0, 1, 2])
+    stage.train([0, 1, 2, 8, 9], 2)
+    assert off(stage, name) > 1e3 * ROUNDING
+
+
+@pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
+def test_who_was_there_before_does_not_join(
+    algorithm: Algorithm, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody joins a session whose devices leave, come back, or are not selected."""
+
+    def nobody(*args: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(type(algorithm), "join", nobody)
+    one = learner(algorithm)
+    for number in (1, 2):
+        stage = opened(one, number, [0, 1, 2, 3])
+        for round_, ids in enumerate(([0, 1], [2], [0, 1, 2, 3]), start=1):
+            stage.train(ids, round_)
+            stage.aggregate(ids)
+
+
+@pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
+def test_to_join_twice_is_to_join_once(algorithm: Algorithm, name: str) -> None:
+    """As a run does that is interrupted in between."""
+    one = learner(algorithm)
+    session(one, 1, [7, 8, 9])
+    stage = opened(one, 2, [0, 1, 2])
+    stage.train([0, 1, 2], 1)
+    stage.aggregate([0, 1, 2])
+    track, holdings = stage.federation.model, stage.trainer.holdings
+    once = []
+    for _ in range(2):
+        track.join([8, 9], holdings.sizes([0, 1, 2, 8, 9]))
+        once.append((track.state[name], vectors(stage, name)))
+    assert torch.equal(once[0][0], once[1][0])
+    assert np.array_equal(once[0][1], once[1][1])
+
+
+def test_a_device_that_joins_feddyn_begins_without_a_past() -> None:
+    """An h_k of another session would throw the model off by its share / alpha; one that is there keeps its own."""
+    one = learner(FedDyn(alpha=0.01))
+    session(one, 1, [7, 8])
+    stage = opened(one, 2, [0, 1, 7])
+    before = vectors(stage, "gradient")
+    stage.train([0, 1, 7, 8], 1)
+    after = vectors(stage, "gradient")
+    assert np.abs(before[8]).max() > 100 * ROUNDING
+    assert not after[8].any()
+    assert np.array_equal(after[:8], before[:8])
+    assert stage.federation.model.state["gradient"].abs().max() < ROUNDING, "0 as it was"
+
+
+# ---- the shift with which FedDyn begins a session
+
+
+def test_feddyn_sends_its_shift_until_an_update_has_arrived() -> None:
+    one = learner(FedDyn(), payload="exchanged")
+    model = one.payload_bits
+    first = opened(one, 1, [0, 1, 2])
+    assert first.train([0, 1, 2], 1).down_bits == (model,) * 3, "nobody has anything to shift"
+    first.aggregate([0, 1, 2])
+    stage = opened(one, 2, [0, 1, 3])
+    shifted = 2 * model
+    assert stage.train([0, 1, 5], 1).down_bits == (shifted, shifted, model), "5 joins: it begins with 0"
+    stage.aggregate([0, 5])
+    assert stage.train([0, 1, 3, 5], 2).down_bits == (model, shifted, shifted, model)
+    assert learner(FedDyn()).payload_bits == model
+
+
+# ---- labels
+
+
+def test_labels_of_a_device_that_joins_are_tested_from_its_first_round_on() -> None:
+    one = learner("fedavg", partition="two_shard")
+    stage = opened(one, 1, [0, 1])
+    own = stage.trainer.holdings
+    new = next(id_ for id_ in range(2, DEVICES) if set(own.labels([id_])) - set(own.labels([0, 1])))
+    assert stage.facts.opening is not None
+    assert stage.facts.opening.labels == own.labels([0, 1])
+    # in the last round it has left again, and has been a member
+    for round_, (ids, members) in enumerate(
+        (([0], [0, 1]), ([0, new], [0, 1, new]), ([1], [0, 1, new])), start=1
+    ):
+        stage.train(ids, round_)
+        trainer = stage.trainer
+        expected = evaluate(
+            trainer.module, trainer.layout, one.model, trainer.material.test, own.labels(members)
+        )
+        tested = stage.evaluate()
+        assert tested is not None
+        assert (tested.accuracy, tested.loss) == expected
+    assert stage.facts.opening.labels == own.labels([0, 1]), "those of the opening, as it was"
+    assert opened(one, 2, [3]).federation.now.known == own.labels([0, 1, new])
+
+
+# ---- memory goes with the data
+
+
+@pytest.mark.parametrize(("algorithm", "name"), [*CORRECTING, (Moon(), LOCAL_MODEL)])
+@pytest.mark.parametrize("overlap", [None, 0.0])
+def test_devices_remember_while_they_hold_the_same_data(
+    algorithm: Algorithm, name: str, overlap: float | None
+) -> None:
+    partition = {"name": "dirichlet", "alpha": 0.3, "overlap": overlap}
+    one = learner(algorithm, partition=partition)
+    session(one, 1, range(DEVICES))
+    stage = opened(one, 2, range(DEVICES))
+    stands = overlap is None
+    assert vectors(stage, name).any() == stands
+    if name == "control":
+        assert stage.federation.model.state[name].any() == stands
+
+
+def test_a_first_round_with_new_data_is_that_of_a_new_device() -> None:
+    """MOON's term with what was learned on other data would push: without, session 2 is FedAvg's first round."""
+    finals = []
+    for algorithm in (Moon(mu=5.0), "fedavg"):
+        one = learner(algorithm, partition={"name": "dirichlet", "alpha": 0.3, "overlap": 0.0})
+        opened(one, 1, range(DEVICES)).train(range(DEVICES), 1)
+        stage = opened(one, 2, range(DEVICES))
+        assert isinstance(stage, Train)
+        stage.train(range(DEVICES), 1)
+        finals.append(stage.federation.model.last.rows.clone())
+    torch.testing.assert_close(*finals, atol=ROUNDING, rtol=0)
+
+
+def test_rows_are_seen_with_the_data_they_are_of() -> None:
+    """Two cells in different sessions deal different data: a device that hands over has no past in the other."""
+    states = DeviceStates(4, CPU)
+    first, second = states.of(lambda: 1), states.of(lambda: 2)
+    missing = torch.tensor([-1.0, -1.0])
+    rows = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    first.keep("vector", [0, 2], rows)
+    second.keep("vector", [2], 10 * rows[1:])
+
+    def seen(view: DeviceStates) -> list[list[float]]:
+        return view.rows("vector", [0, 1, 2], missing).tolist()
+
+    expected = [[[1, 2], [-1, -1], [-1, -1]], [[-1, -1], [-1, -1], [30, 40]]]
+    assert [seen(first), seen(second)] == expected
+    copied = DeviceStates(4, CPU)
+    copied.restore(states.tensors())
+    assert [seen(copied.of(lambda: 1)), seen(copied.of(lambda: 2))] == expected
+    second.forget("vector", [2])
+    assert seen(second)[2] == [-1, -1]
+    first.shift("vector", [0, 1], torch.ones(2))
+    assert seen(first) == [[2, 3], [1, 1], [-1, -1]]
+
+
+# ---- standing populations
+
+A, B = range(5), range(5, 12)
+
+
+def test_populations_hold_the_deals_of_the_first_sessions_for_good() -> None:
+    partition = {"name": "dirichlet", "alpha": 0.3, "overlap": 0.2}
+    both = learner("fedavg", [A, B], partition=partition)._trainer.holdings
+    held = [both.samples(id_).tolist() for id_ in (*A, *B)]
+    for number, ids in enumerate((A, B), start=1):
+        of = LearningSettings(dataset="digits", model="logistic", partition=partition).partition
+        alone = of.assign(both._labels, len(ids), number, Streams(5))
+        assert [both.samples(id_).tolist() for id_ in ids] == [own.tolist() for own in alone]
+    first, second = set(both.labels(A)), set(both.labels(B))
+    assert (len(first), len(second), len(first & second)) == (6, 6, 2)
+    for number in (2, 3, 4):
+        both.deal(number)
+        assert [both.samples(id_).tolist() for id_ in (*A, *B)] == held
+
+
+def test_what_stands_anyway_is_dealt_to_all_populations_together() -> None:
+    alone, both = (learner("fedavg", groups, partition="half")._trainer.holdings for groups in ([], [A, B]))
+    assert all(np.array_equal(alone.samples(id_), both.samples(id_)) for id_ in (*A, *B))
+
+
+@pytest.mark.parametrize(("algorithm", "name"), [*CORRECTING, (Moon(), LOCAL_MODEL)])
+def test_a_population_comes_back_as_it_went(algorithm: Algorithm, name: str) -> None:
+    """Its devices' data and memories are those it left with; so they are after a restart in between."""
+    partition = {"name": "dirichlet", "alpha": 0.3, "overlap": 0.0}
+    one = learner(algorithm, [A, B], partition=partition)
+    session(one, 1, A)
+    left = opened(one, 2, B)
+    held = [left.trainer.holdings.samples(id_).tolist() for id_ in A]
+    remembered = vectors(left, name)
+    assert (remembered[A].any(axis=1) == [len(own) > 0 for own in held]).all()
+    assert not remembered[B].any()
+    for round_ in (1, 2):
+        left.train(B, round_)
+        left.aggregate(B)
+    fresh = learner(algorithm, [A, B], partition=partition)
+    fresh._trainer.material.restore(*one._trainer.material.state())
+    fresh.restore(*one.state())
+    for now in (one, fresh):
+        stage = opened(now, 3, A)
+        assert [stage.trainer.holdings.samples(id_).tolist() for id_ in A] == held
+        there = vectors(stage, name)
+        if name == "gradient":  # but for FedDyn's shift, the same for all
+            assert np.ptp(there[A] - remembered[A], axis=0).max() < ROUNDING
+        else:
+            assert np.array_equal(there[A], remembered[A])
+        assert there[B].any()
+
+
+# ---- several cells
+
+
+@pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
+def test_who_comes_back_from_another_cell_joins_again(algorithm: Algorithm, name: str) -> None:
+    """It brings other vectors than it left with, of which the first cell's server has not heard."""
+    here = learner(algorithm)
+    there = TorchLearner(here._settings, here._trainer.material, streams=Streams(5), cell=1)
+    stage, other = opened(here, 1, [0, 1, 2]), opened(there, 1, [5, 6])
+    for round_ in (1, 2):
+        stage.train([0, 1, 2], round_)
+        stage.aggregate([0, 1, 2])
+        other.train([2, 5, 6], round_)
+        assert off(other, name) < ROUNDING
+        other.aggregate([2, 5, 6])
+    assert off(stage, name) > 100 * ROUNDING
+    stage.train([0, 1], 3)
+    stage.aggregate([0, 1])
+    stage.train([0, 2], 4)
+    assert off(stage, name) < ROUNDING
+    stage.aggregate([0, 2])
+    assert off(stage, name) < ROUNDING
+
+
+@pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
+def test_a_round_that_is_trained_again_has_taken_its_newcomers_in(algorithm: Algorithm, name: str) -> None:
+    """While its local models were on their way, one of them has moved on to another cell's session."""
+    one = learner(algorithm)
+    session(one, 1, [5, 6])
+    there = TorchLearner(one._settings, one._trainer.material, streams=Streams(5), cell=1)
+    stage = opened(one, 2, [0, 1])
+    stage.train([0, 1, 5], 1)
+    stage.aggregate([0, 1, 5])
+    stage.train([0, 1, 5], 2)
+    before = stage.federation.model.last.rows.clone()
+    opened(there, 1, [5, 7])
+    fresh = learner(algorithm)
+    fresh._trainer.material.restore(*one._trainer.material.state())
+    fresh.restore(*one.state())
+    again = next(fresh.stages())
+    again.train([0, 1, 5], 2)
+    assert torch.equal(again.federation.model.state[name], stage.federation.model.state[name])
+    assert torch.equal(again.federation.model.last.rows[:2], before[:2]), "nobody waits for the third"

@@ -1,0 +1,77 @@
+"""Whether a CPU has instructions for bfloat16, and what a run says where it has none."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import edgefl
+from edgefl import cli
+from edgefl.learning import processor
+
+# as Linux shows them, cut short: Cascade Lake, Sapphire Rapids, Neoverse N1 and V1
+WITHOUT = "processor\t: 0\nmodel name\t: x\nflags\t\t: fpu avx2 avx512f avx512bw avx512_vnni\n"
+WITH = "processor\t: 0\nflags\t\t: fpu avx512f avx512_bf16 amx_bf16 amx_tile\n"
+ARM_WITHOUT = "processor\t: 0\nFeatures\t: fp asimd asimddp\n"
+ARM_WITH = "processor\t: 0\nFeatures\t: fp asimd sve bf16 i8mm\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "has"),
+    [(WITHOUT, False), (WITH, True), (ARM_WITHOUT, False), (ARM_WITH, True), ("cpu : POWER9\n", None)],
+)
+def test_what_linux_says(
+    text: str, has: bool | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpuinfo").write_text(text)
+    monkeypatch.setattr(processor, "CPUINFO", tmp_path / "cpuinfo")
+    assert processor.has_bf16() is has
+    assert (processor.bf16_note() is None) == (has is True)
+
+
+def test_who_does_not_say_is_not_taken_for_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processor, "CPUINFO", tmp_path / "none")
+    assert processor.has_bf16() is None
+    assert "does not say" in str(processor.bf16_note())
+
+
+SCENARIO = """\
+name: small
+devices: {count: 3}
+sessions: {name: schedule, count: 1, rounds: 1}
+learning: {dataset: digits, model: logistic, precision: bf16, flops_per_sample: 1}
+"""
+
+
+@pytest.mark.parametrize("precision", ["bf16", "float32"])
+@pytest.mark.parametrize("has", [False, True])
+def test_a_run_says_that_bf16_is_slow_here(
+    precision: str, has: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In run.json from the beginning to the end, and to who listens."""
+    monkeypatch.setattr(processor, "has_bf16", lambda: has)
+    file = tmp_path / "small.yaml"
+    file.write_text(SCENARIO)
+    scenario = edgefl.load_scenario(file, [f"learning.precision={precision}"])
+    run, heard = tmp_path / "run", list[str]()
+    under_way: list[list[str]] = []
+    edgefl.simulate(
+        scenario,
+        run,
+        device="cpu",
+        on_note=heard.append,
+        on_round=lambda row: under_way.append(json.loads((run / "run.json").read_text())["notes"]),
+    )
+    slow = precision == "bf16" and not has
+    assert [("no bfloat16 instructions" in note) for note in heard] == [True] * slow
+    assert json.loads((run / "run.json").read_text())["notes"] == heard == under_way[0]
+
+
+def test_the_note_is_on_the_screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processor, "has_bf16", lambda: False)
+    file = tmp_path / "small.yaml"
+    file.write_text(SCENARIO)
+    done = CliRunner().invoke(cli.app, ["run", str(file), "--out", str(tmp_path / "run"), "--device", "cpu"])
+    assert done.exit_code == 0, done.output
+    assert "edgefl: note: learning.precision is bf16" in done.stderr
