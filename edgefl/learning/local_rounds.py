@@ -24,7 +24,9 @@ class Payload:
     exchanged: bool = False
 
     def bits(self, layout: ModelLayout, vectors: int) -> int:
-        """Return the bits of a transfer of a number of vectors, with the statistics."""
+        """Return the bits of a transfer of a number of vectors, with the statistics; nothing at all is 0 bits."""
+        if not vectors:
+            return 0
         parameters = (vectors if self.exchanged else 1) * layout.parameters.size
         return self.bits_per_parameter * (parameters + layout.statistics.size)
 

@@ -38,9 +38,11 @@ class RoundReceivers:
         devices: DeviceStates,
         samples: Sequence[np.ndarray],
         losses: Callable[[Tensor, Sequence[np.ndarray]], Tensor],
+        like: Tensor,
     ) -> None:
         self.ids = ids
         self.starting = torch.tensor([id_ in starting for id_ in ids], device=devices.torch_device)
+        self._like = like
         self._devices = devices
         self._samples = samples
         self._losses = losses
@@ -48,6 +50,9 @@ class RoundReceivers:
 
     def own(self, name: str, missing: Tensor) -> Tensor:
         return self._devices.rows(name, self.ids, missing)
+
+    def remembered(self, name: str, missing: float) -> Tensor:
+        return self._devices.rows(name, self.ids, self._like.new_full((1,), missing)).squeeze(1)
 
     def losses(self, models: Tensor) -> Tensor:
         self.tested += len(models) * np.array([len(indices) for indices in self._samples])

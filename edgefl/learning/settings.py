@@ -125,6 +125,11 @@ class LearningSettings(Section):
             raise ValueError(
                 "early_stopping ends training after an epoch: give epochs, the most that a device does"
             )
+        if self.epochs is None and self.algorithm.keeps_apart():
+            raise ValueError(
+                "this algorithm ends training after an epoch: give epochs, the most that a device does, or"
+                " switch that off (flash: validation: 0)"
+            )
         return self
 
     def length_in(self, phase: str) -> tuple[int, int | None]:

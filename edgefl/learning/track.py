@@ -18,6 +18,7 @@ from edgefl.learning.models import OutputTerm
 
 LOCAL_MODEL = "last local model"
 PERSONAL_MODEL = "personal model"
+STATISTICS = "statistics"
 AT_ONCE_BYTES = 256_000_000  # of devices' vectors in one call of `upload` or `keep`
 
 
@@ -97,11 +98,11 @@ class Track:
             Diverged: a local model is not finite.
         """
         layout, algorithm = self._training.layout, self._algorithm
-        parameters, statistics = layout.split(self.model)
-        receivers = RoundReceivers(ids, self.starting, self.devices, batches.samples, self._losses)
+        parameters, _ = layout.split(self.model)
+        receivers = self._receivers(ids, batches.samples)
         lr = algorithm.learning_rate(lr, self.state)
         received = algorithm.receive(parameters, self.state, receivers)
-        start = torch.cat([received.start, statistics.expand(*received.start.shape[:-1], -1)], dim=-1)
+        start = self._with_statistics(received.start, ids)
         models = self._training.run(self._task(ids, batches, lr, start, terms, stop))
         for rows in (models.rows, models.personal):
             finite = torch.isfinite(rows.sum(1)) if rows is not None else torch.ones(1)
@@ -148,7 +149,8 @@ class Track:
         model, self.state = self._algorithm.aggregate(layout.split(self.model)[0], updates, self.state)
         if not torch.isfinite(model.sum()):
             raise Diverged(None)
-        self.model = torch.cat([model, updates.shares @ statistics])
+        own = self._keeps_statistics
+        self.model = torch.cat([model, layout.split(self.model)[1] if own else updates.shares @ statistics])
         self.starting -= set(ids)
 
     def deployed(self, ids: Sequence[int], samples: Sequence[np.ndarray]) -> Tensor:
@@ -157,10 +159,9 @@ class Track:
         Args:
             samples: of each device, indices of its training samples.
         """
-        parameters, statistics = self._training.layout.split(self.model)
-        receivers = RoundReceivers(ids, self.starting, self.devices, samples, self._losses)
-        models = self._algorithm.deployed(parameters, self.state, receivers)
-        return torch.cat([models, statistics.expand(*models.shape[:-1], -1)], dim=-1)
+        parameters, _ = self._training.layout.split(self.model)
+        models = self._algorithm.deployed(parameters, self.state, self._receivers(ids, samples))
+        return self._with_statistics(models, ids)
 
     def trained_personal(self) -> Tensor:
         """Return the own models [K, M + Q] of the last round's devices after training, before any is aggregated.
@@ -170,10 +171,10 @@ class Track:
         algorithm, layout, models = self._algorithm, self._training.layout, self.last.models
         if not algorithm.has_personal():
             return models.rows
-        parameters, _ = layout.split(self.model)
+        local, _ = layout.split(models.rows)
         rows = models.rows if models.personal is None else models.personal
         personal, statistics = layout.split(rows)
-        own = algorithm.personal(parameters, personal, self._own(self.last.ids, parameters))
+        own = algorithm.personal(local, personal, self._own(self.last.ids, local[0]))
         return torch.cat([own, statistics], dim=1)
 
     def personal(self, ids: Sequence[int]) -> Tensor | None:
@@ -198,9 +199,26 @@ class Track:
         self.model, self.starting = here.pop("model"), frozenset(here.pop("starting").tolist())
         self.state = {name.removeprefix("state/"): vector for name, vector in here.items()}
 
+    def _receivers(self, ids: Sequence[int], samples: Sequence[np.ndarray]) -> RoundReceivers:
+        parameters, _ = self._training.layout.split(self.model)
+        return RoundReceivers(ids, self.starting, self.devices, samples, self._losses, parameters)
+
     def _members(self, samples: Mapping[int, int]) -> SessionMembers:
         parameters, _ = self._training.layout.split(self.model)
         return SessionMembers(self.devices, samples, parameters)
+
+    @property
+    def _keeps_statistics(self) -> bool:
+        """Whether each device has statistics of its own, as nothing is exchanged."""
+        return self._algorithm.vectors_up == 0 and self._training.layout.statistics.size > 0
+
+    def _with_statistics(self, models: Tensor, ids: Sequence[int]) -> Tensor:
+        """Return models [M] or [k, M] with the statistics of the global one, or of the devices if they keep them."""
+        _, statistics = self._training.layout.split(self.model)
+        if self._keeps_statistics:
+            statistics = self.devices.rows(STATISTICS, ids, statistics)
+            models = models.expand(len(ids), -1)
+        return torch.cat([models, statistics.expand(*models.shape[:-1], -1)], dim=-1)
 
     # ---- a round at the devices
 
@@ -313,6 +331,11 @@ class Track:
         algorithm, personal = self._algorithm, self.last.models.personal
         if algorithm.keeps_local_model:
             self.devices.keep(LOCAL_MODEL, ids, rows)
+        if self._keeps_statistics:
+            self.devices.keep(STATISTICS, ids, self._training.layout.split(rows)[1])
+        for name in algorithm.remembers:
+            noted = {**trained.notes, **_notes_at(positions, self.last.notes[1])}[name]
+            self.devices.keep(name, ids, noted.to(rows.dtype).unsqueeze(1))
         for begin, end in _blocks(len(ids), trained.local):
             if personal is not None:
                 self.devices.keep(PERSONAL_MODEL, ids[begin:end], personal[positions[begin:end]])

@@ -120,9 +120,11 @@ class Trainer:
         if self.device_tests is not None:
             accuracy, loss, deviation = self._scores(model, present, drifted).mean()
             return Evaluation(accuracy, loss, {ACCURACY_STD: deviation, **further})
+        groups = [(model, 1.0, share)] if model.dim() == 1 else _by_model(model, drifted)
         tests = [
-            (weight, evaluate(self.module, self.layout, model, self.material.test, now.labels, changed))
-            for changed, weight in ((False, 1.0 - share), (True, share))
+            (part * weight, evaluate(self.module, self.layout, one, self.material.test, now.labels, changed))
+            for one, part, changed_of in groups
+            for changed, weight in ((False, 1.0 - changed_of), (True, changed_of))
             if weight
         ]
         if len(tests) == 1:
@@ -226,6 +228,13 @@ class Trainer:
             f"training diverged in {at}: {whose} is not finite; lower learning.lr (now {self.settings.lr})",
             track.tensors(),
         )
+
+
+def _by_model(models: Tensor, drifted: np.ndarray) -> list[tuple[Tensor, float, float]]:
+    """Group K devices by model [K, M + Q]: each model, its share of the devices, and the share of these drifted."""
+    distinct, which = torch.unique(models, dim=0, return_inverse=True)
+    of = which.cpu().numpy()
+    return [(one, float((of == i).mean()), float(drifted[of == i].mean())) for i, one in enumerate(distinct)]
 
 
 def build_module(model: Model, input_shape: tuple[int, ...], classes: int, streams: Streams) -> nn.Module:

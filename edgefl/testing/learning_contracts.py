@@ -47,14 +47,19 @@ class _Newcomers:
     def own(self, name: str, missing: Tensor) -> Tensor:
         return missing.expand(len(self.ids), -1).clone()
 
+    def remembered(self, name: str, missing: float) -> Tensor:
+        return torch.full((len(self.ids),), missing)
+
     def losses(self, models: Tensor) -> Tensor:
         return torch.rand(len(self.ids), len(models))
 
 
 def algorithms(algorithm: Algorithm) -> None:
     """Shapes of what is handed on; nothing that is lent is changed; if nobody moves, nor does the model."""
+    exchanged = (algorithm.vectors_down, algorithm.vectors_up)
     must(
-        min(algorithm.vectors_down, algorithm.vectors_up) >= 1, "vectors_down, vectors_up: at least the model"
+        min(exchanged) >= 1 or max(exchanged) == 0,
+        "vectors_down, vectors_up: at least the model, or 0 both ways if nothing is exchanged",
     )
     must(0 <= algorithm.keeps_apart() < 1, "keeps_apart() is a share of the samples, in [0, 1)")
     torch.manual_seed(0)
@@ -132,6 +137,10 @@ def _one_round(
     )
     shares = torch.tensor([0.5, 0.25, 0.25])
     notes = {**received.notes, **sent.notes}
+    must(
+        all(name in notes and notes[name].shape == (many,) for name in algorithm.remembers),
+        f"remembers {list(algorithm.remembers)}: note them in receive() or upload(), one number per device, [K]",
+    )
     updates = Updates(rows=sent.rows, shares=shares, coverage=1.0, notes=notes, **told)
     after, state_after = algorithm.aggregate(model, updates, state)
     must(

@@ -9,6 +9,18 @@ import pytest
 import edgefl
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
+# what fits a scenario to the small data set (or to its own, where that is made in a moment), and keeps it short
+PLAIN = ["learning.partition=dirichlet", "learning.model=logistic", "devices.count=20"]
+MIXED = ["devices.count=40", "learning.partition.samples=30", "learning.model=logistic", "learning.epochs=2"]
+SMALL = {
+    "shakespeare": ["learning.partition=dirichlet", "learning.model=logistic", "learning.lr=0.01"],
+    "flash_shakespeare": [*PLAIN, "learning.lr=0.01"],
+    "flash_emnist": PLAIN,
+    "flash_synthetic": ["learning.dataset=synthetic", "learning.model=logistic", "learning.epochs=2"],
+    "flash_cifar10": MIXED,
+    "flash_cifar100": MIXED,
+    "flash_fashion_mnist": MIXED,
+}
 SUM_TOLERANCE = 1e-12  # relative; sums of a few thousand float64
 BATTERY_TOLERANCE = 1e-9  # of the capacity
 
@@ -23,9 +35,7 @@ def shortened(path: Path) -> edgefl.Scenario:
         overrides += ["sessions.min_rounds=1", "sessions.max_rounds=4"]
     if scenario.learning is not None:
         overrides.append("learning.dataset=digits")
-    if path.stem == "shakespeare":  # its roles and its model are made for text
-        overrides += ["learning.partition=dirichlet", "learning.model=logistic", "learning.lr=0.01"]
-    return edgefl.load_scenario(path, overrides)
+    return edgefl.load_scenario(path, [*overrides, *SMALL.get(path.stem, [])])
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)

@@ -15,6 +15,7 @@ import torch
 
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.algorithms.feddc import FedDc
 from edgefl.learning.algorithms.feddyn import FedDyn
 from edgefl.learning.algorithms.fednova import FedNova
 from edgefl.learning.algorithms.scaffold import Scaffold
@@ -131,6 +132,11 @@ def test_they_settle_there_when_devices_join(
 
 def test_scaffold_settles_there_with_unequal_steps() -> None:
     assert left(Scaffold(), 200, 0.5, 0.0, [2, 4, 8, 16]) < FLOAT32
+
+
+def test_feddc_settles_at_the_optimum() -> None:
+    """There c_k - alpha h_k is each device's gradient, and c = h = 0: all stand still."""
+    assert left(FedDc(alpha=0.3), 400, 0.3, 0.0, [8] * 4) < FLOAT32
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])

@@ -142,6 +142,9 @@ class Receivers(Protocol):
     def own(self, name: str, missing: Tensor) -> Tensor:
         """Return [K, M] the devices' vectors of this name; `missing` [M] for a device that never kept one."""
 
+    def remembered(self, name: str, missing: float) -> Tensor:
+        """Return [K] what the devices noted under this name when they last took part; `missing` for who did not."""
+
     def losses(self, models: Tensor) -> Tensor:
         """Compute the mean loss [K, C] of C models [C, M] on each device's training data; 0 without data."""
 
@@ -163,7 +166,10 @@ class Algorithm(Component):
     trains_personal: ClassVar[bool] = False
     # whether a second model is trained on the data of the other concept: the learner needs a drift, and knows it
     knows_drift: ClassVar[bool] = False
-    # vectors of M numbers in a transfer to a device, and in one from it
+    # names of notes, one number per device, that each device remembers until it takes part again
+    remembers: ClassVar[tuple[str, ...]] = ()
+    # vectors of M numbers in a transfer to a device, and in one from it; none up: nothing is exchanged, and each
+    # device keeps the statistics of its own model too
     vectors_down: ClassVar[int] = 1
     vectors_up: ClassVar[int] = 1
 
@@ -310,7 +316,8 @@ class Algorithm(Component):
         """Make the models with which k devices are tested, if each has its own.
 
         Args:
-            model: [M] the global one.
+            model: [M] the global one; or right after training, [k, M] the devices' local models, which are what
+                they have of it.
             personal: [k, M] personal models if the algorithm trains them, else the global one for each device.
             own: the devices' vectors, [k, M] each.
 

@@ -24,8 +24,8 @@ class Dirichlet(RecurringLabels):
     the last: it rounds cumulative counts down, which gives the last device up to half a sample extra of every
     label, and it redraws everything until the smallest device is large enough, which prefers even draws
     and fails often where alpha is small (alpha 0.1, 100 devices, 5 labels of 6,000 samples: a draw leaves 3
-    devices empty on average). Left out: Hsu et al., 2019, who draw the label mix of each device, all
-    devices of one size.
+    devices empty on average). Hsu et al., 2019, draw the label mix of each device, all devices of
+    one size: `dirichlet_mix`.
     """
 
     alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; the smaller, the more uneven")

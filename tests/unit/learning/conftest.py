@@ -32,6 +32,12 @@ def expect_data(monkeypatch: pytest.MonkeyPatch) -> Expect:
     return expect
 
 
+@pytest.fixture
+def derived_with_the_verbs() -> set[str]:
+    """Algorithms whose derivations stand in test_algorithm_verbs.py; all others stand in test_algorithms.py."""
+    return {"apfl", "ditto", "feddrift", "hypcluster", "local_only"}
+
+
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
     """As in simulations: small layers on a busy machine."""

@@ -1,9 +1,9 @@
-"""How far the verbs of an algorithm reach: methods that are no components here, written in a few lines each.
+"""How far the verbs of an algorithm reach: personal models, several models, early stopping, compression, no exchange.
 
-FedDC sends something else than its local model, APFL trains a second model, early stopping ends each device's
-training by itself, HypCluster lets each device choose what it starts from, and a compressor counts its bits.
-Each is compared with its derivation in NumPy and float64 on softmax regression, two rounds of momentum SGD
-with three of seven devices in the second.
+APFL and Ditto train a second model, early stopping ends each device's training by itself, HypCluster and FedDrift
+let each device choose what it starts from, `local_only` exchanges nothing, and a compressor, which is no component,
+counts its bits. Each is compared with its derivation in NumPy and float64 on softmax regression, two rounds of
+momentum SGD with three of seven devices in the second.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,17 +14,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from edgefl.learning.algorithms import (
-    Algorithm,
-    Members,
-    Received,
-    Receivers,
-    Sent,
-    ServerState,
-    Trained,
-    Updates,
-)
+from edgefl import registry
+from edgefl.learning.algorithms import Algorithm, Sent, ServerState, Trained
+from edgefl.learning.algorithms.apfl import Apfl
+from edgefl.learning.algorithms.ditto import Ditto
 from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.algorithms.feddc import FedDc
+from edgefl.learning.algorithms.feddrift import FedDrift
+from edgefl.learning.algorithms.hypcluster import HypCluster
+from edgefl.learning.algorithms.local_only import LocalOnly
 from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per_epoch
 from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
@@ -53,73 +51,7 @@ SIZES = np.array([len(held) for held in HELD], dtype=float)
 ALL = list(range(DEVICES))
 
 
-# ---- the methods
-
-
-class FedDc(FedAvg):
-    """Gao et al., FedDC, CVPR 2022: devices send w_k + h_k, where h_k sums the drifts w_k - w of its rounds.
-
-    The local loss has alpha/2 |w_k + h_k - w|^2 and <slope_k - slope, w_k>, the last rounds' mean steps.
-    """
-
-    device_vectors: ClassVar = ("drift", "slope")
-    vectors_down: ClassVar = 2
-    vectors_up: ClassVar = 2
-
-    alpha: float = 0.2
-
-    def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
-        return {"slope": torch.zeros_like(start)}
-
-    def correct(
-        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
-    ) -> Tensor:
-        return grads + self.alpha * (local + own["drift"] - start) + own["slope"] - state["slope"]
-
-    def upload(self, trained: Trained, state: ServerState, own: Mapping[str, Tensor]) -> Sent:
-        after = self.keep(trained, trained.local, state, own)
-        return Sent(trained.local + after["drift"], notes={"slope": after["slope"]})
-
-    def keep(
-        self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
-    ) -> Mapping[str, Tensor]:
-        drift = trained.local - trained.start
-        return {"drift": own["drift"] + drift, "slope": drift / (trained.travel * trained.lr).unsqueeze(1)}
-
-    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
-        return updates.mean(), {"slope": updates.shares @ updates.notes["slope"]}
-
-
-class Apfl(FedAvg):
-    """Deng et al., APFL, 2020: v_k steps along the gradient at a v_k + (1 - a) w_k, by v_k."""
-
-    trains_personal: ClassVar = True
-
-    a: float = 0.3
-
-    def personal_point(self, personal: Tensor, local: Tensor) -> Tensor:
-        return self.a * personal + (1 - self.a) * local
-
-    def correct_personal(
-        self, grads: Tensor, personal: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
-    ) -> Tensor:
-        return self.a * grads
-
-    def personal(self, model: Tensor, personal: Tensor, own: Mapping[str, Tensor]) -> Tensor:
-        return self.a * personal + (1 - self.a) * model
-
-
-class Ditto(FedAvg):
-    """Li et al., Ditto, ICML 2021: v_k is pulled to the model that the device received."""
-
-    trains_personal: ClassVar = True
-
-    pull: float = 0.4
-
-    def correct_personal(
-        self, grads: Tensor, personal: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
-    ) -> Tensor:
-        return grads + self.pull * (personal - start)
+# ---- methods that are no components
 
 
 class EarlyStopping(FedAvg):
@@ -133,27 +65,6 @@ class EarlyStopping(FedAvg):
 
     def stop(self, epoch: Tensor, loss: Tensor, before: Tensor) -> Tensor:
         return before - loss < self.gamma / epoch
-
-
-class HypCluster(FedAvg):
-    """Mansour et al., 2020: the server keeps two models, each device trains the better one for its data."""
-
-    vectors_down: ClassVar = 2
-
-    def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
-        return last or {"models": torch.stack([start, start.flip(0)])}
-
-    def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
-        cluster = devices.losses(state["models"]).argmin(1)
-        return Received(state["models"][cluster], notes={"cluster": cluster})
-
-    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
-        models = state["models"].clone()
-        for c in range(len(models)):
-            weights = updates.shares * (updates.notes["cluster"] == c)
-            if weights.any():
-                models[c] = weights @ updates.rows / weights.sum()
-        return models.mean(0), {"models": models}
 
 
 class TopK(FedAvg):
@@ -266,23 +177,6 @@ def plans(algorithm: Algorithm) -> list[tuple[list[int], Batches]]:
     return [(ids, plan(algorithm, ids, r)) for r, ids in enumerate((ALL, SECOND), start=1)]
 
 
-def feddc(w: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray]:
-    h, slope_k, slope = np.zeros((DEVICES, M)), np.zeros((DEVICES, M)), np.zeros(M)
-    for ids, batches in plans(FedDc()):
-        sent = []
-        for j, k in enumerate(ids):
-
-            def correct(g: np.ndarray, v: np.ndarray, k: int = k) -> np.ndarray:
-                return g + alpha * (v + h[k] - w) + slope_k[k] - slope  # noqa: B023
-
-            local = descend(w, batches, j, correct)
-            h[k] += local - w
-            slope_k[k] = (local - w) / (travel(batches.steps[j]) * LR)
-            sent.append(local + h[k])
-        w, slope = shares(ids) @ sent, shares(ids) @ slope_k[ids]
-    return w, h
-
-
 def with_personal(
     w: np.ndarray, point: Callable[..., np.ndarray], step_of: Callable[..., np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -307,8 +201,15 @@ def apfl(w: np.ndarray, a: float) -> tuple[np.ndarray, np.ndarray]:
     return with_personal(w, lambda v, w: a * v + (1 - a) * w, lambda g, v, start: a * g)
 
 
-def ditto(w: np.ndarray, pull: float) -> tuple[np.ndarray, np.ndarray]:
-    return with_personal(w, lambda v, w: v, lambda g, v, start: g + pull * (v - start))
+def ditto(w: np.ndarray, pull: float, lr_factor: float) -> tuple[np.ndarray, np.ndarray]:
+    return with_personal(w, lambda v, w: v, lambda g, v, start: lr_factor * (g + pull * (v - start)))
+
+
+def local_only(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    own = np.tile(w, (DEVICES, 1))
+    for ids, batches in plans(FedAvg()):
+        own[ids] = [descend(own[k], batches, j) for j, k in enumerate(ids)]
+    return w, own
 
 
 def early_stopping(w: np.ndarray, gamma: float) -> tuple[np.ndarray, list[list[int]]]:
@@ -334,9 +235,11 @@ def early_stopping(w: np.ndarray, gamma: float) -> tuple[np.ndarray, list[list[i
 
 
 def hypcluster(w: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    models = np.stack([w, w[::-1]])
+    models = track(CLUSTERS)[0].state["models"].double().numpy().copy()
+    assert np.abs(models[0] - w).max() < EXACT
+    assert 0.2 < np.std(models[1] - w) < 0.8, "noise of 21 numbers of standard deviation 0.5"
     choices = []
-    for ids, batches in plans(HypCluster()):
+    for ids, batches in plans(CLUSTERS):
         losses = [[loss_and_gradient(model, HELD[k])[0] for model in models] for k in ids]
         chosen = np.argmin(losses, 1)
         rows = np.array([descend(models[c], batches, j) for j, c in enumerate(chosen)])
@@ -344,7 +247,8 @@ def hypcluster(w: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
             weights = SIZES[ids] * (chosen == c)
             models[c] = weights / weights.sum() @ rows
         choices.append(chosen)
-    return models.mean(0), choices
+        w = shares(ids) @ rows
+    return w, choices
 
 
 def top_k(w: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -360,14 +264,25 @@ def top_k(w: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     return w, residual
 
 
+CLUSTERS = HypCluster(spread=0.5)
+APFL, DITTO = Apfl(alpha=0.3), Ditto(pull=0.4, lr_factor=0.7)
 DERIVED: list[tuple[Algorithm, Callable[[np.ndarray], tuple[np.ndarray, Any]]]] = [
-    (FedDc(), lambda w: feddc(w, 0.2)),
-    (Apfl(), lambda w: apfl(w, 0.3)),
-    (Ditto(), lambda w: ditto(w, 0.4)),
+    (APFL, lambda w: apfl(w, 0.3)),
+    (DITTO, lambda w: ditto(w, 0.4, 0.7)),
     (EarlyStopping(), lambda w: early_stopping(w, 0.05)),
-    (HypCluster(), hypcluster),
+    (CLUSTERS, hypcluster),
+    # no loss jumps: FedAvg. With a jump: test_drift_methods.py
+    (FedDrift(), lambda w: (descend_all(w), None)),
+    (LocalOnly(), local_only),
     (TopK(), lambda w: top_k(w, 5)),
 ]
+AS_FEDAVG = (Apfl, Ditto, FedDrift)  # their global models here
+
+
+def test_these_are_derived_here(derived_with_the_verbs: set[str]) -> None:
+    outside = (EarlyStopping, TopK)
+    found = {registry.name_of("algorithms", one) for one, _ in DERIVED if not isinstance(one, outside)}
+    assert found == derived_with_the_verbs
 
 
 def name_of(value: object) -> str:
@@ -381,7 +296,7 @@ def test_two_rounds_follow_the_derivation(
     global_, _, _ = two_rounds(algorithm)
     assert np.abs(global_.model.numpy() - derivation(start())[0]).max() < EXACT
     plain = descend_all(start())
-    if not algorithm.trains_personal:  # their global model is that of FedAvg
+    if not isinstance(algorithm, AS_FEDAVG):
         assert np.abs(derivation(start())[0] - plain).max() > 1000 * EXACT, "the test can tell them apart"
 
 
@@ -411,7 +326,7 @@ def one_round(algorithm: Algorithm, **options: Any) -> tuple[Track, LocalResult]
     return global_, done
 
 
-@pytest.mark.parametrize("algorithm", [Apfl(), Ditto(), EarlyStopping()], ids=name_of)
+@pytest.mark.parametrize("algorithm", [APFL, DITTO, EarlyStopping()], ids=name_of)
 def test_stacked_and_sequential_agree(algorithm: Algorithm) -> None:
     """Statistics and masks of the personal models too; devices that stop early leave the others as they are."""
     (stacked, done), (sequential, expected) = (
@@ -424,14 +339,14 @@ def test_stacked_and_sequential_agree(algorithm: Algorithm) -> None:
         assert len(set(done.steps // plan(algorithm, ALL, 1, smallest=2).per_epoch)) > 1, "some stop early"
 
 
-@pytest.mark.parametrize("algorithm", [Apfl(), EarlyStopping()], ids=name_of)
+@pytest.mark.parametrize("algorithm", [APFL, EarlyStopping()], ids=name_of)
 def test_threads_do_not_matter(algorithm: Algorithm) -> None:
     first, second = (one_round(algorithm, threads=threads, memory_bytes=1)[0] for threads in (1, 3))
     assert all(torch.equal(a, b) for a, b in zip(_models(first), _models(second), strict=True))
 
 
 def test_the_local_models_masks_stay_as_they_are_without_personal_models() -> None:
-    alone, beside = (one_round(algorithm)[0].last.rows for algorithm in (FedAvg(), Apfl()))
+    alone, beside = (one_round(algorithm)[0].last.rows for algorithm in (FedAvg(), APFL))
     assert torch.equal(alone, beside)
 
 
@@ -444,33 +359,35 @@ def _models(global_: Track) -> list[Tensor]:
 
 
 def test_what_was_sent_is_averaged_and_what_was_trained_is_kept() -> None:
-    _, states, _ = two_rounds(FedDc())
-    assert np.abs(kept(states, "drift") - feddc(start(), 0.2)[1]).max() < EXACT
+    _, states, _ = two_rounds(LocalOnly())
+    assert np.abs(kept(states, "model") - local_only(start())[1])[SECOND].max() < EXACT
     _, states, _ = two_rounds(TopK())
     assert np.abs(kept(states, "residual") - top_k(start(), 5)[1]).max() < EXACT
 
 
-@pytest.mark.parametrize(("algorithm", "derivation"), [(Apfl(), apfl), (Ditto(), ditto)], ids=name_of)
-def test_a_device_is_tested_with_its_personal_model(
-    algorithm: Any, derivation: Callable[[np.ndarray, float], tuple[np.ndarray, np.ndarray]]
-) -> None:
+@pytest.mark.parametrize("algorithm", [APFL, DITTO], ids=name_of)
+def test_a_device_is_tested_with_its_personal_model(algorithm: Algorithm) -> None:
     global_, states, _ = two_rounds(algorithm)
-    w, v = derivation(start(), algorithm.a if isinstance(algorithm, Apfl) else algorithm.pull)
+    w, v = apfl(start(), 0.3) if algorithm is APFL else ditto(start(), 0.4, 0.7)
     assert np.abs(kept(states, PERSONAL_MODEL) - v).max() < EXACT
     found = global_.personal([2, 5])
     assert found is not None
-    expected = algorithm.a * v + (1 - algorithm.a) * w if isinstance(algorithm, Apfl) else v
+    expected = 0.3 * v + 0.7 * w if algorithm is APFL else v
     assert np.abs(found.numpy() - expected[[2, 5]]).max() < EXACT
+    # right after training, with what they then have of the global model: their local ones
+    expected = 0.3 * kept(states, PERSONAL_MODEL)[SECOND] + 0.7 * global_.last.rows[: len(SECOND)].numpy()
+    found = global_.trained_personal()
+    assert np.abs(found.numpy() - (expected if algorithm is APFL else v[SECOND])).max() < EXACT
     assert track(FedAvg())[0].personal([2]) is None, "others are tested with the global model"
 
 
 def test_the_local_model_does_not_see_the_personal_one() -> None:
-    assert torch.equal(two_rounds(Apfl())[0].model, two_rounds(FedAvg())[0].model)
+    assert torch.equal(two_rounds(APFL)[0].model, two_rounds(FedAvg())[0].model)
 
 
 def test_a_personal_model_is_lost_with_its_update() -> None:
-    global_, states = track(Apfl())
-    global_.train(ALL, plan(Apfl(), ALL, 1), LR, [])
+    global_, states = track(APFL)
+    global_.train(ALL, plan(APFL, ALL, 1), LR, [])
     global_.aggregate([2, 5], held())
     changed = np.abs(kept(states, PERSONAL_MODEL)).max(1) > 0
     assert changed.tolist() == [k in (2, 5) for k in ALL]
@@ -518,7 +435,7 @@ def test_a_device_with_one_sample_has_none_to_keep_apart() -> None:
 
 
 def test_notes_of_one_number_per_device_are_reported() -> None:
-    _, _, done = two_rounds(HypCluster())
+    _, _, done = two_rounds(CLUSTERS)
     choices = hypcluster(start())[1]
     assert set(choices[0]) == {0, 1}, "the test can tell them apart"
     for result, chosen in zip(done, choices, strict=True):
@@ -533,7 +450,11 @@ def test_bits_count_each_way() -> None:
         (FedAvg(), True, model, model),
         (FedDc(), False, model, model),
         (FedDc(), True, 2 * model, 2 * model),
-        (HypCluster(), True, 2 * model, model),
+        (HypCluster(models=3), True, 3 * model, model),
+        (HypCluster(), False, model, model),
+        (FedDrift(), True, model, model),  # one has begun
+        (LocalOnly(), False, 0, 0),
+        (LocalOnly(), True, 0, 0),
         (TopK(), False, model, 5 * 37),
     ]:
         global_, _ = track(algorithm, Payload(16, exchanged))

@@ -14,16 +14,24 @@ import torch
 
 from edgefl import registry
 from edgefl.learning.algorithms import Algorithm
+from edgefl.learning.algorithms.adaptive_fedavg import AdaptiveFedAvg
+from edgefl.learning.algorithms.apfl import Apfl
+from edgefl.learning.algorithms.ditto import Ditto
 from edgefl.learning.algorithms.fedacg import FedAcg
 from edgefl.learning.algorithms.fedadagrad import FedAdagrad
 from edgefl.learning.algorithms.fedadam import FedAdam
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.algorithms.fedavgm import FedAvgM
+from edgefl.learning.algorithms.feddc import FedDc
+from edgefl.learning.algorithms.feddrift import FedDrift
 from edgefl.learning.algorithms.feddyn import FedDyn
 from edgefl.learning.algorithms.fednova import FedNova
 from edgefl.learning.algorithms.fedprox import FedProx
 from edgefl.learning.algorithms.fedyogi import FedYogi
+from edgefl.learning.algorithms.flash import Flash
+from edgefl.learning.algorithms.hypcluster import HypCluster
 from edgefl.learning.algorithms.moon import Moon
+from edgefl.learning.algorithms.oracle import Oracle
 from edgefl.learning.algorithms.scaffold import Scaffold
 from edgefl.learning.batches import Batches, draw_batches
 from edgefl.learning.data_in_memory import SplitInMemory
@@ -100,6 +108,7 @@ def descend(
     k: int,
     correct: Callable[[np.ndarray, np.ndarray], np.ndarray] = lambda grad, w: grad,
     push: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+    lr: float = LR,
 ) -> np.ndarray:
     """SGD with momentum on softmax regression, from the definitions.
 
@@ -120,7 +129,7 @@ def descend(
         delta /= len(rows)
         grad = np.concatenate([(delta.T @ x).ravel(), delta.sum(0)])
         velocity = RHO * velocity + correct(grad, w)
-        w = w - LR * velocity
+        w = w - lr * velocity
     return w
 
 
@@ -251,6 +260,43 @@ def feddyn(w: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray, np.ndar
     return w, h, h_k
 
 
+def feddc(x: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The authors' code: control variates as SCAFFOLD's, and the mean drift of all devices on top of the models'."""
+    c, c_k = np.zeros(len(x)), np.zeros((DEVICES, len(x)))
+    h_k = np.zeros((DEVICES, len(x)))
+    for ids, batches in PLANS:
+        ys, before = [], c_k.copy()
+        for j, k in enumerate(ids):
+            y = descend(x, batches, j, lambda g, v, k=k, c=c, x=x: g - c_k[k] + c + alpha * (v + h_k[k] - x))
+            c_k[k] = before[k] - c + (x - y) / (travel(k) * LR)
+            h_k[k] += y - x
+            ys.append(y)
+        c = c + P @ (c_k - before)
+        x = shares(ids) @ ys + P @ h_k
+    return x, c, h_k
+
+
+def flash(w: np.ndarray, eta: float, beta1: float, beta2: float, tau: float, equal: bool) -> np.ndarray:
+    """Algorithm 1, with |.| of a number for its norms, and the denominator no smaller than tau."""
+    m, v, d = np.zeros(len(w)), np.full(len(w), tau**2), np.zeros(len(w))
+    for ids, batches in PLANS:
+        weights = np.full(len(ids), 1 / len(ids)) if equal else shares(ids)
+        delta = weights @ [descend(w, batches, j) - w for j in range(len(ids))]
+        m = beta1 * m + (1 - beta1) * delta
+        v, last = beta2 * v + (1 - beta2) * delta**2, v
+        beta3 = last / (np.abs(delta**2 - v) + last)
+        d = beta3 * d + (1 - beta3) * (delta**2 - v)
+        w = w + eta * m / np.maximum(np.sqrt(v) - d + tau, tau)
+    return w
+
+
+def adaptive_fedavg(w: np.ndarray) -> np.ndarray:
+    """After one round all ratios are 1: the second has the rate lr / 2 by the decay."""
+    (ids, batches), (second, later) = PLANS
+    w = shares(ids) @ [descend(w, batches, j) for j in range(len(ids))]
+    return shares(second) @ [descend(w, later, j, lr=LR / 2) for j in range(len(second))]
+
+
 YOGI = lambda v, d: v - 0.1 * d**2 * np.sign(v - d**2)  # noqa: E731
 ADAPTIVE = {"server_lr": 0.1, "beta1": 0.6, "tau": 0.01}
 DERIVED: list[tuple[Algorithm, Callable[[np.ndarray], np.ndarray]]] = [
@@ -263,8 +309,13 @@ DERIVED: list[tuple[Algorithm, Callable[[np.ndarray], np.ndarray]]] = [
     (FedAdagrad(**ADAPTIVE), lambda w: fedopt(w, lambda v, d: v + d**2, 0.1, 0.6, 0.01)),
     (FedAdam(**ADAPTIVE, beta2=0.9), lambda w: fedopt(w, lambda v, d: 0.9 * v + 0.1 * d**2, 0.1, 0.6, 0.01)),
     (FedYogi(**ADAPTIVE, beta2=0.9), lambda w: fedopt(w, YOGI, 0.1, 0.6, 0.01)),
+    (Oracle(**ADAPTIVE, beta2=0.9), lambda w: fedopt(w, YOGI, 0.1, 0.6, 0.01)),  # one of its two models
     (FedNova(), fednova),
     (FedDyn(alpha=0.2), lambda w: feddyn(w, 0.2)[0]),
+    (FedDc(alpha=0.2), lambda w: feddc(w, 0.2)[0]),
+    (Flash(**ADAPTIVE, beta2=0.9), lambda w: flash(w, 0.1, 0.6, 0.9, 0.01, False)),
+    (Flash(**ADAPTIVE, weighting="equal"), lambda w: flash(w, 0.1, 0.6, 0.99, 0.01, True)),
+    (AdaptiveFedAvg(decay="inverse"), adaptive_fedavg),
 ]
 
 
@@ -272,9 +323,9 @@ def name_of(value: object) -> str:
     return type(value).__name__ if isinstance(value, Algorithm) else ""
 
 
-def test_every_algorithm_has_a_derivation() -> None:
+def test_every_algorithm_has_a_derivation(derived_with_the_verbs: set[str]) -> None:
     derived = {registry.name_of("algorithms", algorithm) for algorithm, _ in DERIVED}
-    assert derived == set(registry.names("algorithms"))
+    assert derived | derived_with_the_verbs == set(registry.names("algorithms"))
 
 
 @pytest.mark.parametrize(("algorithm", "derivation"), DERIVED, ids=name_of)
@@ -299,6 +350,11 @@ def test_what_server_and_devices_keep() -> None:
     _, h, h_k = feddyn(start, 0.2)
     assert np.abs(one.state["gradient"].numpy() - h).max() < ROUNDING
     assert np.abs(kept(states, "gradient") - h_k).max() < ROUNDING
+    one, states = track(FedDc(alpha=0.2))
+    _, c, h_k = feddc(start, 0.2)
+    assert np.abs(one.state["control"].numpy() - c).max() < 10 * ROUNDING
+    assert np.abs(kept(states, "drift") - h_k).max() < ROUNDING
+    assert np.abs(one.state["drift"].numpy() - P @ h_k).max() < ROUNDING
     one, states = track(Moon(mu=1.3, tau=0.5))
     assert np.abs(kept(states, "last local model") - moon(start, 1.3, 0.5)[1]).max() < ROUNDING
     one, _ = track(FedAcg(momentum=0.6, beta=0.3))
@@ -317,12 +373,33 @@ DEGENERATE = [
     (FedYogi(tau=LARGE, server_lr=2 * LARGE, beta1=0), 2),
     (FedAdam(tau=LARGE, server_lr=(1 + 0.81**0.5) * LARGE, beta1=0, beta2=0.81), 1),
     (FedDyn(alpha=0), 2),
+    (AdaptiveFedAvg(beta3=1), 2),
+    (Apfl(alpha=0), 2),
+    (Ditto(), 2),
+    (HypCluster(models=1), 2),
+    (HypCluster(models=3, spread=0), 2),
+    (FedDrift(models=1, delta=1e-9), 2),
+    (FedDrift(), 2),
 ]
 
 
 @pytest.mark.parametrize(("algorithm", "rounds"), DEGENERATE, ids=name_of)
 def test_the_degenerate_case_is_fedavg(algorithm: Algorithm, rounds: int) -> None:
     torch.testing.assert_close(track(algorithm, rounds)[0].model, track(FedAvg(), rounds)[0].model)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "other"),
+    [
+        (FedDc(alpha=0, server_lr=0.8), Scaffold(server_lr=0.8)),
+        (FedDc(alpha=0.2, correction=False), FedDyn(alpha=0.2)),
+        (Flash(**ADAPTIVE, beta2=0.9, disparity=0), FedAdam(**ADAPTIVE, beta2=0.9)),
+    ],
+    ids=name_of,
+)
+def test_the_degenerate_case_is_another_algorithm(algorithm: Algorithm, other: Algorithm) -> None:
+    ends = [track(one)[0].model for one in (algorithm, other)]
+    torch.testing.assert_close(*ends, atol=ROUNDING, rtol=0)
 
 
 def test_fednova_with_equal_steps_is_fedavg() -> None:
@@ -385,7 +462,9 @@ def test_feddyn_begins_a_session_with_mean_zero() -> None:
     assert not one.state["gradient"].any()
 
 
-@pytest.mark.parametrize("algorithm", [FedAcg(), FedAvgM(), FedAdagrad(), FedAdam(), FedYogi()], ids=name_of)
+@pytest.mark.parametrize(
+    "algorithm", [FedAcg(), FedAvgM(), FedAdagrad(), FedAdam(), FedYogi(), Flash()], ids=name_of
+)
 def test_server_momentum_restarts_with_a_session(algorithm: Algorithm) -> None:
     one, _ = track(algorithm)
     used = one.state

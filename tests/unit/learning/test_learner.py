@@ -225,13 +225,42 @@ def test_reported_losses_are_those_of_the_model_received() -> None:
     assert not pilot(learner(), ids=ids).train(ids, 1).scalars, "reported only where a policy asks"
 
 
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
+    """On the labels' test data, of the concept that each device has: the mean over the devices."""
+    drift = {"name": "label_swap", "at": 1, "share": share}
+    one = learner(algorithm="local_only", drift=drift, warm_start="previous", partition="iid")
+    stage = pilot(one)
+    for round_ in (1, 2):
+        stage.train(EVERYONE[:5], round_)
+        stage.aggregate(EVERYONE[:5])
+    found = stage.evaluate(EVERYONE)
+    trainer, moment = stage.trainer, stage.federation.now.moment
+    rows = stage.federation.model.deployed(EVERYONE, trainer.samples(EVERYONE, moment))
+    assert len(torch.unique(rows, dim=0)) == 6, "five have trained, the others have the opening model"
+    test, drifted = trainer.material.test, trainer.concepts.drifted(moment)
+    assert drifted.mean() == share
+    scores = []
+    for row, swapped in zip(rows, drifted, strict=True):
+        logits = test.normalised(torch.arange(test.count)).flatten(1) @ row[:640].view(10, 64).T + row[640:]
+        y = test.y[: test.count] ^ int(swapped)  # ten labels: 2 and 3, 4 and 5, ... change places
+        loss = torch.nn.functional.cross_entropy(logits, y)
+        scores.append((float((logits.argmax(1) == y).double().mean()), float(loss)))
+    assert (found.accuracy, found.loss) == pytest.approx(tuple(np.mean(scores, 0)), rel=1e-5)
+
+
 # ---- every warm start with every algorithm
+
+
+def epochs_of(algorithm: str) -> int | None:
+    """For one that stops after an epoch."""
+    return 2 if registry.get("algorithms", algorithm)().keeps_apart() else None
 
 
 @pytest.mark.parametrize("algorithm", registry.names("algorithms"))
 @pytest.mark.parametrize("warm_start", registry.names("warm_starts"))
 def test_every_warm_start_goes_with_every_algorithm(algorithm: str, warm_start: str) -> None:
-    one = learner(algorithm=algorithm, warm_start=warm_start)
+    one = learner(algorithm=algorithm, warm_start=warm_start, epochs=epochs_of(algorithm))
     for number in range(1, 5):
         played = session(one, number, 3)
         assert torch.isfinite(played.final).all()
@@ -245,7 +274,7 @@ def test_probes_leave_no_trace(algorithm: str) -> None:
     """Session 2 opens with the current model whatever the warm start; so its end is the same, to the bit."""
     finals = []
     for warm_start in ("previous", {"name": "similarity", "probe_rounds": 2}):
-        one = learner(algorithm=algorithm, warm_start=warm_start)
+        one = learner(algorithm=algorithm, warm_start=warm_start, epochs=epochs_of(algorithm))
         finals.append([session(one, number, 3).final for number in (1, 2)])
     assert all(torch.equal(a, b) for a, b in zip(*finals, strict=True))
 

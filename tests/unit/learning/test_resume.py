@@ -125,6 +125,8 @@ def settings(algorithm: str, warm_start: str, **more: Any) -> LearningSettings:
             "partition": {"name": "dirichlet", "alpha": 0.5, "overlap": 0.0},
             "batch": 32,
             "steps": 2,
+            # for one that stops after an epoch
+            "epochs": 2 if registry.get("algorithms", algorithm)().keeps_apart() else None,
             "flops_per_sample": 1.0,  # counting takes longer than all the rest
             "lr": 0.05,
             "algorithm": algorithm,

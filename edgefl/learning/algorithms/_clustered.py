@@ -1,0 +1,61 @@
+"""Several global models, of which each device trains the one that suits its data best."""
+
+from abc import abstractmethod
+
+import torch
+from torch import Tensor
+
+from edgefl.learning.algorithms import Received, Receivers, ServerState, Updates
+from edgefl.learning.algorithms.fedavg import FedAvg
+
+# columns of devices.csv
+CLUSTER, LOWEST_LOSS = "cluster", "lowest_loss"
+
+
+class Clustered(FedAvg):
+    """Several models at the server, the rows of `models` [C, M]; the rest of its state is each algorithm's.
+
+    Each device receives all of them, chooses the one with the lowest mean loss on its training data and trains it; a
+    model becomes the mean, by data size, of what its devices send. Devices are tested with the model that they
+    would choose. The global model, from which opening models are made, is the mean of all that was sent, as in
+    FedAvg; nobody is served with it. A session that opens with another model than the last one ended with (a warm
+    start) shifts all models by the difference.
+
+    What a model keeps beside its parameters (batch statistics) is averaged over all devices, whatever they chose.
+    """
+
+    @abstractmethod
+    def choose(self, losses: Tensor, state: ServerState, devices: Receivers) -> Tensor:
+        """Return [K] the index of the model that each device trains, from losses [K, C]."""
+
+    def choices(self, state: ServerState) -> Tensor:
+        """Return [C', M] the models that devices choose from, the first ones of the state's."""
+        return state["models"]
+
+    def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
+        choices = self.choices(state)
+        losses = devices.losses(choices)
+        cluster = self.choose(losses, state, devices)
+        notes = {CLUSTER: cluster, LOWEST_LOSS: losses.min(1).values}
+        return Received(state["models"][cluster], notes, vectors=torch.full_like(cluster, len(choices)))
+
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+        models = state["models"].clone()
+        cluster = updates.notes[CLUSTER]
+        for c in torch.unique(cluster).tolist():
+            shares = updates.shares * (cluster == c)
+            models[c] = shares @ updates.rows / shares.sum()
+        mean = updates.mean()
+        return mean, {**state, "models": models, "global": mean}
+
+    def deployed(self, model: Tensor, state: ServerState, devices: Receivers) -> Tensor:
+        choices = self.choices(state)
+        return choices[devices.losses(choices).argmin(1)]
+
+
+def shifted(start: Tensor, last: ServerState) -> dict[str, Tensor]:
+    """Return the last session's state, with all models moved by what the session's opening changed."""
+    by = start - last["global"]
+    # exactly as they were, where nothing changed: a difference of 0 need not be one of rounded sums
+    models = last["models"] + by if by.any() else last["models"]
+    return {**last, "models": models, "global": start}

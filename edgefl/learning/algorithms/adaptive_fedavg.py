@@ -1,0 +1,74 @@
+"""FedAvg whose local learning rate follows the movement of the global model."""
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from edgefl.learning.algorithms import Members, ServerState, Updates
+from edgefl.learning.algorithms.fedavg import FedAvg
+
+
+class AdaptiveFedAvg(FedAvg):
+    """The server lowers the devices' learning rate while the global model settles, and raises it when it moves.
+
+    Canonaco et al., Adaptive Federated Learning in Presence of Concept Drift, IJCNN 2021. After round t, with
+    moving averages that are corrected for their start (M^ = M / (1 - beta1^t), and so on):
+    V = beta2 V + (1 - beta2) mean_j (w_j - M^_j)^2, around the last M^; then M = beta1 M + (1 - beta1) w;
+    R = beta3 R + (1 - beta3) V^ / (last V^), whose first ratio is 1. The next round has the rate
+    learning.lr x min(1, R^), or with `decay: inverse` learning.lr x min(1, R^ / (t + 1)).
+
+    The paper was not at hand: formulas and betas are those of two public implementations, which agree but for the
+    decay. By default there is none here, since `learning.lr_power` has one for all algorithms. One thing
+    differs: they begin at M^ = 0, so that the first V is the size of the model; here M^ begins at the opening
+    model. Where nothing has moved, the ratio 0/0 is 1. All begins anew with each session.
+
+    beta3 = 1 keeps the rate: FedAvg.
+    """
+
+    beta1: float = Field(0.5, ge=0, lt=1, description="share of the mean of models kept")
+    beta2: float = Field(0.5, ge=0, lt=1, description="share of the variance around it kept")
+    beta3: float = Field(
+        0.5, ge=0, le=1, description="share of the variance's ratio kept; 1: always the same rate"
+    )
+    decay: Literal["none", "inverse"] = Field(
+        "none", description="inverse: the rate also falls as 1 / rounds of the session"
+    )
+
+    def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
+        zero, one = (start.new_full((), value, dtype=torch.float64) for value in (0.0, 1.0))
+        return {
+            "rounds": zero,
+            "mean": start.new_zeros(start.shape),
+            "centre": start,
+            "variance": zero,
+            "ratio": zero,
+            "factor": one,
+        }
+
+    def learning_rate(self, lr: float, state: ServerState) -> float:
+        return lr * float(state["factor"])
+
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+        after = updates.mean()
+        rounds = state["rounds"] + 1
+        mean = self.beta1 * state["mean"] + (1 - self.beta1) * after
+        spread = (after - state["centre"]).square().mean().double()
+        variance = self.beta2 * state["variance"] + (1 - self.beta2) * spread
+        last, now = (
+            v / (1 - self.beta2**t) for v, t in ((state["variance"], rounds - 1), (variance, rounds))
+        )
+        newest = now / last if float(rounds) > 1 and float(last) > 0 else torch.ones_like(now)
+        ratio = self.beta3 * state["ratio"] + (1 - self.beta3) * newest
+        corrected = ratio / (1 - self.beta3**rounds) if self.beta3 < 1 else torch.ones_like(ratio)
+        if self.decay == "inverse":
+            corrected = corrected / (rounds + 1)
+        return after, {
+            "rounds": rounds,
+            "mean": mean,
+            "centre": mean / (1 - self.beta1**rounds).to(mean.dtype),
+            "variance": variance,
+            "ratio": ratio,
+            "factor": corrected.clamp_max(1.0),
+        }

@@ -1,0 +1,41 @@
+"""Adaptive personalised federated learning."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pydantic import Field
+from torch import Tensor
+
+from edgefl.learning.algorithms import ServerState
+from edgefl.learning.algorithms.fedavg import FedAvg
+
+
+class Apfl(FedAvg):
+    """Each device mixes the global model with one of its own, v_k, and is tested with the mixture.
+
+    Deng, Kamani and Mahdavi, Adaptive Personalized Federated Learning, 2020: beside w_k, which is trained as in
+    FedAvg, v_k steps by the gradient at alpha v_k + (1 - alpha) w_k with respect to v_k, which is alpha times the
+    plain one, on the same mini-batches. v_k follows its device, and begins as the first model that it receives.
+    What devices exchange, and so the global model, is FedAvg's; `accuracy_personal` tells the difference.
+
+    Left out: learning alpha on each device, the paper's option; FLASH uses a fixed one, too.
+
+    alpha = 0 is FedAvg.
+    """
+
+    trains_personal: ClassVar = True
+
+    alpha: float = Field(
+        0.25, ge=0, le=1, description="share of the own model in the mixture; FLASH: 0.25 or 0.5"
+    )
+
+    def personal_point(self, personal: Tensor, local: Tensor) -> Tensor:
+        return self.alpha * personal + (1 - self.alpha) * local
+
+    def correct_personal(
+        self, grads: Tensor, personal: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
+    ) -> Tensor:
+        return grads.mul_(self.alpha)
+
+    def personal(self, model: Tensor, personal: Tensor, own: Mapping[str, Tensor]) -> Tensor:
+        return self.alpha * personal + (1 - self.alpha) * model

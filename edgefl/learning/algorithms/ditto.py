@@ -1,0 +1,35 @@
+"""Ditto: a personal model near the global one."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pydantic import Field
+from torch import Tensor
+
+from edgefl.learning.algorithms import ServerState
+from edgefl.learning.algorithms.fedavg import FedAvg
+
+
+class Ditto(FedAvg):
+    """Each device trains a model v_k of its own, pulled to the model w that it receives, and is tested with it.
+
+    Li et al., Ditto, ICML 2021: the loss of v_k has lambda/2 |v_k - w|^2 more; it takes as many steps as the local
+    model, on the same mini-batches. v_k follows its device, and begins as the first model that it receives. What
+    devices exchange, and so the global model, is FedAvg's; `accuracy_personal` tells the difference.
+
+    lambda = 0 is training alone: the models of `local_only`. The larger lambda, the nearer v_k stays to w; steps
+    are stable up to lr_factor x learning.lr x lambda = 2 without momentum.
+    """
+
+    trains_personal: ClassVar = True
+
+    pull: float = Field(0.1, ge=0, le=1e9, description="lambda: weight of the pull to the received model")
+    lr_factor: float = Field(
+        1.0, gt=0, le=1e9, description="learning rate of the personal models, in that of the local ones"
+    )
+
+    def correct_personal(
+        self, grads: Tensor, personal: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
+    ) -> Tensor:
+        grads.add_(personal, alpha=self.pull).sub_(start, alpha=self.pull)
+        return grads if self.lr_factor == 1.0 else grads.mul_(self.lr_factor)

@@ -1,0 +1,57 @@
+"""Local drift decoupling and correction."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pydantic import Field
+from torch import Tensor
+
+from edgefl.learning.algorithms import Members, ServerState, Trained, Updates
+from edgefl.learning.algorithms.scaffold import Scaffold
+
+
+class FedDc(Scaffold):
+    """Each device keeps how far its models have drifted, h_k; the local loss pulls w_k to w - h_k.
+
+    Gao et al., FedDC, CVPR 2022: local loss plus alpha/2 |w_k + h_k - w|^2 and the gradient correction
+    <c - c_k, w_k>; h_k+ = h_k + w_k - w, and w+ = mean of the w_k plus h, the mean of the h_k over all devices of
+    the session. c and c_k are SCAFFOLD's, as in the authors' public code (the paper takes the last round's mean
+    steps in their place), and so is the mean of h_k over all devices where only some take part. (The mean over
+    the round's participants, in which the paper's sum is ambiguous, would shake the model by their h_k, which are
+    of size gradient / alpha.) All means are by data size; for devices of equal size this is the paper's.
+
+    h_k and c_k follow their device, whatever the session or cell. A session begins with h = 0, to which the
+    devices' h_k are shifted, as in FedDyn: an h left from other devices would throw the model off. c begins
+    with their mean, as in SCAFFOLD.
+
+    Without `correction` it is FedDyn, with h_k = -(its vector) / alpha. At alpha = 0 nothing would hold the h_k,
+    so they are left out: SCAFFOLD.
+    """
+
+    device_vectors: ClassVar = ("control", "drift")
+
+    alpha: float = Field(0.1, ge=0, le=1e9, description="weight of the pull; FLASH: 0.01 to 0.5")
+    correction: bool = Field(True, description="correct gradients by control variates; without: FedDyn")
+
+    def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
+        members.shift("drift", -members.mean("drift"))
+        return {**super().init_state(start, last, members), "drift": start.new_zeros(start.shape)}
+
+    def correct(
+        self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
+    ) -> Tensor:
+        if self.correction:
+            grads = super().correct(grads, local, start, state, own)
+        pull = (local - start).add_(own["drift"])
+        return grads.add_(pull, alpha=self.alpha)
+
+    def keep(
+        self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
+    ) -> Mapping[str, Tensor]:
+        drift = own["drift"].add_(trained.local - trained.start) if self.alpha else own["drift"]
+        return {**super().keep(trained, sent, state, own), "drift": drift}
+
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+        mean, after = super().aggregate(model, updates, state)
+        drift = state["drift"] + updates.coverage * updates.mean_change() if self.alpha else state["drift"]
+        return mean + drift, {**after, "drift": drift}

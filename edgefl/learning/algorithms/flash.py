@@ -1,0 +1,68 @@
+"""FLASH: an adaptive server that steps further when the devices' changes grow, and devices that stop early."""
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from edgefl.learning.algorithms import Members, ServerState, Updates
+from edgefl.learning.algorithms.fedadam import FedAdam
+
+
+class Flash(FedAdam):
+    """Adam at the server, whose denominator shrinks by the disparity d of Delta^2 and v; early stopping on devices.
+
+    Panchal et al., FLASH, ICML 2023, algorithm 1. Server, per coordinate, from the mean change Delta:
+    m+ = beta1 m + (1 - beta1) Delta, v+ = beta2 v + (1 - beta2) Delta^2,
+    beta3 = |v| / (|Delta^2 - v+| + |v|), d+ = beta3 d + (1 - beta3) (Delta^2 - v+),
+    w+ = w + server_lr m+ / max(sqrt(v+) - d+ + tau, tau).
+    Line 21 has lost its minus sign in print; the proofs (equation 92) have it. They also take sqrt(v) - d to be
+    positive, which nothing in the algorithm ensures: d is a square beside a root, and exceeds it where changes
+    are large. So the denominator is held at tau, its value where nothing has ever moved. beta3 is 0/0 where v
+    and Delta are 0: then d stays.
+
+    The paper leaves open where it begins: m = d = 0 and v = tau^2, as its baselines (Reddi et al., ICLR 2021). All
+    three restart with each session, as theirs. Its Delta is the plain mean of the devices (line 16), `weighting:
+    equal`; by default it is by data size as everywhere here (J 5), so that methods differ in nothing else.
+
+    Devices keep `validation` of their samples apart and stop after epoch e if the mean loss on these fell by less
+    than gamma / e, at latest after `learning.epochs`. `learning.early_stopping`, which all algorithms obey, takes
+    the place of both. The paper sums the loss over samples; the mean does not depend on how many there are.
+
+    disparity = 0 leaves d out: the server of FedAdam.
+    """
+
+    disparity: float = Field(1.0, ge=0, le=1e9, description="weight of d; 1 is FLASH, 0 leaves it out")
+    weighting: Literal["data", "equal"] = Field(
+        "data", description="mean of the devices' changes: by data size (J 5), or all alike as in FLASH"
+    )
+    gamma: float = Field(0.04, ge=0, le=1e3, description="threshold of early stopping; FLASH: 0.03 to 0.05")
+    validation: float = Field(
+        0.3,
+        ge=0,
+        lt=1,
+        description="share of a device's samples kept apart to stop early; 0: no early stopping",
+    )
+
+    def keeps_apart(self) -> float:
+        return self.validation
+
+    def stop(self, epoch: Tensor, loss: Tensor, before: Tensor) -> Tensor:
+        return before - loss < self.gamma / epoch
+
+    def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
+        return {**super().init_state(start, last, members), "disparity": start.new_zeros(start.shape)}
+
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+        change = updates.mean_change() if self.weighting == "data" else (updates.rows - updates.start).mean(0)
+        mean = self.beta1 * state["mean"] + (1 - self.beta1) * change
+        before = state["square"]
+        square = self.next_square(before, change.square())
+        gap = change.square() - square
+        moved = gap.abs() + before
+        beta3 = torch.where(moved > 0, before / moved, 1.0)
+        disparity = beta3 * state["disparity"] + (1 - beta3) * gap
+        room = (square.sqrt() - self.disparity * disparity).clamp_min(0.0)
+        after = {"mean": mean, "square": square, "disparity": disparity}
+        return model + self.server_lr * mean / (room + self.tau), after

@@ -1,0 +1,39 @@
+"""No exchange: each device trains alone."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from torch import Tensor
+
+from edgefl.learning.algorithms import Received, Receivers, ServerState, Trained, Updates
+from edgefl.learning.algorithms.fedavg import FedAvg
+
+
+class LocalOnly(FedAvg):
+    """Each device goes on with its own model, statistics included, in the rounds it is chosen for; nothing is sent.
+
+    The lower bound of what an exchange has to beat. A transfer has 0 bits (but for what a session policy asks
+    for), and takes no time. A device begins with the opening model of its first session, and its model follows it
+    into every session and cell. It is tested with its own model, and who never took part with the opening model.
+    The global model stays what it was. As for all algorithms, a device that is cut off in a round forgets it.
+
+    One device without any other is FedAvg.
+    """
+
+    device_vectors: ClassVar = ("model",)
+    vectors_down: ClassVar = 0
+    vectors_up: ClassVar = 0
+
+    def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
+        return Received(devices.own("model", model))
+
+    def keep(
+        self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
+    ) -> Mapping[str, Tensor]:
+        return {"model": trained.local}
+
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+        return model, state
+
+    def deployed(self, model: Tensor, state: ServerState, devices: Receivers) -> Tensor:
+        return devices.own("model", model)

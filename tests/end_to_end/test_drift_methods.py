@@ -1,0 +1,120 @@
+"""Every algorithm through a concept drift: FLASH's synthetic task, small, from the scenario to the tables."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import edgefl
+from edgefl import registry
+
+ROUNDS, DRIFT = 30, 16
+SCENARIO = f"""\
+name: drift
+devices: {{count: 30}}
+rounds: {{selector: {{name: uniform, count: 10}}}}
+sessions: {{name: schedule, count: 1, rounds: {ROUNDS}}}
+learning:
+  dataset: synthetic
+  partition: natural
+  model: logistic
+  drift: {{name: label_swap, at: {DRIFT}}}
+  tested_on: devices
+  epochs: 2
+  batch: 50
+  lr: 0.05
+  lr_power: 0
+  momentum: 0.5
+  flops_per_sample: 1200
+"""
+TAUGHT = {"fedacg": "{name: fedacg, beta: 0.01}", "fedprox": "{name: fedprox, mu: 0.1}"}
+CHANCE = 0.1  # of ten labels
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    path = tmp_path / "drift.yaml"
+    path.write_text(SCENARIO)
+    return path
+
+
+def play(scenario: Path, out: Path, *overrides: str) -> dict[str, pd.DataFrame]:
+    edgefl.simulate(edgefl.load_scenario(scenario, list(overrides)), out=out, device="cpu")
+    return {name: pd.read_csv(out / f"{name}.csv") for name in ("rounds", "devices", "events")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stopping", ["null", "{threshold: 0.03}"], ids=["fixed epochs", "early stopping"])
+@pytest.mark.parametrize("name", registry.names("algorithms"))
+def test_every_algorithm_goes_through_a_drift(
+    name: str, stopping: str, scenario: Path, tmp_path: Path
+) -> None:
+    chosen = f"learning.algorithm={TAUGHT.get(name, name)}"
+    tables = play(scenario, tmp_path / "run", chosen, f"learning.early_stopping={stopping}")
+    rounds, devices = tables["rounds"], tables["devices"]
+    assert rounds.drifted.tolist() == [0.0] * (DRIFT - 1) + [1.0] * (ROUNDS - DRIFT + 1)
+    before, after = rounds.accuracy[DRIFT - 6 : DRIFT - 1].mean(), rounds.accuracy[DRIFT - 1]
+    assert before > 2 * CHANCE
+    if name == "oracle":
+        assert after > 0.7 * before
+    else:
+        assert after < 0.7 * before, "labels have changed places"
+    assert np.isfinite(rounds.loss).all()
+    assert devices.accuracy_personal[devices["round"] == ROUNDS].mean() > 4 * CHANCE
+    stops = stopping != "null" or name == "flash"
+    assert ("epochs" in devices) == stops
+    if stops:
+        assert devices.epochs.between(1, 2).all()
+        assert devices.epochs.nunique() == 2, "some stop after the first epoch, others do not"
+    bits = 0 if name == "local_only" else 32 * 610
+    assert (devices.downlink_bits == bits).all()
+    assert (devices.uplink_bits == bits).all()
+
+
+def test_what_is_exchanged_can_be_counted(scenario: Path, tmp_path: Path) -> None:
+    """HypCluster's devices receive all models and send one; which one is a column."""
+    short = ["sessions.rounds=3", "learning.payload=exchanged", "learning.epochs=1"]
+    devices = play(scenario, tmp_path / "run", "learning.algorithm={name: hypcluster, models: 3}", *short)[
+        "devices"
+    ]
+    assert (devices.downlink_bits == 3 * 32 * 610).all()
+    assert (devices.uplink_bits == 32 * 610).all()
+    assert devices.cluster.isin([0, 1, 2]).all()
+    assert (devices.lowest_loss > 0).all()
+
+
+@pytest.mark.parametrize(
+    "radio",
+    [
+        ["radio.scheduler=equal_share"],
+        ["radio.sharing=dynamic", "radio.scheduler=proportional_fair"],
+        ["radio.tdd={pattern: DDDSU}"],
+    ],
+    ids=["static", "dynamic", "tdd"],
+)
+def test_who_exchanges_nothing_spends_nothing_on_the_radio(
+    radio: list[str], scenario: Path, tmp_path: Path
+) -> None:
+    """The engine takes transfers of 0 bits: no energy, and no time but the wait for a slot's boundary."""
+    short = ["sessions.rounds=2", "learning.epochs=1", "learning.algorithm=local_only"]
+    devices = play(scenario, tmp_path / "run", *short, *radio)["devices"]
+    assert (devices.outcome == "completed").all()
+    for way, energy in (("downlink", "rx"), ("uplink", "tx")):
+        assert (devices[f"{way}_end_s"] - devices[f"{way}_start_s"] == 0).all()
+        assert (devices[f"energy_{energy}_j"] == 0).all()
+    assert (devices.energy_compute_j > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "remedy"),
+    [("flash", None), ("{name: flash, validation: 0}", "fine"), ("fedadam", "fine")],
+)
+def test_flash_needs_epochs(algorithm: str, remedy: Any, scenario: Path) -> None:
+    overrides = ["learning.epochs=null", f"learning.algorithm={algorithm}"]
+    if remedy:
+        edgefl.load_scenario(scenario, overrides)
+        return
+    with pytest.raises(edgefl.EdgeflError, match=r"learning: .*ends training after an epoch: give epochs"):
+        edgefl.load_scenario(scenario, overrides)

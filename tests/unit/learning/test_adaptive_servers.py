@@ -1,0 +1,218 @@
+"""Adaptive servers over long random sequences of updates, against their definitions in NumPy, in float64.
+
+Each derivation is a class of its own that keeps what the paper's server keeps, and sees the devices' changes.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from edgefl.learning.algorithms import Algorithm, ServerState, Updates
+from edgefl.learning.algorithms.adaptive_fedavg import AdaptiveFedAvg
+from edgefl.learning.algorithms.fedadagrad import FedAdagrad
+from edgefl.learning.algorithms.fedadam import FedAdam
+from edgefl.learning.algorithms.fedavgm import FedAvgM
+from edgefl.learning.algorithms.fedyogi import FedYogi
+from edgefl.learning.algorithms.flash import Flash
+
+DEVICES, SIZE, ROUNDS = 3, 7, 50
+AGREE = 1e-6  # relative, of the model after each round
+LR = 0.1
+
+Rule = Callable[[np.ndarray], np.ndarray]  # mean change -> step of the server
+
+
+def updates(model: torch.Tensor, changes: np.ndarray, sizes: np.ndarray) -> Updates:
+    ones = torch.ones(len(changes), dtype=torch.float64)
+    return Updates(
+        rows=model + torch.from_numpy(changes),
+        start=model,
+        shares=torch.from_numpy(sizes / sizes.sum()),
+        coverage=0.5,
+        iterations=ones,
+        travel=ones,
+        lr=LR,
+        notes={},
+    )
+
+
+def begin(algorithm: Algorithm, model: torch.Tensor) -> ServerState:
+    return algorithm.init_state(model, {}, None)  # type: ignore[arg-type]  # asks nobody
+
+
+def adaptive(next_square: Callable[[np.ndarray, np.ndarray], np.ndarray], p: dict[str, Any]) -> Rule:
+    """Reddi et al., algorithm 2."""
+    m, v = np.zeros(SIZE), np.full(SIZE, p["tau"] ** 2)
+
+    def step(delta: np.ndarray) -> np.ndarray:
+        nonlocal m, v
+        m = p["beta1"] * m + (1 - p["beta1"]) * delta
+        v = next_square(v, delta)
+        return p["server_lr"] * m / (np.sqrt(v) + p["tau"])
+
+    return step
+
+
+def flash(p: dict[str, Any]) -> Rule:
+    """Panchal et al., algorithm 1, coordinate by coordinate; the denominator at least tau."""
+    m, v, d = [0.0] * SIZE, [p["tau"] ** 2] * SIZE, [0.0] * SIZE
+
+    def step(delta: np.ndarray) -> np.ndarray:
+        move = np.zeros(SIZE)
+        for j, change in enumerate(delta.tolist()):
+            m[j] = p["beta1"] * m[j] + (1 - p["beta1"]) * change
+            before, v[j] = v[j], p["beta2"] * v[j] + (1 - p["beta2"]) * change**2
+            gap = change**2 - v[j]
+            beta3 = before / (abs(gap) + before) if abs(gap) + before else 1.0
+            d[j] = beta3 * d[j] + (1 - beta3) * gap
+            move[j] = p["server_lr"] * m[j] / max(v[j] ** 0.5 - d[j] + p["tau"], p["tau"])
+        return move
+
+    return step
+
+
+def fedavgm(p: dict[str, Any]) -> Rule:
+    v = np.zeros(SIZE)
+
+    def step(delta: np.ndarray) -> np.ndarray:
+        nonlocal v
+        v = p["beta"] * v + delta
+        return p["server_lr"] * v
+
+    return step
+
+
+RULES: dict[type[Algorithm], Callable[[dict[str, Any]], Rule]] = {
+    Flash: flash,
+    FedAdagrad: lambda p: adaptive(lambda v, d: v + d**2, p),
+    FedAdam: lambda p: adaptive(lambda v, d: p["beta2"] * v + (1 - p["beta2"]) * d**2, p),
+    FedYogi: lambda p: adaptive(lambda v, d: v - (1 - p["beta2"]) * d**2 * np.sign(v - d**2), p),
+    FedAvgM: fedavgm,
+}
+SHARE = st.floats(0.0, 0.99)
+PARAMETERS = {
+    "server_lr": st.floats(1e-3, 2.0),
+    "beta1": SHARE,
+    "beta2": SHARE,
+    "beta": SHARE,
+    "tau": st.floats(1e-4, 0.5),
+}
+
+
+@st.composite
+def sequences(draw: st.DrawFn) -> np.ndarray:
+    """[rounds, devices, size] changes whose scale jumps up and down, with still rounds and still coordinates."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    scales = draw(st.lists(st.sampled_from([0.0, 1e-4, 1e-2, 0.3, 3.0]), min_size=1, max_size=5))
+    scale = np.repeat(scales, -(-ROUNDS // len(scales)))[:ROUNDS]
+    moves = rng.random(SIZE) < 0.8
+    return scale[:, None, None] * moves * rng.normal(size=(ROUNDS, DEVICES, SIZE))
+
+
+@pytest.mark.parametrize("kind", RULES, ids=lambda kind: kind.__name__)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data(), changes=sequences())
+def test_fifty_steps_follow_the_definition(
+    kind: type[Algorithm], data: st.DataObject, changes: np.ndarray
+) -> None:
+    own = {name: data.draw(PARAMETERS[name], name) for name in PARAMETERS if name in kind.model_fields}
+    algorithm, rule = kind(**own), RULES[kind](own)
+    model = torch.linspace(-1, 1, SIZE, dtype=torch.float64)
+    state, expected = begin(algorithm, model), model.numpy().copy()
+    sizes = np.array([1.0, 2.0, 5.0])
+    for change in changes:
+        model, state = algorithm.aggregate(model, updates(model, change, sizes), state)
+        expected = expected + rule(sizes / sizes.sum() @ change)
+        assert np.abs(model.numpy() - expected).max() <= AGREE * np.abs(expected).max()
+        expected = model.numpy().copy()  # each step by itself: rounding must not pile up
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    changes=sequences(),
+    betas=st.tuples(SHARE, SHARE, SHARE),
+    decay=st.sampled_from(["none", "inverse"]),
+)
+def test_the_rate_of_adaptive_fedavg_follows_the_definition(
+    changes: np.ndarray, betas: tuple[float, float, float], decay: Any
+) -> None:
+    b1, b2, b3 = betas
+    algorithm = AdaptiveFedAvg(beta1=b1, beta2=b2, beta3=b3, decay=decay)
+    model = torch.linspace(-1, 1, SIZE, dtype=torch.float64)
+    state = begin(algorithm, model)
+    sizes = np.array([1.0, 2.0, 5.0])
+    w = model.numpy().copy()
+    m, centre, v, r, corrected = np.zeros(SIZE), w, 0.0, 0.0, 0.0
+    assert algorithm.learning_rate(LR, state) == LR
+    for t, change in enumerate(changes, start=1):
+        model, state = algorithm.aggregate(model, updates(model, change, sizes), state)
+        w = model.numpy()
+        v, last = b2 * v + (1 - b2) * float(((w - centre) ** 2).mean()), corrected
+        corrected = v / (1 - b2**t)
+        m = b1 * m + (1 - b1) * w
+        centre = m / (1 - b1**t)
+        r = b3 * r + (1 - b3) * (corrected / last if t > 1 and last > 0 else 1.0)
+        rate = LR * min(1.0, r / (1 - b3**t) / (t + 1 if decay == "inverse" else 1))
+        # a variance that is rounding alone has a ratio that is, too
+        if last > 1e-20 or t == 1:
+            assert algorithm.learning_rate(LR, state) == pytest.approx(rate, rel=AGREE)
+        r, corrected = float(state["ratio"]), float(state["variance"]) / (1 - b2**t)
+        v = float(state["variance"])
+
+
+# ---- the corners of FLASH
+
+
+def one_step(algorithm: Flash, change: float, state: dict[str, float]) -> tuple[float, ServerState]:
+    """The step of one coordinate, from a state of numbers."""
+    model = torch.zeros(1, dtype=torch.float64)
+    tensors = {name: torch.tensor([value], dtype=torch.float64) for name, value in state.items()}
+    moved = updates(model, np.array([[change]]), np.ones(1))
+    after, kept = algorithm.aggregate(model, moved, tensors)
+    return float(after), kept
+
+
+def test_where_nothing_has_ever_moved_d_stays() -> None:
+    """v and Delta are 0, so beta3 is 0/0: it counts as 1."""
+    still = {"mean": 0.0, "square": 0.0, "disparity": 0.25}
+    step, kept = one_step(Flash(tau=0.01), 0.0, still)
+    assert step == 0.0
+    assert float(kept["disparity"]) == 0.25
+
+
+@pytest.mark.parametrize("disparity", [0.4, 0.5, 0.504, 0.51, 3.0])
+def test_the_denominator_never_falls_below_tau(disparity: float) -> None:
+    """sqrt(v) = 0.5 and d about as given: without the guard the step would grow without bound and then turn back."""
+    algorithm = Flash(server_lr=1.0, tau=0.01, beta1=0.5, beta2=0.99)
+    # Delta^2 = v: v stays, the gap is 0 and d too, for beta3 is 1
+    step, kept = one_step(algorithm, 0.5, {"mean": 0.0, "square": 0.25, "disparity": disparity})
+    assert float(kept["disparity"]) == pytest.approx(disparity)
+    assert step == pytest.approx(0.25 / max(0.5 - disparity + 0.01, 0.01))
+
+
+def test_flash_steps_further_than_adam_when_changes_grow() -> None:
+    """Its purpose: after changes of 0.05 for a while, of 0.3 at once."""
+    steps = []
+    for disparity in (1.0, 0.0):
+        algorithm = Flash(server_lr=0.05, disparity=disparity, beta2=0.9)
+        model = torch.zeros(1, dtype=torch.float64)
+        state = begin(algorithm, model)
+        for change in [0.05] * 40 + [0.3]:
+            before = model
+            model, state = algorithm.aggregate(model, updates(model, np.array([[change]]), np.ones(1)), state)
+        steps.append(float(model - before))
+    assert steps[0] > 1.2 * steps[1] > 0
+
+
+def test_all_devices_alike_or_by_data() -> None:
+    changes, sizes = np.array([[1.0], [4.0]]), np.array([3.0, 1.0])
+    model = torch.zeros(1, dtype=torch.float64)
+    for weighting, mean in (("data", 1.75), ("equal", 2.5)):
+        algorithm = Flash(weighting=weighting, beta1=0.0)  # type: ignore[arg-type]
+        _, state = algorithm.aggregate(model, updates(model, changes, sizes), begin(algorithm, model))
+        assert float(state["mean"]) == mean

@@ -1,0 +1,254 @@
+"""What methods for many concepts are for, on a tiny federation: two populations with opposite labels.
+
+Samples are points on a line, label 1 to the right; in the other concept label 0 is. A device has one concept or the
+other, and a drift changes it. Logistic regression with full batches: no chance in the training.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from edgefl.learning.algorithms import Algorithm
+from edgefl.learning.algorithms._clustered import LOWEST_LOSS
+from edgefl.learning.algorithms.ditto import Ditto
+from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.algorithms.feddrift import FedDrift
+from edgefl.learning.algorithms.hypcluster import HypCluster
+from edgefl.learning.algorithms.local_only import LocalOnly
+from edgefl.learning.batches import draw_batches
+from edgefl.learning.data_in_memory import SplitInMemory
+from edgefl.learning.datasets import Split
+from edgefl.learning.device_states import DeviceStates
+from edgefl.learning.local_rounds import LocalResult
+from edgefl.learning.local_training import LocalTraining
+from edgefl.learning.models import Model
+from edgefl.learning.models.logistic import Logistic
+from edgefl.learning.track import PERSONAL_MODEL, Track
+
+DEVICES, EACH = 6, 20
+ALL = list(range(DEVICES))
+SIZES = dict.fromkeys(ALL, EACH)
+LR, STEPS = 0.5, 5
+CPU = torch.device("cpu")
+# samples of both concepts, one behind the other: row + HALF is the same point with the other label
+HALF = DEVICES * EACH
+X = np.tile(np.linspace(-2, 2, EACH, dtype=np.float32), DEVICES)
+X = np.concatenate([X, X]).reshape(-1, 1) + np.float32(0.01)  # no point on the border
+Y = np.concatenate([X[:HALF, 0] > 0, X[HALF:, 0] < 0]).astype(np.int64)
+
+
+class Cell:
+    """A track and its devices, each with the concept 0 or 1."""
+
+    def __init__(self, algorithm: Algorithm, concepts: Sequence[int], model: Model | None = None) -> None:
+        torch.manual_seed(0)
+        model = model or Logistic()
+        module = model.build((1,), 2)
+        data = SplitInMemory(Split(X, Y), np.float32(0), np.float32(1), CPU)
+        training = LocalTraining(model, module, data, momentum=0.0)
+        self.algorithm, self.concepts, self.rounds = algorithm, list(concepts), 0
+        self.states = DeviceStates(DEVICES, CPU)
+        self.track = Track(training, algorithm, self.states, training.layout.flatten(module))
+        self.open()
+
+    def open(self, shift: float = 0.0) -> None:
+        self.track.open(self.track.model + shift, SIZES)
+
+    def samples(self, ids: Sequence[int]) -> list[np.ndarray]:
+        return [np.arange(EACH) + id_ * EACH + HALF * self.concepts[id_] for id_ in ids]
+
+    def play(
+        self, rounds: int = 1, ids: Sequence[int] = ALL, arrived: Sequence[int] | None = None
+    ) -> LocalResult:
+        for _ in range(rounds):
+            self.rounds += 1
+            generators = [np.random.default_rng([self.rounds, id_]) for id_ in ids]
+            batches = draw_batches(self.samples(ids), [STEPS] * len(ids), EACH, generators, smallest=2)
+            done = self.track.train(ids, batches, LR, [])
+            self.track.aggregate(ids if arrived is None else arrived, SIZES)
+        return done
+
+    def clusters(self, **how: Any) -> list[int]:
+        return self.play(**how).scalars["cluster"].astype(int).tolist()
+
+    def served(self) -> np.ndarray:
+        """Accuracy of each device with the model with which the server would serve it, on its present data."""
+        models = self.track.deployed(ALL, self.samples(ALL)).expand(DEVICES, -1)
+        scores = []
+        for model, rows in zip(models, self.samples(ALL), strict=True):
+            weights, bias = model[:2], model[2:4]
+            scores.append(float(((X[rows] * weights.numpy() + bias.numpy()).argmax(1) == Y[rows]).mean()))
+        return np.array(scores)
+
+
+MIXED = [0, 1, 0, 1, 1, 0]
+
+
+def test_hypcluster_separates_two_opposite_populations() -> None:
+    """One model for all can serve half of them at best; two serve everybody."""
+    cell = Cell(HypCluster(spread=0.5), MIXED)
+    for _ in range(3):
+        chosen = cell.clusters()
+        first = chosen[0]
+        assert chosen == [first if concept == 0 else 1 - first for concept in MIXED]
+    assert (cell.served() == 1).all()
+    one = Cell(FedAvg(), MIXED)
+    one.play(3)
+    assert one.served().mean() < 0.7
+
+
+def test_the_models_of_hypcluster_go_on_in_the_next_session() -> None:
+    cell = Cell(HypCluster(spread=0.5), MIXED)
+    cell.play(3)
+    models = cell.track.state["models"]
+    cell.open()
+    assert torch.equal(cell.track.state["models"], models), (
+        "the session opens with the model that the last left"
+    )
+    cell.open(shift=0.25)
+    (
+        torch.testing.assert_close(cell.track.state["models"], models + 0.25),
+        "with another, all models move along",
+    )
+
+
+def test_feddrift_makes_exactly_one_model_of_a_label_swap() -> None:
+    """Before, and in the rounds after, one model each; the old concept's model is untouched and serves again."""
+    cell = Cell(FedDrift(delta=1.0), [0] * DEVICES)
+    for _ in range(8):
+        assert cell.clusters() == [0] * DEVICES
+    assert (cell.served() == 1).all()
+    old = cell.track.state["models"][0].clone()
+    cell.concepts = [1] * DEVICES
+    assert (cell.served() == 0).all()
+    for _ in range(8):
+        assert cell.clusters() == [1] * DEVICES
+    assert int(cell.track.state["begun"]) == 2
+    assert (cell.served() == 1).all()
+    assert torch.equal(cell.track.state["models"][0], old)
+    cell.concepts = [0] * DEVICES  # the old concept recurs: its model is still there
+    assert (cell.served() == 1).all()
+    assert cell.clusters() == [0] * DEVICES
+    assert int(cell.track.state["begun"]) == 2
+
+
+def test_feddrift_lets_those_who_drift_go_and_the_others_stay() -> None:
+    cell = Cell(FedDrift(delta=1.0), [0] * DEVICES)
+    cell.play(8)
+    cell.concepts = MIXED
+    assert cell.clusters() == MIXED
+    assert cell.clusters() == MIXED
+
+
+@pytest.mark.parametrize(("window", "begun"), [(20, 2), (1, 3)])
+def test_devices_that_come_a_round_later_follow_within_the_window(window: int, begun: int) -> None:
+    """Half take part in the round of the drift, the others in the next: their loss jumps then."""
+    cell = Cell(FedDrift(delta=1.0, window=window), [0] * DEVICES)
+    cell.play(8)
+    cell.concepts = [1] * DEVICES
+    assert cell.clusters(ids=[0, 1, 2]) == [1] * 3
+    # one round has not made the new model good enough for them not to notice
+    models = cell.track.state["models"]
+    cell.track.state = {**cell.track.state, "models": models.index_copy(0, torch.tensor([1]), models[:1])}
+    assert cell.clusters(ids=[3, 4, 5]) == [begun - 1] * 3
+    assert int(cell.track.state["begun"]) == begun
+
+
+def test_feddrift_has_no_more_models_than_it_may() -> None:
+    cell = Cell(FedDrift(delta=1.0, models=1), [0] * DEVICES)
+    cell.play(8)
+    cell.concepts = [1] * DEVICES
+    assert cell.clusters() == [0] * DEVICES
+
+
+def test_what_a_device_remembers_is_lost_with_its_update_and_goes_with_it() -> None:
+    cell = Cell(FedDrift(delta=1.0), [0] * DEVICES)
+    first = cell.play(arrived=[2, 5]).scalars[LOWEST_LOSS]
+    kept = cell.states.rows(LOWEST_LOSS, ALL, torch.full((1,), torch.inf))[:, 0]
+    assert torch.isfinite(kept).tolist() == [id_ in (2, 5) for id_ in ALL]
+    assert kept[[2, 5]].tolist() == pytest.approx(first[[2, 5]].tolist())
+    # a drift that only lost updates told of has made no model
+    cell.play(8)
+    cell.concepts = [1] * DEVICES
+    assert cell.clusters(arrived=[]) == [1] * DEVICES
+    assert int(cell.track.state["begun"]) == 1
+    # to another cell, whose model knows nothing yet, they bring the loss that they had
+    for brought, chosen in ((cell.states, 1), (DeviceStates(DEVICES, CPU), 0)):
+        other = Cell(FedDrift(delta=0.3), [0] * DEVICES)
+        other.track.devices = brought
+        assert other.clusters() == [chosen] * DEVICES
+
+
+def test_local_models_never_mix() -> None:
+    """Each device ends where it ends if it is all alone; nothing is sent."""
+    cell = Cell(LocalOnly(), MIXED)
+    start = cell.track.model.clone()
+    cell.play(3)
+    done = cell.play(ids=[0, 1])
+    assert done.down_bits.tolist() == done.up_bits.tolist() == [0, 0]
+    assert torch.equal(cell.track.model, start)
+    assert (cell.served() == 1).all()
+    together = cell.states.rows("model", ALL, start)
+    for id_ in ALL:
+        alone = Cell(FedAvg(), MIXED)
+        alone.play(4 if id_ in (0, 1) else 3, ids=[id_])
+        torch.testing.assert_close(together[id_], alone.track.model)
+
+
+def test_who_never_took_part_has_the_opening_model() -> None:
+    cell = Cell(LocalOnly(), MIXED)
+    cell.play(2, ids=[0, 1])
+    served = cell.track.deployed(ALL, cell.samples(ALL))
+    assert torch.equal(served[2:], cell.track.model.expand(4, -1))
+    assert (served[:2] != cell.track.model).any(1).all()
+
+
+class Normed(Model):
+    """Batch norm first: its statistics are those of the inputs."""
+
+    typical_input = (1,)
+    typical_classes = 2
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        return nn.Sequential(nn.BatchNorm1d(1), nn.Linear(1, classes))
+
+
+def test_local_statistics_never_mix_either() -> None:
+    """With batch norm, whose statistics the learner averages for all other algorithms."""
+    cell = Cell(LocalOnly(), MIXED, Normed())
+    start = cell.track.model.clone()
+    done = cell.play(3)
+    assert done.down_bits.tolist() == done.up_bits.tolist() == [0] * DEVICES
+    assert torch.equal(cell.track.model, start)
+    served = cell.track.deployed(ALL, cell.samples(ALL))
+    alone = Cell(FedAvg(), MIXED, Normed())
+    alone.play(3, ids=[4])
+    torch.testing.assert_close(served[4], alone.track.model)
+    assert not torch.equal(served[4], start)
+
+
+def test_ditto_without_pull_trains_alone() -> None:
+    ditto, alone = Cell(Ditto(pull=0.0), MIXED), Cell(LocalOnly(), MIXED)
+    for cell in (ditto, alone):
+        cell.play(4)
+    missing = alone.track.model
+    torch.testing.assert_close(
+        ditto.states.rows(PERSONAL_MODEL, ALL, missing), alone.states.rows("model", ALL, missing)
+    )
+
+
+def test_the_pull_of_ditto_leads_back_to_the_received_model() -> None:
+    """As the pull grows, personal models come to lie at the received one: |v - w| <= |gradient| / lambda."""
+    distances = []
+    for pull in (0.0, 0.5, 2.0):
+        cell = Cell(Ditto(pull=pull), MIXED)
+        cell.play(20)
+        received = cell.track.model
+        cell.play(1)
+        personal = cell.states.rows(PERSONAL_MODEL, ALL, received)
+        distances.append(float((personal - received).norm(dim=1).max()))
+    assert distances[0] > 2 * distances[1] > 4 * distances[2] > 0
