@@ -14,7 +14,7 @@ Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 DAYS: tuple[Day, ...] = get_args(Day)
 
 
-class Spell(Strict):
+class PartOfDay(Strict):
     """A part of the day, until the next one begins."""
 
     from_hour: float = Field(ge=0, lt=HOURS, description="hour of the day at which it begins, 0 to 24")
@@ -29,7 +29,7 @@ class Spell(Strict):
         return self
 
 
-def check(spells: Sequence[Spell], what: str) -> None:
+def check(spells: Sequence[PartOfDay], what: str) -> None:
     """Refuse a rhythm that does not say for every hour which of its spells holds.
 
     Raises:
@@ -52,7 +52,7 @@ class Calendar:
     """
 
     def __init__(
-        self, spells: Sequence[Spell], *, day_s: float, begin_hour: float, begin_day: Day = "mon"
+        self, spells: Sequence[PartOfDay], *, day_s: float, begin_hour: float, begin_day: Day = "mon"
     ) -> None:
         weekly = any(spell.days for spell in spells)
         days = DAYS if weekly else DAYS[:1]
@@ -77,7 +77,7 @@ class Calendar:
         return self.which[np.searchsorted(self.begins_h, hours, side="right") - 1]
 
 
-def _of_day(spells: Sequence[Spell], day: Day) -> list[int]:
+def _of_day(spells: Sequence[PartOfDay], day: Day) -> list[int]:
     """Return which spells hold on a day: its own, or if it has none, those of every day."""
     own = [number for number, spell in enumerate(spells) if spell.days and day in spell.days]
     return own or [number for number, spell in enumerate(spells) if not spell.days]

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from channel.geometry import on_disc
 from edgefl.errors import EdgeflError
 from edgefl.mobility import Coordinate, Movement
-from edgefl.mobility._calendar import HOURS, Calendar, Day, Spell, check
+from edgefl.mobility._calendar import HOURS, Calendar, Day, PartOfDay, check
 from edgefl.mobility._draws import Draws
 from edgefl.mobility._legs import Leg, Legs
 from edgefl.mobility._walkers import Walkers
@@ -26,7 +26,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Shares = str | dict[str, Share]
 
 
-class Part(Spell):
+class Spell(PartOfDay):
     """A part of the day, until the next one begins, with the probability of each place in its choices."""
 
     home: float = Field(0.0, ge=0, le=1, description="probability of going home")
@@ -44,10 +44,10 @@ class Part(Spell):
 
 
 WEEKDAY = (
-    Part(from_hour=0, home=1.0),
-    Part(from_hour=7, home=0.15, work=0.75, centre=0.1),
-    Part(from_hour=17, home=0.5, work=0.05, centre=0.45),
-    Part(from_hour=22, home=0.95, centre=0.05),
+    Spell(from_hour=0, home=1.0),
+    Spell(from_hour=7, home=0.15, work=0.75, centre=0.1),
+    Spell(from_hour=17, home=0.5, work=0.05, centre=0.45),
+    Spell(from_hour=22, home=0.95, centre=0.05),
 )
 
 
@@ -84,7 +84,7 @@ class Attraction(Walkers):
         3600.0, ge=1e-2, le=1e9, description="mean time between decisions, s; at most a day"
     )
     begin_day: Day = Field("mon", description="day of the week at time 0: mon ... sun")
-    rhythm: tuple[Part, ...] = Field(
+    rhythm: tuple[Spell, ...] = Field(
         WEEKDAY,
         description="parts of the day, from hour 0: {from_hour, home, work, centre, areas: {name: share}, days}",
     )

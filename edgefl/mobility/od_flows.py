@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from edgefl.mobility import Movement
-from edgefl.mobility._calendar import Calendar, Day, Spell, check
+from edgefl.mobility._calendar import Calendar, Day, PartOfDay, check
 from edgefl.mobility._draws import Draws
 from edgefl.mobility._legs import Leg, Legs
 from edgefl.mobility._walkers import Walkers
@@ -19,7 +19,7 @@ Rate = Annotated[float, Field(ge=0, le=3600)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Flow(Spell):
+class Flow(PartOfDay):
     """A part of the day, until the next one begins, with the trips that set out in it."""
 
     trips_per_hour: dict[str, dict[str, Rate]] = Field(

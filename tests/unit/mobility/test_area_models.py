@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from edgefl.areas import Disc, Places, Rectangle
 from edgefl.mobility import Mobility, Movement
-from edgefl.mobility._calendar import DAYS, Calendar, Spell
+from edgefl.mobility._calendar import DAYS, Calendar, PartOfDay
 from edgefl.mobility.attraction import Attraction
 from edgefl.mobility.od_flows import OdFlows, _Departures
 from edgefl.rng import Streams
@@ -50,7 +50,7 @@ def inside(name: str, at: np.ndarray) -> np.ndarray:
 
 
 def test_a_rhythm_of_every_day() -> None:
-    calendar = Calendar([Spell(from_hour=0), Spell(from_hour=7.5)], day_s=86_400.0, begin_hour=6.0)
+    calendar = Calendar([PartOfDay(from_hour=0), PartOfDay(from_hour=7.5)], day_s=86_400.0, begin_hour=6.0)
     hours = np.array([0.0, 1.49, 1.5, 17.99, 18.0, 25.5, -6.01])
     assert calendar.spells(3600 * hours).tolist() == [0, 0, 1, 1, 0, 1, 1]
     assert calendar.period_h == 24
@@ -58,7 +58,7 @@ def test_a_rhythm_of_every_day() -> None:
 
 def test_a_rhythm_of_the_week() -> None:
     """Saturday and Sunday have their own part; time 0 is Friday, 18 h."""
-    spells = [Spell(from_hour=0), Spell(from_hour=12), Spell(from_hour=0, days=("sat", "sun"))]
+    spells = [PartOfDay(from_hour=0), PartOfDay(from_hour=12), PartOfDay(from_hour=0, days=("sat", "sun"))]
     calendar = Calendar(spells, day_s=86_400.0, begin_hour=18.0, begin_day="fri")
     hours = np.array([0.0, 5.99, 6.0, 53.99, 54.0, 66.0, 168.0, 174.0, -6.1])
     assert calendar.spells(3600 * hours).tolist() == [1, 1, 2, 2, 0, 1, 1, 2, 0]
@@ -141,7 +141,7 @@ def test_attraction_walks_at_a_pedestrians_speed() -> None:
 
 
 def departures(rates: list[list[float]], hours: list[float], begin_hour: float = 0.0) -> _Departures:
-    calendar = Calendar([Spell(from_hour=h) for h in hours], day_s=86_400.0, begin_hour=begin_hour)
+    calendar = Calendar([PartOfDay(from_hour=h) for h in hours], day_s=86_400.0, begin_hour=begin_hour)
     return _Departures(calendar, np.array(rates))
 
 
