@@ -8,6 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 
+MOST_CORNERS = 20_000  # the time taken grows with their square: some seconds
+
+
 @dataclass(frozen=True, eq=False)
 class Trapezoids:
     """Trapezoids with horizontal sides that lie beside one another.
@@ -52,13 +55,15 @@ def trapezoids(rings: Iterable[npt.ArrayLike]) -> Trapezoids:
         rings: each [corners, 2], m; the last corner is joined to the first, which may be given again.
 
     Raises:
-        ValueError: fewer than three corners, no area, or sides that cross.
+        ValueError: fewer than three corners or more than MOST_CORNERS, no area, or sides that cross.
     """
     loops = [np.asarray(ring, dtype=float).reshape(-1, 2) for ring in rings]
     for loop in loops:
         if len(np.unique(loop, axis=0)) < 3:
             raise ValueError(f"a polygon needs three corners at least, got {loop.tolist()}")
     begin = np.concatenate(loops)
+    if len(begin) > MOST_CORNERS:
+        raise ValueError(f"{len(begin):,} corners are more than {MOST_CORNERS:,}: simplify the polygon")
     end = np.concatenate([np.roll(loop, -1, axis=0) for loop in loops])
     upwards = begin[:, 1] < end[:, 1]
     low, high = np.where(upwards[:, None], begin, end), np.where(upwards[:, None], end, begin)

@@ -147,5 +147,5 @@ class PerPlace:
         gain_db = self.large_scale.gain_db(positions_m)
         if self._sectors is None:
             return gain_db
-        panels_dbi = self._sectors.gain_dbi(positions_m).astype(np.float32)
+        panels_dbi = self._sectors.gain_dbi(positions_m, single=True)
         return np.repeat(gain_db, len(self._sectors.panels), axis=1) + panels_dbi

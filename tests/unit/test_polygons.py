@@ -108,6 +108,7 @@ def test_many_corners() -> None:
     ("rings", "message"),
     [
         ([[(0, 0), (1, 1)]], "three corners at least"),
+        ([[(i, i**2) for i in range(20_001)]], "20,001 corners are more than 20,000: simplify"),
         ([[(0, 0), (1, 1), (0, 0)]], "three corners at least"),
         ([[(0, 0), (1, 1), (2, 2)]], "no area"),
         ([[(0, 0), (2, 0), (1, 0)]], "no area"),

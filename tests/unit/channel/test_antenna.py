@@ -96,3 +96,6 @@ def test_sectors_of_a_layout_that_repeats_look_at_the_nearest_copy() -> None:
     for cell in (0, 4, 20):
         expected = panels[cell % 3].gain_dbi(ways_m[:, cell // 3], HEIGHT_M)
         assert np.array_equal(wrapped[:, cell], expected)
+    single = Sectors(sites_m, panels, HEIGHT_M, wraparound).gain_dbi(places_m, single=True)
+    assert single.dtype == np.float32
+    assert np.abs(single - wrapped).max() < 1e-4

@@ -88,8 +88,8 @@ def test_sectors_share_the_shadowing_and_sight_of_their_site(layout: dict[str, A
     three = power_db(with_sectors, at_m).reshape(len(at_m), -1, 3)
     assert with_sectors.sectors is not None
     panels_dbi = with_sectors.sectors.gain_dbi(at_m).reshape(three.shape)
-    # single precision: gains of some 100 dB round by 4e-6 dB each
-    assert np.abs(three - one[:, :, None] - panels_dbi).max() < 3e-5
+    # single precision: gains of some 100 dB round by 4e-6 dB each, those of panels by less than 1e-4
+    assert np.abs(three - one[:, :, None] - panels_dbi).max() < 1.3e-4
     survey = with_sectors.gains.of_round(at_m, list(range(len(at_m))), 2, (1, "train", 1))
     assert survey.gains_db == pytest.approx(three[:, 0, 2], abs=1e-3)
     assert survey.distances_m == pytest.approx(np.hypot(*at_m.T)), "of cell 2: to site 0"
