@@ -7,7 +7,6 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-
 MOST_CORNERS = 20_000  # the time taken grows with their square: some seconds
 
 

@@ -192,3 +192,13 @@ def test_networks_that_cannot_be_are_refused(content: str, message: str, tmp_pat
     (tmp_path / "map.xml").write_text(content)
     text = refusal(tmp_path, f"areas: {{home: {{sumo_net: {{path: {tmp_path}/map.xml}}}}}}")
     assert re.match(rf".*a\.yaml:5 areas\.home\.sumo_net\.path: .*{re.escape(message)}", text), text
+
+
+def test_unknown_keys_within_lists_and_mappings_name_the_nearest(tmp_path: Path) -> None:
+    rest = "areas: {home: {disc: {centre_m: [0, 0], radius_m: 1, radios_m: 2}}}"
+    assert "areas.home.disc.radios_m: unknown key: did you mean 'radius_m'?" in refusal(tmp_path, rest)
+    (tmp_path / "c.yaml").write_text(
+        HEAD.replace("{from_hour: 0, home: 1}", "{from_hour: 0, hme: 1, home: 1}")
+    )
+    with pytest.raises(EdgeflError, match=r"mobility\.rhythm\.0\.hme: unknown key: did you mean 'home'\?"):
+        scenarios.load(tmp_path / "c.yaml")
