@@ -1,16 +1,22 @@
 # make demo   install edgefl, get Fashion-MNIST, run the quickstart study
 # make test   install the dev extras, then lint, type-check and test
 # make quick  lint, types, golden runs and the unit tests that are not slow, in under a minute
+# make readme run the demo and take its picture into README.md
 # make golden write the tables of the golden runs again; CHANGELOG.md says when that is allowed
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 
-.PHONY: demo test quick checks golden clean
+.PHONY: demo readme test quick checks golden clean
 
 demo: $(VENV)/installed $(FASHION)
 	$(BIN)/edgefl study scenarios/studies/quickstart.yaml
+
+readme: $(VENV)/installed $(FASHION)
+	rm -rf runs/readme
+	$(BIN)/edgefl study scenarios/studies/quickstart.yaml --out runs/readme
+	cp runs/readme/comparison.png scenarios/studies/quickstart.png
 
 test: checks $(FASHION)
 	$(BIN)/pytest

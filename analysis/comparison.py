@@ -6,12 +6,14 @@ import pandas as pd
 
 from analysis import metrics
 from analysis.figures.comparison import adaptation_figure, cost_figure
+from analysis.formatting import natural
 from analysis.load import Runs, load_runs
 from analysis.metrics import RUN, SESSION
 from analysis.results import DIFFER, Comparison
-from analysis.scope import FIRST_ROUNDS, common_seeds, have_rounds, reference_of, scope_of
+from analysis.scope import FIRST_ROUNDS, common_seeds, have_rounds, own_notes, reference_of, scope_of
 from analysis.tables.comparison import latex, markdown
 
+FIGURE_NUMBERS = "comparison.csv"  # name of the PNG's text with the table
 PER_SESSION = [
     *("accuracy_start", "accuracy_round_1", "accuracy_first"),
     *("rounds_to_target", "seconds_to_target", "joules_to_target", "probe_rounds", "gain"),
@@ -42,7 +44,7 @@ def compare(
             (0, 1], or a folder that cannot be written.
     """
     runs = runs if isinstance(runs, Runs) else load_runs(runs)
-    notes = list(runs.left_out)
+    notes = [*runs.left_out, *own_notes(runs.info)]
     some = have_rounds(runs.info, runs.rounds)
     if not some.any():
         raise ValueError(f"the runs in {runs.path} have no rounds: simulate at least one session")
@@ -65,7 +67,7 @@ def compare(
         _check_paired(detail, notes)
     else:
         notes.append("no run has an accuracy (runs without training): latency and energy only")
-    variants = sorted(detail["variant"].unique(), key=lambda name: (name != reference, name))
+    variants = sorted(detail["variant"].unique(), key=lambda name: (name != reference, natural(name)))
     folder = Path(out) if out is not None else runs.path
     comparison = Comparison(
         table=_table(detail, metrics.totals(rounds), variants),
@@ -176,7 +178,9 @@ def _write(comparison: Comparison, rounds: pd.DataFrame) -> None:
         comparison.per_session.to_csv(comparison.out / "comparison_sessions.csv", index=False)
         (comparison.out / "comparison.md").write_text(markdown(comparison), encoding="utf-8")
         (comparison.out / "comparison.tex").write_text(latex(comparison), encoding="utf-8")
-        draw(comparison, rounds).savefig(comparison.figure)
+        # the figure carries its numbers: whoever finds it can see whether they are still those of a run
+        numbers = {FIGURE_NUMBERS: comparison.table.to_csv(index=False)}
+        draw(comparison, rounds).savefig(comparison.figure, metadata=numbers)
     except OSError as error:
         raise ValueError(
             f"cannot write to {comparison.out} ({error.strerror or error}): choose another folder with --out"

@@ -1,6 +1,7 @@
 """Numbers as text: digits, units, spreads, lists."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 
 NOTHING = "—"
@@ -14,6 +15,12 @@ def compact_labels(labels: str) -> str:
     if not all(word.isdigit() for word in words):
         return ", ".join(words)
     return ranges(int(word) for word in words)
+
+
+def natural(name: str) -> tuple[tuple[str, float], ...]:
+    """Make a sort key that puts `20 MHz` before `100 MHz`."""
+    words = re.split(r"(\d+(?:\.\d+)?)", name)  # words and numbers in turn, a word first
+    return tuple(zip(words[::2], [*map(float, words[1::2]), -math.inf], strict=True))
 
 
 def ranges(values: Iterable[int]) -> str:

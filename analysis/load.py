@@ -11,8 +11,12 @@ from typing import Any
 
 import pandas as pd
 
+from analysis.formatting import natural
+
 SCHEMA_VERSION = 1
-INFO_COLUMNS = ["path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name"]
+INFO_COLUMNS = [
+    *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name", "notes")
+]
 # what the metrics and figures rely on; further columns are kept as they are
 REQUIRED_COLUMNS = {
     "rounds": [
@@ -38,6 +42,8 @@ TEXT_COLUMNS = {
 # empty throughout in runs without training: a number all the same
 FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start"}
 
+MOST_OF_AN_ERROR = 160  # characters; run.json has all of it
+
 Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () without one
 
 
@@ -47,7 +53,8 @@ class Runs:
 
     Attributes:
         path: the folder that was searched.
-        info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name.
+        info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name, and
+            notes, what the run had to say of itself.
         rounds: rounds.csv of all runs. Accuracy (0..1) is NaN on probe rounds and in runs without training.
         events: events.csv of all runs.
         sessions: sessions.csv of all runs.
@@ -132,7 +139,7 @@ class _NotUsableError(Exception):
 def _run_directories(root: Path) -> list[Path]:
     directories = []
     for folder, subfolders, files in os.walk(root):
-        subfolders.sort()
+        subfolders.sort(key=natural)
         if "run.json" in files:
             directories.append(Path(folder))
             subfolders.clear()  # a run directory holds checkpoints, not further runs
@@ -159,6 +166,7 @@ def _info(directory: Path) -> dict[str, Any]:
         "setting": tuple((run.get("setting") or {}).items()),
         "variant": run.get("variant") or name,
         "name": name,
+        "notes": tuple(run.get("notes") or ()),
     }
 
 
@@ -167,6 +175,10 @@ def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
     status = run.get("status")
     sentence = f"its status is '{status}', not 'completed'"
     resume = f"`edgefl resume {shlex.quote(str(directory))}`"
+    if status == "failed" and run.get("error"):
+        error = " ".join(str(run["error"]).split())
+        shown = error if len(error) <= MOST_OF_AN_ERROR else f"{error[:MOST_OF_AN_ERROR].rstrip()} …"
+        return f"it failed ({shown}): once the cause is gone, continue it with {resume}"
     if status in ("failed", "interrupted"):
         return f"{sentence}: continue it with {resume}"
     if status == "running":

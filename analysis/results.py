@@ -48,15 +48,18 @@ class Comparison:
 
 @dataclass(frozen=True)
 class SettingsTable:
-    """Mean accuracy over the first rounds of sessions, per setting and variant.
+    """Mean accuracy over the first rounds of sessions, per setting and variant; without training, what a round costs.
 
     Attributes:
         table: one row per setting and session: the axes' labels, session, and per variant VARIANT_mean and
             VARIANT_std (0..1; over seeds, NaN with one); best, the variant with the highest mean; lead, the
-            reference's mean minus the best other's (NaN without reference).
+            reference's mean minus the best other's (NaN without reference, or where a variant is missing).
+            Without training one row per setting: the axes' labels, and per variant and quantity
+            VARIANT_QUANTITY_mean and _std, quantities as in `analysis.metrics.totals`. NaN: no completed run.
+        trained: False if no run has an accuracy.
         axes: names of the grid's axes.
         variants: their names, the reference first.
-        sessions: those in the table.
+        sessions: those in the table, or those that its rounds are of.
         figure: the PNG.
         notes: what a reader has to know, one sentence each.
     """
@@ -68,6 +71,7 @@ class SettingsTable:
     seeds: tuple[int, ...]
     sessions: tuple[int, ...]
     first_rounds: int
+    trained: bool
     figure: Path
     notes: tuple[str, ...]
 

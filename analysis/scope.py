@@ -16,6 +16,16 @@ def have_rounds(info: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
     return pd.Series([run in some for run in info[RUN].itertuples(index=False, name=None)], index=info.index)
 
 
+def own_notes(info: pd.DataFrame) -> list[str]:
+    """Say how many runs have notes of their own in run.json, and repeat the first one."""
+    some = info[info["notes"].map(len) > 0]
+    if some.empty:
+        return []
+    first = some.iloc[0]
+    which = f"{len(some)} of {len(info)} runs have notes in their run.json"
+    return [f"{which}; the first of {first['path']}: {first['notes'][0]}"]
+
+
 def common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
     """List the seeds that all variants have; adds a note if some have more."""
     by_variant = {str(variant): set(group["seed"]) for variant, group in info.groupby("variant")}

@@ -27,7 +27,7 @@ class RunProgress:
         self._sessions = {label: scenario.sessions.count for label, scenario in runs.items()}
         self._longest = {label: scenario.sessions.longest for label, scenario in runs.items()}
         self._many = len(runs) > MOST_BARS
-        self._done = 0
+        self._done = self._failed = 0
         self._all = self._progress.add_task("all runs", total=len(runs), latest="", visible=self._many)
         self._tasks: dict[str, TaskID] = {
             label: self._progress.add_task(
@@ -43,9 +43,8 @@ class RunProgress:
         task = self._tasks[label]
         if row is None:
             self._done += 1
-            self._progress.update(self._all, completed=self._done, latest=f"{self._done}/{len(self._tasks)}")
-            self._progress.update(task, completed=1.0, visible=not self._many)
-            self._progress.stop_task(task)
+            self._progress.update(task, completed=1.0)
+            self._end(task)
             return
         if self._progress.tasks[task].start_time is None:
             self._progress.start_task(task)
@@ -58,6 +57,20 @@ class RunProgress:
         )
         latest = f"session {row.session}/{self._sessions[label]} {accuracy}"
         self._progress.update(task, completed=done, latest=latest)
+
+    def failed(self, label: str) -> None:
+        """Show that a run has failed."""
+        self._failed += 1
+        self._progress.update(self._tasks[label], latest="failed")
+        self._end(self._tasks[label])
+
+    def _end(self, task: TaskID) -> None:
+        ended = self._done + self._failed
+        some_failed = f", {self._failed} failed" if self._failed else ""
+        latest = f"{ended}/{len(self._tasks)}{some_failed}"
+        self._progress.update(self._all, completed=ended, latest=latest)
+        self._progress.update(task, visible=not self._many)
+        self._progress.stop_task(task)
 
     def __enter__(self) -> Self:
         return self

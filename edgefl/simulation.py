@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from edgefl import memory, memory_needs, registry
+from edgefl import memory, memory_needs, notes, registry
 from edgefl.contract import Learner
 from edgefl.engine.device import Device, Processor
 from edgefl.engine.federations import Federations
@@ -103,10 +103,10 @@ def simulate(
             radio = world.radio(simpy.Environment())
             learners, about, training = _learners(scenario, world, device, threads or available_cores())
 
-        notes = _notes(scenario, training)
-        for note in notes:
+        told_at_start = _notes_at_start(scenario, training)
+        for note in told_at_start:
             on_note(note)
-        about |= {"notes": notes} | (asdict(member) if member else {})
+        about |= {"notes": told_at_start} | (asdict(member) if member else {})
         path = resume_from or (
             Path(out) if out else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
         )
@@ -116,7 +116,8 @@ def simulate(
         ):
             if journal is not None:
                 learners = {cell: JournaledLearner(one, cell, journal) for cell, one in learners.items()}
-            scene, servers = compose(world, radio, _Announcing(run, on_round), learners)
+            counts = notes.Counts()
+            scene, servers = compose(world, radio, _Announcing(run, on_round, counts), learners)
             env = scene.env
             ends = [
                 env.process(_serve(server, path / RESCUED.format(cell))) for cell, server in servers.items()
@@ -126,19 +127,26 @@ def simulate(
             power = scene.network.power
             idle_w = scenario.devices.idle_power_w
             scene.recorder.write(*scene.ledger.rows(power.running_s(), idle_w, power.charges()))
-            notes += [*scene.federations.notes(), *radio.regime.notes]
-            clamped = world.gains.clamped
-            if clamped:
-                notes.append(f"{clamped} times a device closer than cell.min_distance_m took its path loss")
-            if world.gains.beyond:
-                notes.append(f"{world.gains.beyond} times a device just beyond the edge took the gain there")
+            told_at_end = [
+                *told_at_start,
+                *scene.federations.notes(),
+                *radio.regime.notes,
+                *_notes_of_the_gains(world),
+                *notes.of_run(
+                    scenario,
+                    counts,
+                    radio.efficiency,
+                    simulated_s=env.now,
+                    may_cross=world.may_cross,
+                ),
+            ]
             told = {"journal_notes": journal.notes} if journal and journal.notes else {}
             wall_s = round(time.perf_counter() - began, 3)
-            run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=notes, **told)
+            run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=told_at_end, **told)
     return path
 
 
-def _notes(scenario: Scenario, training: Training | None) -> list[str]:
+def _notes_at_start(scenario: Scenario, training: Training | None) -> list[str]:
     """What is known before a run that its user should know."""
     if training is None or training.torch_device.type != "cpu" or scenario.learning is None:
         return []
@@ -146,6 +154,15 @@ def _notes(scenario: Scenario, training: Training | None) -> list[str]:
 
     note = bf16_note() if scenario.learning.precision == "bf16" else None
     return [note] if note else []
+
+
+def _notes_of_the_gains(world: World) -> list[str]:
+    told, gains = [], world.gains
+    if gains.clamped:
+        told.append(f"{gains.clamped} times a device closer than cell.min_distance_m took its path loss")
+    if gains.beyond:
+        told.append(f"{gains.beyond} times a device just beyond the edge took the gain there")
+    return told
 
 
 def _journal(
@@ -208,16 +225,25 @@ def available_cores() -> int:
 
 
 class _Announcing:
-    """A recorder that also tells a listener of every round."""
+    """A recorder that also counts what it writes, and tells a listener of every round."""
 
-    def __init__(self, recorder: Recorder, on_round: Callable[[Round], None] | None) -> None:
+    def __init__(
+        self, recorder: Recorder, on_round: Callable[[Round], None] | None, counts: notes.Counts
+    ) -> None:
         self._on_round = on_round
-        self._write = recorder.write
+        self._recorder = recorder
+        self._counts = counts
         self.flush = recorder.flush
-        self.write_columns = recorder.write_columns
+
+    def write_columns(
+        self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
+    ) -> None:
+        self._recorder.write_columns(row_type, further=further, **columns)
+        self._counts.see_columns(row_type, columns)
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
-        self._write(*rows, further=further)
+        self._recorder.write(*rows, further=further)
+        self._counts.see(*rows)
         if self._on_round:
             for row in rows:
                 if isinstance(row, Round):

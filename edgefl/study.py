@@ -4,26 +4,25 @@ Every variant of a seed meets the same world.
 """
 
 import copy
-import multiprocessing
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from queue import Empty
 from typing import Annotated, Any, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.run_directory.interruption import Interrupted
-from edgefl.run_directory.results import free_directory, fresh_directory
+from edgefl.run_directory.interruption import interruptible
+from edgefl.run_directory.results import RunDirectory, free_directory, fresh_directory
 from edgefl.scenario import LARGEST_SEED, Scenario, from_source
 from edgefl.scenario_fields import Section
 from edgefl.simulation import StudyMembership, available_cores, simulate, torch_device
+from edgefl.workers import Failure, side_by_side
 from edgefl.yaml_source import Source
 
 Overrides = dict[str, Any]
@@ -115,6 +114,11 @@ class Case:
         return "_".join(f"{axis}-{label}" for axis, label in self.setting.items())
 
 
+def _named(setting: Mapping[str, str], variant: str) -> str:
+    """Name a variant in a setting in messages: `alpha 0.3, algorithm moon, similarity`."""
+    return ", ".join([*(f"{axis} {label}" for axis, label in setting.items()), variant])
+
+
 @dataclass(frozen=True)
 class Run:
     """One run of a study."""
@@ -125,8 +129,35 @@ class Run:
 
     @property
     def label(self) -> str:
-        setting = [f"{axis} {label}" for axis, label in self.member.setting.items()]
-        return ", ".join([*setting, f"{self.member.variant} seed {self.scenario.seed}"])
+        return f"{_named(self.member.setting, self.member.variant)} seed {self.scenario.seed}"
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A run of a study that failed; trace: where in the code, if it was no error of the user's."""
+
+    label: str
+    path: Path
+    error: str
+    trace: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.label}: {self.error}"
+
+
+class IncompleteStudy(EdgeflError):
+    """An error about a study of which some runs have failed.
+
+    Args:
+        message: how many, and which.
+        path: the study directory.
+        failures: in the order in which they came.
+    """
+
+    def __init__(self, message: str, path: Path, failures: Sequence[Failed]) -> None:
+        super().__init__(message)
+        self.path = path
+        self.failures = tuple(failures)
 
 
 @dataclass(frozen=True)
@@ -154,12 +185,15 @@ def load(path: str | Path, seeds: Sequence[int] = ()) -> tuple[Study, list[Case]
         setting = dict(zip(study.grid, labels, strict=True))
         for variant, overrides in study.variants.items():
             base = copy.deepcopy(unchanged)
-            for axis, label in setting.items():
-                for key, value in study.grid[axis][label].items():
-                    base.override(key, value, source.where(("grid", axis, label, key)))
-            for key, value in (overrides or {}).items():
-                base.override(key, value, source.where(("variants", variant, key)))
-            cases.append(Case(setting, variant, from_source(base)))
+            try:
+                for axis, label in setting.items():
+                    for key, value in study.grid[axis][label].items():
+                        base.override(key, value, source.where(("grid", axis, label, key)))
+                for key, value in (overrides or {}).items():
+                    base.override(key, value, source.where(("variants", variant, key)))
+                cases.append(Case(setting, variant, from_source(base)))
+            except EdgeflError as error:
+                raise EdgeflError(f"{_named(setting, variant)}: {error}") from error
     return study, cases
 
 
@@ -193,86 +227,84 @@ def run(
     device: str = "auto",
     jobs: int | None = None,
     progress: Callable[[str, Round | None], None] = lambda label, row: None,
+    failed: Callable[[Failed], None] = lambda failure: None,
+    fail_fast: bool = False,
 ) -> Path:
-    """Carry out all runs of a study.
+    """Carry out all runs of a study. A run that fails does not keep the others from their end.
 
     Args:
         out: new or empty directory; None: `runs/NAME` in the current folder, numbered if taken.
         device: as in `simulate`.
         jobs: processes at once; None: one per core (one in all on a GPU).
         progress: called with a run's label and each finished round, and with None when the run is complete.
+        failed: called with each run that fails, at once.
+        fail_fast: end the study with the first run that fails.
 
     Returns:
         The study directory.
+
+    Raises:
+        IncompleteStudy: runs have failed.
+        Interrupted: Ctrl-C or SIGTERM; runs under way are marked `interrupted`.
     """
-    wanted = Path(out) if out is not None else free_directory(Path("runs"), plan.name)
-    directory = fresh_directory(wanted, claim="study.yaml")
-    runs = [replace(planned, path=directory / planned.path) for planned in plan.runs]
-    (directory / "study.yaml").write_text(plan.file.read_text(encoding="utf-8"), encoding="utf-8")
-    at_once = 1 if torch_device(device).type == "cuda" else available_cores()
-    workers = min(len(runs), jobs or at_once)
-    if workers == 1:
-        for planned in runs:
-            report = partial(progress, planned.label)
-            simulate(planned.scenario, planned.path, device=device, on_round=report, member=planned.member)
-            progress(planned.label, None)
-    else:
-        _run_parallel(runs, device, workers, progress)
+    with interruptible():
+        at_once = 1 if torch_device(device).type == "cuda" else available_cores()
+        wanted = Path(out) if out is not None else free_directory(Path("runs"), plan.name)
+        directory = fresh_directory(wanted, claim="study.yaml")
+        (directory / "study.yaml").write_text(plan.file.read_text(encoding="utf-8"), encoding="utf-8")
+        tasks = [(replace(planned, path=directory / planned.path), device) for planned in plan.runs]
+        failures: list[Failed] = []
+
+        def ended(task: tuple[Run, str], failure: Failure | None) -> None:
+            planned, _ = task
+            if failure is None:
+                progress(planned.label, None)
+                return
+            failures.append(Failed(planned.label, planned.path, failure.error, failure.trace))
+            _leave_a_trace(planned, failure)
+            failed(failures[-1])
+            if fail_fast:
+                begun = "; the study has ended there, runs that were begun go on with: edgefl resume RUN_DIR"
+                raise IncompleteStudy(f"{failures[0]}{begun}", directory, failures)
+
+        def reported(task: tuple[Run, str], row: Round) -> None:
+            progress(task[0].label, row)
+
+        workers = min(len(tasks), jobs or at_once)
+        if workers > 1:
+            side_by_side(tasks, _work, workers, reported=reported, ended=ended)
+        else:
+            for task in tasks:
+                ended(task, _work_here(task, partial(reported, task)))
+        if failures:
+            listed = "\n".join(f"  {failure}" for failure in failures)
+            message = f"{len(failures)} of {len(tasks)} runs failed, the others are complete:\n{listed}"
+            raise IncompleteStudy(message, directory, failures)
     return directory
 
 
-# What a worker process was given when it started.
-_worker: tuple[Any, Any] | None = None
+def _work(task: tuple[Run, str], report: Callable[[Round], None], threads: int | None = 1) -> None:
+    planned, device = task
+    simulate(
+        planned.scenario,
+        planned.path,
+        device=device,
+        threads=threads,
+        on_round=report,
+        member=planned.member,
+    )
 
 
-def _start_worker(reports: Any, stop: Any) -> None:
-    global _worker
-    _worker = (reports, stop)
-
-
-def _work(planned: Run, device: str) -> None:
-    assert _worker is not None
-    reports, stop = _worker
-
-    def report(row: Round) -> None:
-        reports.put((planned.label, row))
-        if stop.is_set():
-            raise Interrupted  # the study was, or another of its runs has failed
-
-    simulate(planned.scenario, planned.path, device=device, threads=1, on_round=report, member=planned.member)
-    reports.put((planned.label, None))
-
-
-def _run_parallel(
-    runs: list[Run], device: str, workers: int, progress: Callable[[str, Round | None], None]
-) -> None:
-    # spawn: a forked child would inherit PyTorch's thread pools in an undefined state
-    context = multiprocessing.get_context("spawn")
-    reports, stop = context.Queue(), context.Event()
-    with ProcessPoolExecutor(workers, context, _start_worker, (reports, stop)) as pool:
-        futures = {pool.submit(_work, planned, device): planned for planned in runs}
-        pending = set(futures)
-        try:
-            while pending:
-                _forward(reports, progress)
-                done, pending = wait(pending, timeout=0, return_when=FIRST_EXCEPTION)
-                for future in done:
-                    error = future.exception()
-                    if isinstance(error, EdgeflError):
-                        raise EdgeflError(f"{futures[future].label}: {error}") from error
-                    if error is not None:
-                        raise error
-            _forward(reports, progress)
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
-
-
-def _forward(reports: Any, progress: Callable[[str, Round | None], None]) -> None:
-    """Pass on what workers have reported; return when nothing has come for a moment."""
+def _work_here(task: tuple[Run, str], report: Callable[[Round], None]) -> Failure | None:
     try:
-        while True:
-            progress(*reports.get(timeout=0.1))
-    except Empty:
-        return
+        _work(task, report, threads=None)
+    except Exception as error:
+        return Failure.of(error)
+    return None
+
+
+def _leave_a_trace(planned: Run, failure: Failure) -> None:
+    """Make the directory of a run that failed before it had one: a comparison can say that it is missing."""
+    with suppress(EdgeflError):
+        run = RunDirectory(planned.path, planned.scenario, {"notes": [], **asdict(planned.member)})
+        run.fail(failure.error)

@@ -104,6 +104,12 @@ class World:
             streams=self.streams,
         )
 
+    @property
+    def may_cross(self) -> bool:
+        """Whether devices may come to the edge of a cell: they move, among several cells or beyond the one."""
+        several = self.scenario.layout.rings > 0
+        return self.movement.moves and (several or self.extent.area_radius_m > self.extent.radius_m)
+
     @cached_property
     def count(self) -> int:
         """The number of devices."""

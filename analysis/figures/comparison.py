@@ -36,7 +36,8 @@ def adaptation_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
     missed = comparison.table["not_reached"].any()
     hatched = " Hatched: not reached by the end of the session." if missed else ""
     again = "Sessions whose labels were seen before. " if comparison.scope == RECURRING else ""
-    explained = f"{again}Counted from the start of the session{probes}.{hatched}"
+    means = _spread(comparison, "whiskers")
+    explained = f"{again}{means}Counted from the start of the session{probes}.{hatched}"
     _title(figure, 0.365, f"What it takes to reach {_goal(comparison)}", explained)
     time = _cost_bars(figure.add_axes(LEFT), comparison, styles, "seconds", "session_s", TIME_UNITS)
     time.set_title(f"simulated time ({time.get_label()})", **SUBTITLE)
@@ -61,7 +62,8 @@ def cost_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
     top.set_ylim(bottom=0)
     label_lines(top, curves, styles)
 
-    _title(figure, 0.365, "What a round costs", "Mean over all rounds but probe rounds.")
+    means = f"{_spread(comparison, 'whiskers')}Each seed's mean over all rounds but probe rounds."
+    _title(figure, 0.365, "What a round costs", means)
     latency = figure.add_axes(LEFT)
     names = {"latency_s": "slowest device", "latency_mean_s": "mean over devices"}
     draw_bars(latency, _averages(comparison, names, seconds), list(names.values()), styles)
@@ -83,9 +85,9 @@ def styles_of(comparison: Comparison) -> Styles:
     return variant_styles(list(comparison.table["variant"]), emphasised)
 
 
-def _spread(comparison: Comparison) -> str:
+def _spread(comparison: Comparison, sign: str = "band") -> str:
     n = len(comparison.seeds)
-    return f"Mean of {n} seeds, band ± 1 standard deviation. " if n > 1 else ""
+    return f"Mean of {n} seeds, {sign} ± 1 standard deviation. " if n > 1 else ""
 
 
 def _goal(comparison: Comparison) -> str:

@@ -1,4 +1,4 @@
-"""The figure of a study's grid: a panel per session, a row per setting, a mark per variant."""
+"""The figure of a study's grid: a panel per session or cost, a row per setting, a mark per variant."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -6,23 +6,24 @@ from matplotlib.figure import Figure
 
 from analysis.figures.style import DPI, INK, SOFT, variant_styles
 from analysis.results import SettingsTable
-from analysis.tables.settings import caption, setting_names
+from analysis.tables.settings import Group, caption, groups, setting_names
 
 ROW_INCH, PANEL_INCH, MARGIN_INCH = 0.26, 3.1, 1.0
 MARKS = "oDsv^P"
+DODGE = 0.16  # of a row, between marks of costs: they are often the same, and one would hide the other
 WIDEST = 6  # panels side by side; a page does not hold more
 
 
 def settings_figure(settings: SettingsTable) -> Figure:
-    """Draw the accuracy of each variant in each setting; whiskers are one standard deviation over seeds."""
-    sessions = settings.sessions[:WIDEST]
+    """Draw accuracy, or costs, of each variant in each setting; whiskers are one standard deviation over seeds."""
+    shown = groups(settings)[:WIDEST]
     names = setting_names(settings)
-    width = 2.6 + PANEL_INCH * len(sessions)
+    width = 2.6 + PANEL_INCH * len(shown)
     height = 2 * MARGIN_INCH + ROW_INCH * len(names)
     figure = Figure(figsize=(width, height), dpi=DPI)
-    panels = figure.subplots(1, len(sessions), sharey=True, squeeze=False)[0]
-    for panel, session in zip(panels, sessions, strict=True):
-        _draw(panel, settings, session, len(names))
+    panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
+    for panel, group in zip(panels, shown, strict=True):
+        _draw(panel, settings, group)
     panels[0].set_yticks(range(len(names)), names, fontsize=8)
     panels[0].invert_yaxis()
     handles, labels = panels[0].get_legend_handles_labels()
@@ -38,17 +39,16 @@ def settings_figure(settings: SettingsTable) -> Figure:
     return figure
 
 
-def _draw(ax: Axes, settings: SettingsTable, session: int, rows: int) -> None:
-    of_session = settings.table[settings.table["session"] == session]
-    places = np.arange(rows)
+def _draw(ax: Axes, settings: SettingsTable, group: Group) -> None:
+    places = np.arange(len(group.means))
     for row in places[::2]:
         ax.axhspan(row - 0.5, row + 0.5, color="#f5f6f8", linewidth=0, zorder=0)
     for number, (name, style) in enumerate(variant_styles(settings.variants, settings.reference).items()):
         emphasised = name == settings.reference
         ax.errorbar(
-            100 * of_session[f"{name}_mean"],
-            places,
-            xerr=100 * of_session[f"{name}_std"].fillna(0),
+            group.scale * group.means[name],
+            places + (0.0 if settings.trained else DODGE * (number - (len(settings.variants) - 1) / 2)),
+            xerr=group.scale * group.stds[name].fillna(0),
             linestyle="none",
             marker=MARKS[number % len(MARKS)],
             markersize=6.5 if emphasised else 5,
@@ -57,8 +57,10 @@ def _draw(ax: Axes, settings: SettingsTable, session: int, rows: int) -> None:
             label=name,
             zorder=style["zorder"],
         )
-    ax.set_title(f"session {session}", fontsize=9.5, color=INK, loc="left")
-    ax.set_xlabel("accuracy (%)", fontsize=9)
+    ax.set_title(group.title, fontsize=9.5, color=INK, loc="left")
+    ax.set_xlabel("accuracy (%)" if settings.trained else group.unit, fontsize=9)
+    if not settings.trained:
+        ax.set_xlim(left=0)
     ax.tick_params(length=0, labelsize=8, colors=SOFT)
     ax.grid(axis="x", color="#e1e4e8", linewidth=0.7)
     ax.set_axisbelow(True)

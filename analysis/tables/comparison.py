@@ -51,7 +51,9 @@ def caption(comparison: Comparison) -> str:
 
 def explanations(comparison: Comparison) -> list[str]:
     """Explain how to read the headline table, one sentence each, and repeat the comparison's notes."""
-    lines = []
+    seeds = " and seeds" if len(comparison.seeds) > 1 else ""
+    what = f"the sessions{seeds}" if comparison.trained else f"the rounds{seeds}; totals are of whole runs"
+    lines = [f"Numbers not called median are means over {what}."]
     if comparison.trained:
         whose = "the best variant's" if comparison.reference is None else f"{comparison.reference}'s"
         if len(comparison.table) == 1:
@@ -67,8 +69,8 @@ def explanations(comparison: Comparison) -> list[str]:
             )
         if comparison.reference is not None and len(comparison.table) > 1:
             lines.append(
-                f"Speed-up: time to {share} % over that of {comparison.reference}, median. Accumulated gain: its "
-                "accuracy minus the variant's, summed over the rounds of a session."
+                f"Speed-up: time to {share} % over that of {comparison.reference}; below 1 the variant is faster. "
+                "Accumulated gain: its accuracy minus the variant's, summed over the rounds of a session."
             )
     return lines + [f"Note: {note}." for note in comparison.notes]
 
@@ -99,8 +101,12 @@ def _adaptation(comparison: Comparison, table: pd.DataFrame) -> dict[str, list[s
         "Accuracy at start (%)": _pair(table, "accuracy_start", 100, 2),
         "First 10 rounds (%)": _pair(table, "accuracy_first", 100, 2),
         f"Rounds to {share} % (median)": [_rounds(row) for _, row in table.iterrows()],
-        f"Time to {share} % ({time})": [_to_target(row, "seconds", seconds) for _, row in table.iterrows()],
-        f"Energy to {share} % ({energy})": [_to_target(row, "joules", joules) for _, row in table.iterrows()],
+        f"Time to {share} % (mean, {time})": [
+            _to_target(row, "seconds", seconds) for _, row in table.iterrows()
+        ],
+        f"Energy to {share} % (mean, {energy})": [
+            _to_target(row, "joules", joules) for _, row in table.iterrows()
+        ],
         "Not reached": [f"{row.not_reached} of {row.targets}" for row in table.itertuples()],
     }
     if comparison.reference is None or len(table) == 1:
@@ -111,7 +117,7 @@ def _adaptation(comparison: Comparison, table: pd.DataFrame) -> dict[str, list[s
         for ratio in table["speed_up_seconds_median"]
     ]
     gains = _pair(table, "gain", 100, 1)
-    columns["Speed-up (time)"] = [
+    columns["Speed-up in time (median)"] = [
         cell if other else NOTHING for cell, other in zip(ratios, others, strict=True)
     ]
     columns["Accumulated gain (%)"] = [

@@ -1,31 +1,88 @@
 """A table of settings in words and rounded numbers: the text behind the terminal, Markdown and LaTeX."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import pandas as pd
 
-from analysis.formatting import named_seeds, ranges, with_spread
+from analysis.formatting import ENERGY_UNITS, TIME_UNITS, named_seeds, ranges, unit_for, with_spread
 from analysis.markup import latex_escape, latex_tabular, markdown_table
 from analysis.results import SettingsTable
+
+# What a table of runs without training shows: quantity of `SettingsTable.table` -> words, units
+SHOWN_COSTS = {
+    "latency_s": ("Latency", TIME_UNITS),
+    "latency_mean_s": ("Mean latency", TIME_UNITS),
+    "round_energy_j": ("Energy", ENERGY_UNITS),
+}
+
+
+class Group(NamedTuple):
+    """Columns that belong together: the accuracy in one session, or one cost, of every variant.
+
+    Attributes:
+        short: what stands before a variant's name.
+        title: in full.
+        unit: of the numbers once multiplied by `scale`.
+        means, stds: [settings x variants].
+    """
+
+    short: str
+    title: str
+    unit: str
+    scale: float
+    decimals: int | None
+    means: pd.DataFrame
+    stds: pd.DataFrame
+
+
+def groups(settings: SettingsTable) -> list[Group]:
+    """The table cut into groups of columns, each with a column per variant."""
+    found = []
+    if settings.trained:
+        every = settings.table[list(settings.axes)].drop_duplicates()
+        for session in settings.sessions:
+            of_session = settings.table[settings.table["session"] == session]
+            rows = every.merge(of_session, on=list(settings.axes), how="left")
+            means, stds = (_columns(rows, settings.variants, kind) for kind in ("_mean", "_std"))
+            found.append(Group(str(session), f"Session {session}", "%", 100, 2, means, stds))
+        return found
+    for quantity, (words, units) in SHOWN_COSTS.items():
+        means, stds = (
+            _columns(settings.table, settings.variants, f"_{quantity}{kind}") for kind in ("_mean", "_std")
+        )
+        unit, size = unit_for(means.to_numpy().ravel(), units)
+        title = f"{words} ({unit})"
+        found.append(Group(title, title, unit, 1 / size, None, means, stds))
+    return found
+
+
+def _columns(rows: pd.DataFrame, variants: Sequence[str], ending: str) -> pd.DataFrame:
+    found = rows[[f"{variant}{ending}" for variant in variants]]
+    return found.set_axis(list(variants), axis=1).reset_index(drop=True)
 
 
 def cells(
     settings: SettingsTable, cell: Callable[[str, bool], str] = lambda text, best: text
 ) -> pd.DataFrame:
-    """Write accuracies in percent, [settings x (session, variant)].
+    """Write accuracies in percent, or costs in their units, [settings x (group, variant)].
 
     Args:
-        cell: makes a cell of a text, told whether it is the best of its setting and session.
+        cell: makes a cell of a text, told whether it is the best accuracy of its setting and session.
     """
-    columns: dict[str, list[str]] = {axis: [] for axis in settings.axes}
-    for labels, rows in settings.table.groupby(list(settings.axes), sort=False):
-        for axis, label in zip(settings.axes, labels, strict=True):
-            columns[axis].append(cell(str(label), False))
-        for row in rows.to_dict("records"):
-            for variant in settings.variants:
-                text = with_spread(100 * row[f"{variant}_mean"], 100 * row[f"{variant}_std"], 2)
-                shown = cell(text, variant == row["best"])
-                columns.setdefault(f"{row['session']}: {variant}", []).append(shown)
+    labels = settings.table[list(settings.axes)].drop_duplicates()
+    columns = {axis: [cell(str(label), False) for label in labels[axis]] for axis in settings.axes}
+    for group in groups(settings):
+        best = group.means.max(axis=1)
+        for variant in settings.variants:
+            numbers = zip(group.means[variant], group.stds[variant], best, strict=True)
+            columns[f"{group.short}: {variant}"] = [
+                cell(
+                    with_spread(group.scale * mean, group.scale * std, group.decimals),
+                    settings.trained and mean == highest,
+                )
+                for mean, std, highest in numbers
+            ]
     return pd.DataFrame(columns)
 
 
@@ -42,15 +99,21 @@ def setting_names(settings: SettingsTable) -> list[str]:
 
 def caption(settings: SettingsTable) -> str:
     """Say in one line what the table of settings shows."""
-    rounds, sessions = settings.first_rounds, ranges(settings.sessions)
-    return f"Mean accuracy (%) over the first {rounds} rounds of sessions {sessions} ({named_seeds(settings.seeds)})"
+    rounds, sessions, seeds = settings.first_rounds, ranges(settings.sessions), named_seeds(settings.seeds)
+    if not settings.trained:
+        return f"Latency and energy of a round, mean over the rounds of sessions {sessions} ({seeds})"
+    return f"Mean accuracy (%) over the first {rounds} rounds of sessions {sessions} ({seeds})"
 
 
 def explanations(settings: SettingsTable) -> list[str]:
     """Say in how many settings the reference leads and where it does not, and repeat the notes."""
     lines = []
-    leads = settings.table["lead"].dropna()
-    if len(leads):
+    if not settings.trained:
+        lines.append(
+            "Latency: of the slowest device, which a synchronous round waits for. Mean latency: over the devices. "
+            "Energy: of all devices. Probe rounds are left out."
+        )
+    elif len(leads := settings.table["lead"].dropna()):
         behind = settings.table[settings.table["lead"] <= 0]
         lines.append(
             f"{settings.reference} is ahead of all others in {int((leads > 0).sum())} of {len(leads)} pairs of "
@@ -79,10 +142,11 @@ def latex(settings: SettingsTable) -> str:
         settings, lambda text, best: rf"\textbf{{{latex_escape(text)}}}" if best else latex_escape(text)
     )
     count, width = len(settings.axes), len(settings.variants)
-    sessions = [rf"\multicolumn{{{width}}}{{c}}{{Session {session}}}" for session in settings.sessions]
-    names = [latex_escape(name) for name in (*settings.axes, *settings.variants * len(settings.sessions))]
+    titles = [group.title for group in groups(settings)]
+    above = [rf"\multicolumn{{{width}}}{{c}}{{{latex_escape(title)}}}" for title in titles]
+    names = [latex_escape(name) for name in (*settings.axes, *settings.variants * len(titles))]
     layout = "l" * count + "r" * (table.shape[1] - count)
-    return latex_tabular(caption(settings), layout, [[""] * count + sessions, names], table)
+    return latex_tabular(caption(settings), layout, [[""] * count + above, names], table)
 
 
 def _is_number(label: object) -> bool:

@@ -18,6 +18,7 @@ from channel.tdd import Direction, OnTime, rounding_s
 from channel.transfer import Flow
 from channel.units import FloatArray, db_to_linear, dbm_to_watt
 from edgefl.engine.band import BandInUse
+from edgefl.engine.efficiency import Efficiency
 from edgefl.engine.gains import Gains, RoundKey, Survey
 from edgefl.engine.links import DIRECTIONS, Link, Links, Transfer, Transfers
 from edgefl.engine.parts import Span
@@ -79,6 +80,8 @@ class Radio:
             )
             for d in DIRECTIONS
         }
+        on_shares = {direction: carrier.frame.mean for direction, carrier in self._carriers.items()}
+        self.efficiency = Efficiency(settings.bandwidth_hz, on_shares, self.dynamic)
         self.fading = lru_cache(maxsize=LINKS_KEPT)(self._fading)
         self.regime = RenewalRegime()
         self._bands: dict[tuple[int, Direction], BandInUse] = {}

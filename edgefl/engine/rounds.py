@@ -74,13 +74,16 @@ class Rounds:
         if self._undisturbed(selection):
             plan = planned_parts(scene, links, tasks, self.processor)
             yield from _until(scene.env, plan.end_s)
+            scene.radio.efficiency.count(plan.parts, links.share)
             return plan.parts
         processes = [
             scene.devices[link.device].start(task, link, self.processor)
             for link, task in zip(links, tasks, strict=True)
         ]
         yield from self._wait(processes, selection.wanted)
-        return [_part(process) for process in processes]
+        parts = [_part(process) for process in processes]
+        scene.radio.efficiency.count(parts, links.share)
+        return parts
 
     def _undisturbed(self, selection: Selection) -> bool:
         """Whether the whole round is known when it opens: nobody can leave, be late or be one too many."""

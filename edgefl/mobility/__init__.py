@@ -36,6 +36,11 @@ class Mobility(Component):
     where they were.
     """
 
+    @property
+    def period_s(self) -> float | None:
+        """The time after which the same happens again, s; None: there is none."""
+        return None
+
     _places: Places = PrivateAttr(Places())
 
     def area_names(self) -> Iterable[tuple[tuple[str, ...], str]]:

@@ -63,6 +63,11 @@ class Calendar:
         self._day_s = day_s
         self._begin_h = begin_hour + (HOURS * DAYS.index(begin_day) if weekly else 0)
 
+    @property
+    def period_s(self) -> float:
+        """The time after which the same spells begin again: a day, or a week."""
+        return self._day_s * (self.period_h // HOURS)
+
     def hours(self, time_s: np.ndarray) -> np.ndarray:
         """Return [n] hours since the first period began, at simulated times [n], also before 0."""
         return self._begin_h + time_s * (HOURS / self._day_s)

@@ -111,6 +111,10 @@ class Attraction(Walkers):
                 raise ValueError(f"{name}: shares sum to {sum(shares.values()):g}: make it 1")
         return self
 
+    @property
+    def period_s(self) -> float:
+        return self.calendar.period_s
+
     def area_names(self) -> Iterator[tuple[tuple[str, ...], str]]:
         for key, shares in (("homes", self.homes), ("works", self.works), ("centre", self.centre)):
             for name in [shares] if isinstance(shares, str) else shares or ():

@@ -1,6 +1,7 @@
 """Trips between areas at rates that follow the hours: origins and destinations as a traffic count has them."""
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Annotated, Self
 
 import numpy as np
@@ -65,6 +66,15 @@ class OdFlows(Walkers):
             raise ValueError(f"begin: shares sum to {sum(self.begin.values()):g}: make it 1")
         return self
 
+    @property
+    def period_s(self) -> float:
+        return self.calendar.period_s
+
+    @cached_property
+    def calendar(self) -> Calendar:
+        """When which part of the flows holds."""
+        return Calendar(self.flows, day_s=self.day_s, begin_hour=self.begin_hour, begin_day=self.begin_day)
+
     def area_names(self) -> Iterator[tuple[tuple[str, ...], str]]:
         for name in self.begin:
             yield ("begin", name), name
@@ -125,9 +135,7 @@ class _Trips(Legs):
         names = sorted({name for _, name in model.area_names()})
         self._regions = [model._places.areas[name] for name in names]
         self._begins = np.cumsum([model.begin.get(name, 0.0) for name in names])[:-1]
-        calendar = Calendar(
-            model.flows, day_s=model.day_s, begin_hour=model.begin_hour, begin_day=model.begin_day
-        )
+        calendar = model.calendar
         rates = np.array(
             [
                 [[flow.trips_per_hour.get(o, {}).get(d, 0.0) for d in names] for o in names]

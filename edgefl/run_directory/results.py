@@ -18,7 +18,7 @@ from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round, Session
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status as run_status
 from edgefl.run_directory.files import writing
-from edgefl.run_directory.interruption import Interrupted
+from edgefl.run_directory.interruption import Interrupted, held
 from edgefl.run_directory.status import RunStatus
 from edgefl.run_directory.tables import Table
 from edgefl.scenario import Scenario, dump
@@ -110,7 +110,7 @@ class RunDirectory:
                 self._tables[row_type] = Table(path / file, row_type, grows=row_type in GROWING)
             self.flush()
         except EdgeflError as error:
-            self._fail(error)
+            self.fail(str(error))
             raise
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
@@ -160,14 +160,17 @@ class RunDirectory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, KeyboardInterrupt):
-            self._end("interrupted")
+            # all processes of a job may be asked to end at once, and this one then by two others
+            with suppress(Interrupted), held():
+                self._end("interrupted")
             number = error.args[0] if isinstance(error, Interrupted) else signal.SIGINT
             raise Interrupted(number, self.path) from error
         if error is not None:
-            self._fail(error)
+            self.fail(str(error) or type(error).__name__)
 
-    def _fail(self, error: BaseException) -> None:
-        self._end("failed", error=str(error) or type(error).__name__)
+    def fail(self, error: str) -> None:
+        """Mark the run as failed for this reason."""
+        self._end("failed", error=error)
 
     def _end(self, status: str, **about: Any) -> None:
         """After an error: that one is to be told, none that follows from it."""

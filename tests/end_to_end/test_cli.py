@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import pandas as pd
 import pytest
-import torch
 
 from edgefl import load_scenario
 from edgefl.cli import main
@@ -149,22 +148,6 @@ def test_a_grid_that_makes_no_sense_is_refused(edgefl: Edgefl, digits: Path, gri
     done = edgefl("validate", study)
     assert done.returncode == 2
     assert message in done.stderr
-
-
-@pytest.mark.slow
-def test_a_failing_variant_stops_the_study(edgefl: Edgefl, digits: Path, tmp_path: Path) -> None:
-    study = digits.with_name("small.yaml")
-    study.write_text(
-        study.read_text() + "  wild: {learning.lr: 90, learning.algorithm: {name: fedprox, mu: 1.0e+9}}\n"
-    )
-    done = edgefl("study", study, "--out", tmp_path / "study", "--jobs", 2)
-    assert done.returncode == 2
-    assert re.search(r"error: wild seed [34]: training diverged", done.stderr)
-    assert "Traceback" not in done.stderr
-    # nothing is lost: the last finite model is beside the rounds before it
-    (rescued,) = {Path(name) for name in re.findall(r"finite model is in (\S+)", done.stderr)}
-    assert rescued.parent.parent == tmp_path / "study" / "wild"
-    assert torch.load(rescued)["model"].isfinite().all()
 
 
 def test_validate(edgefl: Edgefl, digits: Path) -> None:

@@ -5,16 +5,22 @@ import re
 import shutil
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
+from PIL import Image
 
+from analysis import compare
+from analysis.comparison import FIGURE_NUMBERS
 from edgefl.scenario import Scenario
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 SETUP = ("make ",)
+PICTURE = Path("scenarios", "studies", "quickstart.png")
 
 
 def blocks(language: str) -> list[str]:
@@ -57,6 +63,38 @@ def shell(command: str, folder: Path) -> None:
 def test_command(chain: list[str], folder: Path) -> None:
     for command in chain:
         shell(command, folder)
+    if PICTURE.with_suffix(".yaml").name in chain[0]:
+        check_picture(folder / "runs" / "comparison")
+
+
+def check_picture(study: Path) -> None:
+    """The picture shown, and what is said of it, are those of a run; `make readme` refreshes the picture."""
+    text = Image.open(ROOT / PICTURE).text[FIGURE_NUMBERS]
+    shown, found = pd.read_csv(StringIO(text)), pd.read_csv(study / "comparison.csv")
+    # other processors round otherwise: accuracies then differ in the third digit, and no time or energy
+    pd.testing.assert_frame_equal(shown, found, rtol=0.01, atol=0.005)
+    detail = compare(study).detail.set_index(["variant", "session"])
+    joules, seconds = detail["joules_to_target"], detail["seconds_to_target"]
+    for session, cheaper in ((4, "average"), (5, "similarity"), (6, "average")):
+        dearer = "similarity" if cheaper == "average" else "average"
+        assert joules[cheaper, session] < joules[dearer, session]
+        assert seconds[cheaper, session] < seconds[dearer, session]
+    assert detail.loc["average", "rounds_to_target"].loc[[4, 5, 6]].tolist() == [1, 2, 1]
+    assert detail.loc["similarity", "probe_rounds"].loc[[4, 5, 6]].tolist() == [1, 1, 1]
+
+
+def test_the_picture_is_that_of_the_demo() -> None:
+    assert f"({PICTURE})" in README
+    makefile = (ROOT / "Makefile").read_text()
+    demo, readme = (
+        re.search(rf"^{name}: .*\n((\t.*\n)+)", makefile, re.MULTILINE) for name in ("demo", "readme")
+    )
+    assert demo
+    assert readme
+    study = str(PICTURE.with_suffix(".yaml"))
+    assert study in demo[1]
+    assert study in readme[1]
+    assert f"comparison.png {PICTURE}" in readme[1]
 
 
 def test_no_command_is_forgotten() -> None:

@@ -17,9 +17,9 @@ import pytest
 
 from edgefl.engine.records import Event
 from edgefl.errors import EdgeflError
-from edgefl.run_directory.interruption import Interrupted
+from edgefl.run_directory.interruption import Interrupted, interruptible
 from edgefl.run_directory.results import RunDirectory, free_directory, fresh_directory
-from edgefl.run_directory.status import SILENT_S, resumable
+from edgefl.run_directory.status import SILENT_S, RunStatus, resumable
 from edgefl.scenario import Scenario
 
 SCENARIO = {
@@ -104,6 +104,21 @@ def test_an_interrupted_run_says_where_it_is(run: RunDirectory, raised: BaseExce
         raise raised
     assert error.value.path == run.path
     assert error.value.exit_code == 128 + (signal.SIGTERM if raised.args else signal.SIGINT)
+    assert about(run.path)["status"] == "interrupted"
+
+
+def test_a_second_signal_does_not_tear_the_end_of_the_first(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(self: RunStatus) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        written(self)
+
+    written = RunStatus._write
+    monkeypatch.setattr(RunStatus, "_write", write)
+    with pytest.raises(Interrupted) as error, interruptible(), run:
+        os.kill(os.getpid(), signal.SIGHUP)
+    assert error.value.args == (signal.SIGHUP, run.path)
     assert about(run.path)["status"] == "interrupted"
 
 

@@ -17,6 +17,11 @@ class Churn(Component):
         A device that is on from the beginning yields 0.0 first. May be endless.
         """
 
+    @property
+    def period_s(self) -> float | None:
+        """The time after which the same happens again, s; None: there is none."""
+        return None
+
     def members(self, session: int) -> Collection[int] | None:
         """Return the only devices that may take part in a session; None: all that are present."""
         return None

@@ -14,8 +14,12 @@ class DutyCycle(Churn):
     on_s: float = Field(30.0, ge=1e-3, le=1e9, description="time on per cycle, s")
     off_s: float = Field(30.0, ge=1e-3, le=1e9, description="time off per cycle, s")
 
+    @property
+    def period_s(self) -> float:
+        return self.on_s + self.off_s
+
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
-        period_s = self.on_s + self.off_s
+        period_s = self.period_s
         phase_s = streams("churn", device).uniform(0.0, period_s)
         if phase_s < self.on_s:
             yield 0.0

@@ -6,7 +6,7 @@ from typing import ClassVar
 from pydantic import Field
 from torch import Tensor
 
-from edgefl.learning.algorithms import Members, ServerState, Trained, Updates
+from edgefl.learning.algorithms import Members, Received, Receivers, ServerState, Trained, Updates
 from edgefl.learning.algorithms.scaffold import Scaffold
 
 
@@ -22,7 +22,8 @@ class FedDc(Scaffold):
 
     h_k and c_k follow their device, whatever the session or cell. A session begins with h = 0, to which the
     devices' h_k are shifted, as in FedDyn: an h left from other devices would throw the model off. c begins
-    with their mean, as in SCAFFOLD.
+    with their mean, as in SCAFFOLD. A device that joins begins with h_k = 0. The shift travels beside the model
+    until an update of the device has arrived: `learning.payload: exchanged` counts it.
 
     Without `correction` it is FedDyn, with h_k = -(its vector) / alpha. At alpha = 0 nothing would hold the h_k,
     so they are left out: SCAFFOLD.
@@ -34,8 +35,17 @@ class FedDc(Scaffold):
     correction: bool = Field(True, description="correct gradients by control variates; without: FedDyn")
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
-        members.shift("drift", -members.mean("drift"))
-        return {**super().init_state(start, last, members), "drift": start.new_zeros(start.shape)}
+        mean = members.mean("drift")
+        members.shift("drift", -mean)
+        begun = super().init_state(start, last, members)
+        return {**begun, "drift": start.new_zeros(start.shape), "shifted": mean.any()}
+
+    def join(self, state: ServerState, members: Members, newcomers: Members) -> ServerState:
+        newcomers.forget("drift")
+        return {**state, **super().join(state, members, newcomers), "drift": members.mean("drift")}
+
+    def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
+        return Received(model, vectors=self.vectors_down + (devices.starting & state["shifted"]).long())
 
     def correct(
         self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
@@ -54,4 +64,4 @@ class FedDc(Scaffold):
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         mean, after = super().aggregate(model, updates, state)
         drift = state["drift"] + updates.coverage * updates.mean_change() if self.alpha else state["drift"]
-        return mean + drift, {**after, "drift": drift}
+        return mean + drift, {**state, **after, "drift": drift}

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from analysis import compare
+from analysis.comparison import FIGURE_NUMBERS
 
 Write = Callable[..., Path]
 AGAIN = [{"session": s, "labels": "0 1", "accuracy_start": 0.1} for s in (1, 2)]
@@ -101,3 +103,17 @@ def test_files_go_where_they_are_asked_to(write_run: Write, tmp_path: Path) -> N
         *("comparison.csv", "comparison.md", "comparison.tex", "comparison.png", "comparison_sessions.csv")
     }
     assert not (root / "comparison.csv").exists()
+
+
+def test_the_notes_of_runs_are_not_lost(write_run: Write) -> None:
+    rounds, sessions = [{"session": 1, "round": 1, "accuracy": 0.5}], [{"session": 1}]
+    write_run("quiet", rounds, sessions, notes=[])
+    path = write_run("a", rounds, sessions, notes=["no update was ever aggregated", "another"])
+    said = f"1 of 2 runs have notes in their run.json; the first of {path}: no update was ever aggregated"
+    assert said in compare(path.parent).notes
+
+
+def test_the_figure_carries_its_numbers(write_study: Write) -> None:
+    comparison = compare(write_study(sessions=4, rounds=3, seeds=(1, 2)))
+    numbers = Image.open(comparison.figure).text[FIGURE_NUMBERS]
+    assert numbers == (comparison.out / "comparison.csv").read_text()

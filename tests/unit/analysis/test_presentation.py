@@ -12,6 +12,7 @@ from rich.console import Console
 
 from analysis import compare, formatting
 from analysis.figures.comparison import styles_of
+from analysis.formatting import natural
 from analysis.report import print_comparison
 from analysis.tables.comparison import headline
 
@@ -103,3 +104,11 @@ def test_colours_differ_and_the_reference_is_emphasised(write_study: Write) -> N
     assert len({(style["color"], str(style["linestyle"])) for style in styles.values()}) == len(SIX)
     heaviest = max(styles, key=lambda name: (styles[name]["linewidth"], styles[name]["zorder"]))
     assert heaviest == "similarity"
+
+
+def test_names_are_ordered_as_people_count() -> None:
+    names = ["200 MHz", "50 MHz", "100 MHz", "alpha-0.7", "alpha-0.3", "alpha-10", "alpha", "", "7"]
+    assert sorted(names, key=natural) == [
+        *("", "7", "50 MHz", "100 MHz", "200 MHz"),
+        *("alpha", "alpha-0.3", "alpha-0.7", "alpha-10"),
+    ]

@@ -70,10 +70,83 @@ def test_command(write_run: Write, capsys: pytest.CaptureFixture[str]) -> None:
     assert "has no session 9" in capsys.readouterr().err
 
 
-def test_settings_with_different_variants_are_refused(write_run: Write) -> None:
-    root = write_grid(write_run, {("0.3", "ours", 1): [0.8, 0.6], ("0.7", "other", 1): [0.5, 0.7]})
-    with pytest.raises(ValueError, match="other axes or variants"):
-        compare_settings(root)
+def test_a_setting_whose_run_failed(write_run: Write) -> None:
+    """It leaves a gap, which is named; whoever leads there is not counted."""
+    root = write_grid(
+        write_run,
+        {
+            ("0.3", "ours", 1): [0.8, 0.6],
+            ("0.3", "other", 1): [0.5, 0.7],
+            ("0.7", "other", 1): [0.2, 0.4],
+            ("0.9", "ours", 1): [0.2, 0.4],
+        },
+    )
+    write_run("alpha-0.7/ours/1", [], [], status="failed", error="training diverged", variant="ours", seed=1)
+    settings = compare_settings(root, sessions=[2])
+    table = settings.table.set_index("alpha")
+    assert table["ours_mean"].tolist() == pytest.approx([0.8, math.nan, 0.2], nan_ok=True)
+    assert table["other_mean"].tolist() == pytest.approx([0.5, 0.2, math.nan], nan_ok=True)
+    assert table["lead"].tolist() == pytest.approx([0.3, math.nan, math.nan], nan_ok=True)
+    text = (root / "settings.md").read_text()
+    assert "| 0.7 | — | **20.00** |" in text
+    assert "ours is ahead of all others in 1 of 1 pairs" in text
+    assert "Note: no completed run of ours in alpha 0.7." in text
+    assert "Note: no completed run of other in alpha 0.9." in text
+    assert "ours/1: it failed (training diverged)" in text
+
+
+def test_seeds_that_only_some_settings_have_are_left_out(write_run: Write) -> None:
+    runs = {(setting, name, 1): [0.8, 0.6] for setting in ("0.3", "0.7") for name in ("ours", "other")}
+    settings = compare_settings(write_grid(write_run, runs | {("0.3", "ours", 2): [0.1, 0.1]}))
+    assert settings.seeds == (1,)
+    assert "compared on the seeds that all settings have: 1" in settings.notes
+
+
+def write_costs(write_run: Write, latencies_s: dict[tuple[str, str, int], list[float]]) -> Path:
+    """(setting, variant, seed) -> latency of a round in each session, 1 mJ for each s; nothing is trained."""
+    for (setting, variant, seed), latencies in latencies_s.items():
+        rounds = [
+            {"session": s, "round": 1, "latency_s": t, "latency_mean_s": t / 2, "energy_j": t / 1000}
+            for s, t in enumerate(latencies, start=1)
+        ]
+        about = {"variant": variant, "seed": seed, "reference": "ours", "setting": {"MHz": setting}}
+        sessions = [{"session": 1, "labels": ""}, {"session": 2, "labels": ""}]
+        path = write_run(f"MHz-{setting}/{variant}/{seed}", rounds, sessions, **about)
+    return path.parents[2]
+
+
+def test_without_training_settings_are_compared_by_latency_and_energy(
+    write_run: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = write_costs(
+        write_run,
+        {
+            ("20", "ours", 1): [0.2, 0.4],
+            ("20", "ours", 2): [0.4, 0.6],
+            ("20", "fair", 1): [0.8, 0.8],
+            ("20", "fair", 2): [0.8, 0.8],
+            ("100", "ours", 1): [0.1, 0.1],
+            ("100", "ours", 2): [0.1, 0.1],
+        },
+    )
+    settings = compare_settings(root)
+    assert not settings.trained
+    table = settings.table.set_index("MHz")
+    assert table.loc["20", "ours_latency_s_mean"] == pytest.approx(0.4)
+    assert table.loc["20", "ours_latency_s_std"] == pytest.approx(0.2 / math.sqrt(2))
+    assert table.loc["20", "fair_latency_mean_s_mean"] == pytest.approx(0.4)
+    assert table.loc["20", "ours_round_energy_j_mean"] == pytest.approx(0.4e-3)
+    assert table.loc["20", "ours_energy_j_mean"] == pytest.approx(0.8e-3), "the whole run's"
+    assert math.isnan(table.loc["100", "fair_latency_s_mean"])
+    assert (root / "settings.png").stat().st_size > 10_000
+    text = (root / "settings.md").read_text()
+    assert "| MHz | Latency (ms): ours | Latency (ms): fair |" in text
+    assert "| 20 | 400 ± 141 | 800 ± 0 | 200 ± 71 | 400 ± 0 | 0.400 ± 0.141 | 0.800 ± 0.000 |" in text
+    assert "no completed run of fair in MHz 100" in text
+    assert r"\multicolumn{2}{c}{Latency (ms)}" in (root / "settings.tex").read_text()
+    assert main(["settings", str(root), "--session", "1"]) == 0
+    assert "Latency and energy of a round, mean over the rounds of sessions 1" in capsys.readouterr().out
+    assert compare_settings(root, sessions=[2]).table["ours_latency_s_mean"].max() == pytest.approx(0.5)
 
 
 def test_runs_of_no_grid_are_refused(write_run: Write) -> None:

@@ -53,7 +53,7 @@ def test_a_rhythm_of_every_day() -> None:
     calendar = Calendar([PartOfDay(from_hour=0), PartOfDay(from_hour=7.5)], day_s=86_400.0, begin_hour=6.0)
     hours = np.array([0.0, 1.49, 1.5, 17.99, 18.0, 25.5, -6.01])
     assert calendar.spells(3600 * hours).tolist() == [0, 0, 1, 1, 0, 1, 1]
-    assert calendar.period_h == 24
+    assert (calendar.period_h, calendar.period_s) == (24, 86_400)
 
 
 def test_a_rhythm_of_the_week() -> None:
@@ -62,7 +62,7 @@ def test_a_rhythm_of_the_week() -> None:
     calendar = Calendar(spells, day_s=86_400.0, begin_hour=18.0, begin_day="fri")
     hours = np.array([0.0, 5.99, 6.0, 53.99, 54.0, 66.0, 168.0, 174.0, -6.1])
     assert calendar.spells(3600 * hours).tolist() == [1, 1, 2, 2, 0, 1, 1, 2, 0]
-    assert calendar.period_h == 168
+    assert (calendar.period_h, calendar.period_s) == (168, 7 * 86_400)
 
 
 def test_rhythms_that_leave_hours_out() -> None:

@@ -1,0 +1,77 @@
+"""Spectral efficiencies of a run's transfers, counted in steps: medians without keeping every transfer."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from channel.tdd import Direction
+from channel.units import FloatArray
+from edgefl.engine.parts import Part, Span
+
+STEP = 0.05  # bit/s/Hz
+STEPS = 2000  # up to 100 bit/s/Hz, in one step beyond
+
+
+class Efficiency:
+    """How many bits a second transfers have moved on each Hz that they had, padding of the last slot included.
+
+    With shares held for a round, a transfer's is its bits over its share of the band and its airtime. Where the
+    band is shared dynamically nobody keeps a transfer's share in each slot: there it is the band's in a round, all
+    bits of a direction over the time in which anybody used it, for a scheduler leaves no part of a band unused (in
+    a TDD frame, that time's mean share of the direction).
+
+    Args:
+        bandwidth_hz: of the whole band.
+        on_share: direction -> mean share of the time in which the frame serves it.
+        dynamic: whether shares change within a round.
+    """
+
+    def __init__(self, bandwidth_hz: float, on_share: Mapping[Direction, float], dynamic: bool) -> None:
+        self._bandwidth_hz = bandwidth_hz
+        self._on_share = on_share
+        self._dynamic = dynamic
+        self._counts = {direction: [0] * (STEPS + 1) for direction in on_share}
+
+    def count(self, parts: Sequence[Part], shares: Mapping[Direction, FloatArray]) -> None:
+        """Count a round's transfers.
+
+        Args:
+            shares: direction -> [parts] of the band.
+        """
+        for direction, counts in self._counts.items():
+            spans = [part.downlink if direction == "downlink" else part.uplink for part in parts]
+            if self._dynamic:
+                found = _of_the_band(spans, self._bandwidth_hz * self._on_share[direction])
+            else:
+                found = _of_each(spans, shares[direction].tolist(), self._bandwidth_hz)
+            for value in found:
+                counts[min(int(value / STEP), STEPS)] += 1
+
+    def median(self, direction: Direction) -> float:
+        """The median so far, to the middle of its step, bit/s/Hz; nan: no transfer has moved a bit."""
+        counts = np.array(self._counts[direction])
+        if not counts.any():
+            return math.nan
+        middle = np.searchsorted(np.cumsum(counts), (counts.sum() + 1) // 2)
+        return float((middle + 0.5) * STEP)
+
+
+def _of_each(spans: Sequence[Span | None], shares: Sequence[float], hz: float) -> list[float]:
+    # plain numbers: for the hundred of a round that is faster than to make arrays of them
+    return [
+        span.bits / (share * hz * span.airtime_s)
+        for span, share in zip(spans, shares, strict=True)
+        if span and span.bits and span.airtime_s
+    ]
+
+
+def _of_the_band(spans: Sequence[Span | None], hz: float) -> list[float]:
+    busy = [span for span in spans if span and span.bits and span.airtime_s]
+    if not busy:
+        return []
+    in_use_s, until_s = 0.0, -math.inf
+    for span in sorted(busy, key=lambda span: span.start_s):
+        in_use_s += max(0.0, span.end_s - max(span.start_s, until_s))
+        until_s = max(until_s, span.end_s)
+    return [sum(span.bits for span in busy) / (hz * in_use_s)]

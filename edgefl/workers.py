@@ -1,0 +1,179 @@
+"""Processes that work on tasks side by side, and that end when the process that started them does.
+
+Each worker holds one end of a pipe. A pipe closes with the process at its other end, however that one ended and on
+every system: a worker whose pipe closes asks its own work to end (SIGTERM), and is gone GRACE_S later at the latest.
+"""
+
+import multiprocessing
+import os
+import queue
+import signal
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, TypeVar
+
+from edgefl.errors import EdgeflError
+from edgefl.run_directory.interruption import Interrupted
+
+# To leave a run in order takes moments; who has not done it by then hangs, and a killed run can be resumed too.
+GRACE_S = 10.0
+# spawn: a forked child would inherit PyTorch's thread pools in an undefined state
+_CONTEXT = multiprocessing.get_context("spawn")
+
+T = TypeVar("T")
+# What a worker does: a task, and a function that passes a report on to the process that started the worker.
+Work = Callable[[T, Callable[[Any], None]], None]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a task came to no end.
+
+    trace: where, if it was no error of the user's; empty otherwise.
+    """
+
+    error: str
+    trace: str = ""
+
+    @classmethod
+    def of(cls, error: Exception) -> "Failure":
+        """Describe an error that was caught."""
+        if isinstance(error, EdgeflError):
+            return cls(str(error))
+        return cls(
+            f"{type(error).__name__}: {error}".removesuffix(": "), "".join(traceback.format_exception(error))
+        )
+
+
+@dataclass
+class _Worker:
+    process: BaseProcess
+    pipe: Connection
+    task: int
+
+
+def side_by_side(
+    tasks: Sequence[T],
+    work: Work[T],
+    count: int,
+    *,
+    reported: Callable[[T, Any], None],
+    ended: Callable[[T, Failure | None], None],
+) -> None:
+    """Work on all tasks, so many at a time, in order.
+
+    A task whose process dies fails, and the others go on. An error raised by `reported` or `ended`, or a signal
+    that interrupts this process, ends the tasks under way as SIGTERM would; those that wait are not begun.
+
+    Args:
+        work: of a module, for it is called in another process.
+        reported: called with a task and each of its reports.
+        ended: called with a task once, and with why it failed.
+    """
+    waiting = deque(range(len(tasks)))
+    busy: dict[Connection, _Worker] = {}
+    idle: list[_Worker] = []
+    try:
+        while waiting or busy:
+            while waiting and len(busy) < count:
+                worker = idle.pop() if idle else _start(work)
+                worker.task = waiting.popleft()
+                busy[worker.pipe] = worker
+                with suppress(BrokenPipeError):  # it has died while it was idle: the pipe says so below
+                    worker.pipe.send(tasks[worker.task])
+            for ready in wait(list(busy)):
+                assert isinstance(ready, Connection)
+                task = tasks[busy[ready].task]
+                try:
+                    over, told = ready.recv()
+                except (EOFError, OSError):
+                    worker = busy.pop(ready)
+                    ended(task, Failure(_death(worker)))
+                    continue
+                if not over:
+                    reported(task, told)
+                    continue
+                idle.append(busy.pop(ready))
+                ended(task, told)
+    finally:
+        _end([*idle, *busy.values()])
+
+
+def _start(work: Work[T]) -> _Worker:
+    ours, theirs = _CONTEXT.Pipe()
+    process = _CONTEXT.Process(target=_serve, args=(theirs, work))
+    process.start()
+    theirs.close()  # a second owner of that end would hide that the worker is dead
+    return _Worker(process, ours, -1)
+
+
+def _end(workers: Sequence[_Worker]) -> None:
+    for worker in workers:
+        worker.pipe.close()
+    deadline = time.monotonic() + GRACE_S + 5.0
+    for worker in workers:
+        worker.process.join(max(0.0, deadline - time.monotonic()))
+        if worker.process.is_alive():
+            worker.process.kill()
+
+
+def _death(worker: _Worker) -> str:
+    worker.process.join(GRACE_S)
+    code = worker.process.exitcode
+    worker.pipe.close()
+    if code == -getattr(signal, "SIGKILL", 9):
+        return "its process was killed, by somebody or for want of memory"
+    how = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
+    return f"its process ended {how}"
+
+
+# -- in the worker --------------------------------------------------------------------------------------
+
+
+def _serve(pipe: Connection, work: Work[T]) -> None:
+    # Ctrl-C reaches all processes of a terminal: whether and when they end, the one that started them decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    tasks: queue.SimpleQueue[T] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(pipe, tasks), daemon=True).start()
+    while True:
+        task = tasks.get()
+        try:
+            work(task, lambda told: _tell(pipe, False, told))
+            failure = None
+        except Interrupted as error:
+            raise SystemExit(error.exit_code) from None
+        except Exception as error:
+            failure = Failure.of(error)
+        _tell(pipe, True, failure)
+
+
+def _listen(pipe: Connection, tasks: "queue.SimpleQueue[Any]") -> None:
+    """Receive tasks until the pipe closes; then end this process."""
+    while True:
+        try:
+            tasks.put(pipe.recv())
+        except (EOFError, OSError):
+            break
+    main = threading.main_thread().ident
+    if main is not None and hasattr(signal, "pthread_kill"):
+        # to that thread: one that the system hands to another would not wake it, and only there is it handled
+        signal.pthread_kill(main, signal.SIGTERM)
+    else:
+        os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE_S)
+    os._exit(128 + signal.SIGTERM)
+
+
+def _tell(pipe: Connection, over: bool, told: Any) -> None:
+    try:
+        pipe.send((over, told))
+    except OSError:  # nobody is there any more: the listening thread is about to end this process
+        while True:
+            time.sleep(0.01)  # briefly: a signal that comes just before a sleep is handled after it

@@ -1,0 +1,167 @@
+"""Studies of which a run fails, or whose process is ended: what becomes of the other runs."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from safetensors.torch import load_file
+
+from edgefl.cli import main
+from edgefl.errors import EdgeflError
+from edgefl.run_directory.status import resumable
+from edgefl.study import Failed, IncompleteStudy, plan, run
+
+EDGEFL = (sys.executable, "-c", "from edgefl.cli import main; main()")
+WILD = "  wild: {learning.lr: 90, learning.algorithm: {name: fedprox, mu: 1.0e+9}}\n"
+# Found when the world is built, before the run has a directory: the Poisson point process is all but empty.
+NOBODY = "  nobody: {devices.count: null, devices.density_per_km2: 1.0e-9}\n"
+RADIO = """\
+name: radio
+devices: {count: 4}
+sessions: {name: schedule, count: 1, rounds: ROUNDS}
+workload: {payload_bits: 100000, flops_per_sample: 1000}
+"""
+RADIO_STUDY = "name: radio\nscenario: radio.yaml\nseeds: [1, 2, 3]\nreference: a\nvariants: {a: {}}\n"
+HOURS = 10**6  # rounds that no test waits for
+GONE_S = 30.0  # a worker ends in about a second; on a loaded machine it may take a while to be scheduled
+
+
+def statuses(study: Path) -> dict[str, str]:
+    paths = sorted(study.rglob("run.json"))
+    return {str(path.parent.relative_to(study)): json.loads(path.read_text())["status"] for path in paths}
+
+
+def command(*arguments: object) -> int:
+    sys.argv = ["edgefl", *map(str, arguments)]
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_run_that_fails_does_not_stop_the_others(
+    jobs: int, digits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, out = digits.with_name("small.yaml"), tmp_path / "study"
+    study.write_text(study.read_text().replace("variants:\n", "variants:\n" + WILD + NOBODY))
+    assert command("study", study, "--seed", 4, "--out", out, "--jobs", jobs) == 2
+    assert statuses(out) == {
+        "nobody/seed-4": "failed",
+        "previous/seed-4": "completed",
+        "similarity/seed-4": "completed",
+        "wild/seed-4": "failed",
+    }
+    printed, errors = capsys.readouterr()
+    at_once, at_end = errors.split("edgefl: error: 2 of 4 runs failed, the others are complete:\n")
+    for text, start in ((at_once, "edgefl: failed: "), (at_end, "  ")):
+        assert f"{start}wild seed 4: training diverged" in text
+        assert re.search(
+            rf"{start}nobody seed 4: .*small.yaml:\d+ devices.density_per_km2: 1e-09: seed 4", text
+        )
+        assert text.count("\n") == 2, "one line each"
+    # the table is of those that are complete, and says what is missing
+    assert set(pd.read_csv(out / "comparison.csv").variant) == {"similarity", "previous"}
+    assert (out / "comparison.png").exists()
+    words = "".join(printed.split())  # a path may be broken anywhere
+    for missing in ("wild/seed-4:itfailed(trainingdiverged", "nobody/seed-4:itfailed("):
+        assert missing in words
+    # nothing is lost: the last finite model is beside the rounds before it
+    (rescued,) = set(re.findall(r"finite model is in (\S+\.safetensors)", errors))
+    assert Path(rescued).parent == out / "wild" / "seed-4"
+    assert load_file(rescued)["model"].isfinite().all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_fail_fast_ends_a_study_with_its_first_failure(
+    jobs: int, digits: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, out = digits.with_name("small.yaml"), tmp_path / "study"
+    study.write_text(study.read_text().replace("variants:\n", "variants:\n" + NOBODY))
+    digits.write_text(digits.read_text().replace("rounds: 3", "rounds: 3000"))
+    assert command("study", study, "--out", out, "--jobs", jobs, "--fail-fast") == 2
+    errors = capsys.readouterr().err
+    assert errors.startswith("edgefl: error: nobody seed 3: ")
+    assert errors.count("\n") == 1
+    found = statuses(out)
+    assert found.pop("nobody/seed-3") == "failed"
+    assert set(found.values()) <= {"interrupted"}, "none is run to its end"
+    assert not (out / "comparison.csv").exists()
+
+
+def test_an_error_found_before_the_start_names_the_variant(digits: Path) -> None:
+    study = digits.with_name("small.yaml")
+    study.write_text(study.read_text() + "  wrong: {learning.lr: -1}\ngrid: {learning.batch: [8, 16]}\n")
+    with pytest.raises(EdgeflError, match=r"^batch 8, wrong: .*small.yaml:\d+ learning.lr: must be > 0"):
+        plan(study)
+
+
+def test_a_study_in_python_raises_at_its_end(tmp_path: Path) -> None:
+    (tmp_path / "radio.yaml").write_text(RADIO.replace("ROUNDS", "2"))
+    study = tmp_path / "study.yaml"
+    study.write_text(RADIO_STUDY.replace("{a: {}}", "\n  a: {}\n" + NOBODY))
+    told: list[Failed] = []
+    with pytest.raises(IncompleteStudy, match=r"3 of 6 runs failed(.|\n)*nobody seed 3: ") as error:
+        run(plan(study), tmp_path / "out", jobs=1, failed=told.append)
+    assert tuple(told) == error.value.failures
+    assert error.value.path == tmp_path / "out"
+    assert list(statuses(tmp_path / "out").values()) == ["completed"] * 3 + ["failed"] * 3
+
+
+def test_a_grid_without_training_has_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "radio.yaml").write_text(RADIO.replace("ROUNDS", "2"))
+    study, out = tmp_path / "study.yaml", tmp_path / "out"
+    study.write_text(RADIO_STUDY + "grid: {radio.bandwidth_hz: [20.0e+6, 100.0e+6]}\n")
+    assert command("study", study, "--out", out, "--jobs", 1) == 0
+    printed = capsys.readouterr().out
+    assert "Latency and energy of a round" in printed
+    table = pd.read_csv(out / "settings.csv").set_index("bandwidth_hz")
+    assert table.loc[20e6, "a_latency_s_mean"] > 2 * table.loc[100e6, "a_latency_s_mean"]
+    assert (out / "settings.png").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_studys_workers_end_with_it(number: signal.Signals, tmp_path: Path) -> None:
+    (tmp_path / "radio.yaml").write_text(RADIO.replace("ROUNDS", str(HOURS)))
+    (tmp_path / "study.yaml").write_text(RADIO_STUDY)
+    out = tmp_path / "out"
+    started = [*EDGEFL, "study", str(tmp_path / "study.yaml"), "--out", str(out), "--jobs", "2"]
+    process = subprocess.Popen(started, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    workers = set()
+    while len(workers) < 2:  # both are at work
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.05)
+        for path in out.rglob("rounds.csv"):
+            if path.read_text().count("\n") > 2:
+                workers.add(json.loads(path.with_name("run.json").read_text())["process"]["pid"])
+    assert process.pid not in workers
+    process.send_signal(number)
+    _, errors = process.communicate()
+    deadline = time.monotonic() + GONE_S
+    while any(map(is_there, workers)):
+        assert time.monotonic() < deadline, f"{workers} are still there"
+        time.sleep(0.05)
+    # in order, although the one that was killed could not ask for it; the third run was never begun
+    assert statuses(out) == {"a/seed-1": "interrupted", "a/seed-2": "interrupted"}
+    for path in ("a/seed-1", "a/seed-2"):
+        resumable(out / path)
+    if number != signal.SIGKILL:
+        assert process.returncode == 128 + number
+        assert errors == "edgefl: interrupted; each run that was begun goes on with: edgefl resume RUN_DIR\n"
+
+
+def is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
