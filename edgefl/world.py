@@ -107,8 +107,11 @@ class World:
     @property
     def may_cross(self) -> bool:
         """Whether devices may come to the edge of a cell: they move, among several cells or beyond the one."""
-        several = self.scenario.layout.rings > 0
-        return self.movement.moves and (several or self.extent.area_radius_m > self.extent.radius_m)
+        several = self.scenario.layout.several
+        further = self.extent.area_radius_m > self.extent.radius_m or any(
+            self.scenario.devices.mobility.area_names()  # which may lie anywhere
+        )
+        return self.movement.moves and (several or further)
 
     @cached_property
     def count(self) -> int:

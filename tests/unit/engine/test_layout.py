@@ -65,6 +65,23 @@ def test_sites_stand_where_they_are_put_and_the_world_reaches_a_cell_beyond_them
     assert power.argmax(axis=1).tolist() == [0, 1, 2]
 
 
+def test_who_may_come_to_the_edge_of_a_cell() -> None:
+    """Among several cells, in a wider area than the cell, or where areas are: they may lie anywhere."""
+    walk: dict[str, Any] = {"name": "random_waypoint", "area_factor": 1.0}
+    homes = {"name": "attraction", "area_factor": 1.0, "homes": "village"}
+    village = {"village": {"disc": {"centre_m": [400, 0], "radius_m": 30}}}
+    for layout, mobility, may in [
+        ({"sites": TOWN}, walk, True),
+        ({"sectors": 3}, walk, True),
+        ({}, walk, False),
+        ({}, {**walk, "area_factor": 1.1}, True),
+        ({}, homes, True),
+        ({"sectors": 3}, {"name": "static"}, False),
+    ]:
+        devices = {"count": 5, "mobility": mobility}
+        assert world(layout, devices=devices, areas=village).may_cross == may
+
+
 def test_sites_on_the_hexagons_are_the_hexagons() -> None:
     """To the last bit, where the world of both is the same disc."""
     hexagons = world({"rings": 1, "isd_m": 200, "edge": "guard_ring"})
