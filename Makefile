@@ -2,13 +2,14 @@
 # make test   install the dev extras, then lint, type-check and test
 # make quick  lint, types, golden runs and the unit tests that are not slow, in under a minute
 # make readme run the demo and take its picture into README.md
+# make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
 # make golden write the tables of the golden runs again; CHANGELOG.md says when that is allowed
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 
-.PHONY: demo readme test quick checks golden clean
+.PHONY: demo readme test quick checks fuzz golden clean
 
 demo: $(VENV)/installed $(FASHION)
 	$(BIN)/edgefl study scenarios/studies/quickstart.yaml
@@ -28,6 +29,9 @@ checks: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+fuzz: $(VENV)/installed-dev
+	$(BIN)/python -m edgefl.testing.fuzz
 
 golden: $(VENV)/installed-dev
 	$(BIN)/python tests/golden/make.py
@@ -50,4 +54,4 @@ $(FASHION):
 	else echo "no apt-get: edgefl will download Fashion-MNIST at the first run"; fi
 
 clean:
-	rm -rf $(VENV) runs .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) runs fuzz-findings .pytest_cache .mypy_cache .ruff_cache

@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from json import dumps
@@ -38,12 +38,12 @@ SnapshotRounds = Annotated[
 ]
 
 
-def main() -> None:
-    """Run the `edgefl` command."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the `edgefl` command; None: with the arguments of this process."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text that it can write
     try:
-        app()
+        app(arguments)
     except EdgeflError as error:
         # plain print: rich would wrap long lines and take brackets for markup
         print(f"edgefl: error: {error}", file=sys.stderr)
@@ -236,22 +236,29 @@ def _print_study(path: Path, *, grid: bool) -> None:
 @app.command()
 def validate(
     files: Annotated[list[Path], typer.Argument(help="Scenario or study files.")],
+    device: TorchDevice = "auto",
 ) -> None:
-    """Check scenarios and studies, and that their data are there, without running them.
+    """Check scenarios and studies without running them: build devices, radio, data and model, and say what they are.
+
+    Nothing is trained, downloaded or written; a run that would be refused at its beginning is refused here.
 
     Examples:
 
+        edgefl validate scenarios/quickstart.yaml
+
         edgefl validate scenarios/*.yaml scenarios/studies/*.yaml
     """
-    from edgefl.validation import check
+    from edgefl.preview import Loaded
+    from edgefl.validation import check, summary
 
-    failures = []
+    failures, load = [], Loaded(download=False)
     for file in files:
         try:
-            check(file)
-            console.print(f"{file}: ok", soft_wrap=True)
+            found = check(file, device, load)
         except EdgeflError as error:
             failures.append(str(error))
+        else:
+            print("\n  ".join([f"{file}: ok", *summary(found)]))
     if failures:
         raise EdgeflError("\n".join(failures))
 

@@ -136,7 +136,8 @@ def warm_start_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[
     if learning is None or counts.warm:
         return
     name, pilots = registry.name_of("warm_starts", learning.warm_start), learning.pilot_sessions
-    if name == "previous":  # what happens without a warm start
+    # what happens without a warm start; what was known, and said, before the run
+    if name == "previous" or pilots >= scenario.sessions.count:
         return
     yield (
         f"learning.warm_start {name}: no session began with saved models; the first that can is session {pilots + 2} "

@@ -30,6 +30,7 @@ from edgefl.extent import Extent
 from edgefl.learning.settings import LearningSettings
 from edgefl.registry import did_you_mean
 from edgefl.scenario_fields import Named, Section
+from edgefl.scenario_numbers import check_numbers
 from edgefl.yaml_source import Source, parse_value, write
 
 LARGEST_SEED = 2**32 - 1
@@ -76,15 +77,19 @@ class Scenario(Section):
     @model_validator(mode="after")
     def _one_task(self) -> Self:
         if (self.learning is None) == (self.workload is None):
-            raise ValueError("give either learning (train models) or workload (radio and compute only)")
+            raise EdgeflError(
+                "give either learning (train models) or workload (radio and compute only)",
+                ("workload" if self.workload else "learning",),
+            )
         return self
 
     @model_validator(mode="after")
     def _places_for_handover(self) -> Self:
         if self.layout.several and self.radio.shadowing != "spatial":
-            raise ValueError(
-                "handover measures path loss and shadowing of a place: several cells (layout.rings, sites or sectors)"
-                " need radio.shadowing: spatial"
+            raise EdgeflError(
+                "handover measures path loss and shadowing of a place: several cells (layout.rings, sites or"
+                " sectors) need radio.shadowing: spatial",
+                ("radio", "shadowing"),
             )
         return self
 
@@ -109,20 +114,16 @@ class Scenario(Section):
     @model_validator(mode="after")
     def _neighbours_to_interfere(self) -> Self:
         if self.radio.neighbour_load and self.layout.cells == 1:
-            raise ValueError(
-                "radio.neighbour_load needs neighbours: set layout.rings to 1 or 2, or give sites"
+            raise EdgeflError(
+                "radio.neighbour_load needs neighbours: set layout.rings to 1 or 2, or give sites",
+                ("radio", "neighbour_load"),
             )
         return self
 
     @model_validator(mode="after")
-    def _someone_takes_part(self) -> Self:
-        wanted = getattr(self.rounds.selector, "count", None)
-        count, populations = self.devices.count, self.devices.populations
-        if wanted and count and wanted > -(-count // populations):
-            of = f"devices.count {count}" + (f" / {populations} populations" if populations > 1 else "")
-            raise ValueError(
-                f"rounds.selector.count {wanted} exceeds {of}: a round could never have its participants"
-            )
+    def _numbers_fit(self) -> Self:
+        if self.devices.count is not None:
+            check_numbers(self, self.devices.count)
         return self
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import simpy
 
 from edgefl import memory, memory_needs, notes, registry
+from edgefl.checking import Nowhere, check_learners, check_world, twin
 from edgefl.contract import Learner
 from edgefl.engine.device import Device, Processor
 from edgefl.engine.federations import Federations
@@ -34,6 +35,7 @@ from edgefl.world import World
 if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
     import torch
 
+    from edgefl.learning.datasets import Data, Dataset
     from edgefl.learning.material import Material
 
 # PyTorch's own threads stay off: small layers run faster on one, and with two and other load OpenMP barriers
@@ -97,16 +99,11 @@ def simulate(
     """
     began = time.perf_counter()
     with interruptible():
-        with scenario.naming_places():
-            memory_needs.check(scenario)
-            world = World(scenario, Streams(scenario.seed))
-            radio = world.radio(simpy.Environment())
-            learners, about, training = _learners(scenario, world, device, threads or available_cores())
-
-        told_at_start = _notes_at_start(scenario, training)
-        for note in told_at_start:
+        run_of = prepare(scenario, device=device, threads=threads)
+        world, radio, learners, training = run_of.world, run_of.radio, run_of.learners, run_of.training
+        for note in run_of.notes:
             on_note(note)
-        about |= {"notes": told_at_start} | (asdict(member) if member else {})
+        about = run_of.about | {"notes": run_of.notes} | (asdict(member) if member else {})
         path = resume_from or (
             Path(out) if out else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
         )
@@ -128,7 +125,7 @@ def simulate(
             idle_w = scenario.devices.idle_power_w
             scene.recorder.write(*scene.ledger.rows(power.running_s(), idle_w, power.charges()))
             told_at_end = [
-                *told_at_start,
+                *run_of.notes,
                 *scene.federations.notes(),
                 *radio.regime.notes,
                 *_notes_of_the_gains(world),
@@ -144,6 +141,53 @@ def simulate(
             wall_s = round(time.perf_counter() - began, 3)
             run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=told_at_end, **told)
     return path
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run, built and checked; nothing of it has begun, and nothing is written.
+
+    learners: cell -> its learner. about: what run.json says of the model and of where it is trained. notes: what
+        is allowed, but hardly wanted.
+    """
+
+    world: World
+    radio: Radio
+    learners: Mapping[int, Any]
+    about: dict[str, Any]
+    training: Training | None
+    notes: list[str]
+
+
+def prepare(
+    scenario: Scenario,
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+    load: "Callable[[Dataset], Data] | None" = None,
+) -> Prepared:
+    """Build a run's world, data, models and radio, and check all that can be known before it begins.
+
+    Args:
+        device, threads: as in `simulate`.
+        load: reads a data set; None: its own `load`.
+
+    Raises:
+        EdgeflError: something in the scenario cannot be had; it names file, line and remedy.
+    """
+    with scenario.naming_places():
+        memory_needs.check(scenario)
+        world = World(scenario, Streams(scenario.seed))
+        check_world(world)
+        radio = world.radio(simpy.Environment())
+        learners, about, training = _learners(scenario, world, device, threads or available_cores(), load)
+        rehearsal = twin(world)
+        scene, _ = compose(rehearsal, rehearsal.radio(simpy.Environment()), Nowhere(), {})
+        told = [
+            *_notes_at_start(scenario, training),
+            *check_learners(scenario, scene, learners, world.members),
+        ]
+    return Prepared(world, radio, learners, about, training, told)
 
 
 def _notes_at_start(scenario: Scenario, training: Training | None) -> list[str]:
@@ -267,7 +311,11 @@ def torch_device(name: str) -> "torch.device":
 
 
 def _learners(
-    scenario: Scenario, world: World, device: str, threads: int
+    scenario: Scenario,
+    world: World,
+    device: str,
+    threads: int,
+    load: "Callable[[Dataset], Data] | None",
 ) -> tuple[dict[int, Any], dict[str, Any], Training | None]:
     """A learner per federation, what run.json says of the model and of where it is trained, and its training."""
     training = None
@@ -277,7 +325,7 @@ def _learners(
         about: dict[str, Any] = {"name": None, "parameters": None}
         where = "cpu"
     else:
-        learners, where, training = _torch_learners(scenario, world, device, threads)
+        learners, where, training = _torch_learners(scenario, world, device, threads, load)
         assert scenario.learning is not None  # the schema wants one of the two
         about = {
             "name": registry.name_of("models", scenario.learning.model),
@@ -303,7 +351,11 @@ def _check_memory(scenario: Scenario, material: "Material", devices: int) -> Non
 
 
 def _torch_learners(
-    scenario: Scenario, world: World, device: str, threads: int
+    scenario: Scenario,
+    world: World,
+    device: str,
+    threads: int,
+    load: "Callable[[Dataset], Data] | None",
 ) -> tuple[dict[int, Any], str, Training]:
     """A learner per federation that trains for real, the name of the processor it trains on, and the training."""
     import torch
@@ -315,7 +367,7 @@ def _torch_learners(
     trained_on = torch_device(device)
     settings = scenario.learning
     assert settings is not None
-    material = Material(settings, trained_on, devices=world.count, threads=threads)
+    material = Material(settings, trained_on, devices=world.count, threads=threads, load=load)
     _check_memory(scenario, material, world.count)
     homes_m, sites_m = world.movement.positions_m(0.0), world.cells_m
     learners = {

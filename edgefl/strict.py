@@ -27,7 +27,8 @@ class Strict(BaseModel):
             # braces are the syntax of pydantic's templates
             message = {"message": f"must be {wanted}, got {quoted(wrong)}{_remedy(wrong, wanted)}"}
             raise PydanticCustomError("strict", "{message}", message)
-        return value
+        # -0.0 is a 0, but NumPy refuses it as a deviation
+        return 0.0 if isinstance(value, float) and value == 0 else value
 
 
 def _wrong(value: Any, annotation: Any) -> Iterator[tuple[Any, str]]:

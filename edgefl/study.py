@@ -17,6 +17,7 @@ from pydantic import Field, field_validator, model_validator
 
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
+from edgefl.preview import Loaded, preview_all
 from edgefl.run_directory.interruption import interruptible
 from edgefl.run_directory.results import RunDirectory, free_directory, fresh_directory
 from edgefl.scenario import LARGEST_SEED, Scenario, from_source
@@ -168,6 +169,11 @@ class Plan:
     name: str
     runs: Sequence[Run]
 
+    def first_runs(self) -> list[tuple[str, Scenario]]:
+        """Return label and scenario of every variant in every setting, with the first seed."""
+        seed = self.runs[0].scenario.seed
+        return [(run.label, run.scenario) for run in self.runs if run.scenario.seed == seed]
+
 
 def load(path: str | Path, seeds: Sequence[int] = ()) -> tuple[Study, list[Case]]:
     """Load a study and its cases, all validated; seeds, each counted once, replace the file's.
@@ -247,6 +253,7 @@ def run(
         IncompleteStudy: runs have failed.
         Interrupted: Ctrl-C or SIGTERM; runs under way are marked `interrupted`.
     """
+    preview_all(plan.first_runs(), device, Loaded(download=True))  # before anything is written
     with interruptible():
         at_once = 1 if torch_device(device).type == "cuda" else available_cores()
         wanted = Path(out) if out is not None else free_directory(Path("runs"), plan.name)

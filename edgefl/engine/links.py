@@ -44,6 +44,17 @@ class Links:
             share = {d: float(self.share[d][i]) for d in DIRECTIONS}
             yield Link(device, cell, fading, snr, share, float(self.neighbours[i]))
 
+    def at(self, rows: Sequence[int]) -> "Links":
+        """Return some of the links, by their places here."""
+        return Links(
+            [self.devices[row] for row in rows],
+            [self.cells[row] for row in rows],
+            [self.fading[row] for row in rows],
+            {direction: snr[rows] for direction, snr in self.snr.items()},
+            {direction: share[rows] for direction, share in self.share.items()},
+            self.neighbours[rows],
+        )
+
 
 @dataclass(frozen=True)
 class Transfers:

@@ -98,6 +98,11 @@ class TorchLearner:
         """[M + Q] the global model."""
         return self._federation.model.model
 
+    @property
+    def holdings(self) -> Holdings:
+        """The samples of each device."""
+        return self._trainer.holdings
+
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the stages of a session: probes and a check where the warm start wants them, then training.
 

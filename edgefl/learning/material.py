@@ -1,6 +1,6 @@
 """The material that the learners of all cells share: the data set, and the vectors that devices keep."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import torch
@@ -21,14 +21,21 @@ class Material:
     Args:
         devices: all devices of the run, present or not.
         threads: of local training on a CPU; results do not depend on it.
+        load: reads the data set; None: its own `load`.
     """
 
     def __init__(
-        self, settings: LearningSettings, torch_device: torch.device, *, devices: int, threads: int = 1
+        self,
+        settings: LearningSettings,
+        torch_device: torch.device,
+        *,
+        devices: int,
+        threads: int = 1,
+        load: Callable[[Dataset], Data] | None = None,
     ) -> None:
         dataset: Dataset = settings.dataset
         with about("learning", "dataset"):
-            data = dataset.load()
+            data = load(dataset) if load else dataset.load()
             require_labels(data)
         self.classes = data.num_classes
         self.labels = data.train.y

@@ -337,3 +337,9 @@ def test_values_are_quoted_on_one_line() -> None:
     assert clipped("a\nb [/x]") == r"a\nb [/x]"
     assert len(clipped("x" * 1000)) == 80
     assert [quoted(each) for each in (None, True, 1.0)] == ["null", "true", "1.0"]
+
+
+def test_a_negative_zero_is_a_zero() -> None:
+    from edgefl.learning.datasets.synthetic import Synthetic
+
+    assert str(Synthetic.model_validate({"beta": -0.0}).beta) == "0.0"

@@ -125,7 +125,7 @@ def test_populations_need_devices() -> None:
     with pytest.raises(EdgeflError, match=r"seed 1 drops \d+ devices, too few for 50 populations") as error:
         few.members(1)
     assert error.value.place == ("devices", "populations")
-    with pytest.raises(ValueError, match=r"selector.count 3 exceeds devices.count 4 / 2 populations"):
+    with pytest.raises(ValueError, match=r"3 exceeds devices.count 4 / 2 populations"):
         world(devices={"count": 4, "populations": 2}, rounds={"selector": {"name": "uniform", "count": 3}})
 
 

@@ -51,6 +51,12 @@ class ByZone(Staying):
         if facts.positions_m is None or (self.zones == "cells" and facts.sites_m is None):
             raise EdgeflError("labels by zone need devices with positions and, for cells, base stations")
         x, y = facts.positions_m.T
+        absent = np.flatnonzero(np.isnan(x))
+        if len(absent):
+            raise EdgeflError(
+                f"device {absent[0]} is not in the area at time 0, as {len(absent)} of {len(x)}, and has no zone:"
+                " take a mobility model whose devices are all there then, or another partition"
+            )
         if self.zones == "cells":
             homes = facts.home_sites()
             assert homes is not None

@@ -373,3 +373,7 @@ def test_zones_need_places() -> None:
         ByZone(zones="cells").assign(labels, 4, 1, Streams(SEED), Facts(positions_m=around([0, 1, 2, 3])))
     with pytest.raises(EdgeflError, match="4 positions are known of 5 devices"):
         ByZone().assign(labels, 5, 1, Streams(SEED), Facts(positions_m=around([0, 1, 2, 3])))
+    with pytest.raises(
+        EdgeflError, match="device 1 is not in the area at time 0, as 1 of 4, and has no zone"
+    ):
+        ByZone().assign(labels, 4, 1, Streams(SEED), Facts(positions_m=around([0, np.nan, 2, 3])))

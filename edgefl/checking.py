@@ -1,0 +1,202 @@
+"""What can be known of a run before it begins, found out on its built world: numbers that do not fit, and round 1.
+
+Keys that contradict each other are refused when the scenario is read (`scenario`, `scenario_numbers`); what is
+found here needs the drop of the devices, their places, the data or the model.
+"""
+
+import copy
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from edgefl import registry
+from edgefl.engine.device import Processor
+from edgefl.engine.links import DIRECTIONS, Links
+from edgefl.engine.radio import Radio
+from edgefl.engine.rounds import Rounds
+from edgefl.engine.scene import Scene
+from edgefl.errors import EdgeflError, about, refused
+from edgefl.learning.holdings import Holdings
+from edgefl.scenario import Scenario
+from edgefl.scenario_numbers import check_numbers
+from edgefl.world import World
+
+SLOWEST = 4  # links of a cell whose transfers are timed
+Members = Callable[[int], Collection[int] | None]  # session -> the only devices that may take part; None: all
+LONGEST_S = 1e9  # of a device's computing in a round, some 30 years: nobody simulates that on purpose
+
+
+class Nowhere:
+    """A recorder that keeps nothing."""
+
+    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
+        pass
+
+    def write_columns(
+        self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
+    ) -> None:
+        pass
+
+    def flush(self) -> None:
+        pass
+
+
+def check_world(world: World) -> None:
+    """Check what the drop decides, before any data are read.
+
+    Raises:
+        EdgeflError: names the key and the remedy.
+    """
+    scenario = world.scenario
+    check_numbers(scenario, world.count)
+    # not a rule of the schema: in a small world for tests a workload may stand for a learner that reports
+    if scenario.workload is not None and scenario.sessions.report_bits:
+        name = registry.name_of("sessions", scenario.sessions)
+        raise EdgeflError(
+            f"{name} sessions end by the devices' losses, and a workload trains nothing: take schedule or"
+            " membership, or learning in place of workload",
+            ("sessions",),
+        )
+
+
+def twin(world: World) -> World:
+    """Return the same world for a rehearsal, with gains of its own: they count links, and these are not the run's."""
+    other = copy.copy(world)
+    vars(other)["gains"] = copy.deepcopy(world.gains)
+    return other
+
+
+def check_learners(
+    scenario: Scenario, scene: Scene, learners: Mapping[int, Any], members: Members
+) -> list[str]:
+    """Check data, model and the first round of every federation.
+
+    Args:
+        scene: of a rehearsal, not of the run.
+        learners: cell -> its learner; they stay as they are.
+        members: as `World.members`.
+
+    Returns:
+        Notes: what is allowed, but hardly wanted.
+
+    Raises:
+        EdgeflError: names the key and the remedy.
+    """
+    if scenario.learning is not None:
+        _check_further_deals(scenario, learners)
+    return [*_check_first_rounds(scenario, scene, learners, members), *_notes(scenario)]
+
+
+def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> None:
+    """Deal the second session's samples too: where label sets take turns, it is the first with the other set."""
+    if scenario.sessions.count == 1:
+        return
+    # any cell's: they all deal alike
+    holdings: Holdings = next(iter(learners.values())).holdings
+    with about("learning", "partition"):
+        holdings.deal(2)
+        holdings.deal(1)
+
+
+def _check_first_rounds(
+    scenario: Scenario, scene: Scene, learners: Mapping[int, Any], members: Members
+) -> list[str]:
+    """Open round 1 of every federation that has devices at time 0, and time its slowest transfers.
+
+    It is the run's own round 1, to the last bit: streams are drawn by name, not in turn.
+
+    Returns:
+        Notes.
+    """
+    network = scene.network
+    empty = [cell for cell in learners if not network.present(cell)] if network.still else []
+    if network.still:
+        _check_somebody_is_there(scenario, {cell: network.present(cell) for cell in learners}, members)
+    for cell, learner in learners.items():
+        present = _allowed(members, 1, network.present(cell))
+        if present:
+            processor = Processor(scenario.devices, learner.flops_per_sample)
+            rounds = Rounds(scene, cell, scenario.rounds, processor, scenario.sessions.report_bits)
+            _check_first_round(scenario, rounds, present, learner.payload_bits)
+    if empty:
+        cells = ", ".join(map(str, empty))
+        return [f"no device is in cell {cells}, and none will ever come: devices do not move"]
+    return []
+
+
+def _check_somebody_is_there(
+    scenario: Scenario, present: Mapping[int, Sequence[int]], members: Members
+) -> None:
+    """Refuse a run without a result: all devices of some session are elsewhere, and will always be."""
+    listed = getattr(scenario.devices.churn, "sessions", ())
+    groups = max(len(listed), min(scenario.devices.populations, scenario.sessions.count))
+    for session in range(1, 1 + max(1, groups)):
+        if not any(_allowed(members, session, ids) for ids in present.values()):
+            place = ("churn", "sessions", str(session - 1)) if listed else ()
+            raise EdgeflError(
+                f"no device of session {session} is in any cell that has a server, and none will ever come: devices"
+                " do not move; take more of them, or a mobility model",
+                ("devices", *place),
+            )
+
+
+def _allowed(members: Members, session: int, present: Sequence[int]) -> list[int]:
+    """Return who of those present may take part in a session."""
+    allowed = members(session)
+    return [id_ for id_ in present if allowed is None or id_ in allowed]
+
+
+def _check_first_round(scenario: Scenario, rounds: Rounds, present: Sequence[int], payload_bits: int) -> None:
+    radio = rounds.scene.radio
+    phase = "train" if scenario.learning is None else "pilot"
+    with refused("radio"):
+        selection = rounds.select((1, phase, 1), present, 0)
+        many = len(selection.ids)
+        down_bits, up_bits = [payload_bits] * many, [payload_bits + rounds.report_bits] * many
+        links = radio.open_round(selection.survey, rounds.cell, {"downlink": down_bits, "uplink": up_bits})
+        compute_s = _compute_s(scenario, rounds.processor)
+        if not radio.dynamic:  # else one transfer's end depends on all others
+            _check_slowest(radio, links, payload_bits, payload_bits + rounds.report_bits, compute_s)
+
+
+def _check_slowest(radio: Radio, links: Links, down_bits: int, up_bits: int, compute_s: float) -> None:
+    """Time the transfers that take longest: if these end, the others do, and to time thousands takes as many ms."""
+    # a link without Doppler keeps the power of its first slot
+    power = np.array([link.power(0, 1)[0] if link.static else 1.0 for link in links.fading])
+    for direction, bits, from_s in zip(DIRECTIONS, (down_bits, up_bits), (0.0, compute_s), strict=True):
+        rate = links.share[direction] * np.log1p(links.snr[direction] * power)
+        slowest = links.at(np.argsort(rate)[:SLOWEST].tolist())
+        many = len(slowest)
+        radio.transfers(slowest, direction, [bits] * many, np.full(many, from_s))
+
+
+def _compute_s(scenario: Scenario, processor: Processor) -> float:
+    """Compute how long a device computes in a round of e local steps (or of one epoch's first)."""
+    task = scenario.learning or scenario.workload
+    assert task is not None  # the schema wants one of the two
+    section = "workload" if scenario.learning is None else "learning"
+    try:
+        time_s, energy_j = processor.cost(task.steps * task.batch)
+    except (ValueError, OverflowError) as error:
+        raise EdgeflError(str(error), (section, "flops_per_sample")) from error
+    if not (time_s <= LONGEST_S and np.isfinite(energy_j)):
+        raise EdgeflError(
+            f"a round's computing takes a device {time_s:g} s and {energy_j:g} J: lower flops_per_sample, steps or"
+            " batch, or raise devices.clock_hz or devices.flops_per_cycle",
+            (section, "flops_per_sample"),
+        )
+    return time_s
+
+
+def _notes(scenario: Scenario) -> list[str]:
+    learning, sessions = scenario.learning, scenario.sessions.count
+    if learning is None or learning.pilot_sessions < sessions:
+        return []
+    name = registry.name_of("warm_starts", learning.warm_start)
+    if name == "previous":  # as pilot sessions begin anyway
+        return []
+    return [
+        f"learning.warm_start {name} never comes to work: the first {learning.pilot_sessions} sessions are pilot ones"
+        f" (learning.pilot_sessions), and there are {sessions}"
+    ]

@@ -1,0 +1,126 @@
+"""A run before it begins: everything built and checked, nothing trained, nothing written; and what was found."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from edgefl.errors import EdgeflError
+from edgefl.scenario import Scenario
+from edgefl.simulation import Prepared, prepare
+
+if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
+    from edgefl.learning.datasets import Data, Dataset
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What is known of a run before it begins.
+
+    samples: fewest, median and most training samples of a device in session 1; None: nothing is trained.
+    parameters: M; None: nothing is trained. notes: what is allowed, but hardly wanted.
+    """
+
+    devices: int
+    cells: int
+    federations: int
+    sessions: int
+    longest: int
+    payload_bits: int
+    flops_per_sample: float
+    model: str | None
+    parameters: int | None
+    samples: tuple[int, float, int] | None
+    notes: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Say it in a few lines."""
+        cells = f"{self.cells} cells, {self.federations} with a server" if self.cells > 1 else "one cell"
+        lines = [
+            f"{self.devices} devices in {cells}",
+            f"sessions: {self.sessions}, of at most {self.longest} rounds",
+        ]
+        if self.parameters is not None:
+            flops = f"{self.flops_per_sample:,.0f} FLOPs per sample"
+            lines.append(f"model {self.model}: {self.parameters:,} parameters, {flops}")
+        lines.append(f"bits per transfer: {self.payload_bits:,}")
+        if self.samples is not None:
+            fewest, median, most = self.samples
+            lines.append(f"samples per device: {fewest} to {most}, median {median:g}")
+        return lines + [f"note: {note}" for note in self.notes]
+
+
+class Loaded:
+    """Reads data sets, and keeps the last one: the cases of a study, and the files of a folder, often share it.
+
+    Args:
+        download: whether missing files may be fetched, as a run does.
+    """
+
+    def __init__(self, download: bool) -> None:
+        self._download = download
+        self._last: tuple[Dataset, Data] | None = None
+
+    def __call__(self, dataset: "Dataset") -> "Data":
+        if self._last is None or self._last[0] != dataset:
+            if not self._download:
+                dataset.check()
+            self._last = dataset, dataset.load()
+        return self._last[1]
+
+
+def preview(scenario: Scenario, device: str = "auto", load: Loaded | None = None) -> Preview:
+    """Build and check a run as `simulate` does at its beginning, and no more.
+
+    Args:
+        device: as in `simulate`.
+        load: None: data must be on this machine, nothing is downloaded.
+
+    Raises:
+        EdgeflError: names file, line and remedy.
+    """
+    run = prepare(scenario, device=device, threads=1, load=load or Loaded(download=False))
+    first = next(iter(run.learners.values()))
+    learns = scenario.learning is not None
+    return Preview(
+        devices=run.world.count,
+        cells=len(run.world.sites_m),
+        federations=len(run.learners),
+        sessions=scenario.sessions.count,
+        longest=scenario.sessions.longest,
+        payload_bits=first.payload_bits,
+        flops_per_sample=first.flops_per_sample,
+        model=run.about["model"]["name"],
+        parameters=run.about["model"]["parameters"],
+        samples=_samples(run) if learns else None,
+        notes=tuple(run.notes),
+    )
+
+
+def preview_all(
+    scenarios: Iterable[tuple[str, Scenario]], device: str = "auto", load: Loaded | None = None
+) -> list[Preview]:
+    """Build and check several runs, say those of a study.
+
+    Args:
+        scenarios: label and scenario of each; a label stands in front of its error.
+        device, load: as in `preview`.
+
+    Raises:
+        EdgeflError: of the first that is wrong.
+    """
+    load = load or Loaded(download=False)
+    previews = []
+    for label, scenario in scenarios:
+        try:
+            previews.append(preview(scenario, device, load))
+        except EdgeflError as error:
+            raise EdgeflError(f"{label}: {error}") from error
+    return previews
+
+
+def _samples(run: Prepared) -> tuple[int, float, int]:
+    holdings = next(iter(run.learners.values())).holdings
+    sizes = list(holdings.sizes(range(run.world.count)).values())
+    return min(sizes), float(np.median(sizes)), max(sizes)

@@ -1,0 +1,172 @@
+"""A fuzzer of the command line: `python -m edgefl.testing.fuzz` tries thousands of changed files.
+
+Shipped scenarios and studies are changed at random, within what the schema allows and beyond, and given to
+`edgefl validate`; others, made small, to `edgefl run`. Bad input must end with one message of reasonable length and
+exit code 2, in seconds, and leave nothing behind; a run that completes must keep its books (`invariants`), and give
+the same tables again from its own scenario.yaml. Cases are numbered, and a function of seed and number.
+"""
+
+import argparse
+import os
+import re
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgefl.testing.fuzz_calls import Outcome, call
+from edgefl.testing.fuzz_mutations import Case, case
+from edgefl.testing.fuzz_runs import run_case
+from edgefl.testing.invariants import check_run
+
+VALIDATE, RUN = 3000, 300  # cases
+CPU_S = {"validate": 5.0, "run": 20.0}
+LONGEST_MESSAGE = 2000
+MEMORY_BYTES = 16_000_000_000  # of addresses; what asks for more is to be refused, not tried
+# what a run may find out only as it goes
+KNOWN_LATE = re.compile(r"has had no device for|training diverged|has any data")
+# `a.yaml:14 `, perhaps with the run of a study before it; or what is said of a file as a whole
+PLACED = re.compile(
+    r"edgefl: error: (?s:.{,400}?)(\S:\d+[ :]|: cannot be read|: is a directory|: is larger than)"
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rule that a case broke."""
+
+    rule: str
+    mode: str
+    number: int
+    detail: str
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Fuzz, keep the files of what was found, and say where they are."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--validate", type=int, default=VALIDATE, help="files to validate")
+    parser.add_argument("--run", type=int, default=RUN, help="scenarios to run")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int, help="only the case of this number")
+    parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"), help="folder for what was found")
+    parser.add_argument("--verbose", action="store_true", help="say of each case how it ended")
+    options = parser.parse_args(arguments)
+    os.environ["EDGEFL_OFFLINE"] = "1"
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, resource.RLIM_INFINITY))
+    began, findings, outcomes = time.monotonic(), [], Counter[str]()
+    for mode, many in (("validate", options.validate), ("run", options.run)):
+        for number in range(many) if options.only is None else [options.only] * bool(many):
+            found, outcome = try_case(mode, options.seed, number, options.keep)
+            findings += found
+            outcomes[f"{mode}: {outcome.partition(':')[0]}"] += 1
+            if options.verbose:
+                print(f"{mode} {number}: {outcome}", flush=True)
+            for finding in found:
+                print(
+                    f"{finding.rule}: {mode} case {number} of seed {options.seed}\n{finding.detail}\n",
+                    flush=True,
+                )
+    print(f"{time.monotonic() - began:.0f} s")
+    for text, many in sorted(outcomes.items()):
+        print(f"{many:6} {text}")
+    for rule, many in Counter(finding.rule for finding in findings).items():
+        print(f"{many:6} broke the rule: {rule}")
+    if findings:
+        print(f"files are in {options.keep}")
+    return 1 if findings else 0
+
+
+def try_case(mode: str, seed: int, number: int, keep: Path) -> tuple[list[Finding], str]:
+    """Try one case in a folder of its own; keep its files if it broke a rule.
+
+    Returns:
+        What was found, and how the case ended.
+    """
+    made = case(seed, number) if mode == "validate" else run_case(seed, number)
+    with tempfile.TemporaryDirectory(prefix="edgefl-fuzz-") as name:
+        folder = Path(name)
+        for file, content in made.files.items():
+            (folder / file).write_bytes(content)
+        try:
+            found, ended = _validated(made, folder) if mode == "validate" else _run(made, folder)
+        except BaseException:
+            _keep(made, keep / f"{mode}-{seed}-{number}")
+            raise
+    if found:
+        _keep(made, keep / f"{mode}-{seed}-{number}")
+    return [Finding(rule, mode, number, detail) for rule, detail in found], ended
+
+
+def _validated(made: Case, folder: Path) -> tuple[list[tuple[str, str]], str]:
+    outcome = call(["validate", made.main, "--device", "cpu"], folder, CPU_S["validate"])
+    found = list(_broken(outcome))
+    if outcome.code == 2 and outcome.err and not PLACED.match(outcome.err):
+        found.append(("errors name file and line", outcome.err[:LONGEST_MESSAGE]))
+    left = {path.name for path in folder.iterdir()} - set(made.files)
+    if left:
+        found.append(("nothing is written", f"validate left {sorted(left)}"))
+    return found, "accepted" if outcome.code == 0 else f"refused: {_first_line(outcome)}"
+
+
+def _run(made: Case, folder: Path) -> tuple[list[tuple[str, str]], str]:
+    outcome = call(["run", made.main, "--out", "out", "--device", "cpu"], folder, CPU_S["run"])
+    found, out = list(_broken(outcome)), folder / "out"
+    if outcome.code or outcome.crash:
+        late = out.exists() and not KNOWN_LATE.search(outcome.err) and not outcome.crash
+        if late:
+            found.append(("what is refused is refused before the run", outcome.err))
+        return found, f"{'ended with an error' if out.exists() else 'refused'}: {_first_line(outcome)}"
+    found += [("tables agree", finding) for finding in check_run(out)]
+    again = call(["run", "out/scenario.yaml", "--out", "again", "--device", "cpu"], folder, CPU_S["run"])
+    found += list(_broken(again))
+    found += [("the same run again", text) for text in _differences(out, folder / "again")]
+    return found, "completed"
+
+
+def _broken(outcome: Outcome) -> Iterator[tuple[str, str]]:
+    """Yield the rules that a call broke, whatever it was asked."""
+    if outcome.crash.startswith("Hang"):
+        yield "no hang", outcome.crash
+    elif outcome.crash:
+        yield "no traceback", "\n".join(outcome.crash.splitlines()[-9:])
+    elif outcome.code not in (0, 2):
+        yield "exit code 0 or 2", f"exit code {outcome.code}: {outcome.err[:LONGEST_MESSAGE]}"
+    message = outcome.err.strip().removeprefix("edgefl: error: ")
+    if len(message) > LONGEST_MESSAGE:
+        yield "messages are short", f"{len(message)} characters: {message[:300]}..."
+    if outcome.code == 2 and not outcome.err.strip():
+        yield "errors are told", "exit code 2 without a message"
+    if outcome.warned:
+        yield "no warnings of numbers", "\n".join(outcome.warned)
+
+
+def _differences(first: Path, second: Path) -> Iterator[str]:
+    """Yield the files of two run directories that differ, but for run.json (wall times) and the journal."""
+    if not second.is_dir():
+        yield "the run's own scenario.yaml does not run"
+        return
+    for file in sorted([*first.glob("*.csv"), first / "scenario.yaml"]):
+        if file.read_bytes() != (second / file.name).read_bytes():
+            yield f"{file.name} differs"
+
+
+def _first_line(outcome: Outcome) -> str:
+    return next(iter(outcome.err.strip().splitlines()), "")[:300]
+
+
+def _keep(made: Case, folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for file, content in made.files.items():
+        (folder / file).write_bytes(content)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""Scenarios to run: shipped ones, changed within what is allowed, and made so small that they end soon."""
+
+from random import Random
+from typing import Any
+
+from edgefl.testing.fuzz_mutations import (
+    Case,
+    allowed,
+    least_or_most,
+    other_component,
+    scenario_data,
+    text_of,
+)
+from edgefl.testing.fuzz_schema import at, name_at, put
+
+# key -> the most it may be
+MOST: dict[tuple[str, ...], float] = {
+    ("devices", "count"): 12,
+    ("devices", "density_per_km2"): 60.0,
+    ("cell", "radius_m"): 400.0,
+    ("layout", "rings"): 1,
+    ("layout", "isd_m"): 400.0,
+    ("sessions", "count"): 3,
+    ("sessions", "rounds"): 3,
+    ("sessions", "min_rounds"): 2,
+    ("sessions", "max_rounds"): 3,
+    ("rounds", "max_wait_s"): 120.0,
+    ("rounds", "min_updates"): 4,
+    ("rounds", "selector", "count"): 6,
+    ("workload", "payload_bits"): 1_000_000,
+    ("workload", "steps"): 3,
+    ("learning", "steps"): 2,
+    ("learning", "epochs"): 1,
+    ("learning", "batch"): 16,
+    ("learning", "pilot_sessions"): 2,
+    ("learning", "warm_start", "probe_rounds"): 2,
+}
+LEAST: dict[tuple[str, ...], float] = {
+    ("rounds", "movement_tick_s"): 0.02,
+    ("handover", "measurement_interval_s"): 0.05,
+    ("radio", "bandwidth_hz"): 1.0e6,
+    ("sessions", "max_rounds"): 2,
+}
+PER_SLOT = ("max_rate", "proportional_fair", "round_robin")
+
+
+def run_case(seed: int, number: int) -> Case:
+    """Make the scenario of this number."""
+    rng = Random(f"run {seed} {number}")
+    data = scenario_data(rng)
+    for _ in range(rng.randint(1, 5)):
+        rng.choice((allowed, allowed, allowed, other_component, least_or_most))(data, rng)
+    shrink(data, rng)
+    fit(data, rng)
+    return Case({"scenario.yaml": text_of(data)})
+
+
+def shrink(data: dict[str, Any], rng: Random) -> None:
+    """Make a scenario small, on data and with models that are on every machine and train at once."""
+    learning = data.get("learning")
+    if isinstance(learning, dict):
+        synthetic = name_at(data, ("learning", "partition")) == "natural" or rng.random() < 0.25
+        learning["dataset"] = {"name": "synthetic", "groups": 12} if synthetic else "digits"
+        learning["model"] = rng.choice(("logistic", "logistic", "mlp2"))
+    elif isinstance(data.get("workload"), dict):
+        data["workload"]["payload_bits"] = at(data, ("workload", "payload_bits")) or 1000
+    if isinstance(data.get("devices"), dict) and data["devices"].get("density_per_km2") is not None:
+        data["devices"].pop("count", None)
+    for sign, limits in ((1, MOST), (-1, LEAST)):
+        for place, limit in limits.items():
+            held = at(data, place)
+            if isinstance(held, int | float) and sign * held > sign * limit:
+                put(data, place, limit)
+    trace = at(data, ("devices", "mobility", "path"))
+    if trace:
+        put(data, ("devices", "mobility", "surplus"), "ignore")
+
+
+def fit(data: dict[str, Any], rng: Random) -> None:
+    """Undo what is refused most often: settings that contradict each other. A few are left as they are."""
+    if rng.random() < 0.1:
+        return
+    if name_at(data, ("sessions",)) != "schedule":
+        put(data, ("sessions", "min_rounds"), min(2, at(data, ("sessions", "min_rounds")) or 2))
+        put(data, ("sessions", "max_rounds"), max(2, min(3, at(data, ("sessions", "max_rounds")) or 3)))
+    if at(data, ("layout", "rings")) or at(data, ("radio", "line_of_sight")) == "probabilistic":
+        put(data, ("radio", "shadowing"), "spatial")
+    if not at(data, ("layout", "rings")):
+        data.get("radio", {}).pop("neighbour_load", None)
+    if name_at(data, ("radio", "scheduler")) in PER_SLOT:
+        put(data, ("radio", "sharing"), "dynamic")
+        data["radio"].pop("fidelity", None)
+    if name_at(data, ("rounds", "selector")) in (None, "all"):
+        data.get("rounds", {}).pop("over_selection", None)

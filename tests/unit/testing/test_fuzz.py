@@ -1,0 +1,131 @@
+"""The fuzzer: its cases are a function of seed and number, and it notices each rule that is broken."""
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+import yaml
+
+from edgefl.errors import EdgeflError
+from edgefl.scenario import Scenario
+from edgefl.testing import fuzz
+from edgefl.testing.fuzz_calls import Outcome, call
+from edgefl.testing.fuzz_mutations import Case, case
+from edgefl.testing.fuzz_runs import run_case
+from edgefl.testing.fuzz_schema import bounds, keys_of, valid
+
+
+def test_a_case_is_a_function_of_seed_and_number() -> None:
+    assert [case(1, n) for n in range(20)] == [case(1, n) for n in range(20)]
+    assert case(1, 0) != case(2, 0)
+    assert run_case(1, 3) == run_case(1, 3)
+
+
+def test_drawn_values_are_those_that_the_schema_allows() -> None:
+    rng, wrong = Random(1), Counter[str]()
+    keys = [key for key in keys_of(Scenario) if not key.kind and key.schema.get("type") != "object"]
+    assert len(keys) > 60
+    for key in keys:
+        low = key.schema.get("minimum", key.schema.get("exclusiveMinimum"))
+        for _ in range(20):
+            drawn = valid(key.schema, rng)
+            if isinstance(drawn, int | float) and low is not None:
+                wrong[".".join(key.place)] += drawn < low or (
+                    drawn == low and "exclusiveMinimum" in key.schema
+                )
+    assert +wrong == Counter()
+
+
+def test_bounds_are_found_inside_options() -> None:
+    schema = {"anyOf": [{"type": "number", "exclusiveMinimum": 0, "maximum": 20}, {"type": "null"}]}
+    assert bounds(schema) == [20, 0]
+    assert bounds(schema, strictly=False) == [20]
+
+
+def test_most_scenarios_to_run_are_accepted() -> None:
+    accepted = 0
+    for number in range(40):
+        (text,) = run_case(1, number).files.values()
+        try:
+            Scenario.model_validate(yaml.safe_load(text))
+            accepted += 1
+        except (ValueError, EdgeflError):
+            continue
+    assert accepted >= 20
+
+
+def test_a_call_tells_how_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.yaml").write_text("name: 1\n")
+    refused = call(["validate", "a.yaml"], tmp_path, 60)
+    assert (refused.code, refused.crash) == (2, "")
+    assert refused.err.startswith("edgefl: error: a.yaml:1 name: must be")
+
+    def loop(*_: object) -> None:
+        while True:
+            time.process_time()
+
+    def break_down(*_: object) -> None:
+        raise KeyError("lost")
+
+    monkeypatch.setattr("edgefl.validation.check", loop)
+    assert call(["validate", "a.yaml"], tmp_path, 0.2).crash.startswith("Hang")
+    monkeypatch.setattr("edgefl.validation.check", break_down)
+    assert call(["validate", "a.yaml"], tmp_path, 60).crash.endswith("KeyError: 'lost'\n")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "rule"),
+    [
+        (Outcome(0, "", "", "Traceback"), "no traceback"),
+        (Outcome(0, "", "", "Hang: "), "no hang"),
+        (Outcome(1, "", "oh"), "exit code 0 or 2"),
+        (Outcome(2, "", f"edgefl: error: a.yaml:1 a: {'x' * 2000}"), "messages are short"),
+        (Outcome(2, "", "edgefl: error: wrong"), "errors name file and line"),
+        (Outcome(2, "", ""), "errors are told"),
+        (Outcome(0, "", "", "", ("overflow",)), "no warnings of numbers"),
+    ],
+)
+def test_each_rule_can_be_broken(
+    outcome: Outcome, rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fuzz, "call", lambda *_: outcome)
+    monkeypatch.setattr(fuzz, "case", lambda *_: Case({"a.yaml": b"name: x"}))
+    found, _ = fuzz.try_case("validate", 1, 7, tmp_path)
+    assert [finding.rule for finding in found] == [rule]
+    assert (tmp_path / "validate-1-7" / "a.yaml").read_bytes() == b"name: x"
+
+
+def test_what_a_refused_call_leaves_behind_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def leave(_: object, folder: Path, __: float) -> Outcome:
+        (folder / "out").mkdir()
+        return Outcome(2, "", "edgefl: error: a.yaml:1 a: too late")
+
+    monkeypatch.setattr(fuzz, "call", leave)
+    for mode, rule in (
+        ("validate", "nothing is written"),
+        ("run", "what is refused is refused before the run"),
+    ):
+        found, _ = fuzz.try_case(mode, 1, 0, tmp_path)
+        assert [finding.rule for finding in found] == [rule]
+
+
+@pytest.mark.slow
+def test_fuzzed_files_are_refused_or_run_well(tmp_path: Path) -> None:
+    """The whole fuzz, `make fuzz`, has twenty times as many."""
+    command = [sys.executable, "-m", "edgefl.testing.fuzz", "--validate", "150", "--run", "15"]
+    done = subprocess.run(
+        [*command, "--keep", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "completed" in done.stdout
