@@ -14,6 +14,7 @@ from edgefl.describe import describe
 from edgefl.engine.gains import PerPlace
 from edgefl.engine.layout import LayoutSettings
 from edgefl.errors import EdgeflError
+from edgefl.preview import preview
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario
 from edgefl.testing.invariants import check_run
@@ -80,6 +81,11 @@ def test_who_may_come_to_the_edge_of_a_cell() -> None:
     ]:
         devices = {"count": 5, "mobility": mobility}
         assert world(layout, devices=devices, areas=village).may_cross == may
+
+
+def test_a_preview_counts_the_cells_of_sectors() -> None:
+    seen = preview(world({"sites": TOWN, "sectors": 3, "federations": [0, 4]}).scenario)
+    assert (seen.cells, seen.federations) == (9, 2)
 
 
 def test_sites_on_the_hexagons_are_the_hexagons() -> None:
