@@ -38,6 +38,13 @@ def sample_ring(
     return np.stack([radius_m * np.cos(angle), radius_m * np.sin(angle)], axis=1)
 
 
+def on_disc(uniform: FloatArray, radius_m: float | FloatArray) -> FloatArray:
+    """Return [2, n] points uniform in area on a disc, from [2, n] uniform numbers."""
+    distance_m = radius_m * np.sqrt(uniform[0])
+    angle = 2.0 * math.pi * uniform[1]
+    return np.stack([distance_m * np.cos(angle), distance_m * np.sin(angle)])
+
+
 def poisson_count(
     rng: np.random.Generator, *, density_per_km2: float, inner_radius_m: float, outer_radius_m: float
 ) -> int:

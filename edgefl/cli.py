@@ -298,19 +298,24 @@ def list_(kind: Annotated[str | None, typer.Argument(help="A kind; none: list th
 
 @app.command()
 def describe(
-    component: Annotated[str, typer.Argument(metavar="KIND/NAME", help="e.g. algorithms/fedprox")],
+    component: Annotated[
+        str, typer.Argument(metavar="KIND/NAME", help="e.g. algorithms/fedprox, or a section: radio")
+    ],
+    scenario: Annotated[Path | None, typer.Argument(help="With layout: list the cells of this file.")] = None,
 ) -> None:
-    """Describe a component: what it does, its parameters with units, ranges and defaults, its source.
+    """Describe a component or a section of a scenario: its parameters with units, ranges, defaults, its source.
 
     Examples:
 
         edgefl describe algorithms/fedprox
 
         edgefl describe models/logistic
+
+        edgefl describe layout scenarios/handover_hexagonal.yaml
     """
     from edgefl.describe import describe as text
 
-    print(text(component))
+    print(text(component, scenario))
 
 
 bench_app = typer.Typer(help="Measure speed on this machine, against named rivals in the same run.")

@@ -26,10 +26,7 @@ class Day:
 def named_days(sessions: Any, devices: Any) -> dict[str, Day | None]:
     """Return where in the scenario a day may be given -> the day; None: that part has none."""
     parts = {"sessions": sessions}
-    classes = devices.classes or {"": None}
-    for (name, own), kind in zip(classes.items(), devices.kinds(), strict=True):
-        has_own = own is not None and own.mobility is not None
-        parts[f"devices.classes.{name}.mobility" if has_own else "devices.mobility"] = kind.mobility
+    parts |= {".".join(place): mobility for place, mobility in devices.mobilities()}
     return {where: _day_of(part) for where, part in parts.items()}
 
 

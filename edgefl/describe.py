@@ -1,27 +1,67 @@
-"""The text of `edgefl describe`: what a component does, and its parameters."""
+"""The text of `edgefl describe`: what a component or a section of a scenario does, and its parameters."""
 
 import inspect
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 import annotated_types
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from edgefl import registry
 from edgefl.component import parameters_of
 from edgefl.errors import EdgeflError
+from edgefl.registry import did_you_mean
 from edgefl.rng import Streams
 
 
-def describe(component: str) -> str:
-    """Describe `KIND/NAME`: the docstring, then a line per parameter; for a model also its size."""
+def describe(component: str, file: Path | None = None) -> str:
+    """Describe `KIND/NAME` or a section: the docstring, then a line per parameter; for a model also its size.
+
+    Args:
+        component: `algorithms/fedprox`, or a section such as `layout`.
+        file: for the layout, a scenario whose sites are listed.
+
+    Raises:
+        EdgeflError: there is no such component or section.
+    """
     kind, slash, name = component.partition("/")
     if not slash:
-        raise EdgeflError(f"'{component}': write KIND/NAME, e.g. algorithms/fedprox")
+        return _section(component, file)
+    if file is not None:
+        raise EdgeflError(
+            f"'{file}': only the layout of a scenario is listed; write edgefl describe layout FILE"
+        )
     component_class = registry.get(kind, name)
     lines = [f"{kind}/{name}", "", inspect.getdoc(component_class) or ""]
     lines += ["", *_parameters(parameters_of(component_class).model_fields)]
     if kind == "models":
         lines += ["", *_size(component_class)]
+    return "\n".join(lines)
+
+
+def _section(name: str, file: Path | None) -> str:
+    from edgefl.layout_text import cells
+    from edgefl.scenario import Scenario, load
+
+    sections = {
+        key: kind
+        for key, field in Scenario.model_fields.items()
+        for kind in (field.annotation, *get_args(field.annotation))  # X, or X | None
+        if inspect.isclass(kind) and issubclass(kind, BaseModel)
+    }
+    if name not in sections:
+        raise EdgeflError(
+            f"'{name}': write KIND/NAME, e.g. algorithms/fedprox, or a section{did_you_mean(name, list(sections))}"
+        )
+    section = sections[name]
+    lines = [name, "", inspect.getdoc(section) or "", "", *_parameters(section.model_fields)]
+    if name == "layout":
+        lines += ["", *cells(load(file) if file else None)]
+    elif file is not None:
+        raise EdgeflError(
+            f"'{file}': only the layout of a scenario is listed; write edgefl describe layout FILE"
+        )
     return "\n".join(lines)
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_origin
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -97,7 +98,7 @@ class _Message:
 
 def _is_option(place: Place, model: type[BaseModel] | None) -> bool:
     """Whether the last part names no key but one of the types that the key before may have."""
-    if len(place) < 2 or not place[-1].startswith(("float", "int", "constrained-", "literal[")):
+    if len(place) < 2 or not place[-1].startswith(("float", "int", "constrained-", "literal[", "tuple[")):
         return False
     parent = _model_at(model, place[:-2])
     return parent is not None and place[-2] in parent.model_fields and _model_at(model, place[:-1]) is None
@@ -113,11 +114,29 @@ def _remedy(error: Mapping[str, Any]) -> str:
 
 
 def _model_at(model: type[BaseModel] | None, place: Sequence[str]) -> type[BaseModel] | None:
-    values: Any = None  # of a mapping of names, what stands under each
+    """Return the model that a place of a document is checked against, if there is one."""
+    annotation: Any = model
     for part in place:
-        field = model.model_fields.get(part) if model else None
-        annotation, values = values or (field.annotation if field else None), None
-        candidates = [annotation, *getattr(annotation, "__args__", ())]
-        model = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), None)
-        values = next((c.__args__[1] for c in candidates if get_origin(c) is dict), None)
-    return model
+        one = _model(annotation)
+        if one is not None:
+            field = one.model_fields.get(part)
+            annotation = field.annotation if field else None
+        else:  # an item of a list or a mapping
+            inner = [kind for option in _options(annotation) for kind in get_args(option)]
+            annotation = next((kind for kind in inner if _model(kind)), None)
+    return _model(annotation)
+
+
+def _model(annotation: Any) -> type[BaseModel] | None:
+    """Return the model that an annotation is, or that it allows for beside others."""
+    options = _options(annotation)
+    return next((kind for kind in options if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+
+
+def _options(annotation: Any) -> list[Any]:
+    """Return the types of a union, or an annotation itself."""
+    if get_origin(annotation) is Annotated:
+        return _options(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        return [kind for option in get_args(annotation) for kind in _options(option)]
+    return [annotation]

@@ -4,9 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from channel.layout import Wraparound, hexagonal_sites
+from channel.layout import Wraparound
 from channel.path_loss import PathLoss
-from edgefl.engine.settings import CellSettings, LayoutSettings, RadioSettings
+from edgefl.engine.layout import LayoutSettings
+from edgefl.engine.settings import CellSettings, RadioSettings
 from edgefl.errors import EdgeflError, refused
 from edgefl.mobility import Mobility
 from edgefl.mobility._together import Widest
@@ -57,9 +58,15 @@ class Extent:
     @property
     def radius_m(self) -> float:
         """Radius of the cell, or of the whole layout."""
-        if self.layout.rings == 0:
-            return self.cell.radius_m
-        return (self.layout.rings + 0.5) * self.layout.isd_m
+        layout = self.layout
+        if layout.sites is not None:
+            return layout.radius_m or self.cell.radius_m + float(np.hypot(*layout.sites_m.T).max())
+        return (layout.rings + 0.5) * layout.isd_m if layout.rings else self.cell.radius_m
+
+    @property
+    def kept_free_m(self) -> float:
+        """Distance from the origin within which no device is dropped: that of a site which stands there."""
+        return self.min_distance_m if self.layout.sites is None else 0.0
 
     @property
     def area_radius_m(self) -> float:
@@ -72,12 +79,12 @@ class Extent:
 
         One cell asks for places in the cell only, several for all where devices can be.
         """
-        return self.area_radius_m if self.layout.rings == 0 else self.mobility.reach_m(self.radius_m)
+        return self.area_radius_m if not self.layout.several else self.mobility.reach_m(self.radius_m)
 
     @property
     def edge_m(self) -> float:
         """Distance from the origin beyond which a device is absent: the cell's edge, or the layout's."""
-        if self.layout.rings == 0:
+        if not self.layout.several:
             return self.cell.radius_m
         # a device that is reflected at the edge may lie beyond it by rounding
         return self.field_radius_m * (1.0 + 1e-10)
@@ -85,18 +92,17 @@ class Extent:
     @property
     def wraparound(self) -> Wraparound | None:
         """The layout's repetition, if it repeats."""
-        repeats = self.layout.rings > 0 and self.layout.edge == "wraparound"
+        repeats = self.layout.rings > 0 and self.layout.edge != "guard_ring"
         return Wraparound(self.layout.rings, self.layout.isd_m) if repeats else None
 
     @property
     def farthest_m(self) -> float:
         """Largest 2D distance of a link whose gain may be asked for."""
-        if self.layout.rings == 0:
+        if not self.layout.several:
             return self.cell.radius_m if self.radio.shadowing == "round" else self.field_radius_m
         if self.wraparound:
             return self.wraparound.largest_distance_m
-        sites_m = hexagonal_sites(self.layout.rings, self.layout.isd_m)
-        return self.field_radius_m + float(np.hypot(*sites_m.T).max())
+        return self.field_radius_m + float(np.hypot(*self.layout.sites_m.T).max())
 
     def check(self) -> None:
         """Refuse heights, a carrier and distances for which the path loss does not hold.
@@ -135,6 +141,8 @@ class Extent:
     @property
     def _size(self) -> tuple[str, str]:
         """The key that sets the world's size."""
+        if self.layout.sites is not None:
+            return ("layout", "sites") if self.layout.radius_m is None else ("layout", "radius_m")
         return ("layout", "isd_m") if self.layout.rings else ("cell", "radius_m")
 
     @property

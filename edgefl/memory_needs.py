@@ -6,7 +6,6 @@ passes may still need several times as much.
 
 import math
 
-from channel.layout import site_count
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.selectors import CountedSelector
 from edgefl.engine.selectors.all import All
@@ -33,8 +32,8 @@ def of_world(scenario: Scenario) -> list[Need]:
     """Return what the devices, their measurements and generated data need."""
     key, count = least_devices(scenario)
     needs = [Need(("devices", key), DEVICE_BYTES * count, f"{count:,.0f} devices")]
-    if scenario.layout.rings:
-        cells = site_count(scenario.layout.rings)
+    if scenario.layout.several:
+        cells = scenario.layout.cells
         what = f"{count:,.0f} devices that measure {cells} cells"
         needs.append(Need(("devices", key), CELL_BYTES * cells * count, what))
     if scenario.learning is not None:
@@ -68,7 +67,7 @@ def least_devices(scenario: Scenario) -> tuple[str, float]:
     """Return the key that sets the number of devices, and a number that they hardly fall below."""
     if scenario.devices.count is not None:
         return "count", scenario.devices.count
-    inner_m, outer_m = scenario.extent.min_distance_m, scenario.extent.area_radius_m
+    inner_m, outer_m = scenario.extent.kept_free_m, scenario.extent.area_radius_m
     density = scenario.devices.density_per_km2 or 0.0
     mean = density * math.pi * max(0.0, outer_m**2 - inner_m**2) / 1e6
     return "density_per_km2", max(0.0, mean - 6 * math.sqrt(mean))  # a Poisson number
@@ -82,7 +81,7 @@ def least_participants(scenario: Scenario, devices: int) -> tuple[tuple[str, ...
             isinstance(kind.mobility, Static) and isinstance(kind.churn, AlwaysOn) and kind.battery_j is None
             for kind in settings.kinds()
         )
-        and not scenario.layout.rings
+        and not scenario.layout.several
     )
     if all_there and isinstance(selector, All):
         return ("devices", least_devices(scenario)[0]), devices

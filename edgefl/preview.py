@@ -88,7 +88,7 @@ def preview(scenario: Scenario, device: str = "auto", load: Loaded | None = None
     learns = scenario.learning is not None
     return Preview(
         devices=run.world.count,
-        cells=len(run.world.sites_m),
+        cells=run.world.scenario.layout.cells,
         federations=len(run.learners),
         sessions=scenario.sessions.count,
         longest=scenario.sessions.longest,

@@ -16,27 +16,32 @@ from pydantic import (
 )
 
 from channel.path_loss import PathLoss
+from edgefl.areas import Area
 from edgefl.day import Day, named_days
+from edgefl.engine.layout import LayoutSettings
 from edgefl.engine.settings import (
     LONGEST_S,
     CellSettings,
     DeviceSettings,
     HandoverSettings,
-    LayoutSettings,
     RadioSettings,
     RoundSettings,
     WorkloadSettings,
 )
-from edgefl.errors import EdgeflError, clipped
+from edgefl.errors import EdgeflError, clipped, quoted
 from edgefl.extent import Extent
 from edgefl.learning.settings import LearningSettings
 from edgefl.mobility._together import Widest
+from edgefl.registry import did_you_mean
 from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario_fields import Named, Section
 from edgefl.scenario_numbers import check_numbers
 from edgefl.yaml_source import Source, parse_value, write
 
 LARGEST_SEED = 2**32 - 1
+Longitude = Annotated[float, Field(ge=-180, le=180)]
+Latitude = Annotated[float, Field(ge=-84, le=84)]
+AreaName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 
 
 class Scenario(Section):
@@ -53,6 +58,12 @@ class Scenario(Section):
     )
     cell: CellSettings = CellSettings()
     layout: LayoutSettings = LayoutSettings()
+    origin_lon_lat: tuple[Longitude, Latitude] | None = Field(
+        None, description="[longitude, latitude] of [0, 0] m, degrees: for areas and traces in degrees"
+    )
+    areas: dict[AreaName, Area] = Field(
+        {}, description="areas by name: {disc | rectangle | polygon | geojson | sumo_net: ...}"
+    )
     handover: HandoverSettings = HandoverSettings()
     devices: DeviceSettings
     radio: RadioSettings = RadioSettings()
@@ -112,10 +123,10 @@ class Scenario(Section):
 
     @model_validator(mode="after")
     def _places_for_handover(self) -> Self:
-        if self.layout.rings and self.radio.shadowing != "spatial":
+        if self.layout.several and self.radio.shadowing != "spatial":
             raise EdgeflError(
-                "handover measures path loss and shadowing of a place: several cells (layout.rings) need"
-                " radio.shadowing: spatial",
+                "handover measures path loss and shadowing of a place: several cells (layout.rings, sites or"
+                " sectors) need radio.shadowing: spatial",
                 ("radio", "shadowing"),
             )
         return self
@@ -125,6 +136,15 @@ class Scenario(Section):
         """How far this scenario's world reaches, and how high its antennas stand."""
         models = [kind.mobility for kind in self.devices.kinds()]
         return Extent(self.cell, self.layout, self.radio, models[0] if len(models) == 1 else Widest(models))
+
+    @model_validator(mode="after")
+    def _areas_are_there(self) -> Self:
+        for where, mobility in self.devices.mobilities():
+            for place, name in mobility.area_names():
+                if name not in self.areas:
+                    known = did_you_mean(name, list(self.areas)) if self.areas else "; areas: names them"
+                    raise EdgeflError(f"no area {quoted(name)}{known}", (*where, *place))
+        return self
 
     @model_validator(mode="after")
     def _path_loss_holds(self) -> Self:
@@ -163,9 +183,9 @@ class Scenario(Section):
 
     @model_validator(mode="after")
     def _neighbours_to_interfere(self) -> Self:
-        if self.radio.neighbour_load and not self.layout.rings:
+        if self.radio.neighbour_load and self.layout.cells == 1:
             raise EdgeflError(
-                "radio.neighbour_load needs neighbours: set layout.rings to 1 or 2",
+                "radio.neighbour_load needs neighbours: set layout.rings to 1 or 2, or give sites",
                 ("radio", "neighbour_load"),
             )
         return self

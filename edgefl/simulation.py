@@ -350,9 +350,9 @@ def _learners(
         assert scenario.learning is not None  # the schema wants one of the two
         about = {
             "name": registry.name_of("models", scenario.learning.model),
-            "parameters": learners[0].parameters,
+            "parameters": next(iter(learners.values())).parameters,
         }
-    first = learners[0]
+    first = next(iter(learners.values()))
     about |= {"payload_bits": first.payload_bits, "flops_per_sample": first.flops_per_sample}
     return learners, {"device": where, "model": about}, training
 
@@ -390,7 +390,7 @@ def _torch_learners(
     assert settings is not None
     material = Material(settings, trained_on, devices=world.count, threads=threads, load=load)
     _check_memory(scenario, material, world.count)
-    homes_m, sites_m = world.movement.positions_m(0.0), world.sites_m
+    homes_m, sites_m = world.movement.positions_m(0.0), world.cells_m
     learners = {
         cell: TorchLearner(
             settings,

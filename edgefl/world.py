@@ -8,12 +8,13 @@ from itertools import pairwise
 import numpy as np
 import simpy
 
+from channel.antenna import Sectors, three_panels
 from channel.gaussian_fields import Common
 from channel.geometry import poisson_count, sample_ring
 from channel.large_scale import LargeScale
-from channel.layout import hexagonal_sites, site_count
 from channel.path_loss import PathLoss
 from channel.units import dbm_to_watt
+from edgefl.areas import Places, places
 from edgefl.engine.fleet import Fleet
 from edgefl.engine.gains import Gains, PerPlace, PerRound
 from edgefl.engine.indoors import BehindWalls, Indoors
@@ -44,15 +45,46 @@ class World:
     @property
     def sites_m(self) -> np.ndarray:
         """[cells, 2] positions of the base stations, the centre's first, m."""
-        return hexagonal_sites(self.scenario.layout.rings, self.scenario.layout.isd_m)
+        return self.scenario.layout.sites_m
+
+    @property
+    def cells_m(self) -> np.ndarray:
+        """[cells, 2] a point of each cell: the base station, or with sectors 1 m before its panel.
+
+        The nearest of these points says in which cell a place lies.
+        """
+        if self.sectors is None:
+            return self.sites_m
+        ahead = np.radians([panel.azimuth_deg for panel in self.sectors.panels])
+        points_m = self.sites_m[:, None] + np.stack([np.cos(ahead), np.sin(ahead)], axis=1)
+        return points_m.reshape(-1, 2)
+
+    @property
+    def sectors(self) -> Sectors | None:
+        """The panels of all sites; None: they send alike in all directions."""
+        return self._sectors(self.extent)
+
+    def _sectors(self, extent: Extent) -> Sectors | None:
+        """The panels as devices of some height see them."""
+        layout = self.scenario.layout
+        if layout.sectors == 1:
+            return None
+        return Sectors(
+            self.sites_m,
+            three_panels(layout.azimuth_deg, layout.downtilt_deg),
+            extent.bs_height_m - extent.ut_height_m,
+            extent.wraparound,
+        )
 
     @property
     def federations(self) -> list[int]:
-        """The cells that have a server: all, only the centre's, or all but the guard ring's."""
-        layout = self.scenario.layout
-        if layout.federations == "centre" or layout.rings == 0:
-            return [0]
-        return list(range(site_count(layout.rings - (layout.edge == "guard_ring"))))
+        """The cells that have a server: all, the centre's, or those listed; none of the guard ring."""
+        return self.scenario.layout.with_federation
+
+    @cached_property
+    def places(self) -> Places:
+        """The areas, by name, and where on Earth the world lies."""
+        return places(self.scenario.areas, self.scenario.origin_lon_lat)
 
     @cached_property
     def count(self) -> int:
@@ -62,7 +94,7 @@ class World:
             return devices.count
         density = devices.density_per_km2
         assert density is not None  # the schema requires one of the two
-        ring = {"inner_radius_m": extent.min_distance_m, "outer_radius_m": extent.area_radius_m}
+        ring = {"inner_radius_m": extent.kept_free_m, "outer_radius_m": extent.area_radius_m}
         count = poisson_count(self.streams("drop", "count"), density_per_km2=density, **ring)
         if count == 0:
             raise EdgeflError(
@@ -99,23 +131,28 @@ class World:
     def _start(self, mobility: Mobility, count: int, streams: Streams) -> Movement:
         """Start devices that are dropped uniformly in area outside the minimum distance from the centre."""
         extent = self.extent
+        mobility = mobility.within(self.places)
         return mobility.start(
             sample_ring(
                 streams("drop", "positions"),
                 count,
-                inner_radius_m=extent.min_distance_m,
+                inner_radius_m=extent.kept_free_m,
                 outer_radius_m=mobility.area_radius_m(extent.radius_m),
             ),
             cell_radius_m=extent.radius_m,
-            min_distance_m=extent.min_distance_m,
+            min_distance_m=extent.kept_free_m,
             streams=streams,
         )
 
     @property
     def may_cross(self) -> bool:
         """Whether devices may come to the edge of a cell: they move, among several cells or beyond the one."""
-        several = self.scenario.layout.rings > 0
-        return self.movement.moves and (several or self.extent.area_radius_m > self.extent.radius_m)
+        several = self.scenario.layout.several
+        further = self.extent.area_radius_m > self.extent.radius_m or any(
+            any(mobility.area_names())  # which may lie anywhere
+            for _, mobility in self.scenario.devices.mobilities()
+        )
+        return self.movement.moves and (several or further)
 
     @cached_property
     def populations(self) -> list[range]:
@@ -160,12 +197,12 @@ class World:
     def network(self, env: simpy.Environment, recorder: Recorder) -> Network:
         """Build the network that says which cell serves which device; its processes are not started."""
         layout, gains = self.scenario.layout, self.gains
-        several = layout.rings > 0
+        several = layout.several
         measured = gains if several and isinstance(gains, PerPlace) else None
         return Network(
             env,
             movement=self.movement,
-            cells=site_count(layout.rings),
+            cells=layout.cells,
             radius_m=self.extent.edge_m,
             power_db=measured.power_db if measured else None,
             power_db_of=measured.power_db_of if measured else None,
@@ -247,4 +284,5 @@ class World:
                 same_places=large_scales[0] if large_scales else None,
             )
             large_scales.append(one)
-        return PerPlace(large_scales, of, interference=radio.neighbour_load > 0)
+        sectors = [self._sectors(extent) for extent in extents]
+        return PerPlace(large_scales, of, radio.neighbour_load > 0, sectors)

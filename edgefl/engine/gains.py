@@ -6,6 +6,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
+from channel.antenna import Sectors
 from channel.geometry import within
 from channel.large_scale import LargeScale
 from channel.path_loss import PathLoss
@@ -104,21 +105,30 @@ class PerRound:
 
 
 class PerPlace:
-    """Gains to any number of sites: line of sight and shadowing are functions of the place.
+    """Gains to the cells of any number of sites: line of sight and shadowing are functions of the place.
 
     Args:
-        large_scales: of each kind of device that stands at a height of its own.
+        large_scales: of the sites, for each kind of device that stands at a height of its own.
         of: [devices] the kind of each, a place in `large_scales`.
+        interference: whether the gains to other cells are asked for.
+        sectors: the panels of the sites, each a cell, for each kind of device; None: every site is a cell and
+            sends alike everywhere.
     """
 
     def __init__(
-        self, large_scales: Sequence[LargeScale], of: np.ndarray, interference: bool = False
+        self,
+        large_scales: Sequence[LargeScale],
+        of: np.ndarray,
+        interference: bool = False,
+        sectors: Sequence[Sectors | None] = (None,),
     ) -> None:
         self.large_scales = large_scales
         self.large_scale = large_scales[0]
+        self._kinds = list(zip(large_scales, sectors, strict=True))
         self._of = of
         self.beyond = 0
-        self._interference = interference  # whether the gains to other sites are asked for
+        self._interference = interference
+        self._sectors = sectors
 
     @property
     def clamped(self) -> int:
@@ -131,33 +141,48 @@ class PerPlace:
         if (outside := distances_m > self.large_scale.area_radius_m).any():
             self.beyond += int(outside.sum())
             places_m[outside] *= (self.large_scale.area_radius_m / distances_m[outside])[:, None]
-        cells = np.full(len(ids), cell)
+        _, sectors = self._kinds[0]
+        sites = np.full(len(ids), cell if sectors is None else sectors.site_of(cell))
         gains_db, others = np.empty(len(ids)), np.zeros(len(ids))
-        for large_scale, rows in by_kind(self.large_scales, self._of[chosen]):
-            gains_db[rows] = large_scale.gain_db_to(places_m[rows], cells[rows])
+        for (large_scale, sectors), rows in by_kind(self._kinds, self._of[chosen]):
+            gains_db[rows] = large_scale.gain_db_to(places_m[rows], sites[rows])
+            if sectors is not None:
+                gains_db[rows] += sectors.gain_dbi(places_m[rows])[:, cell]
             if self._interference:
+                of_cells = _gain_db(large_scale, sectors, places_m[rows])
                 # device by device in memory: a sum's rounding depends on it
-                everywhere = db_to_linear(large_scale.gain_db(places_m[rows]).astype(float, order="C"))
+                everywhere = db_to_linear(of_cells.astype(float, order="C"))
                 others[rows] = everywhere.sum(axis=1) - everywhere[:, cell]
-        return Survey(ids, gains_db, self.large_scale.distance_m(places_m, cells), others)
+        return Survey(ids, gains_db, self.large_scale.distance_m(places_m, sites), others)
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [devices, sites] the gain in dB: what a measurement compares, as all sites send alike.
+        """Return [devices, cells] the gain in dB: what a measurement compares, as all cells send alike.
 
         -inf for a device that is absent, or beyond the world's border.
         """
         return self.power_db_of(positions_m, np.arange(len(positions_m)))
 
     def power_db_of(self, positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """Return the same of some devices, [n, sites] at positions [n, 2]."""
+        """Return the same of some devices, [n, cells] at positions [n, 2]."""
         here = within(positions_m, self.large_scale.area_radius_m * (1 + 1e-10))
-        if here.all() and len(self.large_scales) == 1:
-            return self.large_scale.gain_db(positions_m)
-        power_db = np.full((len(self.large_scale.sites_m), len(positions_m)), -np.inf, np.float32).T
-        for large_scale, rows in by_kind(self.large_scales, self._of[ids]):
+        large_scale, sectors = self._kinds[0]
+        if here.all() and len(self._kinds) == 1:
+            return _gain_db(large_scale, sectors, positions_m)
+        cells = len(large_scale.sites_m) * (1 if sectors is None else len(sectors.panels))
+        power_db = np.full((cells, len(positions_m)), -np.inf, np.float32).T
+        for (large_scale, sectors), rows in by_kind(self._kinds, self._of[ids]):
             mine = rows[here[rows]]
-            power_db[mine] = large_scale.gain_db(positions_m[mine])
+            power_db[mine] = _gain_db(large_scale, sectors, positions_m[mine])
         return power_db
+
+
+def _gain_db(large_scale: LargeScale, sectors: Sectors | None, positions_m: np.ndarray) -> np.ndarray:
+    """Return [n, cells] the gain in dB at places within the world."""
+    gain_db = large_scale.gain_db(positions_m)
+    if sectors is None:
+        return gain_db
+    panels_dbi = sectors.gain_dbi(positions_m, single=True)
+    return np.repeat(gain_db, len(sectors.panels), axis=1) + panels_dbi
 
 
 Kind = TypeVar("Kind")

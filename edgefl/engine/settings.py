@@ -47,21 +47,6 @@ class CellSettings(Section):
         return self
 
 
-class LayoutSettings(Section):
-    """One cell, or hexagonal cells around it (rings: 0, 1 or 2 give 1, 7 or 19 sites)."""
-
-    rings: int = Field(0, ge=0, le=2, description="rings of cells around the centre one, 0 to 2")
-    isd_m: float = Field(200.0, ge=20, le=5000, description="distance between neighbouring sites, m")
-    edge: Literal["wraparound", "guard_ring"] = Field(
-        "wraparound",
-        description="wraparound: the layout repeats, every cell has six neighbours; guard_ring: the outer"
-        " ring serves devices but has no federation",
-    )
-    federations: Literal["all", "centre"] = Field(
-        "all", description="one server per cell, or only the centre cell's"
-    )
-
-
 class HandoverSettings(Section):
     """Event A3 (TS 38.331, 5.5.4.4) on filtered measurements (5.5.3.2), and leaving a cell during a round.
 
@@ -170,6 +155,14 @@ class DeviceSettings(Section):
         if self.classes is None:
             return [self]
         return [self.model_copy(update=one.own()) for one in self.classes.values()]
+
+    def mobilities(self) -> list[tuple[tuple[str, ...], Any]]:
+        """Return where the mobility model of each class stands, its own or that of all, and the model."""
+        of_all = ("devices", "mobility"), self.mobility
+        return [
+            of_all if one.mobility is None else (("devices", "classes", name, "mobility"), one.mobility)
+            for name, one in (self.classes or {"": ClassSettings()}).items()
+        ]
 
 
 class TddSettings(Section):

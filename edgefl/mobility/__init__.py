@@ -1,11 +1,13 @@
 """Mobility models: positions as functions of time, device and seed. Pure NumPy, no clock."""
 
 from abc import abstractmethod
-from typing import Annotated, ClassVar, Protocol
+from collections.abc import Iterable
+from typing import Annotated, ClassVar, Protocol, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
+from edgefl.areas import Places
 from edgefl.component import Component
 from edgefl.rng import Streams
 
@@ -41,6 +43,18 @@ class Mobility(Component):
     def period_s(self) -> float | None:
         """The time after which the same happens again, s; None: there is none."""
         return None
+
+    _places: Places = PrivateAttr(Places())
+
+    def area_names(self) -> Iterable[tuple[tuple[str, ...], str]]:
+        """Yield the areas that the model names, each with the place of its name below the model's parameters."""
+        return ()
+
+    def within(self, places: Places) -> Self:
+        """Return the model in a world with these areas, `self._places`; a scenario has all that it names."""
+        placed = self.model_copy()
+        placed._places = places
+        return placed
 
     @abstractmethod
     def area_radius_m(self, cell_radius_m: float) -> float:

@@ -51,13 +51,6 @@ class Draws:
         return ((state >> np.uint64(12)) + 0.5) * 2.0**-52
 
 
-def on_disc(uniform: np.ndarray, radius_m: float | np.ndarray) -> np.ndarray:
-    """Return [2, n] points uniform in area on a disc, from [2, n] uniform numbers."""
-    distance_m = radius_m * np.sqrt(uniform[0])
-    angle = 2.0 * math.pi * uniform[1]
-    return np.stack([distance_m * np.cos(angle), distance_m * np.sin(angle)])
-
-
 def normal(uniform: np.ndarray) -> np.ndarray:
     """Return [2, n] independent standard normal numbers, from [2, n] uniform ones (Box and Muller, 1958)."""
     size = np.sqrt(-2.0 * np.log(uniform[0]))

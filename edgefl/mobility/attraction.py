@@ -1,38 +1,45 @@
 """Home, work and centre, which attract devices at certain times of day."""
 
-from itertools import pairwise
-from typing import Self
+import zlib
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Annotated, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
+from channel.geometry import on_disc
 from edgefl.errors import EdgeflError
 from edgefl.mobility import Coordinate, Movement
-from edgefl.mobility._draws import Draws, on_disc
+from edgefl.mobility._calendar import HOURS, Calendar, Day, PartOfDay, check
+from edgefl.mobility._draws import Draws
 from edgefl.mobility._legs import Leg, Legs
 from edgefl.mobility._walkers import Walkers
 from edgefl.rng import Streams
-from edgefl.strict import Strict
 
-HOURS = 24
 HOME, WORK, CENTRE = range(3)
 # A device's random numbers: these first, then two for each decision
 _WORK_PLACE, _WORK_SPOT, _CENTRE_SPOT, _OPENING, _DECISIONS = 0, 1, 3, 5, 7
+# and, from here on, four for its spot in each place that is an area
+_AREAS = 2**40
+Share = Annotated[float, Field(ge=0, le=1)]
+Shares = str | dict[str, Share]
 
 
-class Spell(Strict):
+class Spell(PartOfDay):
     """A part of the day, until the next one begins, with the probability of each place in its choices."""
 
-    from_hour: float = Field(ge=0, lt=HOURS, description="hour of the day at which it begins, 0 to 24")
     home: float = Field(0.0, ge=0, le=1, description="probability of going home")
     work: float = Field(0.0, ge=0, le=1, description="probability of going to work")
     centre: float = Field(0.0, ge=0, le=1, description="probability of going to the centre")
+    areas: dict[str, Share] = Field({}, description="probability of going to each of these areas")
 
     @model_validator(mode="after")
     def _sum(self) -> Self:
-        total = self.home + self.work + self.centre
+        total = self.home + self.work + self.centre + sum(self.areas.values())
         if abs(total - 1) > 1e-9:
-            raise ValueError(f"home, work and centre sum to {total:g}: make it 1")
+            what = "home, work, centre and areas" if self.areas else "home, work and centre"
+            raise ValueError(f"{what} sum to {total:g}: make it 1")
         return self
 
 
@@ -45,11 +52,17 @@ WEEKDAY = (
 
 
 class Attraction(Walkers):
-    """Each device chooses now and then, by the time of day, to be at home, at work or in the centre.
+    """Each device chooses now and then, by the time of day, to be at home, at work, in the centre or in an area.
 
     Its home is where it was dropped. Work places are few, uniform on the disc and common to all; each device
     belongs to one of them. There is one centre. Devices have their own spots, uniform within spread_m of the
     point. The same devices therefore meet at the same places every day.
+
+    Real places are the scenario's `areas`: `homes`, `works` and `centre` name the areas where these lie (one, or
+    several with the share of the devices that have theirs there), and a part of the rhythm may name further
+    areas, {from_hour: 18, home: 0.4, areas: {stadium: 0.6}}. A device has one spot in each, uniform in area.
+    Areas may lie outside the cells; a device there is absent. Parts of the rhythm may belong to days of the
+    week, {from_hour: 0, days: [sat, sun], home: 1}; days without parts of their own have those without `days`.
 
     A device decides at times that are stay_s apart in the mean, exponentially distributed, by the
     probabilities of the hour (which may leave it where it is), and walks straight to its new place at its own
@@ -58,17 +71,30 @@ class Attraction(Walkers):
     the same every day, from the beginning: devices begin at the place of their last decision before time 0.
 
     Source: the idea of Hsu, Spyropoulos, Psounis and Helmy, IEEE/ACM Trans. Networking 2009 (time-variant
-    community model: popular places, recurring periods). Left out: roads, weekdays, groups that go together.
+    community model: popular places, recurring periods). Left out: roads, groups that go together.
     """
 
+    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device, m/s")
+    speed_max_m_s: float = Field(
+        1.8, ge=1e-3, le=60, description="highest speed of a device, m/s; the mean of 1.4 is a pedestrian's"
+    )
     day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day, s")
     begin_hour: float = Field(0.0, ge=0, lt=HOURS, description="hour of the day at time 0, 0 to 24")
     stay_s: float = Field(
         3600.0, ge=1e-2, le=1e9, description="mean time between decisions, s; at most a day"
     )
+    begin_day: Day = Field("mon", description="day of the week at time 0: mon ... sun")
     rhythm: tuple[Spell, ...] = Field(
-        WEEKDAY, description="spells of the day: {from_hour, home, work, centre}, from hour 0"
+        WEEKDAY,
+        description="parts of the day, from hour 0: {from_hour, home, work, centre, areas: {name: share}, days}",
     )
+    homes: Shares | None = Field(
+        None, description="area of the homes, or {area: share of the devices}; none: where they were dropped"
+    )
+    works: Shares | None = Field(
+        None, description="area of the work places, or {area: share of the devices}; none: work_places points"
+    )
+    centre: str | None = Field(None, description="area of the centre; none: within spread_m of centre_m")
     work_places: int = Field(3, ge=1, le=1000, description="number of work places")
     centre_m: tuple[Coordinate, Coordinate] = Field(
         (0.0, 0.0), description="[x, y] of the centre, m from the base station"
@@ -77,16 +103,35 @@ class Attraction(Walkers):
 
     @model_validator(mode="after")
     def _day(self) -> Self:
-        begins = [spell.from_hour for spell in self.rhythm]
-        if begins[:1] != [0] or any(a >= b for a, b in pairwise(begins)):
-            raise ValueError(f"rhythm: from_hour must begin with 0 and rise, got {begins}")
+        check(self.rhythm, "rhythm")
         if self.stay_s > self.day_s:
             raise ValueError(f"stay_s {self.stay_s:g} exceeds day_s {self.day_s:g}: the rhythm would drown")
+        for name, shares in (("homes", self.homes), ("works", self.works)):
+            if isinstance(shares, dict) and abs(sum(shares.values()) - 1) > 1e-9:
+                raise ValueError(f"{name}: shares sum to {sum(shares.values()):g}: make it 1")
         return self
 
     @property
     def period_s(self) -> float:
-        return self.day_s
+        return self.calendar.period_s
+
+    def area_names(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        for key, shares in (("homes", self.homes), ("works", self.works), ("centre", self.centre)):
+            for name in [shares] if isinstance(shares, str) else shares or ():
+                yield (key,), name
+        for number, part in enumerate(self.rhythm):
+            for name in part.areas:
+                yield ("rhythm", str(number), "areas", name), name
+
+    @cached_property
+    def calendar(self) -> Calendar:
+        """When which part of the rhythm holds."""
+        return Calendar(self.rhythm, day_s=self.day_s, begin_hour=self.begin_hour, begin_day=self.begin_day)
+
+    @cached_property
+    def _visited(self) -> list[str]:
+        """The areas that parts of the rhythm name, in the order in which they come up."""
+        return list(dict.fromkeys(name for part in self.rhythm for name in part.areas))
 
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
@@ -103,23 +148,44 @@ class Attraction(Walkers):
         # one number after another: more work places leave the first ones where they were
         works_m = on_disc(streams("mobility", "work_places").random((self.work_places, 2)).T, room_m)
         mine = (draws.uniform(everyone, _WORK_PLACE, 1)[0] * self.work_places).astype(np.int64)
-        spots_m = np.stack(
-            [
-                positions_m.T,
-                works_m[:, mine] + on_disc(draws.uniform(everyone, _WORK_SPOT, 2), self.spread_m),
-                np.array([self.centre_m]).T
-                + on_disc(draws.uniform(everyone, _CENTRE_SPOT, 2), self.spread_m),
-            ]
-        )
-        return _Days(spots_m, self, self.speeds_m_s(len(positions_m), streams), draws)
+        spots_m = [
+            positions_m.T,
+            works_m[:, mine] + on_disc(draws.uniform(everyone, _WORK_SPOT, 2), self.spread_m),
+            np.array([self.centre_m]).T + on_disc(draws.uniform(everyone, _CENTRE_SPOT, 2), self.spread_m),
+        ]
+        for place, shares in ((HOME, self.homes), (WORK, self.works), (CENTRE, self.centre)):
+            if shares is not None:
+                shares = {shares: 1.0} if isinstance(shares, str) else shares
+                spots_m[place] = self._spots_m(f"place {place}", shares, draws, everyone)
+        spots_m += [self._spots_m(name, {name: 1.0}, draws, everyone) for name in self._visited]
+        return _Days(np.stack(spots_m), self, self.speeds_m_s(len(positions_m), streams), draws)
 
     def choices(self, time_s: np.ndarray, uniform: np.ndarray) -> np.ndarray:
         """Choose places [n] at simulated times [n], also before 0, from uniform numbers [n]."""
-        hours = (self.begin_hour + time_s * (HOURS / self.day_s)) % HOURS
-        spell = np.searchsorted([spell.from_hour for spell in self.rhythm], hours, side="right") - 1
-        upto = np.cumsum([[spell.home, spell.work, spell.centre] for spell in self.rhythm], axis=1)
-        # compare with home, and home or work; what is left is the centre
-        return (uniform[:, None] >= upto[spell, :CENTRE]).sum(axis=1)
+        part = self.calendar.spells(time_s)
+        # compare with home, home or work, and so on; what is left is the last place
+        return (uniform[:, None] >= self._upto[part]).sum(axis=1)
+
+    @cached_property
+    def _upto(self) -> np.ndarray:
+        """[parts, places - 1] probability of a part's places up to each, but the last."""
+        each = [
+            [part.home, part.work, part.centre, *(part.areas.get(name, 0.0) for name in self._visited)]
+            for part in self.rhythm
+        ]
+        return np.cumsum(each, axis=1)[:, :-1]
+
+    def _spots_m(self, place: str, shares: Mapping[str, float], draws: Draws, who: np.ndarray) -> np.ndarray:
+        """Draw [2, who] each device's own spot in one of some areas, by their shares."""
+        # other places leave this one's spots where they are
+        uniform = draws.uniform(who, _AREAS + 4 * zlib.crc32(place.encode()), 4)
+        upto = np.cumsum(list(shares.values()))[:-1]
+        area = (uniform[0][:, None] >= upto).sum(axis=1)
+        spots_m = np.empty((2, len(who)))
+        for number, name in enumerate(shares):
+            here = area == number
+            spots_m[:, here] = self._places.areas[name].points_m(uniform[1:, here])
+        return spots_m
 
 
 class _Days(Legs):

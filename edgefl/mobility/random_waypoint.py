@@ -3,8 +3,9 @@
 import numpy as np
 from pydantic import Field
 
+from channel.geometry import on_disc
 from edgefl.mobility import Movement
-from edgefl.mobility._draws import Draws, on_disc
+from edgefl.mobility._draws import Draws
 from edgefl.mobility._legs import Leg, Legs
 from edgefl.mobility._walkers import Walkers
 from edgefl.rng import Streams

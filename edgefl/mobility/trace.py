@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from edgefl.errors import EdgeflError, about
+from edgefl.errors import EdgeflError, about, refused
 from edgefl.mobility import Coordinate, Mobility, Movement
 from edgefl.mobility._trace_files import READABLE, Samples, read
 from edgefl.rng import Streams
@@ -22,22 +22,30 @@ class Trace(Mobility):
     `surplus: ignore` it may be smaller, and later ids are left out. Where devices were dropped does not
     matter, and neither does the seed. After the last sample of the trace nobody is left.
 
-    CSV: a header with the columns t, id, x, y (s and m; others are ignored), separated by commas. SUMO: the
-    file of `sumo --fcd-output`, whose vehicles and persons are devices (a person in a vehicle is at its place;
-    `kinds` chooses). A vehicle and a person of one id are two devices. Either may be compressed (.gz). Times
-    of a device must rise. Files are read as streams; 24 bytes per sample stay in memory, and five times as
-    many are needed while reading.
+    CSV: a header with the columns t, id, x, y (s and m; others are ignored), separated by commas or semicolons.
+    SUMO: the file of `sumo --fcd-output`, .xml or (since SUMO 1.24) .csv, whose vehicles and persons are devices
+    (a person in a vehicle is at its place; `kinds` chooses). A vehicle and a person of one id are two devices.
+    Either may be compressed (.gz). Parquet: the same columns as CSV; needs pyarrow. Times of a device must rise.
+    Files are read as streams; 24 bytes per sample stay in memory, and five times as many are needed while
+    reading.
+
+    Degrees: a table with columns lon and lat in place of x and y, or with geo: true (--fcd-output.geo) x and y
+    that are longitude and latitude, become metres around the scenario's origin_lon_lat by a transverse Mercator
+    projection; at 10 km from the origin's meridian a distance is 1.2e-6 of itself too long.
 
     A position in the simulation is scale x (position - origin_m), its time time_scale x (time - begin_s).
     The Doppler is that of a device's mean speed: its way over the time it is present.
 
-    Source of the format: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html. Left out: heights, the
-    recorded speeds and angles, coordinates in degrees.
+    Source of the format: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html and TabularOutputs.html. Left
+    out: heights, the recorded speeds and angles.
     """
 
     own_numbers: ClassVar[bool] = True
 
-    path: Path = Field(description="the file: .csv or SUMO's .xml, also .gz; relative to the current folder")
+    path: Path = Field(
+        description="the file: .csv or SUMO's .xml, also .gz, or .parquet; relative to the current folder"
+    )
+    geo: bool = Field(False, description="x and y are longitude and latitude, degrees")
     origin_m: tuple[Coordinate, Coordinate] = Field(
         (0.0, 0.0), description="[x, y] of the base station in the trace's coordinates"
     )
@@ -84,7 +92,9 @@ class Trace(Mobility):
     ) -> Movement:
         count = len(positions_m)
         with about(*PLACE):
-            samples = read(self.path, self.kinds, keep=count)
+            samples = read(self.path, self.kinds, keep=count, degrees=self.geo)
+            if samples.degrees:
+                self._places.on_earth()  # or an error that says what is missing
         traced = len(samples.ids)
         if traced < count or (traced > count and self.surplus == "error"):
             ignoring = f", or surplus: ignore to use the first {count}" if traced > count else ""
@@ -100,6 +110,9 @@ class Trace(Mobility):
         """Return [samples, 3] simulated t, x, y, device after device, and [devices] the samples of each."""
         rows = np.concatenate([np.frombuffer(row) for row in samples.rows]).reshape(-1, 3)
         counts = np.array([len(row) // 3 for row in samples.rows])
+        if samples.degrees:
+            with refused(*PLACE):
+                rows[:, 1:] = self._places.on_earth().to_m(rows[:, 1:])
         begin_s = rows[:, 0].min() if self.begin_s is None else self.begin_s
         rows[:, 0] = self.time_scale * (rows[:, 0] - begin_s)
         rows[:, 1:] = self.scale * (rows[:, 1:] - self.origin_m)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from channel.geometry import sample_ring
+from edgefl.areas import Disc, Places
 from edgefl.engine.churn import Churn
 from edgefl.engine.selectors import Candidates, Selector
 from edgefl.engine.sessions import SessionPolicy, SessionState
@@ -130,6 +131,11 @@ def _switches(model: Churn, device: int) -> list[float]:
 
 def mobility(model: Mobility) -> None:
     """A path is a function of time, device and seed: whoever asks, in any order, beside any others."""
+    names = sorted({name for _, name in model.area_names()})
+    # side by side, and one of them beyond the cell
+    model = model.within(
+        Places({name: Disc(centre_m=(50.0 * i, 20.0), radius_m=30.0) for i, name in enumerate(names)})
+    )
     area_m = model.area_radius_m(RADIUS_M)
     must(area_m > 0, f"area_radius_m({RADIUS_M}) is {area_m}: devices are dropped in a disc of this radius")
     reach_m = model.reach_m(RADIUS_M)

@@ -87,9 +87,12 @@ def fit(data: dict[str, Any], rng: Random) -> None:
     elif name_at(data, ("sessions",)) != "schedule":
         put(data, ("sessions", "min_rounds"), min(2, at(data, ("sessions", "min_rounds")) or 2))
         put(data, ("sessions", "max_rounds"), max(2, min(3, at(data, ("sessions", "max_rounds")) or 3)))
-    if at(data, ("layout", "rings")) or at(data, ("radio", "line_of_sight")) == "probabilistic":
+    several = (
+        any(at(data, ("layout", key)) for key in ("rings", "sites")) or at(data, ("layout", "sectors")) == 3
+    )
+    if several or at(data, ("radio", "line_of_sight")) == "probabilistic":
         put(data, ("radio", "shadowing"), "spatial")
-    if not at(data, ("layout", "rings")):
+    if not several:
         data.get("radio", {}).pop("neighbour_load", None)
     if name_at(data, ("radio", "scheduler")) in PER_SLOT:
         put(data, ("radio", "sharing"), "dynamic")

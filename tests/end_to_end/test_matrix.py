@@ -30,6 +30,12 @@ MOBILITY: dict[str, dict[str, Any]] = {
     "manhattan": {**FAST, "block_m": 30},  # streets end at the edge of a square: its corners lie beyond
     "highway": {"area_factor": 1.0, "away_s": 1, "offset_m": 10},  # vehicles vanish where the cell ends
     "attraction": {**FAST, "day_s": 60, "stay_s": 3, "spread_m": 10},
+    "od_flows": {
+        **FAST,
+        "begin": {"near": 0.5, "far": 0.5},
+        "flows": [{"from_hour": 0, "trips_per_hour": {"near": {"far": 3}, "far": {"near": 2, "far": 1}}}],
+        "day_s": 60,
+    },
     "trace": {"path": "trace.csv", "max_gap_s": 0.5},
 }
 CHURN: dict[str, dict[str, Any]] = {
@@ -67,6 +73,10 @@ def scenario(mobility: str, world: str, sharing: str, churn: str = "always_on", 
             "name": "matrix",
             "seed": 4,
             "cell": {"radius_m": RADIUS_M},
+            "areas": {  # the second one reaches out of the cell, and out of seven
+                "near": {"disc": {"centre_m": [10, 0], "radius_m": 30}},
+                "far": {"rectangle": {"from_m": [30, 20], "to_m": [90, 60]}},
+            },
             "layout": {"rings": 1, "isd_m": ISD_M} if seven else {},
             "handover": {
                 "hysteresis_db": 1,

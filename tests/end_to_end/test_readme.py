@@ -15,6 +15,7 @@ from PIL import Image
 
 from analysis import compare
 from analysis.comparison import FIGURE_NUMBERS
+from edgefl.scenario import Scenario
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -113,7 +114,7 @@ def test_python(folder: Path) -> None:
 
 
 def test_the_scenario_shown_is_the_one_shipped() -> None:
-    (shown,) = [yaml.safe_load(block) for block in blocks("yaml")]
+    shown, _ = [yaml.safe_load(block) for block in blocks("yaml")]
     shipped = yaml.safe_load((ROOT / "scenarios" / "quickstart.yaml").read_text())
 
     def agrees(part: object, whole: object) -> bool:
@@ -122,6 +123,20 @@ def test_the_scenario_shown_is_the_one_shipped() -> None:
         return part == whole
 
     assert agrees(shown, shipped)
+
+
+def test_the_real_places_shown_are_a_scenario() -> None:
+    """With what every scenario needs; its maps are read when a run begins."""
+    _, shown = [yaml.safe_load(block) for block in blocks("yaml")]
+    further = {
+        "name": "places",
+        "radio": {"shadowing": "spatial"},
+        "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+        "workload": {"payload_bits": 1, "flops_per_sample": 1},
+    }
+    scenario = Scenario.model_validate(shown | further)
+    assert scenario.layout.cells == 9
+    assert scenario.devices.mobility.calendar.period_h == 168
 
 
 def test_files_and_links_named_exist() -> None:

@@ -21,6 +21,7 @@ from edgefl.testing.conformance import ROOMS
 TRACE = Path(__file__).parents[1] / "golden" / "sumo_fcd.xml"
 AVAILABILITY = Path(__file__).parents[2] / "scenarios" / "traces" / "availability.json"
 # parameters that have no default, per component field name
+FLOWS = [{"from_hour": 0, "trips_per_hour": {"a": {"b": 40.0, "a": 10.0}, "b": {"a": 60.0}}}]
 REQUIRED = {
     "count": 3,
     "rounds": 2,
@@ -28,6 +29,8 @@ REQUIRED = {
     "path": str(TRACE),
     "length_s": 60.0,
     "at_hours": [8, 17.5],
+    "begin": {"a": 0.7, "b": 0.3},
+    "flows": FLOWS,
 }
 # and those that fit a component to the small world of its check
 FITTING: dict[tuple[str, str], dict[str, Any]] = {

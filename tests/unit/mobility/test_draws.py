@@ -5,7 +5,8 @@ import math
 import numpy as np
 from scipy import special
 
-from edgefl.mobility._draws import Draws, normal, on_disc
+from channel.geometry import on_disc
+from edgefl.mobility._draws import Draws, normal
 from edgefl.rng import Streams
 
 SEED = 5

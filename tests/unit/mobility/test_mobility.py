@@ -11,11 +11,13 @@ from pydantic import ValidationError
 
 from channel.geometry import sample_ring
 from edgefl import registry
+from edgefl.areas import Disc, Places, Rectangle
 from edgefl.mobility import Mobility, Movement
 from edgefl.mobility.attraction import Attraction
 from edgefl.mobility.gauss_markov import GaussMarkov
 from edgefl.mobility.highway import Highway
 from edgefl.mobility.manhattan import Manhattan
+from edgefl.mobility.od_flows import OdFlows
 from edgefl.mobility.random_direction import RandomDirection
 from edgefl.mobility.random_waypoint import RandomWaypoint
 from edgefl.mobility.static import Static
@@ -25,6 +27,10 @@ from edgefl.rng import Streams
 RADIUS_M = 100.0
 MIN_DISTANCE_M = 10.0
 GOLDEN = Path(__file__).parents[2] / "golden" / "sumo_fcd.xml"
+
+AREAS = Places(
+    {"east": Disc(centre_m=(100.0, 0.0), radius_m=29.5), "west": Rectangle(from_m=(-50, -20), to_m=(-40, 30))}
+)
 
 # Quick turns and short rests, so that much happens within the minutes of a test
 MODELS: dict[str, list[Mobility]] = {
@@ -38,13 +44,32 @@ MODELS: dict[str, list[Mobility]] = {
     "manhattan": [Manhattan(block_m=30.0), Manhattan(block_m=190.0, left_probability=1, right_probability=0)],
     "highway": [Highway(), Highway(lanes=1, headway_s=0.5, away_s=3.0)],
     "attraction": [
-        Attraction(day_s=240.0, stay_s=10.0),
-        Attraction(day_s=100.0, stay_s=3.0, begin_hour=12.0),
+        Attraction(day_s=240.0, stay_s=10.0, speed_max_m_s=15.0),
+        Attraction(day_s=100.0, stay_s=3.0, begin_hour=12.0, speed_max_m_s=15.0),
+        Attraction(
+            day_s=100.0,
+            stay_s=3.0,
+            speed_max_m_s=15.0,
+            homes={"west": 0.4, "east": 0.6},
+            works="east",
+            rhythm=[
+                {"from_hour": 0, "home": 0.5, "work": 0.2, "areas": {"west": 0.3}},
+                {"from_hour": 0, "days": ["tue"], "areas": {"east": 1.0}},
+            ],
+        ).within(AREAS),
+    ],
+    "od_flows": [
+        OdFlows(
+            begin={"east": 0.5, "west": 0.5},
+            flows=[{"from_hour": 0, "trips_per_hour": {"east": {"west": 1.0}, "west": {"west": 2.0}}}],
+            day_s=240.0,
+            speed_max_m_s=15.0,
+        ).within(AREAS),
     ],
     "trace": [Trace(path=GOLDEN, surplus="ignore"), Trace(path=GOLDEN, surplus="ignore", max_gap_s=0.9)],
 }
 ALL = [pytest.param(model, id=f"{name}-{i}") for name in MODELS for i, model in enumerate(MODELS[name])]
-BORDERED = ["random_waypoint", "random_direction", "gauss_markov", "attraction"]
+BORDERED = ["random_waypoint", "random_direction", "gauss_markov", "attraction", "od_flows"]
 DEVICES = 4  # as many as the trace has
 LATEST_S = 200.0
 
@@ -110,7 +135,9 @@ def test_times_out_of_range(model: Mobility, time_s: float) -> None:
             movement.positions_m(time_s)
 
 
-@pytest.mark.parametrize("name", ["random_waypoint", "random_direction", "manhattan", "attraction"])
+@pytest.mark.parametrize(
+    "name", ["random_waypoint", "random_direction", "manhattan", "attraction", "od_flows"]
+)
 @given(time_s=st.floats(0, LATEST_S), step_s=st.floats(1e-3, 10.0))
 @settings(max_examples=20, deadline=None)
 def test_nobody_exceeds_its_speed(name: str, time_s: float, step_s: float) -> None:

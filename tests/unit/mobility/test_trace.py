@@ -2,6 +2,8 @@
 
 import gzip
 import re
+import runpy
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from edgefl.areas import Places
 from edgefl.errors import EdgeflError
 from edgefl.mobility import Movement
 from edgefl.mobility.trace import Trace
+from edgefl.plane import LocalPlane
 from edgefl.rng import Streams
 
 # written by SUMO 1.28.0: a bus, a car, somebody who walks, and a person with the bus's id who rides on it
@@ -172,6 +176,103 @@ def test_sumo_kinds(write: Write) -> None:
         start(Trace(path=GOLDEN, kinds=["container"]), 1)
 
 
+def as_table(samples: dict[tuple[str, str], dict[float, list[float]]], separator: str = ";") -> str:
+    """The table that SUMO, or its xml2csv.py, makes of a file: the columns of all kinds, filled for one."""
+    kinds = sorted({kind for kind, _ in samples})
+    lines = [["timestep_time", *(f"{kind}_{what}" for kind in kinds for what in ("id", "speed", "x", "y"))]]
+    for time_s in sorted({t for device in samples.values() for t in device}):
+        lines.append([f"{time_s:.2f}", *[""] * 4 * len(kinds)])  # a row without devices
+        for (kind, id_), places in samples.items():
+            if time_s in places:
+                row = [f"{time_s:.2f}", *[""] * 4 * len(kinds)]
+                at = 1 + 4 * kinds.index(kind)
+                row[at : at + 4] = [id_, "1.00", *map(str, places[time_s])]
+                lines.append(row)
+    return "\n".join(separator.join(line) for line in lines) + "\n"
+
+
+@pytest.mark.parametrize("separator", [";", ","])
+def test_sumo_tables_are_the_same_as_its_xml(write: Write, separator: str) -> None:
+    path = write(as_table(sumo_samples(GOLDEN), separator), "fcd.csv")
+    for kinds, devices in ((["vehicle", "person"], 4), (["vehicle"], 2), (["person"], 2)):
+        table, xml = (start(Trace(path=one, kinds=kinds), devices) for one in (path, GOLDEN))
+        for time_s in (0.0, 3.5, 17.2, 39.0):
+            assert np.array_equal(table.positions_m(time_s), xml.positions_m(time_s), equal_nan=True)
+
+
+def test_plain_tables_with_semicolons(write: Write) -> None:
+    """Also with the names of `--output.column-header plain`."""
+    path = write("time;id;x;y;speed\n0.00;a;1.00;2.00;7\n2.00;a;3.00;2.00;7\n")
+    assert walk(path, 1, [0, 1]) == [[[1, 2]], [[2, 2]]]
+
+
+# -- degrees ------------------------------------------------------------------------------------------
+
+MUNICH = Places(plane=LocalPlane(11.57, 48.13))
+ROUTE = [(11.57, 48.13), (11.571, 48.13), (11.571, 48.131)]
+
+
+def test_longitudes_and_latitudes(write: Write) -> None:
+    """A thousandth of a degree is 74.44 m east and 111.19 m north there; the origin is a place on Earth."""
+    lines = [f"{t},a,{lat},{lon}" for t, (lon, lat) in enumerate(ROUTE)]
+    table = write("t,id,lat,lon\n" + "\n".join(lines))
+    named = write("t,id,y,x\n" + "\n".join(lines), "named.csv")
+    steps = "".join(
+        f'<timestep time="{t}"><vehicle id="a" x="{lon}" y="{lat}"/></timestep>'
+        for t, (lon, lat) in enumerate(ROUTE)
+    )
+    comment = '<!-- <fcd-output.geo value="true"/> -->'
+    sumo = write(f"{comment}<fcd-export>{steps}</fcd-export>", "fcd.xml")
+    expected = LocalPlane(11.57, 48.13).to_m(ROUTE)
+    assert expected[2] == pytest.approx([74.44, 111.19], abs=0.01)
+    for model in (Trace(path=table), Trace(path=named, geo=True), Trace(path=sumo, geo=True)):
+        movement = start(model.within(MUNICH), 1)
+        assert np.allclose([movement.positions_m(t)[0] for t in (0, 1, 2)], expected, atol=1e-9)
+        moved = start(model.model_copy(update={"origin_m": (10.0, -5.0)}).within(MUNICH), 1)
+        assert moved.positions_m(2.0)[0] == pytest.approx(expected[2] - [10, -5])
+
+
+def test_degrees_far_from_the_origin(write: Write) -> None:
+    path = write("t,id,lon,lat\n0,a,48.13,11.57\n")
+    with pytest.raises(EdgeflError, match="check their order and origin_lon_lat") as caught:
+        start(Trace(path=path).within(MUNICH), 1)
+    assert caught.value.place == ("devices", "mobility", "path")
+
+
+# -- Parquet ------------------------------------------------------------------------------------------
+
+
+def test_parquet_needs_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if it were not installed
+    path = tmp_path / "fcd.parquet"
+    path.touch()
+    with pytest.raises(EdgeflError, match=r"Parquet needs pyarrow: pip install 'edgefl-cosim\[parquet\]'"):
+        start(Trace(path=path), 1)
+    with pytest.raises(EdgeflError, match="no such file in"):
+        start(Trace(path=tmp_path / "no.parquet"), 1)
+
+
+def test_sumo_tables_in_parquet(tmp_path: Path) -> None:
+    """The same samples as in XML; only where pyarrow is installed."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    lines = [line.split(";") for line in as_table(sumo_samples(GOLDEN)).splitlines()]
+    texts = {name: [line[at] or None for line in lines[1:]] for at, name in enumerate(lines[0])}
+    numbers = {
+        name: column if name.endswith("_id") else [None if cell is None else float(cell) for cell in column]
+        for name, column in texts.items()
+    }
+    path = tmp_path / "fcd.parquet"
+    parquet.write_table(pyarrow.table(numbers), path)
+    table, xml = (start(Trace(path=one), 4) for one in (path, GOLDEN))
+    for time_s in (0.0, 3.5, 17.2, 39.0):
+        assert np.array_equal(table.positions_m(time_s), xml.positions_m(time_s), equal_nan=True)
+    path.write_bytes(b"PAR1")
+    with pytest.raises(EdgeflError, match=r"cannot be read as Parquet .*; check the file"):
+        start(Trace(path=path), 1)
+
+
 # -- numbers of devices -------------------------------------------------------------------------------
 
 
@@ -191,7 +292,11 @@ def test_number_of_devices(write: Write) -> None:
 
 CSV_FAULTS = {
     "t,id,x\n0,a,1\n": ":1: column 'y' is there 0 times; the first line names the columns t,id,x,y",
-    "t;id;x;y\n0;a;1;1\n": ":1: column 't' is there 0 times; .* separated by commas",
+    "t\tid\tx\ty\n0\ta\t1\t1\n": ":1: column 't' is there 0 times; .* separated by commas or semicolons",
+    "timestep_time;vehicle_id;vehicle_x\n0;a;1\n": ":1: column 'vehicle_y' is there 0 times",
+    "timestep_time;edge_id\n0;a\n": ":1: column 'vehicle_id' is there 0 times",
+    "t,id,lon\n0,a,1\n": ":1: column 'lat' is there 0 times",
+    "t,id,lon,lat\n0,a,1,1\n": "longitudes and latitudes need the place on Earth where",
     "t,id,x,y,x\n0,a,1,1,1\n": ":1: column 'x' is there 2 times",
     "": ":1: column 't' is there 0 times",
     "t,id,x,y\n": ": no sample in it; a trace needs at least one",
@@ -209,7 +314,8 @@ CSV_FAULTS = {
 @pytest.mark.parametrize("text", CSV_FAULTS)
 def test_csv_faults(write: Write, text: str) -> None:
     path = write(text)
-    with pytest.raises(EdgeflError, match=f"^{re.escape(str(path))}{CSV_FAULTS[text]}") as caught:
+    where = re.escape(str(path)) if CSV_FAULTS[text][0] == ":" else ""
+    with pytest.raises(EdgeflError, match=f"^{where}{CSV_FAULTS[text]}") as caught:
         start(Trace(path=path), 1)
     assert caught.value.place == ("devices", "mobility", "path")
 
@@ -239,7 +345,9 @@ XML_FAULTS = {
         f'<timestep time="0">{CAR}'
     ): r":3: not well-formed XML \(mismatched tag\); perhaps the file is cut off",
     "<fcd-export>\n<timestep": r":2: not well-formed XML \(unclosed token\)",
-    '<!-- \n<fcd-output.geo value="true"/>\n--><fcd-export/>': ":1: x and y are degrees; run SUMO without",
+    '<!-- \n<fcd-output.geo value="true"/>\n--><fcd-export/>': (
+        ":1: x and y are degrees; set geo: true .*, or run SUMO without"
+    ),
 }
 
 
@@ -267,8 +375,8 @@ def test_files_that_cannot_be_read(tmp_path: Path, write: Write) -> None:
     binary.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(EdgeflError, match="cannot be read"):
         start(Trace(path=binary), 1)
-    with pytest.raises(ValidationError, match=r"must end in .csv, .csv.gz, .xml, .xml.gz"):
-        Trace(path="trace.parquet")
+    with pytest.raises(ValidationError, match=r"must end in .csv, .csv.gz, .xml, .xml.gz, .parquet"):
+        Trace(path="trace.txt")
     with pytest.raises(ValidationError, match="is empty: name vehicle, person or container"):
         Trace(path="trace.xml", kinds=[])
 
@@ -277,3 +385,9 @@ def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
     path = tmp_path / "excel.csv"
     path.write_text("t,id,x,y\r\n0,a,1,1\r\n", encoding="utf-8-sig")
     assert start(Trace(path=path), 1).positions_m(0.0).tolist() == [[1, 1]]
+
+
+def test_the_shipped_trace_is_what_its_script_writes(capsys: pytest.CaptureFixture[str]) -> None:
+    root = Path(__file__).parents[3]
+    runpy.run_path(str(root / "examples" / "make_trace.py"))
+    assert capsys.readouterr().out == (root / "scenarios" / "traces" / "manhattan.fcd.csv").read_text()

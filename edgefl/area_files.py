@@ -1,0 +1,141 @@
+"""Reading areas from map files: polygons of GeoJSON, and the boundary of a SUMO network."""
+
+import gzip
+import json
+import math
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from xml.parsers import expat
+
+from edgefl.errors import EdgeflError, quoted
+
+LARGEST_FILE = 100_000_000  # bytes
+Ring = list[tuple[float, float]]
+Pair = tuple[float, float]
+
+
+def geojson_rings(path: Path, feature: str | None) -> list[Ring]:
+    """Read the rings of polygons, in degrees: outlines and holes alike.
+
+    Args:
+        path: a FeatureCollection, a Feature or a geometry.
+        feature: `id` of the features, or `name` among their properties; None: all polygons.
+
+    Raises:
+        EdgeflError: names the file and the remedy.
+    """
+    with _reading(path, "geojson"):
+        document = json.loads(_bytes(path))
+        features = list(_features(document))
+        if feature is not None:
+            named = [_names(one) for one in features]
+            features = [one for one, names in zip(features, named, strict=True) if feature in names]
+            if not features:
+                known = sorted({name for names in named for name in names})[:10]
+                raise EdgeflError(
+                    f"{path}: no feature {quoted(feature)}; named are {', '.join(map(quoted, known)) or 'none'}",
+                    ("geojson", "feature"),
+                )
+        rings = [
+            [(_degrees(corner[0]), _degrees(corner[1])) for corner in ring]
+            for one in features
+            for polygon in _polygons(one.get("geometry") or {})
+            for ring in polygon
+        ]
+    if not rings:
+        raise EdgeflError(f"{path}: no polygon in it; an area needs one at least", ("geojson", "path"))
+    return rings
+
+
+def sumo_boundary(path: Path) -> tuple[Pair, Pair]:
+    """Read the lower left and the upper right corner of a network, m: `convBoundary` of its `<location>`.
+
+    Raises:
+        EdgeflError: names the file and the remedy.
+    """
+    found: list[str | None] = []
+
+    def begin(name: str, attributes: Mapping[str, str]) -> None:
+        if name == "location":
+            found.append(attributes.get("convBoundary"))
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = begin
+    with _reading(path, "sumo_net"):
+        parser.Parse(_bytes(path), True)
+        if not found or found[0] is None:
+            raise EdgeflError(
+                f"{path}: no <location convBoundary=...> in it; give a network of netconvert or netgenerate",
+                ("sumo_net", "path"),
+            )
+        x0, y0, x1, y1 = (float(text) for text in found[0].split(","))
+        if not (math.isfinite(x0 + y0 + x1 + y1) and x0 < x1 and y0 < y1):
+            raise EdgeflError(f"{path}: convBoundary {found[0]} has no area", ("sumo_net", "path"))
+    return (x0, y0), (x1, y1)
+
+
+@contextmanager
+def _reading(path: Path, kind: str) -> Iterator[None]:
+    place = (kind, "path")
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise EdgeflError(
+            f"{path}: no such file in {Path.cwd()}; a relative path begins in the folder where edgefl runs",
+            place,
+        ) from error
+    except EdgeflError:
+        raise
+    except expat.ExpatError as error:
+        raise EdgeflError(
+            f"{path}:{error.lineno}: not well-formed XML ({error}); check the file", place
+        ) from error
+    except (OSError, EOFError, zlib.error, RecursionError) as error:
+        raise EdgeflError(f"{path}: cannot be read ({error}); check the file", place) from error
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        wanted = "GeoJSON as RFC 7946 has it" if kind == "geojson" else "a SUMO network"
+        raise EdgeflError(f"{path}: is not {wanted} ({error}); check the file", place) from error
+
+
+def _bytes(path: Path) -> bytes:
+    if path.stat().st_size > LARGEST_FILE:
+        raise OSError(f"larger than {LARGEST_FILE // 1_000_000} MB")
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "rb") as file:
+        content: bytes = file.read()
+    return content
+
+
+def _features(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if document["type"] == "FeatureCollection":
+        yield from document["features"]
+    elif document["type"] == "Feature":
+        yield document
+    else:
+        yield {"geometry": document}
+
+
+def _names(feature: Mapping[str, Any]) -> set[str]:
+    properties = feature.get("properties") or {}
+    return {str(name) for name in (feature.get("id"), properties.get("name")) if name is not None}
+
+
+def _polygons(geometry: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
+    """Yield the polygons of a geometry, each a list of rings; lines and points are left out."""
+    kind = geometry.get("type")
+    if kind == "Polygon":
+        yield geometry["coordinates"]
+    elif kind == "MultiPolygon":
+        yield from geometry["coordinates"]
+    elif kind == "GeometryCollection":
+        for one in geometry["geometries"]:
+            yield from _polygons(one)
+
+
+def _degrees(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{quoted(value)} is no coordinate")
+    return float(value)

@@ -1,0 +1,124 @@
+"""Settings of the layout: where base stations stand, their sectors, and which cells have a federation."""
+
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from channel.layout import hexagonal_sites, site_count
+from channel.units import FloatArray
+from edgefl.scenario_fields import Section
+
+MOST_SITES = 500
+Metres = Annotated[float, Field(ge=-50_000, le=50_000)]  # of a place
+CellNumber = Annotated[int, Field(ge=0, lt=3 * MOST_SITES)]
+
+
+class LayoutSettings(Section):
+    """Where base stations stand: one at [0, 0], hexagonal cells around it (rings), or any sites; and their sectors.
+
+    Hexagons: rings 0, 1 or 2 are 1, 7 or 19 sites, isd_m apart: site 0 at [0, 0], then ring by ring, each
+    counter-clockwise from the x axis; site 1 is at [isd_m, 0], and six sites are neighbours of each. The world
+    is the disc of (rings + 1/2) isd_m. `sites` stand where they are put, in their order; the world is the disc
+    of radius_m around [0, 0], and ends there. Who is beyond is absent.
+
+    Every site is one cell and sends alike in all directions, with a gain of 0 dBi; or it has three panels of
+    120 degrees (3GPP TR 38.901, Table 7.3-1: 8 dBi ahead, 65 degrees wide, at most 30 dB less), each a cell of
+    its own with a federation of its own. Cells are numbered site by site: with sectors, cell 3 i + k is panel k
+    of site i. Shadowing and line of sight are those of the site, and the same for its sectors; fast fading is
+    each cell's own. Left out: beams of arrays, antennas of devices other than isotropic ones.
+    """
+
+    rings: int = Field(0, ge=0, le=2, description="rings of cells around the centre one, 0 to 2")
+    isd_m: float = Field(
+        200.0, ge=20, le=5000, description="distance between neighbouring sites of the hexagons, m"
+    )
+    sites: tuple[tuple[Metres, Metres], ...] | None = Field(
+        None,
+        description="[x, y] of each site, m, in place of rings; none: the hexagons",
+    )
+    radius_m: float | None = Field(
+        None,
+        gt=0,
+        le=50_000,
+        description="radius of the world around sites, m; none: cell.radius_m beyond the farthest site",
+    )
+    sectors: Literal[1, 3] = Field(
+        1, description="cells of a site: 1, the same in all directions, or 3 panels"
+    )
+    azimuth_deg: float = Field(
+        30.0,
+        ge=-360,
+        le=360,
+        description="bearing of each site's first panel, degrees counter-clockwise from x; the others 120 apart",
+    )
+    downtilt_deg: float = Field(
+        0.0, ge=-90, le=90, description="mechanical tilt of the panels below the horizon, degrees"
+    )
+    edge: Literal["wraparound", "guard_ring"] | None = Field(
+        None,
+        description="of hexagons; wraparound: the layout repeats, every site has six neighbours; guard_ring: the"
+        " outer ring serves devices but has no federation; none: wraparound with rings, no repetition with sites",
+    )
+    federations: Literal["all", "centre"] | tuple[CellNumber, ...] = Field(
+        "all", description="one server per cell (all), only the cells of site 0 (centre), or a list of cells"
+    )
+
+    @model_validator(mode="after")
+    def _one_layout(self) -> Self:
+        if self.sites is None:
+            if self.radius_m is not None:
+                raise ValueError("radius_m is the world's around sites; hexagons reach (rings + 1/2) isd_m")
+        elif self.rings:
+            raise ValueError("give either rings (hexagons) or sites (any places)")
+        elif self.edge is not None:
+            raise ValueError(f"edge {self.edge} belongs to rings; with sites the world ends at radius_m")
+        elif not 1 <= len(self.sites) <= MOST_SITES:
+            raise ValueError(f"sites: name 1 to {MOST_SITES} places, got {len(self.sites)}")
+        elif len(set(self.sites)) < len(self.sites):
+            raise ValueError(
+                "two of the sites are at the same place: one of them with sectors: 3 has three cells"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _federations_are_there(self) -> Self:
+        if not isinstance(self.federations, tuple):
+            return self
+        can = self.cells - self.sectors * (self._guards if self.edge == "guard_ring" else 0)
+        wrong = [cell for cell in self.federations if cell >= can]
+        if wrong:
+            raise ValueError(f"federations: no cell {wrong[0]} that could have one; cells are 0 to {can - 1}")
+        if not self.federations or list(self.federations) != sorted(set(self.federations)):
+            raise ValueError("federations: name at least one cell, each once, in rising order")
+        return self
+
+    @property
+    def several(self) -> bool:
+        """Whether devices choose among cells by their place; otherwise one cell has all within its radius."""
+        return self.rings > 0 or self.sites is not None or self.sectors > 1
+
+    @property
+    def sites_m(self) -> FloatArray:
+        """[sites, 2] positions of the base stations."""
+        return hexagonal_sites(self.rings, self.isd_m) if self.sites is None else np.array(self.sites, float)
+
+    @property
+    def cells(self) -> int:
+        """Number of cells."""
+        return self.sectors * (site_count(self.rings) if self.sites is None else len(self.sites))
+
+    @property
+    def with_federation(self) -> list[int]:
+        """The cells that have a server: all, those of site 0, those listed; never the guard ring's."""
+        if isinstance(self.federations, tuple):
+            return list(self.federations)
+        if self.federations == "centre":
+            return list(range(self.sectors))
+        guards = self._guards if self.edge == "guard_ring" else 0
+        return list(range(self.cells - self.sectors * guards))
+
+    @property
+    def _guards(self) -> int:
+        """Number of sites in the outermost ring; the centre is no guard."""
+        return 6 * self.rings

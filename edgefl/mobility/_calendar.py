@@ -1,0 +1,88 @@
+"""The time of day and the day of the week of a simulated time, and the part of a rhythm that holds then."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal, Self, get_args
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from edgefl.strict import Strict
+
+HOURS = 24
+Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+DAYS: tuple[Day, ...] = get_args(Day)
+
+
+class PartOfDay(Strict):
+    """A part of the day, until the next one begins."""
+
+    from_hour: float = Field(ge=0, lt=HOURS, description="hour of the day at which it begins, 0 to 24")
+    days: tuple[Day, ...] | None = Field(
+        None, description="days that it belongs to: mon ... sun; none: those without spells of their own"
+    )
+
+    @model_validator(mode="after")
+    def _days_once(self) -> Self:
+        if self.days is not None and not 0 < len(self.days) == len(set(self.days)):
+            raise ValueError("days: name at least one, each once; or leave them out: every day")
+        return self
+
+
+def check(spells: Sequence[PartOfDay], what: str) -> None:
+    """Refuse a rhythm that does not say for every hour which of its spells holds.
+
+    Raises:
+        ValueError: names what is wrong with the rhythm called `what`.
+    """
+    for day in DAYS if any(spell.days for spell in spells) else DAYS[:1]:
+        begins = [spells[one].from_hour for one in _of_day(spells, day)]
+        if begins[:1] != [0] or any(a >= b for a, b in pairwise(begins)):
+            on = f" on {day}" if any(spell.days for spell in spells) else ""
+            raise ValueError(f"{what}: from_hour must begin with 0 and rise{on}, got {begins}")
+
+
+class Calendar:
+    """Which spell holds when. It repeats itself every day, or every week if spells belong to days.
+
+    Attributes:
+        begins_h: [k] hours since the period began at which another spell begins, from 0 on.
+        which: [k] which spell begins then.
+        period_h: 24 or 168.
+    """
+
+    def __init__(
+        self, spells: Sequence[PartOfDay], *, day_s: float, begin_hour: float, begin_day: Day = "mon"
+    ) -> None:
+        weekly = any(spell.days for spell in spells)
+        days = DAYS if weekly else DAYS[:1]
+        parts = [(HOURS * number, one) for number, day in enumerate(days) for one in _of_day(spells, day)]
+        self.begins_h = np.array([before_h + spells[one].from_hour for before_h, one in parts])
+        self.which = np.array([one for _, one in parts])
+        self.period_h = HOURS * len(days)
+        self._day_s = day_s
+        self._begin_h = begin_hour + (HOURS * DAYS.index(begin_day) if weekly else 0)
+
+    @property
+    def period_s(self) -> float:
+        """The time after which the same spells begin again: a day, or a week."""
+        return self._day_s * (self.period_h // HOURS)
+
+    def hours(self, time_s: np.ndarray) -> np.ndarray:
+        """Return [n] hours since the first period began, at simulated times [n], also before 0."""
+        return self._begin_h + time_s * (HOURS / self._day_s)
+
+    def seconds(self, hours: np.ndarray) -> np.ndarray:
+        """Return [n] how many seconds this many hours last."""
+        return hours * (self._day_s / HOURS)
+
+    def spells(self, time_s: np.ndarray) -> np.ndarray:
+        """Return [n] the number of the spell that holds at simulated times [n], also before 0."""
+        hours = self.hours(time_s) % self.period_h
+        return self.which[np.searchsorted(self.begins_h, hours, side="right") - 1]
+
+
+def _of_day(spells: Sequence[PartOfDay], day: Day) -> list[int]:
+    """Return which spells hold on a day: its own, or if it has none, those of every day."""
+    own = [number for number, spell in enumerate(spells) if spell.days and day in spell.days]
+    return own or [number for number, spell in enumerate(spells) if not spell.days]

@@ -1,0 +1,179 @@
+"""Trips between areas at rates that follow the hours: origins and destinations as a traffic count has them."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Annotated, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from edgefl.mobility import Movement
+from edgefl.mobility._calendar import Calendar, Day, PartOfDay, check
+from edgefl.mobility._draws import Draws
+from edgefl.mobility._legs import Leg, Legs
+from edgefl.mobility._walkers import Walkers
+from edgefl.rng import Streams
+
+# A device's random numbers: its first area and spot; then a departure, a destination and a spot for each trip
+_FIRST, _TRIPS, _PER_TRIP = 0, 4, 5
+Rate = Annotated[float, Field(ge=0, le=3600)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Flow(PartOfDay):
+    """A part of the day, until the next one begins, with the trips that set out in it."""
+
+    trips_per_hour: dict[str, dict[str, Rate]] = Field(
+        description="{origin: {destination: trips per hour of each device that is there}}; none: nobody leaves"
+    )
+
+
+class OdFlows(Walkers):
+    """Each device stays in an area, sets out for another at the rate of the hour, and walks there straight.
+
+    A device in area o at a time when trips_per_hour has {o: {d: r}} leaves for d within the next dt hours with
+    probability r dt, whatever it did before: of N devices there, N r set out in an hour. It goes to a spot that
+    is uniform in d, at its own speed, and can leave again when it has arrived; d may be o, for a walk within
+    it. So the number of devices in each area follows dN_d/dt = sum over o of N_o r_od - N_d sum over e of r_de,
+    but for those on their way, and a table of origins and destinations by hours, divided by the number of those
+    who are there, gives the rates.
+
+    Time 0 is begin_hour of begin_day; `begin` shares the devices among areas, at rest. A day has day_s and 24
+    hours. Where devices were dropped does not matter. Areas are the scenario's `areas`; one that lies outside
+    the cells makes its devices absent.
+
+    Source: a continuous-time Markov chain with rates that are constant between the hours given, as in trip
+    distribution by origin-destination tables (Ortuzar and Willumsen, Modelling Transport, chapter 5). Left out:
+    roads, habits of single devices, purposes of trips.
+    """
+
+    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device, m/s")
+    speed_max_m_s: float = Field(
+        1.8, ge=1e-3, le=60, description="highest speed of a device, m/s; the mean of 1.4 is a pedestrian's"
+    )
+    begin: dict[str, Share] = Field(description="{area: share of the devices that are there at time 0}")
+    flows: tuple[Flow, ...] = Field(
+        description="parts of the day, from hour 0: {from_hour, trips_per_hour: {origin: {destination: rate}}, days}"
+    )
+    day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day, s")
+    begin_hour: float = Field(0.0, ge=0, lt=24, description="hour of the day at time 0, 0 to 24")
+    begin_day: Day = Field("mon", description="day of the week at time 0: mon ... sun")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        check(self.flows, "flows")
+        if abs(sum(self.begin.values()) - 1) > 1e-9:
+            raise ValueError(f"begin: shares sum to {sum(self.begin.values()):g}: make it 1")
+        return self
+
+    @property
+    def period_s(self) -> float:
+        return self.calendar.period_s
+
+    @cached_property
+    def calendar(self) -> Calendar:
+        """When which part of the flows holds."""
+        return Calendar(self.flows, day_s=self.day_s, begin_hour=self.begin_hour, begin_day=self.begin_day)
+
+    def area_names(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        for name in self.begin:
+            yield ("begin", name), name
+        for number, flow in enumerate(self.flows):
+            place = ("flows", str(number), "trips_per_hour")
+            for origin, rates in flow.trips_per_hour.items():
+                yield (*place, origin), origin
+                for destination in rates:
+                    yield (*place, origin, destination), destination
+
+    def start(
+        self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
+    ) -> Movement:
+        return _Trips(self, self.speeds_m_s(len(positions_m), streams), Draws(streams, len(positions_m)))
+
+
+class _Departures:
+    """When devices leave an area, and where to.
+
+    Departures are a Poisson process whose rate is constant between times; the time until the next one is the
+    one at which the integral of the rate has grown by a standard exponential number.
+    """
+
+    def __init__(self, calendar: Calendar, rates: np.ndarray) -> None:
+        """rates: [k, areas] trips per hour to each area, in the spells that begin at calendar.begins_h."""
+        self._calendar = calendar
+        self._rates = rates.sum(axis=1)
+        self._upto = np.cumsum(rates, axis=1)
+        self._begins_h = np.append(calendar.begins_h, calendar.period_h)
+        self._sum = np.append(0.0, np.cumsum(self._rates * np.diff(self._begins_h)))
+
+    def next(
+        self, time_s: np.ndarray, exponential: np.ndarray, choice: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return [n] how long from times [n] on devices stay, s (inf: for ever), and [n] where they go then."""
+        whole = self._sum[-1]
+        if not whole > 0:
+            return np.full(len(time_s), np.inf), np.zeros(len(time_s), dtype=np.int64)
+        now_h = self._calendar.hours(time_s) % self._calendar.period_h
+        spell = np.searchsorted(self._begins_h, now_h, side="right") - 1
+        wanted = self._sum[spell] + (now_h - self._begins_h[spell]) * self._rates[spell] + exponential
+        periods, wanted = np.divmod(wanted, whole)
+        # the spell in which the integral gets there: one with a rate
+        spell = np.maximum(
+            np.searchsorted(self._sum, wanted, side="left") - 1, np.flatnonzero(self._rates)[0]
+        )
+        leaves_h = self._begins_h[spell] + (wanted - self._sum[spell]) / self._rates[spell]
+        stay_h = np.maximum(leaves_h + periods * self._calendar.period_h - now_h, 0.0)
+        upto = self._upto[spell]
+        goal = (choice[:, None] * upto[:, -1:] >= upto[:, :-1]).sum(axis=1)
+        return self._calendar.seconds(stay_h), goal
+
+
+class _Trips(Legs):
+    def __init__(self, model: OdFlows, speeds_m_s: np.ndarray, draws: Draws) -> None:
+        super().__init__(speeds_m_s)
+        # sorted by name: another order in the file is the same world
+        names = sorted({name for _, name in model.area_names()})
+        self._regions = [model._places.areas[name] for name in names]
+        self._begins = np.cumsum([model.begin.get(name, 0.0) for name in names])[:-1]
+        calendar = model.calendar
+        rates = np.array(
+            [
+                [[flow.trips_per_hour.get(o, {}).get(d, 0.0) for d in names] for o in names]
+                for flow in model.flows
+            ]
+        )
+        self._departures = [
+            _Departures(calendar, rates[calendar.which, number]) for number in range(len(names))
+        ]
+        self._draws = draws
+        self._trip = np.zeros(len(speeds_m_s), dtype=np.int64)
+        self._goal = np.zeros(len(speeds_m_s), dtype=np.int64)
+
+    def _begin(self, who: np.ndarray) -> np.ndarray:
+        uniform = self._draws.uniform(who, _FIRST, 4)
+        self._trip[who] = 0
+        self._goal[who] = (uniform[0][:, None] >= self._begins).sum(axis=1)
+        return self._spots_m(self._goal[who], uniform[1:])
+
+    def _leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        trip, area = self._trip[who], self._goal[who]
+        self._trip[who] += 1
+        uniform = self._draws.uniform(who, _TRIPS + _PER_TRIP * trip, _PER_TRIP)
+        # at time 0 devices are where they begin
+        to_m = np.where(trip > 0, self._spots_m(area, uniform[2:]), here_m)
+        walk_s = np.hypot(*(to_m - here_m)) / self._speeds_m_s[who]
+        rest_s, exponential = np.empty(len(who)), -np.log(uniform[0])
+        for number in np.unique(area).tolist():
+            there = np.flatnonzero(area == number)
+            rest_s[there], self._goal[who[there]] = self._departures[number].next(
+                (now_s + walk_s)[there], exponential[there], uniform[1, there]
+            )
+        return Leg(to_m, walk_s, rest_s)
+
+    def _spots_m(self, area: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+        """Return [2, n] points of areas [n], from [3, n] uniform numbers."""
+        spots_m = np.empty((2, len(area)))
+        for number in np.unique(area).tolist():
+            there = area == number
+            spots_m[:, there] = self._regions[number].points_m(uniform[:, there])
+        return spots_m

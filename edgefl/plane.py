@@ -1,0 +1,75 @@
+"""A flat plane around a place on Earth: longitude and latitude become metres east and north of it."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+# WGS 84
+EQUATOR_M = 6_378_137.0
+FLATTENING = 1 / 298.257223563
+FARTHEST_DEG = 3.0  # of longitude from the origin
+
+
+@dataclass(frozen=True)
+class LocalPlane:
+    """Transverse Mercator projection on the meridian of the origin, of the WGS 84 ellipsoid.
+
+    Angles are kept. Distances north and south along the origin's meridian are exact; a distance d east or west
+    of it all are too long by d^2 / (2 R^2) of themselves, R = 6,371 km: 3e-7 at 5 km, 1.2e-6 at 10 km, 1.2e-4
+    at 100 km. The series is cut after the third power of the third flattening: 1e-4 m at FARTHEST_DEG.
+
+    Source: Krueger, 1912; in the form of Karney, Transverse Mercator with an accuracy of a few nanometers,
+    J. Geodesy 2011, equations (7) to (11) and (35). Scale 1 on the meridian, unlike UTM's 0.9996.
+
+    Args:
+        lon_deg, lat_deg: of the origin [0, 0].
+    """
+
+    lon_deg: float
+    lat_deg: float
+
+    def to_m(self, lon_lat_deg: npt.ArrayLike) -> np.ndarray:
+        """Return [n, 2] metres east and north of the origin.
+
+        Args:
+            lon_lat_deg: [n, 2] longitude and latitude.
+
+        Raises:
+            ValueError: not on Earth, or too far away for a plane.
+        """
+        lon_deg, lat_deg = np.asarray(lon_lat_deg, dtype=float).reshape(-1, 2).T
+        away_deg = (lon_deg - self.lon_deg + 180.0) % 360.0 - 180.0
+        far = (np.abs(away_deg) > FARTHEST_DEG) | (np.abs(lat_deg) > 84.0)
+        far |= ~(np.abs(lat_deg - self.lat_deg) <= FARTHEST_DEG)
+        if far.any():
+            lon, lat = lon_deg[far.argmax()], lat_deg[far.argmax()]
+            raise ValueError(
+                f"longitude {lon:g}, latitude {lat:g} is more than {FARTHEST_DEG:g} degrees from the origin "
+                f"{self.lon_deg:g}, {self.lat_deg:g} (or beyond 84 degrees north or south): check their order "
+                "and origin_lon_lat"
+            )
+        east_m, north_m = _krueger(np.radians(away_deg), np.radians(lat_deg))
+        _, origin_m = _krueger(np.zeros(1), np.radians([self.lat_deg]))
+        return np.stack([east_m, north_m - origin_m], axis=1)
+
+
+def _krueger(lon: np.ndarray, lat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return metres east of the meridian from which lon counts, and north of the equator; angles in radians."""
+    n = FLATTENING / (2.0 - FLATTENING)
+    radius_m = EQUATOR_M / (1.0 + n) * (1.0 + n**2 / 4.0 + n**4 / 64.0)
+    eccentricity = math.sqrt(FLATTENING * (2.0 - FLATTENING))
+    # tangent of the conformal latitude
+    t = np.sinh(np.arctanh(np.sin(lat)) - eccentricity * np.arctanh(eccentricity * np.sin(lat)))
+    xi, eta = np.arctan2(t, np.cos(lon)), np.arcsinh(np.sin(lon) / np.hypot(t, np.cos(lon)))
+    alphas = (
+        n / 2 - 2 * n**2 / 3 + 5 * n**3 / 16,
+        13 * n**2 / 48 - 3 * n**3 / 5,
+        61 * n**3 / 240,
+    )
+    north, east = xi.copy(), eta.copy()
+    for j, alpha in enumerate(alphas, start=1):
+        north += alpha * np.sin(2 * j * xi) * np.cosh(2 * j * eta)
+        east += alpha * np.cos(2 * j * xi) * np.sinh(2 * j * eta)
+    return radius_m * east, radius_m * north
