@@ -63,7 +63,7 @@ def shell(command: str, folder: Path) -> None:
 def test_command(chain: list[str], folder: Path) -> None:
     for command in chain:
         shell(command, folder)
-    if PICTURE.with_suffix(".yaml").name in chain[0]:
+    if str(PICTURE.with_suffix(".yaml")) in chain[0]:
         check_picture(folder / "runs" / "comparison")
 
 

@@ -20,8 +20,11 @@ from edgefl.study import Failed, IncompleteStudy, plan, run
 
 EDGEFL = (sys.executable, "-c", "from edgefl.cli import main; main()")
 WILD = "  wild: {learning.lr: 90, learning.algorithm: {name: fedprox, mu: 1.0e+9}}\n"
-# Found when the world is built, before the run has a directory: the Poisson point process is all but empty.
-NOBODY = "  nobody: {devices.count: null, devices.density_per_km2: 1.0e-9}\n"
+# Nobody is ever switched on, which only the run can find out.
+NOBODY = "  nobody: {devices.churn: {name: poisson, absence_s: 1.0e+9, lifetime_s: 0.001}, rounds.max_wait_s: 0.01}\n"
+# Of the seeds 1 to 3 only 2 drops no device, and a study looks at the first one before it begins: a run then fails
+# before it has a directory.
+FEW = "  few: {devices.count: null, devices.density_per_km2: 3}\n"
 RADIO = """\
 name: radio
 devices: {count: 4}
@@ -64,7 +67,7 @@ def test_a_run_that_fails_does_not_stop_the_others(
     for text, start in ((at_once, "edgefl: failed: "), (at_end, "  ")):
         assert f"{start}wild seed 4: training diverged" in text
         assert re.search(
-            rf"{start}nobody seed 4: .*small.yaml:\d+ devices.density_per_km2: 1e-09: seed 4", text
+            rf"{start}nobody seed 4: .*small.yaml:\d+ rounds.max_wait_s: cell 0 has had no device", text
         )
         assert text.count("\n") == 2, "one line each"
     # the table is of those that are complete, and says what is missing
@@ -107,13 +110,15 @@ def test_an_error_found_before_the_start_names_the_variant(digits: Path) -> None
 def test_a_study_in_python_raises_at_its_end(tmp_path: Path) -> None:
     (tmp_path / "radio.yaml").write_text(RADIO.replace("ROUNDS", "2"))
     study = tmp_path / "study.yaml"
-    study.write_text(RADIO_STUDY.replace("{a: {}}", "\n  a: {}\n" + NOBODY))
+    study.write_text(RADIO_STUDY.replace("{a: {}}", "\n  a: {}\n" + FEW))
     told: list[Failed] = []
-    with pytest.raises(IncompleteStudy, match=r"3 of 6 runs failed(.|\n)*nobody seed 3: ") as error:
+    with pytest.raises(
+        IncompleteStudy, match=r"1 of 6 runs failed(.|\n)*few seed 2: .*: seed 2 drops no device"
+    ) as error:
         run(plan(study), tmp_path / "out", jobs=1, failed=told.append)
     assert tuple(told) == error.value.failures
     assert error.value.path == tmp_path / "out"
-    assert list(statuses(tmp_path / "out").values()) == ["completed"] * 3 + ["failed"] * 3
+    assert list(statuses(tmp_path / "out").values()) == [*["completed"] * 4, "failed", "completed"]
 
 
 def test_a_grid_without_training_has_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
