@@ -127,6 +127,9 @@ class Frame:
         # whole periods, so that a rest within 0 (excluded) and a period (included) remains
         periods = math.ceil(until / self._airtime) - 1
         rest = until - periods * self._airtime
+        if rest <= 0 < periods:  # the quotient was rounded up
+            periods, rest = periods - 1, self._airtime
+        rest = min(rest, self._airtime)  # or the product down: no slots behind the last one that serves
         return max(0, periods * self.period + bisect_left(self._before, rest, 0, self.period) - phase)
 
     def slots_many(self, first_slot: npt.ArrayLike, airtime: FloatArray) -> npt.NDArray[np.int64]:
@@ -136,6 +139,8 @@ class Frame:
         until = airtime + before[phase]
         periods = np.ceil(until / self._airtime).astype(np.int64) - 1
         rest = until - periods * self._airtime
+        rounded = (rest <= 0) & (periods > 0)
+        periods, rest = periods - rounded, np.minimum(np.where(rounded, self._airtime, rest), self._airtime)
         within = np.minimum(np.searchsorted(before, rest), self.period)
         return np.maximum(0, periods * self.period + within - phase)
 

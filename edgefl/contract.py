@@ -142,7 +142,7 @@ class Stage(Protocol):
         """Test the global model; None where nothing is trained. Asked only if the stage evaluates.
 
         Args:
-            present: ids of the devices that are there after the round, sorted; none: the participants count.
+            present: ids of the devices that are there after the round, sorted; none: all of the session count.
         """
 
 

@@ -27,7 +27,7 @@ class TrainBoth(Train):
         trainer, now = self.trainer, self.federation.now
         if not trainer.due(now.moment.round):
             return trainer.untested()
-        tested = list(present) or self.federation.model.last.ids
+        tested = list(present) or sorted(now.members)
         return trainer.test(self._chosen(tested, self.federation.model.model, self._twin.model), now, tested)
 
     @property

@@ -49,7 +49,7 @@ class Train:
         trainer, track, now = self.trainer, self.federation.model, self.federation.now
         if not trainer.due(now.moment.round):
             return trainer.untested()
-        tested = list(present) or track.last.ids  # somebody has taken part, if nobody is left
+        tested = list(present) or sorted(now.members)  # if nobody is there any more
         return trainer.test(track.deployed(tested, trainer.samples(tested, now.moment)), now, tested)
 
     def _local_round(self, ids: Sequence[int], lr: float) -> LocalRound:

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from channel.tdd import Frame, OnTime, Pattern, frame_of
@@ -75,6 +75,7 @@ def test_airtime_is_the_sum_of_the_weights(weights: tuple[float, ...], first_slo
 
 
 @given(weights=WEIGHTS, first_slot=st.integers(0, 40), airtime=st.floats(0.01, 50))
+@example(weights=(1 / 7, 0.0), first_slot=0, airtime=1.0)  # 1 - 6 x 1/7 is rounded up
 def test_slots_is_the_first_count_with_enough_airtime(
     weights: tuple[float, ...], first_slot: int, airtime: float
 ) -> None:
