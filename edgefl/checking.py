@@ -202,6 +202,6 @@ def _notes(scenario: Scenario) -> list[str]:
     if name == "previous":  # as pilot sessions begin anyway
         return []
     return [
-        f"learning.warm_start {name} never comes to work: the first {learning.pilot_sessions} sessions are pilot ones"
+        f"learning.warm_start {name} never comes to work: sessions 1 to {learning.pilot_sessions} are pilot ones"
         f" (learning.pilot_sessions), and there are {sessions}"
     ]

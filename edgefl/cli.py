@@ -63,8 +63,15 @@ def _interruptible() -> Iterator[None]:
         raise typer.Exit(error.exit_code) from error
 
 
-def _print_note(note: str) -> None:
-    print(f"edgefl: note: {note}", file=sys.stderr)
+class _Notes:
+    """Prints notes as they come, and knows which have been told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def __call__(self, note: str) -> None:
+        self.told.append(note)
+        print(f"edgefl: note: {note}", file=sys.stderr)
 
 
 @app.callback(invoke_without_command=True)
@@ -98,27 +105,27 @@ def run(
     from edgefl.scenario import load
     from edgefl.simulation import simulate
 
-    loaded = load(scenario, set_ or (), seed)
+    loaded, told = load(scenario, set_ or (), seed), _Notes()
     with _interruptible(), RunProgress(console, {loaded.name: loaded}) as progress:
         path = simulate(
             loaded,
             out,
             device=device,
             on_round=lambda row: progress.update(loaded.name, row),
-            on_note=_print_note,
+            on_note=told,
             every=Every(rounds=snapshot_rounds),
         )
-    _print_end(path)
+    _print_end(path, told.told)
 
 
-def _print_end(path: Path) -> None:
-    """Say where a run is, and what it says of itself."""
+def _print_end(path: Path, told: Sequence[str]) -> None:
+    """Say where a run is, and what it says of itself and has not told before."""
     from rich.text import Text
 
     from edgefl.run_directory import status
 
     console.print(Text(f"run directory: {path}"), soft_wrap=True)
-    for note in status.read(path)["notes"]:
+    for note in (note for note in status.read(path)["notes"] if note not in told):
         console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
 
 
@@ -139,15 +146,15 @@ def resume(
     from edgefl.progress import RunProgress
     from edgefl.run_directory.snapshot import Every
 
-    loaded = resuming.left_behind(run)
+    loaded, told = resuming.left_behind(run), _Notes()
     with _interruptible(), RunProgress(console, {loaded.name: loaded}) as progress:
         path = resuming.resume(
             run,
             on_round=lambda row: progress.update(loaded.name, row),
-            on_note=_print_note,
+            on_note=told,
             every=Every(rounds=snapshot_rounds),
         )
-    _print_end(path)
+    _print_end(path, told.told)
 
 
 @app.command()

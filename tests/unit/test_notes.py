@@ -106,7 +106,7 @@ def test_a_warm_start_that_never_came_into_play(pilots: int, sessions: int, tmp_
 def test_a_warm_start_that_never_can(tmp_path: Path) -> None:
     learning = LEARNING | {"warm_start": "average", "pilot_sessions": 100}
     assert notes_of(tmp_path, learning=learning, sessions={"count": 3, "rounds": 1}) == [
-        "learning.warm_start average never comes to work: the first 100 sessions are pilot ones"
+        "learning.warm_start average never comes to work: sessions 1 to 100 are pilot ones"
         " (learning.pilot_sessions), and there are 3"
     ]
 
