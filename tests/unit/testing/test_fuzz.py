@@ -20,6 +20,7 @@ from edgefl.testing.fuzz_runs import run_case
 from edgefl.testing.fuzz_schema import bounds, keys_of, valid
 
 
+@pytest.mark.slow
 def test_a_case_is_a_function_of_seed_and_number() -> None:
     assert [case(1, n) for n in range(20)] == [case(1, n) for n in range(20)]
     assert case(1, 0) != case(2, 0)
@@ -47,6 +48,7 @@ def test_bounds_are_found_inside_options() -> None:
     assert bounds(schema, strictly=False) == [20]
 
 
+@pytest.mark.slow
 def test_most_scenarios_to_run_are_accepted() -> None:
     accepted = 0
     for number in range(40):
