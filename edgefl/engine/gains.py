@@ -128,7 +128,6 @@ class PerPlace:
         self._of = of
         self.beyond = 0
         self._interference = interference
-        self._sectors = sectors
 
     @property
     def clamped(self) -> int:

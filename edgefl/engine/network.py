@@ -164,7 +164,7 @@ class Network:
         if len(moved) > len(changed) / 2:
             self._last_db = power_db(positions_m)
         elif len(moved):
-            self._last_db[moved] = power_db(positions_m[moved])
+            self._last_db[moved] = self._power_at(positions_m[moved], moved)
         self._measured_m = positions_m
         return self._last_db
 
@@ -320,9 +320,17 @@ class Network:
         return within(positions_m, self._radius_m)
 
     def _strongest_of(self, device: int, positions_m: np.ndarray) -> int:
-        if self._power_db_of is None:
-            return int(self._strongest(positions_m[[device]])[0])
-        return int(self._power_db_of(positions_m[[device]], np.array([device])).argmax())
+        if self._power_db is None:
+            return 0
+        places_m = np.nan_to_num(positions_m[[device]])
+        return int(self._power_at(places_m, np.array([device])).argmax())
+
+    def _power_at(self, places_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        """Return [n, cells] the power at some devices: which they are matters where they do not measure alike."""
+        if self._power_db_of is not None:
+            return self._power_db_of(places_m, ids)
+        assert self._power_db is not None  # of one cell nothing is measured
+        return self._power_db(places_m)
 
     def _strongest(self, positions_m: np.ndarray) -> np.ndarray:
         if self._power_db is None:

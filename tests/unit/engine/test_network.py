@@ -329,6 +329,32 @@ def test_only_who_has_moved_is_measured_anew(walkers: Sequence[int], asked: int)
     assert handovers == pytest.approx({device: expected[device] for device in walkers if device in expected})
 
 
+def test_who_is_measured_anew_is_measured_as_itself() -> None:
+    """Device 1 hears cell 0 by 8 dB better than others do: 30 - x + 3 + 8 < x from x = 20.5 on, seen at x = 21."""
+
+    def power_db_of(positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        power = -np.abs(positions_m[:, :1] - np.array([0.0, 30.0]))
+        power[ids == 1, 0] += 8.0
+        return np.where(np.isnan(power), -np.inf, power).astype(np.float32)
+
+    env, log = simpy.Environment(), Rows()
+    network = Network(
+        env,
+        movement=Some([1]),
+        cells=2,
+        tick_s=1.0,
+        handover=HandoverSettings(l3_filter_k=0, measurement_interval_s=1.0),
+        recorder=log,
+        power_db=lambda positions_m: power_db_of(positions_m, np.arange(len(positions_m))),
+        power_db_of=power_db_of,
+    )
+    for process in network.processes():
+        env.process(process)
+    env.run(until=15.5)
+    handovers = [(event.device, event.time_s) for event in log.of[Event] if event.event == "handover"]
+    assert handovers == [(1, pytest.approx(11.0 + TRIGGER_S))]
+
+
 @pytest.mark.parametrize("begins_s", [0.21, 0.5, 0.505])
 def test_who_begins_to_wait_during_an_interruption_is_woken_at_its_end(begins_s: float) -> None:
     """Measured better at 0.2, the device hands over at 0.456 and is connected at 0.506."""
