@@ -9,6 +9,7 @@ python -m analysis network RUNS_DIR
 import argparse
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
@@ -77,10 +78,27 @@ def _network(options: argparse.Namespace) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m analysis", description="Read edgefl run directories.")
     commands = parser.add_subparsers(dest="command", required=True)
-    command = commands.add_parser("compare", help="compare the variants of a study: tables and a figure")
-    command.add_argument("runs", type=Path, metavar="RUNS_DIR", help="folder of a study or of a run")
-    command.add_argument("--out", type=Path, help="where to write the files (default: RUNS_DIR)")
-    command.add_argument("--reference", metavar="NAME", help="variant that sets the target accuracy")
+
+    def add(name: str, help_: str, run: Callable[[argparse.Namespace], None]) -> argparse.ArgumentParser:
+        command = commands.add_parser(name, help=help_)
+        command.add_argument("runs", type=Path, metavar="RUNS_DIR", help="folder of a study or of a run")
+        command.set_defaults(run=run)
+        return command
+
+    def add_writing(
+        name: str, help_: str, run: Callable[[argparse.Namespace], None], reference: str
+    ) -> argparse.ArgumentParser:
+        command = add(name, help_, run)
+        command.add_argument("--out", type=Path, help="where to write the files (default: RUNS_DIR)")
+        command.add_argument("--reference", metavar="NAME", help=reference)
+        return command
+
+    command = add_writing(
+        "compare",
+        "compare the variants of a study: tables and a figure",
+        _compare,
+        "variant that sets the target accuracy",
+    )
     command.add_argument(
         "--target", type=float, default=0.95, help="share of the reference's best accuracy to reach (0.95)"
     )
@@ -97,30 +115,25 @@ def _parser() -> argparse.ArgumentParser:
         help="devices in both of two sessions, over those in either, from which on they have the same"
         f" population ({OVERLAP:g})",
     )
-    command.set_defaults(run=_compare)
-    command = commands.add_parser("settings", help="compare the variants in every setting of a study's grid")
-    command.add_argument("runs", type=Path, metavar="RUNS_DIR", help="folder of a study with a grid")
-    command.add_argument("--out", type=Path, help="where to write the files (default: RUNS_DIR)")
-    command.add_argument("--reference", metavar="NAME", help="variant whose lead is counted")
+    command = add_writing(
+        "settings",
+        "compare the variants in every setting of a study's grid",
+        _settings,
+        "variant whose lead is counted",
+    )
     command.add_argument(
         "--session", type=int, action="append", help="only this session; may be repeated (default: recurring)"
     )
     command.add_argument("--first-rounds", type=int, default=10, help="rounds to average over (10)")
-    command.set_defaults(run=_settings)
-    command = commands.add_parser(
-        "drift", help="how variants come through concept drift: dip, recovery, cost"
+    command = add_writing(
+        "drift",
+        "how variants come through concept drift: dip, recovery, cost",
+        _drift,
+        "variant to emphasise",
     )
-    command.add_argument("runs", type=Path, metavar="RUNS_DIR", help="folder of a study or of a run")
-    command.add_argument("--out", type=Path, help="where to write the files (default: RUNS_DIR)")
-    command.add_argument("--reference", metavar="NAME", help="variant to emphasise")
     command.add_argument("--smooth", type=int, default=SMOOTH, help="rounds whose mean has to be back (10)")
     command.add_argument("--margin", type=float, default=MARGIN, help="accuracy that may be missing (0.01)")
-    command.set_defaults(run=_drift)
-    command = commands.add_parser(
-        "network", help="handovers, ping-pong, time of stay, interruptions, wasted bits and joules"
-    )
-    command.add_argument("runs", type=Path, metavar="RUNS_DIR", help="folder of a study or of a run")
-    command.set_defaults(run=_network)
+    add("network", "handovers, ping-pong, time of stay, interruptions, wasted bits and joules", _network)
     return parser
 
 

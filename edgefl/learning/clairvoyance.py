@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl.contract import Evaluation, LocalRound
+from edgefl.contract import LocalRound
 from edgefl.learning.stages import Train
 from edgefl.learning.track import Track
 
@@ -23,13 +22,6 @@ class TrainBoth(Train):
         super().aggregate(ids)
         self.trainer.aggregate(self._twin, ids, self.federation.now)
 
-    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
-        trainer, now = self.trainer, self.federation.now
-        if not trainer.due(now.moment.round):
-            return trainer.untested()
-        tested = list(present) or sorted(now.members)
-        return trainer.test(self._chosen(tested, self.federation.model.model, self._twin.model), now, tested)
-
     @property
     def _twin(self) -> Track:
         assert self.federation.twin is not None
@@ -42,7 +34,7 @@ class TrainBoth(Train):
             trainer.train(track, ids, now, lr, [], concept=bool(concept))
             for concept, track in enumerate(tracks)
         )
-        drifted = trainer.concepts.drifted(now.moment)[list(before.ids)]
+        drifted = trainer.drifted(before.ids, now.moment)
 
         def of(first: Sequence[Value], second: Sequence[Value]) -> tuple[Value, ...]:
             return tuple(two if new else one for one, two, new in zip(first, second, drifted, strict=True))
@@ -56,13 +48,16 @@ class TrainBoth(Train):
             {name: of(values, after.scalars[name]) for name, values in before.scalars.items()},
         )
 
+    def _deployed(self, ids: Sequence[int]) -> Tensor:
+        return self._chosen(ids, self.federation.model.model, self._twin.model)
+
     def _personal_models(self, ids: Sequence[int]) -> Tensor:
         return self._chosen(sorted(ids), self.federation.model.last.rows, self._twin.last.rows)
 
     def _chosen(self, ids: Sequence[int], before: Tensor, after: Tensor) -> Tensor:
         """Return [K, M + Q] the model of each device's concept, of one [M + Q] or [K, M + Q] of each."""
-        drifted = self.trainer.concepts.drifted(self.federation.now.moment)[list(ids)]
-        mask = torch.from_numpy(np.asarray(drifted)).to(before.device)
+        drifted = self.trainer.drifted(ids, self.federation.now.moment)
+        mask = torch.from_numpy(drifted).to(before.device)
         if not mask.any():
             return before
         return after if mask.all() else torch.where(mask.unsqueeze(1), after, before)

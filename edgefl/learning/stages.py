@@ -46,11 +46,16 @@ class Train:
         self.trainer.aggregate(self.federation.model, ids, self.federation.now)
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
-        trainer, track, now = self.trainer, self.federation.model, self.federation.now
+        trainer, now = self.trainer, self.federation.now
         if not trainer.due(now.moment.round):
             return trainer.untested()
         tested = list(present) or sorted(now.members)  # if nobody is there any more
-        return trainer.test(track.deployed(tested, trainer.samples(tested, now.moment)), now, tested)
+        return trainer.test(self._deployed(tested), now, tested)
+
+    def _deployed(self, ids: Sequence[int]) -> Tensor:
+        """Return the model with which these devices are served, [M + Q], or one of each, [K, M + Q]."""
+        samples = self.trainer.samples(ids, self.federation.now.moment)
+        return self.federation.model.deployed(ids, samples)
 
     def _local_round(self, ids: Sequence[int], lr: float) -> LocalRound:
         federation, anchor = self.federation, self._anchor()

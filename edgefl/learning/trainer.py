@@ -121,7 +121,7 @@ class Trainer:
 
     def test(self, model: Tensor, now: Progress, present: Sequence[int]) -> Evaluation:
         """Test a model [M + Q], or a model of each device present, [K, M + Q], on the test data of the moment."""
-        drifted = self._drifted(present, now.moment)
+        drifted = self.drifted(present, now.moment)
         share = float(drifted.mean()) if len(present) else 0.0
         further = {} if self.concepts.drift is None else {DRIFTED: share}
         if self.device_tests is not None:
@@ -147,7 +147,7 @@ class Trainer:
     def accuracies(self, models: Tensor, ids: Sequence[int], now: Progress) -> tuple[float | None, ...]:
         """Test each of these devices, in order of id, with its own model [K, M + Q]; None: no test data."""
         ids = sorted(ids)
-        scores = self._scores(models, ids, self._drifted(ids, now.moment))
+        scores = self._scores(models, ids, self.drifted(ids, now.moment))
         return tuple(
             a if known else None for a, known in zip(scores.accuracy.tolist(), scores.known, strict=True)
         )
@@ -165,10 +165,11 @@ class Trainer:
             concept: as they are under this one, True: after the drift.
         """
         after = self.material.train.count
-        drifted = self._drifted(ids, moment) if concept is None else np.full(len(ids), concept)
+        drifted = self.drifted(ids, moment) if concept is None else np.full(len(ids), concept)
         return [self.holdings.samples(id_) + after * now for id_, now in zip(ids, drifted, strict=True)]
 
-    def _drifted(self, ids: Sequence[int], moment: Moment) -> np.ndarray:
+    def drifted(self, ids: Sequence[int], moment: Moment) -> np.ndarray:
+        """Return [ids] bool, whether each device's data have drifted."""
         return self.concepts.drifted(moment)[list(ids)]
 
     def losses_received(self, track: Track) -> tuple[float | None, ...]:
