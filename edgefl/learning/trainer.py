@@ -24,8 +24,8 @@ from edgefl.learning.track import Diverged, Track
 from edgefl.rng import Streams
 
 # further columns of devices.csv and rounds.csv
-EPOCHS, PERSONAL_ACCURACY = "epochs", "accuracy_personal"
-ACCURACY_STD, DRIFTED = "accuracy_std", "drifted"
+EPOCHS, PERSONAL_ACCURACY, TEST_SAMPLES = "epochs", "accuracy_personal", "test_samples"
+ACCURACY_STD, ACCURACY_BY_SAMPLES, DRIFTED = "accuracy_std", "accuracy_by_samples", "drifted"
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,10 @@ class Trainer:
         share = float(drifted.mean()) if len(present) else 0.0
         further = {} if self.concepts.drift is None else {DRIFTED: share}
         if self.device_tests is not None:
-            accuracy, loss, deviation = self._scores(model, present, drifted).mean()
-            return Evaluation(accuracy, loss, {ACCURACY_STD: deviation, **further})
+            scores = self._scores(model, present, drifted)
+            accuracy, loss, deviation = scores.mean()
+            pooled = {ACCURACY_STD: deviation, ACCURACY_BY_SAMPLES: scores.by_samples()}
+            return Evaluation(accuracy, loss, pooled | further)
         groups = [(model, 1.0, share)] if model.dim() == 1 else _by_model(model, drifted)
         tests = [
             (part * weight, evaluate(self.module, self.layout, one, self.material.test, now.labels, changed))
@@ -141,7 +143,7 @@ class Trainer:
 
     def untested(self) -> Evaluation:
         """Return the evaluation of a round in which nothing is tested, with the columns of those in which it is."""
-        names = [ACCURACY_STD] if self.device_tests is not None else []
+        names = [ACCURACY_STD, ACCURACY_BY_SAMPLES] if self.device_tests is not None else []
         return Evaluation(None, None, dict.fromkeys([*names, *([DRIFTED] if self.concepts.drift else [])]))
 
     def accuracies(self, models: Tensor, ids: Sequence[int], now: Progress) -> tuple[float | None, ...]:
@@ -151,6 +153,11 @@ class Trainer:
         return tuple(
             a if known else None for a, known in zip(scores.accuracy.tolist(), scores.known, strict=True)
         )
+
+    def test_samples(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """Return how many test samples of its own each of these devices has, in order of id."""
+        assert self.device_tests is not None
+        return tuple(len(self.device_tests.samples(id_)) for id_ in sorted(ids))
 
     def _scores(self, model: Tensor, ids: Sequence[int], drifted: np.ndarray) -> Scores:
         assert self.device_tests is not None
