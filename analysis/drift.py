@@ -132,8 +132,8 @@ def drift_figures(
 
     Accuracy is the column `accuracy`: tested on each device present and averaged, F's generalized accuracy; or, by
     samples, `accuracy_by_samples`. Levels are means over 20 rounds. Dip and recovery are the reading's. (F counts
-    rounds until "a steady state" and gives no rule; who has lost nothing, such as its Oracle, needs 0 rounds there and
-    here.)
+    rounds until "a steady state" and gives no rule; who has lost nothing, such as its Oracle, needs 0 rounds there
+    and here.)
 
     Args:
         rounds: of `numbered`.

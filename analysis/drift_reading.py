@@ -90,13 +90,13 @@ class Reading:
         what = "accuracy of a round" if self.window == 1 else f"mean accuracy of {self.window} rounds"
         if self.recovery == "level":
             rule = (
-                f"{self.smooth} rounds average at most {100 * self.margin:g} points below the accuracy before or, if"
-                " that is lower, the final one"
+                f"{self.smooth} rounds average at most {100 * self.margin:g} points below the accuracy before"
+                " or, if that is lower, the final one"
             )
         else:
             rule = (
-                f"{self.smooth} rounds are followed by {self.smooth} that average at most {100 * self.margin:g} points"
-                " more"
+                f"{self.smooth} rounds are followed by {self.smooth} that average at most"
+                f" {100 * self.margin:g} points more"
             )
         weights = "each device" if self.by == "devices" else "each test sample"
         return [

@@ -18,7 +18,7 @@ from edgefl.rng import Streams
 
 @dataclass(frozen=True)
 class Scores:
-    """The accuracy and mean loss of K devices, [K] each, nan for a device without test data; how much of it each has."""
+    """The accuracy and mean loss of K devices, [K] each, nan for a device without test data; their test samples."""
 
     accuracy: np.ndarray
     loss: np.ndarray

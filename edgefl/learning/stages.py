@@ -48,9 +48,9 @@ class Train:
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         trainer, now = self.trainer, self.federation.now
-        if not trainer.due(now.moment.round):
-            return trainer.untested()
         tested = list(present) or sorted(now.members)  # if nobody is there any more
+        if not trainer.due(now.moment.round):
+            return trainer.untested(now, tested)
         return trainer.test(self._deployed(tested), now, tested)
 
     def _deployed(self, ids: Sequence[int]) -> Tensor:

@@ -122,14 +122,13 @@ class Trainer:
     def test(self, model: Tensor, now: Progress, present: Sequence[int]) -> Evaluation:
         """Test a model [M + Q], or a model of each device present, [K, M + Q], on the test data of the moment."""
         drifted = self.drifted(present, now.moment)
-        share = float(drifted.mean()) if len(present) else 0.0
-        further = {} if self.concepts.drift is None else {DRIFTED: share}
+        further = self._drifted_share(drifted)
         if self.device_tests is not None:
             scores = self._scores(model, present, drifted)
             accuracy, loss, deviation = scores.mean()
             pooled = {ACCURACY_STD: deviation, ACCURACY_BY_SAMPLES: scores.by_samples()}
             return Evaluation(accuracy, loss, pooled | further)
-        groups = [(model, 1.0, share)] if model.dim() == 1 else _by_model(model, drifted)
+        groups = [(model, 1.0, further.get(DRIFTED, 0.0))] if model.dim() == 1 else _by_model(model, drifted)
         tests = [
             (part * weight, evaluate(self.module, self.layout, one, self.material.test, now.labels, changed))
             for one, part, changed_of in groups
@@ -141,10 +140,20 @@ class Trainer:
         accuracy, loss = (sum(weight * result[i] for weight, result in tests) for i in (0, 1))
         return Evaluation(accuracy, loss, further)
 
-    def untested(self) -> Evaluation:
-        """Return the evaluation of a round in which nothing is tested, with the columns of those in which it is."""
+    def untested(self, now: Progress, present: Sequence[int]) -> Evaluation:
+        """Return the evaluation of a round in which nothing is tested, with the columns of those in which it is.
+
+        Who has drifted is known without a test.
+        """
         names = [ACCURACY_STD, ACCURACY_BY_SAMPLES] if self.device_tests is not None else []
-        return Evaluation(None, None, dict.fromkeys([*names, *([DRIFTED] if self.concepts.drift else [])]))
+        return Evaluation(
+            None, None, dict.fromkeys(names) | self._drifted_share(self.drifted(present, now.moment))
+        )
+
+    def _drifted_share(self, drifted: np.ndarray) -> dict[str, float]:
+        if self.concepts.drift is None:
+            return {}
+        return {DRIFTED: float(drifted.mean()) if len(drifted) else 0.0}
 
     def accuracies(self, models: Tensor, ids: Sequence[int], now: Progress) -> tuple[float | None, ...]:
         """Test each of these devices, in order of id, with its own model [K, M + Q]; None: no test data."""

@@ -130,6 +130,8 @@ def test_tests_now_and_then(scenario: Path, tmp_path: Path) -> None:
     assert tested.tolist() == [(number % 3 == 0) for number in range(1, ROUNDS + 1)]
     devices = pd.read_csv(run / "devices.csv")
     assert devices.accuracy_personal.notna().sum() == 2 * DEVICES
+    # who has drifted is known without a test
+    assert rounds(run).drifted.tolist() == [0.0] * (AT - 1) + [1.0] * (ROUNDS - AT + 1)
 
 
 def test_each_test_sample_counts_alike(scenario: Path, tmp_path: Path) -> None:
