@@ -20,6 +20,8 @@ SMALL = {
     "flash_cifar10": MIXED,
     "flash_cifar100": MIXED,
     "flash_fashion_mnist": MIXED,
+    "drift_by_cell": ["learning.partition.samples=20"],
+    "drift_and_churn": ["learning.partition.samples=15"],
 }
 SUM_TOLERANCE = 1e-12  # relative; sums of a few thousand float64
 BATTERY_TOLERANCE = 1e-9  # of the capacity
