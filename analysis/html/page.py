@@ -44,7 +44,9 @@ def report(runs: Runs) -> str:
     title = str(first.name) if len(runs.info) == 1 else f"{runs.path.name}: {len(runs.info)} runs"
     notes = [*runs.left_out, *runs.notes, *(note for run in runs.info.itertuples() for note in run.notes)]
     if len(runs.info) > len(shown):
-        notes.append(f"The replay has the first {len(shown)} of {len(runs.info)} runs; report one alone for its own.")
+        notes.append(
+            f"The replay has the first {len(shown)} of {len(runs.info)} runs; report one alone for its own."
+        )
     scenario = (Path(str(first.path)) / "scenario.yaml").read_text(encoding="utf-8")
     provenance = (Path(str(first.path)) / "run.json").read_text(encoding="utf-8").strip()
     charts = series.charts(runs)
@@ -62,7 +64,7 @@ def report(runs: Runs) -> str:
         scenario=html.escape(scenario),
         provenance=html.escape(provenance),
         which=html.escape(f"Of the run {series.label_of(first, runs)}." if len(runs.info) > 1 else ""),
-        data=json.dumps(data, separators=(",", ":"), allow_nan=False).replace("</", "<\\/"),
+        data=json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
         uplot=_asset("uPlot.iife.min.js"),
         script="\n".join(_asset(name) for name in SCRIPTS),
     )
@@ -100,7 +102,9 @@ def _about(run: Any, runs: Runs) -> str:
     seeds = sorted(runs.info["seed"].unique())
     named = f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
     wall_s = runs.info["wall_s"].sum()
-    return f"{named} · {words.time_text(runs.info['simulated_s'].sum())} simulated in {words.time_text(wall_s)}"
+    return (
+        f"{named} · {words.time_text(runs.info['simulated_s'].sum())} simulated in {words.time_text(wall_s)}"
+    )
 
 
 def _list(notes: list[str]) -> str:

@@ -13,19 +13,32 @@ def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
     """The sites and what is drawn around them, of a complete scenario.
 
     Returns:
-        sites [[x, y]], sectors, azimuth_deg, shape (disc: one cell; hexagons; open), isd_m, radius_m (of the world).
+        sites [[x, y]], sectors, azimuth_deg, shape (disc: one cell; hexagons; open), isd_m, radius_m (of the world),
+        images [[x, y]]: how far the same world is repeated, where it is.
     """
     layout, radius_m = scenario["layout"], float(scenario["cell"]["radius_m"])
-    about = {"sectors": int(layout["sectors"]), "azimuth_deg": float(layout["azimuth_deg"])}
+    about = {
+        "sectors": int(layout["sectors"]),
+        "azimuth_deg": float(layout["azimuth_deg"]),
+        "images": [[0.0, 0.0]],
+    }
     sites = layout.get("sites")
     if sites is not None:
         reach_m = radius_m + max(math.hypot(*site) for site in sites)
         world_m = float(layout.get("radius_m") or reach_m)
-        return {**about, "shape": "open", "sites": [list(site) for site in sites], "isd_m": 0.0, "radius_m": world_m}
+        return {
+            **about,
+            "shape": "open",
+            "sites": [list(site) for site in sites],
+            "isd_m": 0.0,
+            "radius_m": world_m,
+        }
     rings, isd_m = int(layout["rings"]), float(layout["isd_m"])
     if not rings:
         return {**about, "shape": "disc", "sites": [[0.0, 0.0]], "isd_m": 0.0, "radius_m": radius_m}
     found = hexagonal_sites_m(rings, isd_m).round(2).tolist()
+    if layout.get("edge") != "guard_ring":
+        about["images"] = images_m(rings, isd_m).round(2).tolist()
     return {**about, "shape": "hexagons", "sites": found, "isd_m": isd_m, "radius_m": (rings + 0.5) * isd_m}
 
 
@@ -35,12 +48,25 @@ def hexagonal_sites_m(rings: int, isd_m: float) -> np.ndarray:
     for ring in range(1, rings + 1):
         for corner, side in zip(DIRECTIONS, DIRECTIONS[2:] + DIRECTIONS[:2], strict=True):
             axial += [(ring * corner[0] + n * side[0], ring * corner[1] + n * side[1]) for n in range(ring)]
+    return _metres(axial, isd_m)
+
+
+def images_m(rings: int, isd_m: float) -> np.ndarray:
+    """[7, 2]: how far a layout that repeats itself is moved, to stand beside itself on six sides; first: not."""
+    moved = [(0, 0), (rings + 1, rings)]
+    for _ in range(5):
+        q, r = moved[-1]
+        moved.append((-r, q + r))  # a sixth of a turn
+    return _metres(moved, isd_m)
+
+
+def _metres(axial: list[tuple[int, int]], isd_m: float) -> np.ndarray:
     grid = np.array(axial, float)
     return isd_m * np.stack([grid[:, 0] + 0.5 * grid[:, 1], math.sqrt(0.75) * grid[:, 1]], axis=1)
 
 
 def areas_of(scenario: dict[str, Any]) -> list[dict[str, Any]]:
-    """The areas whose shape the file itself has: {name, points} or {name, centre, radius}; those of maps have none."""
+    """The areas whose shape the file has: {name, points} or {name, centre, radius}; those of maps are left out."""
     found = []
     for name, area in (scenario.get("areas") or {}).items():
         if disc := area.get("disc"):

@@ -34,6 +34,11 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
     ids = np.sort(ledger["device"].to_numpy(int))
     classes, class_of = _classes(ledger, ids)
     notes: list[str] = []
+    layout = layout_of(scenario)
+    if len(layout["images"]) > 1:
+        notes.append(
+            "The layout repeats itself: a link that leaves the map goes to the nearest copy of its site."
+        )
     places = _places(runs, run, ids, notes, MOST_PLACES // share)
     times_s = places.pop("time_s") if places else np.linspace(0.0, run.simulated_s, FRAMES)
     battery = _battery(ledger, rows, run, ids, times_s, notes)
@@ -42,7 +47,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
         frames["battery"] = Column(battery, 0.005)
     return {
         "simulated_s": run.simulated_s,
-        **layout_of(scenario),
+        **layout,
         "areas": areas_of(scenario),
         "devices": ids.tolist(),
         "classes": classes,
@@ -84,8 +89,8 @@ def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) 
     every = max(1, -(-len(ids) * len(times_s) // most))
     if every > 1:
         notes.append(
-            f"Positions are thinned to every {_nth(every)} of the {len(times_s):,} times recorded; in between, devices"
-            " are drawn on a straight line."
+            f"Positions are thinned to every {_nth(every)} of the {len(times_s):,} times recorded; in between, "
+            "devices are drawn on a straight line."
         )
         kept = times_s[::every]
         found, times_s = found[found["time_s"].isin(kept)], kept
@@ -156,7 +161,10 @@ def _rows(
     rows = rows.merge(begins, on=["cell", "session", "round", "phase"], how="left").sort_values(
         ["device", "start_s"]
     )
-    second, joule = unit_of(run.simulated_s), unit_of(float(rows["energy_j"].max() if len(rows) else 1.0), 3e4)
+    second, joule = (
+        unit_of(run.simulated_s),
+        unit_of(float(rows["energy_j"].max() if len(rows) else 1.0), 3e4),
+    )
     words = sorted(rows["outcome"].unique())
     times = {
         f"{stage}_{end}_s": Column(rows[f"{stage}_{end}_s"].to_numpy(float), second)
@@ -192,7 +200,9 @@ def _events(events: pd.DataFrame, ids: np.ndarray, run: Any, notes: list[str]) -
         mine = mine.iloc[::every]
     none = np.full(len(mine), np.nan)
     columns = {
-        "time_s": Column(mine["time_s"].to_numpy(float), unit_of(max(run.simulated_s, *mine["time_s"], 1e-9))),
+        "time_s": Column(
+            mine["time_s"].to_numpy(float), unit_of(max(run.simulated_s, *mine["time_s"], 1e-9))
+        ),
         "event": Column(np.array([EVENTS.index(word) for word in mine["event"]], float)),
         "device": Column(np.searchsorted(ids, mine["device"])),
         **{
@@ -204,5 +214,5 @@ def _events(events: pd.DataFrame, ids: np.ndarray, run: Any, notes: list[str]) -
 
 
 def _nth(number: int) -> str:
-    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10 if number % 100 not in (11, 12, 13) else 0, 'th')}"
-
+    last = 0 if number % 100 in (11, 12, 13) else number % 10
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"

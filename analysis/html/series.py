@@ -43,8 +43,8 @@ def charts(runs: Runs) -> list[dict[str, Any]]:
     found.append(
         {
             "id": "participants",
-            "title": "Devices that took part in a round",
-            "about": "Of all cells together; completed are those whose update arrived.",
+            "title": "Participants of a round",
+            "about": "The mean of all cells; completed are those whose update arrived.",
             "y": "devices",
             "views": _participants(mine),
         }
@@ -161,15 +161,11 @@ def _energy(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict[str, Any]:
 
 
 def _participants(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> list[dict[str, Any]]:
-    series = []
-    for label, _, rounds in mine:
-        rounds = rounds.sort_values("end_s")
-        series.append({"label": label, **thinned(rounds["end_s"], rounds["participants"])})
-        if len(mine) == 1:
-            completed = thinned(rounds["end_s"], rounds["completed"])
-            series.append({"label": "completed", **completed})
-            series[0]["label"] = "took part"
-    return [{"label": "by simulated time", "x": "simulated time, s", "series": series}]
+    views = _by_round(mine, "participants")
+    if len(mine) == 1:
+        views[0]["series"][0]["label"] = "took part"
+        views[0]["series"] += _by_round([("completed", *mine[0][1:])], "completed")[0]["series"]
+    return views
 
 
 def _short(values: np.ndarray) -> list[float | None]:

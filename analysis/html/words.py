@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from analysis.formatting import ENERGY_UNITS, TIME_UNITS, amount, compact_labels, unit_for
+from analysis.formatting import ENERGY_UNITS, NOTHING, TIME_UNITS, amount, compact_labels, unit_for
 from analysis.html.series import label_of
 from analysis.load import Runs
 from analysis.metrics import training_rounds
@@ -70,7 +70,7 @@ def session_table(runs: Runs, run: Any) -> pd.DataFrame:
         table[(table["variant"] == run.variant) & (table["seed"] == run.seed)]
         for table in (runs.rounds, runs.sessions)
     )
-    grouped = {key: group for key, group in rounds.groupby(["cell", "session"])}
+    grouped = dict(list(rounds.groupby(["cell", "session"])))
     rows = []
     for row in sessions.sort_values(["start_s", "cell"]).head(MOST_SESSIONS).itertuples():
         mine = grouped.get((row.cell, row.session), rounds.iloc[:0])
@@ -83,7 +83,7 @@ def session_table(runs: Runs, run: Any) -> pd.DataFrame:
                 "why": str(row.reason),
                 "devices": str(len(str(row.devices).split())),
                 "labels": compact_labels(str(row.labels)),
-                "opened by": str(row.warm_start) or "—",
+                "opened by": str(row.warm_start) or NOTHING,
                 "accuracy at its start": _percent(row.accuracy_start),
                 "at its end": _percent(known["accuracy"].iloc[-1] if len(known) else float("nan")),
                 "rounds": str(len(training_rounds(mine))),
@@ -130,12 +130,22 @@ def table_html(frame: pd.DataFrame, caption: str, name: str) -> str:
     """A frame of text as an HTML table that scrolls by itself and can be downloaded."""
     if not len(frame):
         return f"<p>{html.escape(caption)}: none.</p>"
-    head = "".join(f'<th scope="col">{html.escape(str(column))}</th>' for column in frame.columns)
+    rows = frame.astype(str).to_numpy().tolist()
+    looks = [
+        "" if all(cell[:1].isdigit() or cell == NOTHING for cell in cells) else ' class="t"'
+        for cells in zip(*rows, strict=True)
+    ]
+    head = "".join(
+        f'<th scope="col"{look}>{html.escape(str(column))}</th>'
+        for column, look in zip(frame.columns, looks, strict=True)
+    )
     body = "".join(
         f'<tr><th scope="row">{html.escape(row[0])}</th>'
-        + "".join(f"<td>{html.escape(cell)}</td>" for cell in row[1:])
+        + "".join(
+            f"<td{look}>{html.escape(cell)}</td>" for cell, look in zip(row[1:], looks[1:], strict=True)
+        )
         + "</tr>"
-        for row in frame.astype(str).to_numpy().tolist()
+        for row in rows
     )
     return (
         f'<figure class="table"><figcaption>{html.escape(caption)} '
@@ -157,7 +167,7 @@ def energy_text(joules: float) -> str:
 
 def _with_unit(value: float, units: tuple[tuple[str, float], ...]) -> str:
     if pd.isna(value) or value == 0:
-        return "—" if pd.isna(value) else "0"
+        return NOTHING if pd.isna(value) else "0"
     unit, size = unit_for([abs(value)], units)
     return f"{amount(value / size)} {unit}"
 
@@ -225,4 +235,4 @@ def _share(rounds: pd.DataFrame, column: str) -> float:
 
 
 def _percent(share: float) -> str:
-    return "—" if pd.isna(share) else f"{100 * share:.1f} %"
+    return NOTHING if pd.isna(share) else f"{100 * share:.1f} %"

@@ -49,7 +49,11 @@ class Page:
         """Open a report from file:// and wait until it is ready."""
         mobile = width < 500
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=mobile,
         )
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
@@ -88,6 +92,16 @@ class Page:
         """Write a PNG of the viewport, or of the whole page."""
         data = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
         file.write_bytes(b64decode(data))
+
+    def cpu_s(self) -> float:
+        """Processor time that all processes of the browser have had, s: what other processes do does not count."""
+        ticks = 0
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                fields = stat.read_text().rpartition(")")[2].split()
+                if int(fields[3]) == self._process.pid:  # the session
+                    ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def _next(self) -> dict[str, Any]:
         until = time.monotonic() + WAIT_S
@@ -128,7 +142,13 @@ def browser() -> Iterator[Page]:
         process = subprocess.Popen(
             [
                 PROGRAM,
-                *("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions"),
+                *(
+                    "--headless=new",
+                    "--no-sandbox",
+                    "--disable-gpu",
+                    "--no-first-run",
+                    "--disable-extensions",
+                ),
                 *("--disable-dev-shm-usage", "--hide-scrollbars", "--disable-background-networking"),
                 *("--remote-debugging-pipe", f"--user-data-dir={profile}"),
             ],

@@ -25,9 +25,10 @@ edgefl.plot = (into, options) => {
   };
   const width = Math.max(220, into.clientWidth);
   const plot = new uPlot({
-    width, height: options.height, title: options.title, legend: { show: options.legend !== false },
+    width, height: options.height, title: options.title, legend: { show: options.legend !== false, markers: { width: 3, dash: (u, i) => ["solid", "dashed", "dotted"][(i - 1) % 3] } },
     cursor: { drag: { x: options.legend !== false, y: false }, points: { size: 6 } },
-    scales: { x: { time: false, range: options.range ? () => options.range : undefined } },
+    scales: { x: { time: false, ...(options.range ? { range: () => options.range } : {}) },
+      ...(options.share ? {} : { y: { range: (u, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.08] } }) },
     axes: [axis(options.xLabel, number, options.xLabel ? 44 : 26), axis(undefined, options.share ? percent : number, 62)],
     series: [{ label: options.xLabel || "time, s", value: (u, v) => (v === null ? "–" : +v.toPrecision(6)) },
       ...options.lines.map((line, i) => ({
@@ -47,7 +48,7 @@ edgefl.chart = (chart) => {
   figure.className = "chart";
   figure.id = "chart-" + chart.id;
   const caption = document.createElement("figcaption");
-  caption.append(`${chart.title}, ${chart.share ? "%" : chart.y}`);
+  caption.append(`${chart.title} (${chart.share ? "%" : chart.y})`);
   const plot = document.createElement("div");
   plot.className = "plot";
   const about = document.createElement("span");
@@ -64,8 +65,7 @@ edgefl.chart = (chart) => {
   };
   const words = () => {
     const every = Math.max(...shown.series.map((line) => line.every));
-    about.textContent = chart.about + (every > 1 ? ` Thinned: every ${every}th point of the longest line.` : "")
-      + " Drag to look closer, double-click for all; click a name below to hide its line.";
+    about.textContent = chart.about + (every > 1 ? ` Thinned: every ${every}th point of the longest line.` : "");
   };
   if (chart.views.length > 1) {
     const choice = document.createElement("select");

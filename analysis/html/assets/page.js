@@ -115,7 +115,7 @@
       nowLines.push({ plot, mark });
       plot.over.addEventListener("click", (event) => show(plot.posToVal(event.offsetX, "x")));
     };
-    add("line-accuracy", "Accuracy", timeline.accuracy.x, [{ label: "accuracy", y: timeline.accuracy.y }], true);
+    add("line-accuracy", "Accuracy, by simulated time in s", timeline.accuracy.x, [{ label: "accuracy", y: timeline.accuracy.y }], true);
     add("line-joules", "Joules spent by the devices", timeline.joules.x, [{ label: "joules", y: timeline.joules.y }]);
     const cells = population.series.length > 1 ? "Devices: all (solid, top), and in each cell" : "Devices that are here";
     add("line-population", cells, population.time, population.series);
@@ -172,7 +172,7 @@
     replay.world.resize(); strip(); legend(); show(t);
   };
   addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(again, 80); });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { edgefl.cssKnown = {}; again(); });
   edgefl.state = () => ({ t, playing, drawn: replay.drawn, selected: replay.selected, frame: replay.frame, present: replay.present,
     places: [...replay.px], ready: true, errors: edgefl.errors });
   edgefl.run = (number) => choose(number);

@@ -17,6 +17,7 @@ edgefl.Replay = class {
     this.handovers = [];
     const kind = run.event_names.indexOf("handover");
     for (let i = 0; i < events.time_s.length; i++) if (events.event[i] === kind) this.handovers.push(i);
+    this.handoverTimes = Float64Array.from(this.handovers, (i) => events.time_s[i]);
     this.world = new edgefl.World(document.getElementById("map"), run, frames);
     this.trails = run.placed && count * this.times.length > count && count <= 300;
     this.jump = run.radius_m; // who is that far from a moment before has come in on the other side
@@ -107,26 +108,17 @@ edgefl.Replay = class {
       c.stroke(); c.globalAlpha = 1;
     }
     if (document.getElementById("links").checked) this.links(c);
-    const groups = new Map();
+    const battery = this.mode === "battery", busy = edgefl.stamp(0, edgefl.css("--ink"), r + 2.5, true); // a ring: it computes
+    const stamps = edgefl.dashes.map((_, look) => edgefl.stamp(look, edgefl.colour(look), r));
+    const hollow = edgefl.stamp(null, edgefl.css("--soft"), r);
     for (let d = 0; d < count; d++) {
       if (Number.isNaN(this.px[d])) continue;
-      const key = this.group(d);
-      if (!groups.has(key)) groups.set(key, []);
-      groups.get(key).push(d);
+      const key = this.group(d), x = world.x(this.px[d]), y = world.y(this.py[d]);
+      const { canvas, half } = battery || !(key >= 0) ? hollow : stamps[key % 7];
+      c.drawImage(canvas, x - half, y - half, 2 * half, 2 * half);
+      if (this.doing[d] === 2) c.drawImage(busy.canvas, x - busy.half, y - busy.half, 2 * busy.half, 2 * busy.half);
+      if (battery) this.level(c, d, r);
     }
-    c.lineWidth = 1.5;
-    for (const [key, devices] of groups) {
-      const none = !(key >= 0);
-      c.beginPath();
-      for (const d of devices) edgefl.shape(c, none || this.mode === "battery" ? 0 : key % 7, world.x(this.px[d]), world.y(this.py[d]), r);
-      if (none || this.mode === "battery") { c.fillStyle = edgefl.css("--paper"); c.strokeStyle = edgefl.css("--soft"); c.fill(); c.stroke(); }
-      else { c.fillStyle = edgefl.colour(key); c.fill(); }
-      if (this.mode === "battery") this.levels(c, devices, r);
-    }
-    c.strokeStyle = edgefl.css("--ink"); c.lineWidth = 1.2; // a ring: it computes
-    c.beginPath();
-    for (let d = 0; d < count; d++) if (this.doing[d] === 2) edgefl.shape(c, 0, world.x(this.px[d]), world.y(this.py[d]), r + 2.5);
-    c.stroke();
     this.marks(c, Math.max(window, this.run.simulated_s / 80));
     if (this.selected !== null && !Number.isNaN(this.px[this.selected])) {
       c.strokeStyle = edgefl.css("--mark"); c.lineWidth = 2.5;
@@ -136,32 +128,29 @@ edgefl.Replay = class {
   }
   links(c) {
     for (const [doing, colour, dash] of [[1, 0, []], [3, 1, [5, 3]]]) {
-      c.strokeStyle = edgefl.colour(colour); c.setLineDash(dash); c.lineWidth = 1.2; c.globalAlpha = 0.8;
-      c.beginPath();
+      c.strokeStyle = edgefl.colour(colour); c.setLineDash(dash); c.lineWidth = this.count > 300 ? 1 : 1.3; c.globalAlpha = 0.8;
       for (let d = 0; d < this.count; d++) {
         if (this.doing[d] !== doing || !(this.cell[d] >= 0) || Number.isNaN(this.px[d])) continue;
-        const [x, y] = this.world.site(this.cell[d]);
-        if (Math.abs(x - this.px[d]) > 1.5 * this.jump || Math.abs(y - this.py[d]) > 1.5 * this.jump) continue;
+        const [x, y] = this.world.nearestSite(this.cell[d], this.px[d], this.py[d]);
+        c.beginPath(); // one path for each: many that cross in one path take long to fill
         c.moveTo(this.world.x(x), this.world.y(y)); c.lineTo(this.world.x(this.px[d]), this.world.y(this.py[d]));
+        c.stroke();
       }
-      c.stroke();
     }
     c.setLineDash([]); c.globalAlpha = 1;
   }
-  levels(c, devices, r) { // how full: from the bottom up
-    const { battery } = this.frames, n = this.times.length;
-    for (const d of devices) {
-      const level = battery ? battery[d * n + this.frame] : NaN;
-      if (Number.isNaN(level)) continue;
-      const x = this.world.x(this.px[d]), y = this.world.y(this.py[d]), half = Math.acos(2 * level - 1);
-      c.fillStyle = edgefl.colour(level < 0.2 ? 4 : level < 0.5 ? 1 : 2);
-      c.beginPath(); c.arc(x, y, r, -Math.PI / 2 + half, 1.5 * Math.PI - half); c.fill();
-    }
+  level(c, d, r) { // how full: from the bottom up
+    const { battery } = this.frames, level = battery ? battery[d * this.times.length + this.frame] : NaN;
+    if (Number.isNaN(level)) return;
+    const x = this.world.x(this.px[d]), y = this.world.y(this.py[d]), half = Math.acos(2 * level - 1);
+    c.fillStyle = edgefl.colour(level < 0.2 ? 4 : level < 0.5 ? 1 : 2);
+    c.beginPath(); c.arc(x, y, r, -Math.PI / 2 + half, 1.5 * Math.PI - half); c.fill();
   }
   marks(c, within) { // handovers of a moment ago: a ring, and a line from the cell that was left
     const { events, world, t } = this;
     c.strokeStyle = edgefl.css("--mark"); c.lineWidth = 2;
-    for (let k = edgefl.Replay.last(this.handovers.map((i) => events.time_s[i]), t, 0, this.handovers.length); k >= 0; k--) {
+    const latest = edgefl.Replay.last(this.handoverTimes, t, 0, this.handovers.length);
+    for (let k = latest; k >= 0 && k > latest - 60; k--) { // the latest 60: more could not be told apart
       const i = this.handovers[k], d = events.device[i], age = (t - events.time_s[i]) / within;
       if (age > 1) break;
       if (Number.isNaN(this.px[d])) continue;
@@ -169,7 +158,7 @@ edgefl.Replay = class {
       c.globalAlpha = 1 - 0.7 * age;
       c.beginPath(); edgefl.shape(c, 0, x, y, 8 + 8 * age);
       if (events.from_cell[i] >= 0) {
-        const [sx, sy] = world.site(events.from_cell[i]), ux = world.x(sx) - x, uy = world.y(sy) - y, l = Math.hypot(ux, uy) || 1;
+        const [sx, sy] = world.nearestSite(events.from_cell[i], this.px[d], this.py[d]), ux = world.x(sx) - x, uy = world.y(sy) - y, l = Math.hypot(ux, uy) || 1;
         c.moveTo(x + (12 * ux) / l, y + (12 * uy) / l); c.lineTo(x + (26 * ux) / l, y + (26 * uy) / l);
       }
       c.stroke();

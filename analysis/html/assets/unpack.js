@@ -29,7 +29,8 @@ edgefl.unpack = async (packed) => {
   return found;
 };
 
-edgefl.css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+edgefl.css = (name) => (edgefl.cssKnown[name] ??= getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+edgefl.cssKnown = {}; // emptied when light and dark change
 edgefl.colour = (number) => edgefl.css("--c" + (number % 7));
 
 edgefl.time = (s) => {

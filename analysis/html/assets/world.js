@@ -15,6 +15,22 @@ edgefl.shape = (c, kind, x, y, r) => {
   c.closePath();
 };
 
+edgefl.stamp = (look, colour, r, ring) => { // a shape drawn once, to be copied many times; look null: hollow
+  const key = [look, colour, r, ring].join(), ratio = Math.min(2, devicePixelRatio || 1);
+  return (edgefl.cssKnown["stamp " + key] ??= (() => {
+    const half = Math.ceil(1.3 * r + 4), canvas = new OffscreenCanvas(2 * half * ratio, 2 * half * ratio);
+    const c = canvas.getContext("2d");
+    c.scale(ratio, ratio);
+    c.beginPath();
+    edgefl.shape(c, ring || look === null ? 0 : look, half, half, r);
+    c.lineWidth = ring ? 1.2 : 1.5;
+    if (ring) { c.strokeStyle = colour; c.stroke(); }
+    else if (look === null) { c.fillStyle = edgefl.css("--paper"); c.strokeStyle = colour; c.fill(); c.stroke(); }
+    else { c.fillStyle = colour; c.fill(); }
+    return { canvas: canvas.transferToImageBitmap(), half };
+  })());
+};
+
 edgefl.World = class {
   constructor(canvas, replay, frames) {
     Object.assign(this, { canvas, replay, frames });
@@ -58,6 +74,15 @@ edgefl.World = class {
   x(m) { return this.left + this.scale * m; }
   y(m) { return this.top - this.scale * m; }
   site(cell) { return this.replay.sites[Math.floor(cell / this.replay.sectors)] || this.replay.sites[0]; }
+  nearestSite(cell, x, y) { // of a world that repeats itself, the image that is nearest
+    const [sx, sy] = this.site(cell);
+    let best = [sx, sy], least = Infinity;
+    for (const [dx, dy] of this.replay.images) {
+      const away = Math.hypot(sx + dx - x, sy + dy - y);
+      if (away < least) { least = away; best = [sx + dx, sy + dy]; }
+    }
+    return best;
+  }
   drawGround() {
     const c = this.ground.getContext("2d"), { replay } = this;
     const ink = edgefl.css("--soft"), line = edgefl.css("--line");
