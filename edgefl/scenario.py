@@ -74,6 +74,13 @@ class Scenario(Section):
     record: RecordSettings = RecordSettings()
     _source: Source | None = PrivateAttr(None)
 
+    @classmethod
+    def model_json_schema(cls, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """Return the JSON Schema of a scenario file, with all components written out."""
+        from edgefl.schema import complete
+
+        return complete(super().model_json_schema(*arguments, **options))
+
     @contextmanager
     def naming_places(self) -> Iterator[None]:
         """Make errors raised inside name the file and line of the key they are about."""
