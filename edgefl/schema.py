@@ -55,7 +55,7 @@ def _filled(node: Any, definitions: Mapping[str, Any], kinds: set[str], key: str
         return node
     if MARK in node:
         return _component_field(node, kinds)
-    filled = {}
+    filled: Json = {}
     for name, value in node.items():
         if name == "properties":
             filled[name] = {k: _filled(v, definitions, kinds, k) for k, v in value.items()}
@@ -81,7 +81,7 @@ def _component_field(node: Json, kinds: set[str]) -> Json:
         options.append(_parameters(kind, default, named=False))
     if mark["optional"]:
         options.append({"type": "null"})
-    field = {"description": node.get("description", "")}
+    field: Json = {"description": node.get("description", "")}
     if isinstance(node.get("default"), str):
         field["default"] = node["default"]
     return field | (options[0] if len(options) == 1 else {"oneOf": options})
