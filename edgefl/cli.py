@@ -1,5 +1,6 @@
 """The `edgefl` command line. Bad input ends with one clear message and exit code 2."""
 
+import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
@@ -8,6 +9,7 @@ from typing import Annotated
 import typer
 
 import edgefl
+from edgefl import outside
 from edgefl.commands import bench
 from edgefl.commands.describe import describe, list_
 from edgefl.commands.run import resume, run
@@ -46,6 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except EdgeflError as error:
         # plain print: rich would wrap long lines and take brackets for markup
         print(f"edgefl: error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except Exception as error:
+        where = outside.blame(error)
+        if where is None or os.environ.get("EDGEFL_TRACEBACK"):
+            raise
+        print(f"edgefl: error: {where}\nEDGEFL_TRACEBACK=1 shows how it came there", file=sys.stderr)
         sys.exit(2)
 
 

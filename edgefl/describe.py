@@ -73,7 +73,7 @@ def _meaning_of(kind: str, name: str) -> str:
 
 
 def _component(kind: str, name: str) -> str:
-    component = registry.get(kind, name)
+    component = registry.get(kind, name, trusted=True)
     lines = [f"{kind}/{name}", "", inspect.getdoc(component) or "(no description)"]
     lines += ["", *_parameters(parameters_of(component).model_fields)]
     if kind == "models":
