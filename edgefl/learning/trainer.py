@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from edgefl.contract import Evaluation, LocalRound
-from edgefl.errors import Divergence
+from edgefl.errors import Divergence, EdgeflError
 from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per_epoch
 from edgefl.learning.device_tests import DeviceTests, Scores, score
 from edgefl.learning.drifts import Concepts, Moment
@@ -265,4 +266,12 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
     """Build the model's module with initial parameters that are a function of the seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(streams("model").integers(2**62)))
-        return model.build(input_shape, classes)
+        module = model.build(input_shape, classes)
+    lazy = [name for name, each in module.named_parameters() if is_lazy(each)]
+    if lazy:
+        raise EdgeflError(
+            f"the model has lazy layers ({lazy[0]}), whose size is not known before data come: give them their number"
+            " of inputs, which build() is told",
+            ("learning", "model"),
+        )
+    return module

@@ -1,13 +1,17 @@
 """Warm starts: how the model that opens a session is made."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from edgefl.component import Component
 from edgefl.learning.models import OutputTerm
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
