@@ -57,7 +57,8 @@ class RecurringLabels(Partition):
         " rounded down; then labels may be left over",
     )
     label_order: Literal["random", "ascending"] = Field(
-        "random", description="order in which labels go to the two sets: drawn by the seed, or as they are numbered"
+        "random",
+        description="order in which labels go to the two sets: drawn by the seed, or as they are numbered",
     )
 
     def key(self, session: int) -> int:
@@ -73,7 +74,7 @@ class RecurringLabels(Partition):
         return np.sort(ordered[first] if session % 2 else ordered[second])
 
     def _by_all(self, num_classes: int) -> tuple[slice, slice]:
-        """Return the places of the two sets' labels: the first and the last so many, which meet in the shared ones."""
+        """Return the places of the two sets' labels: so many at each end, which meet in the shared ones."""
         size = (num_classes + self._shared(num_classes)) // 2
         return slice(size), slice(num_classes - size, None)
 

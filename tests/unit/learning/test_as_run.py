@@ -141,7 +141,9 @@ def test_distillation_over_all_classes() -> None:
 
 # ---- distances
 
-LAYOUT = TensorLayout(("0.weight", "0.bias", "1.weight"), (torch.Size([1, 2]), torch.Size([1]), torch.Size([2])))
+LAYOUT = TensorLayout(
+    ("0.weight", "0.bias", "1.weight"), (torch.Size([1, 2]), torch.Size([1]), torch.Size([2]))
+)
 
 
 def test_unit_tensors_averages_distances_of_directions_and_leaves_biases_out() -> None:
