@@ -58,7 +58,7 @@ class Trainer:
         return self.training.layout
 
     def learning_rate(self, round_: int, longest: int | None, progress: float | None = None) -> float:
-        """Return a round's learning rate: polynomial decay within a session (J VI; the papers omit its power).
+        """Return a round's learning rate: polynomial decay within a session (J VI; the papers omit power and floor).
 
         Args:
             longest: most rounds that the session can have.
@@ -66,7 +66,8 @@ class Trainer:
         """
         if progress is None:
             progress = (round_ - 1) / longest if longest else 0.0
-        return self.settings.lr * (1 - progress) ** self.settings.lr_power
+        floor = self.settings.lr_floor
+        return self.settings.lr * (floor + (1 - floor) * (1 - progress) ** self.settings.lr_power)
 
     def train(
         self,
@@ -242,6 +243,8 @@ class Trainer:
         steps = [wanted] * len(ids)
         if epochs:
             steps = [epochs * steps_per_epoch(len(indices), batch, smallest) for indices in samples]
+        elif self.settings.one_pass:
+            steps = [min(wanted, steps_per_epoch(len(indices), batch, smallest)) for indices in samples]
         generators = [self.streams("batches", id_, *now.at) for id_ in ids]
         return draw_batches(samples, steps, batch, generators, smallest, apart)
 
