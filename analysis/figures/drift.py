@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from typing import Any
-from typing import Any
 
 import numpy as np
 import pandas as pd
