@@ -5,6 +5,7 @@ python -m analysis settings RUNS_DIR [--out DIR] [--reference NAME] [--session N
 python -m analysis drift RUNS_DIR [--out DIR] [--reference NAME] [--by devices] [--window 1] [--from 1] [--to N]
     [--recovery level] [--smooth 10] [--margin 0.01]
 python -m analysis network RUNS_DIR
+python -m analysis reproduction RUNS_DIR ... [--out FILE]
 """
 
 import argparse
@@ -22,6 +23,7 @@ from analysis.load import load_runs
 from analysis.network import handover_figures
 from analysis.populations import OVERLAP
 from analysis.report import print_comparison, print_drift, print_network, print_settings
+from analysis.reproduction import page, reproduce
 from analysis.settings import compare_settings
 
 
@@ -82,6 +84,14 @@ def _drift(options: argparse.Namespace) -> None:
 def _network(options: argparse.Namespace) -> None:
     runs = load_runs(options.runs)
     print_network(handover_figures(runs), Console(), runs.notes)
+
+
+def _reproduction(options: argparse.Namespace) -> None:
+    text = page([reproduce(folder) for folder in options.runs])
+    if options.out is None:
+        print(text, end="")
+    else:
+        options.out.write_text(text, encoding="utf-8")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -169,6 +179,12 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--margin", type=float, default=MARGIN, help="accuracy that may be missing, or gained (0.01)"
     )
+    command = commands.add_parser(
+        "reproduction", help="the papers' tables beside those of the shipped studies"
+    )
+    command.add_argument("runs", type=Path, nargs="+", metavar="RUNS_DIR", help="folder of a study")
+    command.add_argument("--out", type=Path, help="where to write the page (default: standard output)")
+    command.set_defaults(run=_reproduction)
     add("network", "handovers, ping-pong, time of stay, interruptions, wasted bits and joules", _network)
     return parser
 

@@ -96,7 +96,8 @@ class Probe:
         assert federation.probe is not None
         take_in(self.trainer, federation, [federation.probe], ids, "probe", round_)
         session.begin_round("probe", round_, now.time_s, moves_on=False)
-        lr = self.trainer.learning_rate(1, session.longest, progress=0.0)
+        settings = self.trainer.settings
+        lr = settings.lr * settings.probe_lr
         return self.trainer.train(federation.probe, ids, session, lr, [])
 
     def aggregate(self, ids: Sequence[int]) -> None:

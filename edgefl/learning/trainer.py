@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from edgefl.contract import Evaluation, LocalRound
-from edgefl.errors import Divergence
+from edgefl.errors import Divergence, EdgeflError
 from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per_epoch
 from edgefl.learning.device_tests import DeviceTests, Scores, score
 from edgefl.learning.drifts import Concepts, Moment
@@ -57,7 +58,7 @@ class Trainer:
         return self.training.layout
 
     def learning_rate(self, round_: int, longest: int | None, progress: float | None = None) -> float:
-        """Return a round's learning rate: polynomial decay within a session (J VI; the papers omit its power).
+        """Return a round's learning rate: polynomial decay within a session (J VI; the papers omit power and floor).
 
         Args:
             longest: most rounds that the session can have.
@@ -65,7 +66,8 @@ class Trainer:
         """
         if progress is None:
             progress = (round_ - 1) / longest if longest else 0.0
-        return self.settings.lr * (1 - progress) ** self.settings.lr_power
+        floor = self.settings.lr_floor
+        return self.settings.lr * (floor + (1 - floor) * (1 - progress) ** self.settings.lr_power)
 
     def train(
         self,
@@ -248,6 +250,8 @@ class Trainer:
         steps = [wanted] * len(ids)
         if epochs:
             steps = [epochs * steps_per_epoch(len(indices), batch, smallest) for indices in samples]
+        elif self.settings.one_pass:
+            steps = [min(wanted, steps_per_epoch(len(indices), batch, smallest)) for indices in samples]
         generators = [self.streams("batches", id_, *now.at) for id_ in ids]
         return draw_batches(samples, steps, batch, generators, smallest, apart)
 
@@ -272,4 +276,12 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
     """Build the model's module with initial parameters that are a function of the seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(streams("model").integers(2**62)))
-        return model.build(input_shape, classes)
+        module = model.build(input_shape, classes)
+    lazy = [name for name, each in module.named_parameters() if is_lazy(each)]
+    if lazy:
+        raise EdgeflError(
+            f"the model has lazy layers ({lazy[0]}), whose size is not known before data come: give them their number"
+            " of inputs, which build() is told",
+            ("learning", "model"),
+        )
+    return module
