@@ -78,7 +78,8 @@ def _sessions(axes: tuple[Axes, Axes], sessions: pd.DataFrame, begin_hour: float
                 ax.axvline(start, color="#c9ced3", linewidth=0.8, zorder=1)
         if end - start < NARROWEST * (last_h - begin_hour):
             continue
-        for line, word in enumerate((row.note, f"{row.count} devices", f"session {row.session}")):
+        note = "pilot" if row.pilot else row.note
+        for line, word in enumerate((note, f"{row.count} devices", f"session {row.session}")):
             axes[0].annotate(
                 word,
                 ((start + end) / 2, 1),
