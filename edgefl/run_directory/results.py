@@ -161,6 +161,10 @@ class RunDirectory:
             table.flush()
         self._status.beat()
 
+    def tell(self, **about: Any) -> None:
+        """Say something in run.json at once."""
+        self._status.tell(**about)
+
     def complete(self, **about: Any) -> None:
         """Mark the run as a result."""
         for table in self._tables.values():
