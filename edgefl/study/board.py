@@ -31,6 +31,7 @@ class Board:
         self._retry = retry
         self.completed: list[Run] = []  # before this process began
         self.failed: list[Run] = []  # likewise, and left so
+        self.new: list[Run] = []  # not begun by anybody
         self.elsewhere: list[Run] = []  # done by other processes when last looked at
         for run in runs:
             state = state_of(directory, run.path)
@@ -40,6 +41,8 @@ class Board:
                 self.failed.append(run)
             else:
                 self._waiting.append(run)
+                if state is State.PLANNED:
+                    self.new.append(run)
 
     @property
     def to_do(self) -> list[Run]:

@@ -12,7 +12,7 @@ from edgefl.scenario import load as load_scenario
 from edgefl.scenario import written
 from edgefl.study.planning import Plan, Run
 from edgefl.study.sharing import Share
-from edgefl.study.states import about_run
+from edgefl.study.states import State, about_run
 
 FILE = "study.yaml"
 
@@ -61,7 +61,7 @@ def check_unchanged(plan: Plan, directory: Path, load: Loaded) -> None:
     for run in plan.runs:
         about = about_run(directory / run.path)
         recorded = about.get("identity")
-        if recorded is None and not (about and (directory / run.path / SCENARIO).is_file()):
+        if recorded is None and about.get("status") != State.COMPLETED:
             continue  # it has not come so far as to say what it is
         own = identity(run.scenario, load.checksum(run.scenario))
         if recorded is None or recorded["hash"] != own.hash:

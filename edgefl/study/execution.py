@@ -70,7 +70,7 @@ def run(
         complete = {one.path for one in plan.runs if state_of(directory, one.path) is State.COMPLETED}
         shared = shares(plan.runs, load, complete) if share else {one.path: Share() for one in plan.runs}
         board = Board(directory, shard_of(plan.runs, shared, *shard), shared, retry=retry)
-        preview_all(_one_of_each_case(board.to_do), device, load)  # before anything of them is written
+        preview_all(_one_of_each_case(board.new), device, load)  # before anything of them is written
         replace(directory / FILE, plan.file.read_text(encoding="utf-8"))
         for one in board.completed:
             progress(one.label, None)

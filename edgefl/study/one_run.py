@@ -9,6 +9,7 @@ from typing import Any
 from edgefl.data_loading import Loaded
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
+from edgefl.identity import identity
 from edgefl.membership import Sharing
 from edgefl.resuming import can_go_on
 from edgefl.run_directory import status
@@ -61,9 +62,12 @@ def work(task: Task, report: Callable[[Round | str], None]) -> None:
 
 def leave_a_trace(task: Task, failure: Failure) -> None:
     """Make the directory of a run that failed before it had one: a comparison can say that it is missing."""
-    with suppress(EdgeflError):
-        about = {"notes": [], **asdict(task.run.member)}
-        RunDirectory(task.path, task.run.scenario, about).fail(failure.error)
+    scenario, about = task.run.scenario, {"notes": [], **asdict(task.run.member)}
+    if not (task.path / status.FILE).exists():
+        with suppress(EdgeflError):  # of data that cannot be had
+            about["identity"] = identity(scenario, _LOADED.checksum(scenario)).written()
+        with suppress(EdgeflError):
+            RunDirectory(task.path, scenario, about).fail(failure.error)
 
 
 def _begin(task: Task, state: State, report: Callable[[Round | str], None]) -> None:
