@@ -24,7 +24,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # an error in edgefl itself should show as Python shows it
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (run, resume, study, merge, validate, list_, describe):  # in the order in which help shows them
+for command in (
+    run,
+    resume,
+    study,
+    merge,
+    validate,
+    list_,
+    describe,
+):  # in the order in which help shows them
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(bench.app, name="bench")
 

@@ -2,13 +2,13 @@
 
 import platform
 from collections.abc import Iterator, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 import edgefl
+from edgefl.run_directory.versions import versions
 
 if TYPE_CHECKING:
     import torch
@@ -29,7 +29,7 @@ def circumstances(scenario: Path, device: "torch.device") -> dict[str, str]:
     return {
         "edgefl": edgefl.__version__,
         SCENARIO: scenario.read_text(encoding="utf-8"),
-        **{package: version(package) for package in ("torch", "numpy", "scipy", "simpy")},
+        **versions(),
         "machine": platform.machine(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "device": device.type,

@@ -64,7 +64,7 @@ def run(
     """
     load = Loaded(download=True)
     with interruptible():
-        at_once = 1 if torch_device(device).type == "cuda" else available_cores()
+        at_once = 1 if _on_gpu(plan, device) else available_cores()
         directory = place(plan, out, load, go_on=go_on)
         check_unchanged(plan, directory, load)
         complete = {one.path for one in plan.runs if state_of(directory, one.path) is State.COMPLETED}
@@ -181,6 +181,13 @@ class _Course:
                 others = f"{len(self._board.to_do)} are under way elsewhere, the others are complete"
             message = f"{len(failures)} of {len(runs)} runs failed, {others}:\n{listed}"
             raise IncompleteStudy(message, self._directory, failures)
+
+
+def _on_gpu(plan: Plan, device: str) -> bool:
+    """Whether models are trained on a GPU; a study that trains nothing never waits for PyTorch to load."""
+    if device == "auto" and all(one.scenario.learning is None for one in plan.runs):
+        return False
+    return torch_device(device).type == "cuda"
 
 
 def _one_of_each_case(runs: Sequence[Run]) -> list[tuple[str, Scenario]]:

@@ -28,7 +28,9 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
     """
     for part in parts:
         if not (part / FILE).is_file():
-            raise EdgeflError(f"{part}: is no study directory, it has no {FILE}; give one that `edgefl study` made")
+            raise EdgeflError(
+                f"{part}: is no study directory, it has no {FILE}; give one that `edgefl study` made"
+            )
     places = [out, *(part for part in parts if part.resolve() != out.resolve())]
     found: dict[Path, list[Path]] = {}
     for place in places:

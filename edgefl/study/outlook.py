@@ -46,8 +46,8 @@ def outlook(plan: Plan, out: str | Path | None = None, *, device: str = "auto") 
         memory = max(memory, found.probe.memory_bytes)
     if seen:
         yield (
-            f"still to be done, roughly: {told(wall_s, wall_time)} on one core, runs that take all training"
-            f" from another one count nothing; {told(bytes_, size)} on disk; {size(memory)} of memory for each process"
+            f"still to be done, roughly: {told(wall_s, wall_time)} on one core, runs that take all training from"
+            f" another one count nothing; {told(bytes_, size)} on disk; {size(memory)} of memory for each process"
         )
 
 

@@ -32,7 +32,9 @@ class Tally:
     differences: list[str] = field(default_factory=list)
 
 
-def check(study: Path, kills: int, *, seed: int, jobs: int = 2, alone: bool = True, group: bool = False) -> Tally:
+def check(
+    study: Path, kills: int, *, seed: int, jobs: int = 2, alone: bool = True, group: bool = False
+) -> Tally:
     """Kill a study so many times, then let it end; begin anew when it has ended before.
 
     Args:
@@ -78,7 +80,18 @@ def _compare(out: Path, undisturbed: Path, tally: Tally) -> None:
 
 
 def _start(study: Path, out: Path, jobs: int, *options: str) -> subprocess.Popen[bytes]:
-    command = [*EDGEFL, "study", str(study), "--out", str(out), "--jobs", str(jobs), "--device", "cpu", *options]
+    command = [
+        *EDGEFL,
+        "study",
+        str(study),
+        "--out",
+        str(out),
+        "--jobs",
+        str(jobs),
+        "--device",
+        "cpu",
+        *options,
+    ]
     return subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
     )

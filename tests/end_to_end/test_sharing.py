@@ -55,7 +55,7 @@ def test_another_radio_trains_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pilots", [1, 2])
 def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> None:
-    """The one that probes goes on from one that does not, and the other way round; by the accuracy of the pilot too."""
+    """The one that probes goes on from one that does not; its pilot model is chosen by accuracies of that one."""
     similarity = "learning.warm_start: {name: similarity, pilot_model: good}"
     variants = (
         f"  previous: {{}}\n  similarity: {{{similarity}}}\n  average: {{learning.warm_start: average}}\n"
@@ -107,7 +107,9 @@ def test_data_that_drift_by_the_clock_are_no_other_runs(tmp_path: Path) -> None:
 
 
 def test_other_settings_of_learning_share_nothing(tmp_path: Path) -> None:
-    variants = "  a: {}\n  b: {learning.lr: 0.06}\n  c: {devices.count: 9}\n  d: {learning.algorithm: scaffold}\n"
+    variants = (
+        "  a: {}\n  b: {learning.lr: 0.06}\n  c: {devices.count: 9}\n  d: {learning.algorithm: scaffold}\n"
+    )
     assert set(both_ways(tmp_path, variants).values()) == {None}
 
 
@@ -117,5 +119,5 @@ def test_several_cells_share_what_is_asked_in_the_same_order(tmp_path: Path) -> 
     base = base.replace("count: 4, rounds: 3", "count: 2, rounds: 3")
     base += "  algorithm: scaffold\nlayout: {rings: 1}\nradio: {shadowing: spatial}\n"
     base += "cell: {radius_m: 60}\n"
-    taken = both_ways(tmp_path, "  a: {}\n  b: {radio.path_loss: umi}\n", base)
+    taken = both_ways(tmp_path, "  a: {}\n  b: {radio.scheduler: round_robin, radio.sharing: dynamic}\n", base)
     assert taken["b"] is None or taken["b"]["rounds"] < 7 * 2 * ROUNDS

@@ -94,7 +94,9 @@ def test_other_data_or_another_version_of_results_is_another_run(
     what: str, radio: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trace = tmp_path / "places.csv"
-    trace.write_text("id,time,x,y\n" + "".join(f"{i},{t},{9 * i + 20},{t}\n" for i in range(6) for t in (0, 9)))
+    trace.write_text(
+        "id,time,x,y\n" + "".join(f"{i},{t},{9 * i + 20},{t}\n" for i in range(6) for t in (0, 9))
+    )
     radio.write_text(STUDY.replace("a: {devices.count: 5}", "a: {}"))
     mobility = f"devices: {{count: 6, mobility: {{name: trace, path: {trace}}}}}"
     radio.with_name("radio.yaml").write_text(RADIO.replace("devices: {count: 4}", mobility))
@@ -155,7 +157,12 @@ def test_what_was_begun_and_left_is_ended(radio: Path, tmp_path: Path) -> None:
     shutil.copytree(undisturbed, out)
     (out / "b" / "seed-1" / "run.json").write_text("")
     (out / "a" / "seed-1" / "scenario.yaml").unlink()
-    dead = {"pid": os.getpid(), "host": os.uname().nodename, "started": 1, "heartbeat": "2020-01-01T00:00:00+00:00"}
+    dead = {
+        "pid": os.getpid(),
+        "host": os.uname().nodename,
+        "started": 1,
+        "heartbeat": "2020-01-01T00:00:00+00:00",
+    }
     for name, status in (("a/seed-1", "running"), ("b/seed-2", "running"), ("a/seed-2", "interrupted")):
         told = about(out / name) | {"status": status, "process": dead}
         (out / name / "run.json").write_text(json.dumps(told))
