@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edgefl.commands.shared import TorchDevice, console
+from edgefl.commands.shared import SnapshotRounds, TorchDevice, console
 from edgefl.errors import EdgeflError
 
 
@@ -39,6 +39,7 @@ def study(
         bool,
         typer.Option("--alone", help="Train every run by itself, also where runs could share a training."),
     ] = False,
+    snapshot_rounds: SnapshotRounds = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="List the runs, how they stand, and what is still to be expected."),
@@ -65,6 +66,7 @@ def study(
     from edgefl import study as studies
     from edgefl.progress import RunProgress
     from edgefl.run_directory.interruption import Interrupted
+    from edgefl.run_directory.snapshot import Every
 
     plan = studies.plan(study, seeds=seed or ())
     if dry_run:
@@ -96,6 +98,7 @@ def study(
                 go_on=go_on,
                 shard=_parts(shard),
                 share=not alone,
+                every=Every(rounds=snapshot_rounds),
             )
     except Interrupted as error:
         print("edgefl: interrupted; the same command goes on with it", file=sys.stderr)

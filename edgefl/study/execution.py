@@ -12,6 +12,7 @@ from edgefl.membership import Sharing
 from edgefl.preview import preview_all
 from edgefl.run_directory.files import replace
 from edgefl.run_directory.interruption import interruptible
+from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario import Scenario
 from edgefl.study.board import Board
 from edgefl.study.directory import FILE, check_unchanged, place, shard_of
@@ -37,6 +38,7 @@ def run(
     go_on: bool = True,
     shard: tuple[int, int] = (1, 1),
     share: bool = True,
+    every: Every = DEFAULT,
 ) -> Path:
     """Carry out what is still to be done of a study. A run that fails does not keep the others from their end.
 
@@ -53,6 +55,7 @@ def run(
         go_on: whether a directory may hold some of the study already.
         shard: (i, n): only the i-th of n parts, from 1 on.
         share: whether runs whose learners are told and asked the same share a training; results are the same.
+        every: how often a run takes a snapshot.
 
     Returns:
         The study directory.
@@ -74,7 +77,7 @@ def run(
         replace(directory / FILE, plan.file.read_text(encoding="utf-8"))
         for one in board.completed:
             progress(one.label, None)
-        course = _Course(board, shared, directory, device, progress, failed, fail_fast=fail_fast)
+        course = _Course(board, shared, directory, device, every, progress, failed, fail_fast=fail_fast)
         workers = min(len(board.to_do), jobs or at_once)
         if workers > 1:
             side_by_side(course, work, workers, reported=course.reported, ended=course.ended)
@@ -95,6 +98,7 @@ class _Course:
         shared: dict[Path, Share],
         directory: Path,
         device: str,
+        every: Every,
         progress: Callable[[str, Round | None], None],
         failed: Callable[[Failed], None],
         *,
@@ -104,6 +108,7 @@ class _Course:
         self._shared = shared
         self._directory = directory
         self._device = device
+        self._every = every
         self._progress = progress
         self._failed = failed
         self._fail_fast = fail_fast
@@ -116,7 +121,7 @@ class _Course:
         if found is None:
             return None
         sharing: Sharing = self._shared[found.path].sharing(self._directory)
-        return Task(self._directory, found, self._device, sharing, threads)
+        return Task(self._directory, found, self._device, sharing, self._every, threads)
 
     def waits(self) -> bool:
         """Whether a run waits for another process."""

@@ -14,6 +14,7 @@ from edgefl.membership import Sharing
 from edgefl.resuming import can_go_on
 from edgefl.run_directory import status
 from edgefl.run_directory.results import RunDirectory
+from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.simulation import simulate
 from edgefl.study.claims import Claims
 from edgefl.study.planning import Run
@@ -32,6 +33,7 @@ class Task:
     run: Run
     device: str
     sharing: Sharing
+    every: Every = DEFAULT
     threads: int | None = 1
 
     @property
@@ -85,6 +87,7 @@ def _begin(task: Task, state: State, report: Callable[[Round | str], None]) -> N
         threads=task.threads,
         on_round=report,
         member=task.run.member,
+        every=task.every,
         load=_LOADED,
         sharing=task.sharing,
         **options,

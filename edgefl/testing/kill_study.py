@@ -80,18 +80,8 @@ def _compare(out: Path, undisturbed: Path, tally: Tally) -> None:
 
 
 def _start(study: Path, out: Path, jobs: int, *options: str) -> subprocess.Popen[bytes]:
-    command = [
-        *EDGEFL,
-        "study",
-        str(study),
-        "--out",
-        str(out),
-        "--jobs",
-        str(jobs),
-        "--device",
-        "cpu",
-        *options,
-    ]
+    command = [*EDGEFL, "study", str(study), "--out", str(out), "--jobs", str(jobs), "--device", "cpu"]
+    command += ["--snapshot-rounds", "2", *options]
     return subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
     )

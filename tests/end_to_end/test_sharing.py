@@ -119,5 +119,7 @@ def test_several_cells_share_what_is_asked_in_the_same_order(tmp_path: Path) -> 
     base = base.replace("count: 4, rounds: 3", "count: 2, rounds: 3")
     base += "  algorithm: scaffold\nlayout: {rings: 1}\nradio: {shadowing: spatial}\n"
     base += "cell: {radius_m: 60}\n"
-    taken = both_ways(tmp_path, "  a: {}\n  b: {radio.scheduler: round_robin, radio.sharing: dynamic}\n", base)
+    taken = both_ways(
+        tmp_path, "  a: {}\n  b: {radio.scheduler: round_robin, radio.sharing: dynamic}\n", base
+    )
     assert taken["b"] is None or taken["b"]["rounds"] < 7 * 2 * ROUNDS
