@@ -1,7 +1,7 @@
 """The learners of a run: PyTorch's, built with their data and models, or stand-ins that train nothing."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +61,7 @@ def build(
     device: str,
     threads: int,
     load: "Callable[[Dataset], Data] | None",
+    outlines: Mapping[int, Any] | None,
 ) -> tuple[dict[int, Any], dict[str, Any], Training | None]:
     """Build a learner per federation, what run.json says of model and machine, and what is trained."""
     training = None
@@ -70,7 +71,9 @@ def build(
         about: dict[str, Any] = {"name": None, "parameters": None}
         where = "cpu"
     else:
-        learners, where, training = _torch_learners(scenario, world, device, threads, load)
+        learners, where = dict(outlines or {}), "cpu"
+        if not learners:
+            learners, where, training = _torch_learners(scenario, world, device, threads, load)
         assert scenario.learning is not None  # the schema wants one of the two
         about = {
             "name": registry.name_of("models", scenario.learning.model),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from edgefl import memory_needs, notes
+from edgefl import memory_needs, notes, outline
 from edgefl.checking import Nowhere, check_learners, check_world, twin
 from edgefl.contract import Learner
 from edgefl.data_loading import Loaded
@@ -24,7 +24,7 @@ from edgefl.engine.rounds import Rounds
 from edgefl.engine.scene import Scene
 from edgefl.engine.server import Server
 from edgefl.errors import Divergence, EdgeflError
-from edgefl.identity import Identity, LearningIdentity, identity, learning_identity
+from edgefl.identity import LearningIdentity, identity, learning_identity
 from edgefl.learners import Training, available_cores
 from edgefl.learners import build as learners_of
 from edgefl.membership import Sharing, StudyMembership, told_of
@@ -87,19 +87,24 @@ def simulate(
     """
     began = time.perf_counter()
     with interruptible():
+        load = load or Loaded(download=True)
         run_of = prepare(scenario, device=device, threads=threads, load=load)
         world, radio, learners = run_of.world, run_of.radio, run_of.learners
         for note in run_of.notes:
             on_note(note)
-        about = run_of.about | {"notes": run_of.notes, "identity": run_of.identity.written()}
-        about |= told_of(run_of.learning) | (asdict(member) if member else {})
+        about = run_of.about | {
+            "notes": run_of.notes,
+            "identity": identity(scenario, load.checksum(scenario)).written(),
+        }
+        told = learning_identity(scenario, world, load.checksum(scenario))
+        about |= told_of(told) | (asdict(member) if member else {})
         path = resume_from or (
             Path(out) if out else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
         )
         with (
             RunDirectory(path, scenario, about, resume=resume_from is not None) as run,
-            _shared(path, run_of, sharing, run) as borrowed,
-            _journal(path, run_of, borrowed, sharing, every, on_note) as journal,
+            _shared(path, run_of.training, told, sharing, run) as borrowed,
+            _journal(path, run_of.training, told, borrowed, sharing, every, on_note) as journal,
         ):
             if borrowed is not None:
                 learners = {cell: borrowed.borrower(one, cell) for cell, one in learners.items()}
@@ -130,9 +135,9 @@ def simulate(
                     may_cross=world.may_cross,
                 ),
             ]
-            told = {"journal_notes": journal.notes} if journal and journal.notes else {}
+            further = {"journal_notes": journal.notes} if journal and journal.notes else {}
             wall_s = round(time.perf_counter() - began, 3)
-            run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=told_at_end, **told)
+            run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=told_at_end, **further)
     return path
 
 
@@ -141,7 +146,7 @@ class Prepared:
     """A run, built and checked; nothing of it has begun, and nothing is written.
 
     learners: cell -> its learner. about: what run.json says of the model and of where it is trained. notes: what
-        is allowed, but hardly wanted. identity, learning: what the run is, and what its learners are told.
+        is allowed, but hardly wanted.
     """
 
     world: World
@@ -150,8 +155,6 @@ class Prepared:
     about: dict[str, Any]
     training: Training | None
     notes: list[str]
-    identity: Identity
-    learning: LearningIdentity | None
 
 
 def prepare(
@@ -160,12 +163,14 @@ def prepare(
     device: str = "auto",
     threads: int | None = None,
     load: Loaded | None = None,
+    in_outline: bool = False,
 ) -> Prepared:
     """Build a run's world, data, models and radio, and check all that can be known before it begins.
 
     Args:
         device, threads: as in `simulate`.
         load: reads the data set; None: missing files are downloaded.
+        in_outline: only to look at: learners need not be able to learn, see `edgefl.outline`.
 
     Raises:
         EdgeflError: something in the scenario cannot be had; it names file, line and remedy.
@@ -178,24 +183,16 @@ def prepare(
         world = World(scenario, Streams(scenario.seed))
         check_world(world)
         radio = world.radio(simpy.Environment())
-        learners, about, training = learners_of(scenario, world, device, threads or available_cores(), load)
+        outlines = outline.of(world, device, load) if in_outline else None
+        threads = threads or available_cores()
+        learners, about, training = learners_of(scenario, world, device, threads, load, outlines)
         rehearsal = twin(world)
         scene, _ = compose(rehearsal, rehearsal.radio(simpy.Environment()), Nowhere(), {})
         told = [
             *_notes_at_start(scenario, training),
             *check_learners(scenario, scene, learners, world.members),
         ]
-        checksum = load.checksum(scenario)
-        return Prepared(
-            world,
-            radio,
-            learners,
-            about,
-            training,
-            told,
-            identity(scenario, checksum),
-            learning_identity(scenario, world, checksum),
-        )
+    return Prepared(world, radio, learners, about, training, told)
 
 
 def _notes_at_start(scenario: Scenario, training: Training | None) -> list[str]:
@@ -218,11 +215,13 @@ def _notes_of_the_gains(world: World) -> list[str]:
 
 
 @contextmanager
-def _shared(path: Path, run_of: Prepared, sharing: Sharing, run: RunDirectory) -> Iterator[Loan | None]:
+def _shared(
+    path: Path, training: Training | None, told: LearningIdentity | None, sharing: Sharing, run: RunDirectory
+) -> Iterator[Loan | None]:
     """What the run takes from another one; run.json says so."""
     found = None
-    if run_of.training is not None and run_of.learning is not None:
-        found = sharing.loan(path, run_of.training, run_of.learning)
+    if training is not None and told is not None:
+        found = sharing.loan(path, training, told)
 
     def tell(rounds: int) -> None:
         if rounds:
@@ -237,14 +236,14 @@ def _shared(path: Path, run_of: Prepared, sharing: Sharing, run: RunDirectory) -
 
 def _journal(
     path: Path,
-    run_of: Prepared,
+    training: Training | None,
+    told: LearningIdentity | None,
     borrowed: Loan | None,
     sharing: Sharing,
     every: Every,
     on_note: Callable[[str], None],
 ) -> AbstractContextManager[Journal | None]:
-    training, learning = run_of.training, run_of.learning
-    if training is None or learning is None:
+    if training is None or told is None:
         return nullcontext()
     where = circumstances(path / SCENARIO, training.torch_device)
     return Journal(
@@ -252,7 +251,7 @@ def _journal(
         where,
         borrowed or training.state,
         every=every,
-        lends=sharing.before(learning.pilot_sessions),
+        lends=sharing.before(told.pilot_sessions),
         ready=lambda: borrowed is None or borrowed.over,
         on_note=on_note,
     )
@@ -288,7 +287,9 @@ def compose(
         env.process(process)
     if scenario.record.positions_s is not None:
         every_s = scenario.record.positions_s
-        env.process(recorded_positions(env, network, recorder, every_s, world.gains_of_places()))
+        env.process(
+            recorded_positions(env, network, recorder, every_s, world.survey_of_places(), radio.mean_sinr)
+        )
     return scene, {cell: _server(scene, cell, learner, world) for cell, learner in learners.items()}
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edgefl.commands.shared import SnapshotRounds, TorchDevice, console
+from edgefl.commands.shared import AllowCode, SnapshotRounds, TorchDevice, console
 from edgefl.errors import EdgeflError
 
 
@@ -44,6 +44,7 @@ def study(
         bool,
         typer.Option("--dry-run", help="List the runs, how they stand, and what is still to be expected."),
     ] = False,
+    allow_code: AllowCode = False,
 ) -> None:
     """Run every variant and seed of a study, then print the comparison.
 
