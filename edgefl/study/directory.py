@@ -1,6 +1,7 @@
 """A study's directory: which one it is, whether it holds this study, and which part of it one process does."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from edgefl.data_loading import Loaded
@@ -18,37 +19,47 @@ FILE = "study.yaml"
 
 
 def place(plan: Plan, out: str | Path | None, load: Loaded, *, go_on: bool) -> Path:
-    """Return the directory of a study, made if there is none.
+    """Return the directory that a study gets, or has; nothing is written.
 
     Args:
         out: None: `runs/NAME`, numbered where that holds something else.
 
     Raises:
-        EdgeflError: it holds something else.
+        EdgeflError: it holds something else; it says what differs.
     """
     if out is not None:
-        return _continued(Path(out), go_on=go_on)
+        path = Path(out)
+        if _holds_a_study(path) and go_on:
+            check_unchanged(plan, path, load)
+        return path
     number = 1
     while True:
         path = Path("runs", plan.name if number == 1 else f"{plan.name}-{number}")
-        try:
-            _continued(path, go_on=go_on)
-            check_unchanged(plan, path, load)
+        if not path.exists():
             return path
-        except EdgeflError:
-            if not path.exists():  # not for want of a free name
-                raise
-            number += 1
+        if _holds_a_study(path) and go_on:
+            with suppress(EdgeflError):
+                check_unchanged(plan, path, load)
+                return path
+        number += 1
 
 
-def _continued(path: Path, *, go_on: bool) -> Path:
-    if not (go_on and (path / FILE).is_file()):
+def make(path: Path, *, go_on: bool) -> None:
+    """Make a study's directory, or find it made.
+
+    Raises:
+        EdgeflError: it holds something else, or cannot be written.
+    """
+    if not (go_on and _holds_a_study(path)):
         try:
-            return fresh_directory(path, claim=FILE)
+            fresh_directory(path, claim=FILE)
         except EdgeflError:
-            if not (go_on and (path / FILE).is_file()):  # another process has just made it
+            if not (go_on and _holds_a_study(path)):  # another process has just made it
                 raise
-    return path
+
+
+def _holds_a_study(path: Path) -> bool:
+    return (path / FILE).is_file()
 
 
 def check_unchanged(plan: Plan, directory: Path, load: Loaded) -> None:

@@ -15,7 +15,7 @@ from edgefl.run_directory.interruption import interruptible
 from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario import Scenario
 from edgefl.study.board import Board
-from edgefl.study.directory import FILE, check_unchanged, place, shard_of
+from edgefl.study.directory import FILE, make, place, shard_of
 from edgefl.study.one_run import ELSEWHERE, Task, leave_a_trace, work
 from edgefl.study.outcome import Failed, IncompleteStudy
 from edgefl.study.planning import Plan, Run
@@ -69,11 +69,11 @@ def run(
     with interruptible():
         at_once = 1 if _on_gpu(plan, device) else available_cores()
         directory = place(plan, out, load, go_on=go_on)
-        check_unchanged(plan, directory, load)
         complete = {one.path for one in plan.runs if state_of(directory, one.path) is State.COMPLETED}
         shared = shares(plan.runs, load, complete) if share else {one.path: Share() for one in plan.runs}
         board = Board(directory, shard_of(plan.runs, shared, *shard), shared, retry=retry)
         preview_all(_one_of_each_case(board.new), device, load)  # before anything of them is written
+        make(directory, go_on=go_on)
         replace(directory / FILE, plan.file.read_text(encoding="utf-8"))
         for one in board.completed:
             progress(one.label, None)
