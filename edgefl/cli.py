@@ -10,6 +10,7 @@ import typer
 import edgefl
 from edgefl.commands import bench
 from edgefl.commands.describe import describe, list_
+from edgefl.commands.preview import preview
 from edgefl.commands.report import report
 from edgefl.commands.run import resume, run
 from edgefl.commands.study import study
@@ -24,7 +25,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # an error in edgefl itself should show as Python shows it
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (run, resume, study, validate, report, list_, describe):  # in the order in which help shows them
+for command in (
+    preview,
+    run,
+    resume,
+    study,
+    validate,
+    report,
+    list_,
+    describe,
+):  # in the order in which help shows them
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(bench.app, name="bench")
 

@@ -200,9 +200,8 @@ def test_a_click_opens_the_time_line_of_a_device(page: Page, file: Path, walkers
 def test_every_chart_gives_its_data(page: Page, file: Path) -> None:
     page.open(file)
     page.js("edgefl.got = []; edgefl.download = (name, text) => edgefl.got.push([name, text]); 1")
-    page.js(
-        "for (const button of document.querySelectorAll('button.download')) if (button.offsetParent) button.click(); 1"
-    )
+    buttons = "[...document.querySelectorAll('button.download')].filter((button) => button.offsetParent)"
+    page.js(f"{buttons}.forEach((button) => button.click()); 1")
     got = dict(page.js("edgefl.got"))
     assert {"accuracy.csv", "latency.csv", "energy.csv", "participants.csv", "runs.csv"} <= set(got)
     assert {"scenario.yaml", "run.json", "sessions-0.csv"} <= set(got)
