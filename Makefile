@@ -3,6 +3,7 @@
 # make quick  lint, types, golden runs and the unit tests that are not slow, in under a minute
 # make readme run the demo and take its picture into README.md
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
+# make schema write the JSON Schemas that editors use, beside the scenarios
 # make golden write the tables of the golden runs again; CHANGELOG.md says when that is allowed
 PYTHON ?= python3
 VENV := .venv
@@ -10,7 +11,7 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo readme test quick checks fuzz golden clean
+.PHONY: demo readme test quick checks fuzz schema golden clean
 
 demo: $(VENV)/installed $(FASHION)
 	$(BIN)/edgefl study scenarios/studies/quickstart.yaml
@@ -33,6 +34,10 @@ checks: $(VENV)/installed-dev
 
 fuzz: $(VENV)/installed-dev
 	$(BIN)/python -m edgefl.testing.fuzz
+
+schema: $(VENV)/installed
+	$(BIN)/edgefl schema scenario > scenarios/scenario.schema.json
+	$(BIN)/edgefl schema study > scenarios/study.schema.json
 
 golden: $(VENV)/installed-dev
 	$(BIN)/python tests/golden/make.py

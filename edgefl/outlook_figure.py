@@ -38,7 +38,8 @@ def draw(outlook: Outlook, path: Path, dpi: int = 120) -> None:
         x=0.01,
         ha="left",
     )
-    canvas.print_figure(path, dpi=dpi, **({"pil_kwargs": {"quality": 72}} if path.suffix == ".webp" else {}))
+    quality: dict[str, Any] = {"pil_kwargs": {"quality": 72}} if path.suffix == ".webp" else {}
+    canvas.print_figure(path, dpi=dpi, **quality)
 
 
 def _map(figure: Figure, axes: Axes, outlook: Outlook) -> None:
@@ -76,10 +77,26 @@ def _map(figure: Figure, axes: Axes, outlook: Outlook) -> None:
         jumps = np.flatnonzero(np.hypot(*np.diff(track, axis=0).T) > 0.6 * reach_m)
         track[jumps + 1] = np.nan  # came in on the other side
         axes.plot(*track.T, color="white", linewidth=0.8, alpha=0.65)
-    axes.scatter(*outlook.tracks_m[0].T, s=13, color="#1d2328", edgecolor="white", linewidth=0.5, zorder=4)
+    axes.scatter(
+        outlook.tracks_m[0, :, 0],
+        outlook.tracks_m[0, :, 1],
+        s=13,
+        color="#1d2328",
+        edgecolor="white",
+        linewidth=0.5,
+        zorder=4,
+    )
     if len(outlook.handovers_m):
-        axes.scatter(*outlook.handovers_m.T, marker="x", s=16, color="#D40000", linewidth=1, zorder=5)
-    axes.scatter(*sites_m.T, marker="^", s=70, color="white", edgecolor="black", zorder=6)
+        axes.scatter(
+            outlook.handovers_m[:, 0],
+            outlook.handovers_m[:, 1],
+            marker="x",
+            s=16,
+            color="#D40000",
+            linewidth=1,
+            zorder=5,
+        )
+    axes.scatter(sites_m[:, 0], sites_m[:, 1], marker="^", s=70, color="white", edgecolor="black", zorder=6)
     for site, (x_m, y_m) in enumerate(sites_m if len(sites_m) <= 19 else []):
         axes.annotate(
             str(site),

@@ -109,7 +109,9 @@ def _map(axes: Axes, layout: dict[str, Any], frames: dict[str, np.ndarray], even
         zorder=3,
     )
     sites = np.array(layout["sites"])
-    axes.scatter(*sites.T, marker="^", s=95, color="white", edgecolor=INK, linewidth=1.3, zorder=5)
+    axes.scatter(
+        sites[:, 0], sites[:, 1], marker="^", s=95, color="white", edgecolor=INK, linewidth=1.3, zorder=5
+    )
     crosses = f"; crosses: {len(moved)} handovers" if len(moved) else ""
     axes.set_title(
         f"{len(x_m)} devices walk among {len(sites)} base station{'s' * (len(sites) > 1)}{crosses}\n"

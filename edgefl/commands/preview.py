@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from edgefl.commands.shared import Override, TorchDevice, console
+from edgefl.commands.shared import AllowCode, Override, TorchDevice, console
 from edgefl.errors import EdgeflError
 
 PICTURES = (".png", ".pdf", ".svg", ".webp")
@@ -18,6 +18,7 @@ def preview(
         Path | None, typer.Option(help="Picture to write: png, pdf, svg or webp. Default: NAME-preview.png.")
     ] = None,
     device: TorchDevice = "auto",
+    allow_code: AllowCode = False,
 ) -> None:
     """Draw a scenario before it runs, in seconds: map, ways, handovers, population, labels; and say what it takes.
 
