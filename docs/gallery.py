@@ -71,7 +71,8 @@ def measured(outlook: Outlook) -> str:
     """A sentence of figures."""
     moves = ""
     if outlook.world.scenario.layout.several and len(outlook.handovers_m):
-        moves = f", and each device hands over {outlook.handovers_per_hour / outlook.world.count:.3g} times an hour"
+        rate = outlook.handovers_per_hour / outlook.world.count
+        moves = f", and each device hands over {rate:,.{0 if rate >= 10 else 1}f} times an hour"
     return (
         f"A round of its {outlook.world.count} devices takes {outlook.latency_s:.3g} s and {outlook.energy_j:.3g} J"
         f" at the beginning{moves}."

@@ -18,6 +18,7 @@ from edgefl.commands.run import resume, run
 from edgefl.commands.schema import schema
 from edgefl.commands.study import study
 from edgefl.commands.validate import validate
+from edgefl.commands.watch import watch
 from edgefl.errors import EdgeflError
 
 app = typer.Typer(
@@ -34,6 +35,7 @@ COMMANDS = (
     run,
     resume,
     study,
+    watch,
     validate,
     report,
     list_,
