@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from analysis import load_runs
 from analysis.html import replay, report, write_report
 from analysis.html.packing import Column, pack, unpack
+from analysis.html.picture import draw_run
 from edgefl.scenario import load
 from edgefl.simulation import simulate
 from tests.end_to_end.chromium import PROGRAM, Page, browser
@@ -120,6 +122,15 @@ def test_what_is_written_by_others_does_not_run(walkers: Path, tmp_path: Path) -
     about = json.loads((evil / "run.json").read_text()) | {"name": "</script><script>alert(1)</script>"}
     (evil / "run.json").write_text(json.dumps(about))
     assert "<script>alert" not in report(load_runs(evil))
+
+
+def test_a_run_is_one_picture_too(walkers: Path, digits: Path, tmp_path: Path) -> None:
+    draw_run(walkers, tmp_path / "moving.png")
+    with Image.open(tmp_path / "moving.png") as picture:
+        assert len(picture.convert("RGB").getcolors(1 << 24) or []) > 300
+    still = simulate(load(digits, ["sessions.count=1"]), tmp_path / "run", device="cpu")
+    with pytest.raises(ValueError, match=r"have no positions: run them with record\.positions_s"):
+        draw_run(still, tmp_path / "still.png")
 
 
 @in_browser
