@@ -1,6 +1,6 @@
 """What a scenario looks like before it runs, in seconds: its world, who goes where, a few rounds without training.
 
-Devices move as in the run. The network is run for as long as WALK_WALL_S of wall time allow, without any round:
+Devices move as in the run. The network is run for as long as WALK_S of processor time allow, without any round:
 that gives handovers. Times, joules and the radio's wall time are those of PROBE_ROUNDS rounds in which nothing is
 trained; the wall time of training is its FLOPs over the speed of this machine, so a rough figure:
 `edgefl validate --plan` trains two rounds and measures.
@@ -30,13 +30,14 @@ from edgefl.simulation import Prepared, available_cores, compose, prepare, simul
 from edgefl.world import World
 
 PROBE_ROUNDS = 2  # of each federation, in the mean
-PROBE_WALL_S = 1.0
-WALK_WALL_S = 1.0
+PROBE_S = 1.5  # processor time
+WALK_S = 1.0  # processor time
 TIMES = 150  # at which tracks are looked at
 GRID = 110  # points across the map
 MOST_SESSIONS = 8  # whose labels are shown
 OPEN_END_S = 3600.0  # looked at where a run has no foreseeable end
-SPEED_SHARE = 0.25  # of the machine's speed at products of large matrices that training reaches
+PRODUCTS = 20  # of matrices, that are timed together
+SPEED_SHARE = 0.1  # of the speed at products of large matrices, that training with its evaluation reaches
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def look(scenario: Scenario, device: str = "auto") -> Outlook:
     Raises:
         EdgeflError: the run would be refused.
     """
-    run = prepare(scenario, device=device, threads=1, load=Loaded(download=False))
+    run = prepare(scenario, device=device, threads=1, load=Loaded(download=False), in_outline=True)
     first = next(iter(run.learners.values()))
     rows, radio_s = _probe(_untrained(scenario, first.payload_bits, first.flops_per_sample))
     round_wall_s = radio_s + _training_s(run, rows)
@@ -127,6 +128,8 @@ def look(scenario: Scenario, device: str = "auto") -> Outlook:
     notes = list(run.notes)
     if not math.isfinite(plan.simulated_s.most):
         notes.append(f"the run has no end that could be foreseen: the first {OPEN_END_S:g} s are shown")
+    if walked_s < span_s:
+        notes.append(f"handovers are those of the first {walked_s:,.4g} s: more would have taken too long")
     if scenario.radio.neighbour_load:
         notes.append("the map of SNR is without what the neighbours send (radio.neighbour_load)")
     return Outlook(
@@ -170,23 +173,23 @@ def _untrained(scenario: Scenario, payload_bits: int, flops_per_sample: float) -
 def _probe(scenario: Scenario) -> tuple[list[Round], float]:
     """The first rounds, in a scratch directory, and the wall time of one, the beginning of the run apart."""
     rows: list[Round] = []
-    walls_s: list[float] = []
+    walls_s: list[float] = []  # processor time, which others on this machine do not lengthen
     wanted = PROBE_ROUNDS * len(scenario.layout.with_federation)
 
     class Enough(Exception):
         pass
 
-    began = time.perf_counter()
+    began_s = time.process_time()
 
     def note(row: Round) -> None:
         rows.append(row)
-        walls_s.append(time.perf_counter())
-        if len(rows) >= wanted or time.perf_counter() - began > PROBE_WALL_S:
+        walls_s.append(time.process_time())
+        if len(rows) >= wanted or time.process_time() - began_s > PROBE_S:
             raise Enough
 
     with tempfile.TemporaryDirectory(prefix="edgefl-preview-") as scratch, suppress(Enough):
         simulate(scenario, Path(scratch) / "run", on_round=note)
-    alone = walls_s[0] - began if len(rows) == 1 else (walls_s[-1] - walls_s[0]) / (len(rows) - 1)
+    alone = walls_s[0] - began_s if len(rows) == 1 else (walls_s[-1] - walls_s[0]) / (len(rows) - 1)
     return rows, alone
 
 
@@ -195,13 +198,14 @@ def _training_s(run: Prepared, rows: Sequence[Round]) -> float:
     learning = run.world.scenario.learning
     if learning is None:
         return 0.0
-    side, best_s = 256, math.inf
+    side, best_s = 64, math.inf  # so small that one thread does it
     one = np.ones((side, side), np.float32)
-    for _ in range(30):  # the best of them: others are at work on this machine, too
-        began = time.perf_counter()
-        one @ one
-        best_s = min(best_s, time.perf_counter() - began)
-    flops_s = 2 * side**3 / best_s
+    for _ in range(30):  # processor time, and the best of them: others are at work on this machine, too
+        began_s = time.thread_time()
+        for _ in range(PRODUCTS):
+            one @ one
+        best_s = min(best_s, time.thread_time() - began_s)
+    flops_s = PRODUCTS * 2 * side**3 / best_s
     first = next(iter(run.learners.values()))
     samples = np.mean([row.participants for row in rows]) * learning.steps * learning.batch
     return float(samples * first.flops_per_sample / (SPEED_SHARE * flops_s * min(2, available_cores())))
@@ -258,9 +262,9 @@ def _walk(world: World, span_s: float) -> tuple[np.ndarray, float]:
         return np.empty((0, 2)), span_s
     events = _Handovers()
     scene, _ = compose(world, world.radio(simpy.Environment()), events, {})
-    began, found, time_s = time.perf_counter(), [], 0.0
+    began_s, found, time_s = time.process_time(), [], 0.0
     step_s = max(world.scenario.handover.measurement_interval_s, span_s / 2000)
-    while time_s < span_s and time.perf_counter() - began < WALK_WALL_S:
+    while time_s < span_s and time.process_time() - began_s < WALK_S:
         time_s = min(span_s, time_s + step_s)
         scene.env.run(until=time_s)
         if events.devices:

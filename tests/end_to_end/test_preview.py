@@ -1,5 +1,9 @@
 """A scenario's picture and figures before it runs are those of the run."""
 
+import os
+import resource
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +17,7 @@ from edgefl.outlook import Outlook, look
 from edgefl.scenario import Scenario, load
 from edgefl.simulation import simulate
 
+QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 HEXAGONS = """\
 name: hexagons
 seed: 5
@@ -109,3 +114,16 @@ def test_the_command_draws_a_picture(
     with pytest.raises(SystemExit) as refused:
         cli.main(["preview", str(digits), "--out", "picture.txt"])
     assert refused.value.code == 2
+
+
+@pytest.mark.slow
+def test_a_hundred_devices_take_at_most_five_seconds(tmp_path: Path) -> None:
+    """Of processor time, so that a busy machine does not fail it; with the start of Python and all imports."""
+    command = [sys.executable, "-c", "from edgefl.cli import main; main()", "preview", str(QUICKSTART)]
+    options = ["--set", "devices.count=100", "--out", str(tmp_path / "picture.png")]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(
+        [*command, *options], check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 5.0
