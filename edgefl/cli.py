@@ -12,6 +12,7 @@ import edgefl
 from edgefl import outside
 from edgefl.commands import bench
 from edgefl.commands.describe import describe, list_
+from edgefl.commands.merge import merge
 from edgefl.commands.preview import preview
 from edgefl.commands.report import report
 from edgefl.commands.run import resume, run
@@ -35,6 +36,7 @@ COMMANDS = (
     run,
     resume,
     study,
+    merge,
     watch,
     validate,
     report,
