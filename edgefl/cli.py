@@ -13,11 +13,13 @@ from edgefl import outside
 from edgefl.commands import bench
 from edgefl.commands.describe import describe, list_
 from edgefl.commands.merge import merge
+from edgefl.commands.preview import preview
 from edgefl.commands.report import report
 from edgefl.commands.run import resume, run
 from edgefl.commands.schema import schema
 from edgefl.commands.study import study
 from edgefl.commands.validate import validate
+from edgefl.commands.watch import watch
 from edgefl.errors import EdgeflError
 
 app = typer.Typer(
@@ -30,10 +32,12 @@ app = typer.Typer(
 )
 # in the order in which help shows them
 COMMANDS = (
+    preview,
     run,
     resume,
     study,
     merge,
+    watch,
     validate,
     report,
     list_,
