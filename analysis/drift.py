@@ -57,7 +57,7 @@ def compare_drift(
     if not 0 <= margin < 1:
         raise ValueError(f"margin is {margin}: a share of accuracy, from 0 to below 1")
     runs = runs if isinstance(runs, Runs) else load_runs(runs)
-    notes = [*runs.left_out, *runs.notes]
+    notes = [*runs.left_out, *runs.remarks, *runs.notes]
     info = runs.info[have_rounds(runs.info, runs.rounds)]
     if "drifted" not in runs.rounds:
         raise ValueError(f"the runs in {runs.path} have no concept drift: give learning.drift")

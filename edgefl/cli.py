@@ -9,6 +9,7 @@ import typer
 
 import edgefl
 from edgefl.commands import bench
+from edgefl.commands.compare import CONTEXT, READING, reading
 from edgefl.commands.describe import describe, list_
 from edgefl.commands.run import resume, run
 from edgefl.commands.study import study
@@ -25,6 +26,8 @@ app = typer.Typer(
 )
 for command in (run, resume, study, validate, list_, describe):  # in the order in which help shows them
     app.command(command.__name__.rstrip("_"))(command)
+for name, help_ in READING.items():
+    app.command(name, help=help_, add_help_option=False, context_settings=CONTEXT)(reading(name))
 app.add_typer(bench.app, name="bench")
 
 
