@@ -17,6 +17,7 @@ from analysis.network import handover_figures
 from analysis.populations import OVERLAP
 from analysis.results import Layout
 from analysis.settings import compare_settings
+from analysis.sweep import sweep
 from analysis.tables.comparison import COLUMNS
 
 Run = Callable[[argparse.Namespace], None]
@@ -61,6 +62,21 @@ def _compare(options: argparse.Namespace) -> None:
         layout=Layout(columns, options.transpose, options.interval),
     )
     report.print_comparison(comparison, _console())
+
+
+def _sweep(options: argparse.Namespace) -> None:
+    if options.names:
+        raise ValueError("a sweep takes the names that the runs have: leave out --names")
+    found = sweep(
+        options.runs[0] if len(options.runs) == 1 else options.runs,
+        keys=options.key or (),
+        out=_out(options),
+        reference=options.reference,
+        target=options.target or "95%",
+        layout=Layout(transposed=options.transpose, interval=not options.deviation),
+        partial=options.partial,
+    )
+    report.print_sweep(found, _console())
 
 
 def _settings(options: argparse.Namespace) -> None:
@@ -171,6 +187,23 @@ def parser(program: str) -> argparse.ArgumentParser:
         f" population ({OVERLAP:g})",
     )
     command = add_writing(
+        "sweep",
+        "cost of a target against the swept key: lines, a map of two keys, time against energy",
+        _sweep,
+        ["runs/bandwidth_sweep", "runs/study --key bandwidth_hz --target 0.8"],
+        "variant whose peak a relative target is of",
+    )
+    add_targets(command, repeated=False)
+    command.add_argument(
+        "--key",
+        action="append",
+        help="dotted key, or its end; twice: a map (default: the number that is swept)",
+    )
+    command.add_argument("--transpose", action="store_true", help="a column per value in Markdown and LaTeX")
+    command.add_argument(
+        "--deviation", action="store_true", help="standard deviations in place of 95 %% intervals"
+    )
+    command = add_writing(
         "settings",
         "compare the variants in every setting of a study's grid",
         _settings,
@@ -207,11 +240,11 @@ def parser(program: str) -> argparse.ArgumentParser:
     return parser
 
 
-def add_targets(command: argparse.ArgumentParser) -> None:
+def add_targets(command: argparse.ArgumentParser, repeated: bool = True) -> None:
     """Add the option that sets accuracies to reach."""
     command.add_argument(
         "--target",
-        action="append",
+        action="append" if repeated else "store",
         help="accuracy to reach: 0.8, or a share of the best one: 95%% (of the reference's, the default),"
-        " '95%% of NAME', '95%% of best'; may be repeated",
+        f" '95%% of NAME', '95%% of best'{'; may be repeated' if repeated else ''}",
     )

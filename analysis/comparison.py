@@ -7,7 +7,9 @@ from typing import Literal
 import pandas as pd
 
 from analysis import averages, metrics
+from analysis.figures.column import save
 from analysis.figures.comparison import adaptation_figure, cost_figure
+from analysis.figures.curves import curves_figure
 from analysis.formatting import natural
 from analysis.load import Paths, Runs, load_runs
 from analysis.metrics import SESSION
@@ -172,7 +174,11 @@ def _write(comparison: Comparison, rounds: pd.DataFrame) -> None:
         (comparison.out / "comparison.tex").write_text(latex(comparison), encoding="utf-8")
         # the figure carries its numbers: whoever finds it can see whether they are still those of a run
         numbers = {FIGURE_NUMBERS: comparison.table.to_csv(index=False)}
-        draw(comparison, rounds).savefig(comparison.figure, metadata=numbers)
+        figure = draw(comparison, rounds)
+        figure.savefig(comparison.figure, metadata=numbers)
+        figure.savefig(comparison.figure.with_suffix(".pdf"), metadata={"CreationDate": None})
+        if comparison.trained:
+            save(curves_figure(comparison, rounds), comparison.out / "comparison_curves.png")
     except OSError as error:
         raise ValueError(
             f"cannot write to {comparison.out} ({error.strerror or error}): choose another folder with --out"

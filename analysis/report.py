@@ -12,6 +12,7 @@ from rich.text import Text
 from analysis import tables
 from analysis.costs_report import CostReport
 from analysis.results import Comparison, DriftComparison, SettingsTable
+from analysis.sweep import Sweep
 
 GAP, EDGES = 3, 2  # blanks between the columns and around the table, as rich draws it
 
@@ -56,6 +57,18 @@ def print_drift(comparison: DriftComparison, console: Console) -> None:
         console.print(Text(name, style="bold"))
         _print_table(console, tables.drift.headline(comparison, change).T, comparison.reference)
     _print_end(console, tables.drift.explanations(comparison), comparison.figure)
+
+
+def print_sweep(sweep: Sweep, console: Console) -> None:
+    """Print costs by value, how they are to be read, and where the figures are."""
+    console.print(Text(tables.sweep.caption(sweep), style="bold"))
+    table = tables.sweep.headline(sweep)
+    console.print(Text(str(table.index.name), style="dim"))
+    _print_table(console, table, None)
+    for line in tables.sweep.explanations(sweep):
+        console.print(Text(line, style="dim"))
+    for figure in sweep.figures:
+        console.print(Text.assemble("Figure: ", (str(figure), "bold"), " and .pdf"), soft_wrap=True)
 
 
 def print_costs(costs: CostReport, console: Console) -> None:

@@ -43,8 +43,8 @@ class Comparison:
         table: one row per variant, the reference first; units in the column names, accuracies 0..1. `_mean`, `_std`
             and `_ci` (half the 95 % interval) are over seeds of each seed's mean over `sessions`. A `_to_target_mean`
             is inf as soon as one session missed the target; `_to_target_at_least` then is what can be said: the mean
-            when a session that missed counts with its whole length. not_reached of targets sessions x seeds missed it.
-        per_session: one row per session: labels (or: differ, by seed or cell), kind (pilot, new, recurring,
+            when a session that missed counts with its whole length. not_reached of targets sessions x seeds missed
+        it. per_session: one row per session: labels (or: differ, by seed or cell), kind (pilot, new, recurring,
             returning; in any seed or cell), and per variant the mean and standard deviation of its opening
             model's accuracy, its accuracy over the first rounds, dip and rounds to recovery.
         to_targets: one row per target and variant: what reaching it costs, see `averages.to_targets`.

@@ -11,6 +11,7 @@ import typer
 # in the order in which help shows them; in words, since `edgefl --help` imports neither pandas nor matplotlib
 READING = {
     "compare": "Compare variants, or any runs: tables, paired tests over seeds, figures.",
+    "sweep": "Draw what a target costs against the swept key; maps of two keys; time against energy.",
     "settings": "Compare the variants in every setting of a study's grid.",
     "drift": "Say how variants come through concept drift: dip, recovery, cost.",
     "network": "Count handovers, ping-pong, interruptions, wasted bits and joules.",
