@@ -19,6 +19,7 @@ from analysis.results import Layout
 from analysis.settings import compare_settings
 from analysis.sweep import sweep
 from analysis.tables.comparison import COLUMNS
+from analysis.theory import along
 
 Run = Callable[[argparse.Namespace], None]
 
@@ -109,6 +110,19 @@ def _network(options: argparse.Namespace) -> None:
 
 def _costs(options: argparse.Namespace) -> None:
     report.print_costs(report_costs(_runs(options, every_setting=True), out=_out(options)), _console())
+
+
+def _theory(options: argparse.Namespace) -> None:
+    runs = _runs(options, every_setting=True)
+    by_round, by_run = along(runs)
+    folder = _out(options) or runs.path
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        by_round.to_csv(folder / "theory_rounds.csv", index=False)
+        by_run.to_csv(folder / "theory.csv", index=False)
+    except OSError as error:
+        raise ValueError(f"cannot write to {folder} ({error}): choose another folder with --out") from error
+    report.print_theory(by_run, folder / "theory_rounds.csv", _console())
 
 
 def parser(program: str) -> argparse.ArgumentParser:
@@ -234,6 +248,13 @@ def parser(program: str) -> argparse.ArgumentParser:
         "costs",
         "where joules and seconds went; local epochs, transmissions and storage (J, section V)",
         _costs,
+        ["runs/study"],
+        "",
+    )
+    add_writing(
+        "theory",
+        "the bound of J's Theorem 1 term by term, and the step-size limit, with estimated constants",
+        _theory,
         ["runs/study"],
         "",
     )

@@ -11,8 +11,7 @@ from rich.text import Text
 
 from analysis import tables
 from analysis.costs_report import CostReport
-from analysis.results import Comparison, DriftComparison, SettingsTable
-from analysis.sweep import Sweep
+from analysis.results import Comparison, DriftComparison, SettingsTable, Sweep
 
 GAP, EDGES = 3, 2  # blanks between the columns and around the table, as rich draws it
 
@@ -79,6 +78,14 @@ def print_costs(costs: CostReport, console: Console) -> None:
     for line in costs.explanations:
         console.print(Text(line, style="dim"))
     console.print(Text.assemble("Tables: ", (str(costs.out / "costs.md"), "bold")), soft_wrap=True)
+
+
+def print_theory(by_run: pd.DataFrame, path: Path, console: Console) -> None:
+    """Print constants, terms and limits, runs side by side, and where the rounds are."""
+    _print_table(console, tables.theory.headline(by_run), None)
+    for line in tables.theory.EXPLANATIONS:
+        console.print(Text(line, style="dim"))
+    console.print(Text.assemble("Round by round: ", (str(path), "bold")), soft_wrap=True)
 
 
 def print_network(figures: pd.DataFrame, console: Console, notes: Iterable[str] = ()) -> None:

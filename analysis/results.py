@@ -130,3 +130,31 @@ class DriftComparison:
     smooth: int
     margin: float
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Costs against the values of one key or two.
+
+    Attributes:
+        table: one row per series and value: series, a column per key, setting, variant, seeds, NAME_mean, _std and
+            _ci of seconds_to_target, joules_to_target, rounds_to_target, accuracy_first, latency_s, round_energy_j,
+            energy_j, simulated_s; not_reached of targets. Where a target was missed, its costs count the whole
+            session: a lower bound.
+        keys: dotted; one, or two of a map.
+        costs: the columns that the figures show: time and energy, to the target or per round.
+        target: None: there is none to reach.
+        figures: PNG files; a PDF lies beside each.
+        notes: what a reader has to know, one sentence each.
+    """
+
+    table: pd.DataFrame = field(repr=False)
+    keys: tuple[str, ...]
+    costs: tuple[str, str]
+    target: Target | None
+    reference: str | None
+    seeds: tuple[int, ...]
+    layout: Layout
+    out: Path
+    figures: tuple[Path, ...]
+    notes: tuple[str, ...]

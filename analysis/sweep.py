@@ -1,7 +1,6 @@
 """A swept key: what a target, or a round, costs against its value; maps of two keys; time against energy."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from analysis.figures.column import save
 from analysis.figures.sweep import heat_figure, pareto_figure, sweep_figure
 from analysis.formatting import natural
 from analysis.load import Paths, load_settings
-from analysis.results import Layout
+from analysis.results import Layout, Sweep
 from analysis.scenario_keys import differing, of_points
 from analysis.scope import FIRST_ROUNDS, have_rounds, reference_of, scope_of
 from analysis.tables.sweep import latex, markdown
@@ -22,34 +21,6 @@ TRAINED = ("seconds_to_target", "joules_to_target")
 UNTRAINED = ("latency_s", "round_energy_j")
 AT_LEAST = {"seconds_to_target": "session_s", "joules_to_target": "session_j"}
 MEASURED = ["seconds_to_target", "joules_to_target", "rounds_to_target", "accuracy_first"]
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """Costs against the values of one key or two.
-
-    Attributes:
-        table: one row per series and value: series, a column per key, setting, variant, seeds, NAME_mean, _std and
-            _ci of seconds_to_target, joules_to_target, rounds_to_target, accuracy_first, latency_s, round_energy_j,
-            energy_j, simulated_s; not_reached of targets. Where a target was missed, its costs count the whole
-            session: a lower bound.
-        keys: dotted; one, or two of a map.
-        costs: the columns that the figures show: time and energy, to the target or per round.
-        target: None: there is none to reach.
-        figures: PNG files; a PDF lies beside each.
-        notes: what a reader has to know, one sentence each.
-    """
-
-    table: pd.DataFrame = field(repr=False)
-    keys: tuple[str, ...]
-    costs: tuple[str, str]
-    target: Target | None
-    reference: str | None
-    seeds: tuple[int, ...]
-    layout: Layout
-    out: Path
-    figures: tuple[Path, ...]
-    notes: tuple[str, ...]
 
 
 def sweep(

@@ -20,8 +20,8 @@ def curves_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
     """Draw the accuracy of the latest tested model of each variant; band: one deviation over seeds, or none."""
     variants = list(comparison.table["variant"])
     figure, axes = panels(2, 4.2, sharey=True)
-    low = float(rounds["accuracy"].min())
-    lowest = 0 if low < 0.4 else 10 * math.floor(10 * low) - 5
+    worst = float(rounds["accuracy"].min())
+    lowest = 0 if worst < 0.4 else 10 * math.floor(10 * worst) - 5
     found = {name: curves_of(rounds[rounds["variant"] == name]) for name in variants}
     for number, (ax, units, words) in enumerate(
         zip(axes, (TIME_UNITS, ENERGY_UNITS), ("simulated time", "energy of all devices"), strict=True)

@@ -1,6 +1,6 @@
 """The figures of a sweep, at column width: cost against a key, a map of two keys, time against energy."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,10 +10,8 @@ from matplotlib.figure import Figure
 from analysis.figures.column import SMALL, legend, panels, series_styles
 from analysis.figures.style import INK, SOFT
 from analysis.formatting import ENERGY_UNITS, TIME_UNITS, amount, unit_for
+from analysis.results import Sweep
 from analysis.units import axis_of
-
-if TYPE_CHECKING:
-    from analysis.sweep import Sweep
 
 UNITS = {
     "seconds_to_target": TIME_UNITS,
@@ -26,7 +24,7 @@ DODGE = 0.012  # of an axis, from series to series
 MOST_MAPS = 4  # below one another in a column
 
 
-def words_of(cost: str, found: "Sweep") -> str:
+def words_of(cost: str, found: Sweep) -> str:
     """Say what a cost is, without unit."""
     if found.target is None:
         return {"latency_s": "round latency", "round_energy_j": "energy per round"}[cost]
@@ -34,7 +32,7 @@ def words_of(cost: str, found: "Sweep") -> str:
     return f"{kind} to {found.target.short}"
 
 
-def sweep_figure(found: "Sweep") -> Figure:
+def sweep_figure(found: Sweep) -> Figure:
     """Draw time and energy against the key; whiskers: 95 % intervals; open marks: a target missed, a lower bound."""
     figure, axes = panels(2, 4.0, sharex=True)
     key = found.keys[0]
@@ -80,11 +78,16 @@ def sweep_figure(found: "Sweep") -> Figure:
 def _marks(ax: Axes, x: pd.Series, y: pd.Series, style: dict[str, str], filled: np.ndarray) -> None:
     """Draw marks: filled, or open in the same colour."""
     for face, some in ((style["color"], filled), ("white", ~filled)):
-        look = {"marker": style["marker"], "markersize": 4.2, "linestyle": "none", "zorder": 5}
+        look: dict[str, Any] = {
+            "marker": style["marker"],
+            "markersize": 4.2,
+            "linestyle": "none",
+            "zorder": 5,
+        }
         ax.plot(x[some], y[some], markerfacecolor=face, markeredgecolor=style["color"], **look)
 
 
-def heat_figure(found: "Sweep") -> Figure:
+def heat_figure(found: Sweep) -> Figure:
     """Draw the time of each pair of values as a map, one for each series: darker is shorter, numbers in the cells."""
     cost = found.costs[0]
     names = list(dict.fromkeys(found.table["series"]))[:MOST_MAPS]
@@ -125,7 +128,7 @@ def heat_figure(found: "Sweep") -> Figure:
     return figure
 
 
-def pareto_figure(found: "Sweep") -> Figure:
+def pareto_figure(found: Sweep) -> Figure:
     """Draw time against energy; filled and joined: nothing else is better in both."""
     figure, (ax,) = panels(1, 3.0)
     time, energy = found.costs

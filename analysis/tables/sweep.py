@@ -1,19 +1,15 @@
 """A sweep in words and rounded numbers: the text behind the terminal, Markdown and LaTeX."""
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
 from analysis.figures.sweep import UNITS, words_of
 from analysis.formatting import amount, named_seeds, unit_for, with_spread
 from analysis.markup import latex_escape, latex_tabular, markdown_table
+from analysis.results import Sweep
 from analysis.units import axis_of
 
-if TYPE_CHECKING:
-    from analysis.sweep import Sweep
 
-
-def headline(found: "Sweep") -> pd.DataFrame:
+def headline(found: Sweep) -> pd.DataFrame:
     """Write a row per value, a column per series and cost; the values are the index."""
     texts: dict[str, list[str]] = {}
     places = found.table[list(found.keys)].drop_duplicates().sort_values(list(found.keys))
@@ -38,12 +34,12 @@ def headline(found: "Sweep") -> pd.DataFrame:
     return table
 
 
-def caption(found: "Sweep") -> str:
+def caption(found: Sweep) -> str:
     """Say in one line what the table shows."""
     return f"Costs against {' and '.join(found.keys)} ({named_seeds(found.seeds, found.layout.interval)})"
 
 
-def explanations(found: "Sweep") -> list[str]:
+def explanations(found: Sweep) -> list[str]:
     """Say how numbers are defined, and repeat the notes."""
     lines = []
     if found.target is None:
@@ -58,7 +54,7 @@ def explanations(found: "Sweep") -> list[str]:
     return lines + [f"Note: {note}." for note in found.notes]
 
 
-def markdown(found: "Sweep") -> str:
+def markdown(found: Sweep) -> str:
     """Write the table as a Markdown page."""
     table = headline(found)
     shown = table.T if found.layout.transposed else table
@@ -71,7 +67,7 @@ def markdown(found: "Sweep") -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def latex(found: "Sweep") -> str:
+def latex(found: Sweep) -> str:
     """Write the table as a LaTeX tabular, for the package booktabs."""
     table = headline(found)
     corner = str(table.index.name)

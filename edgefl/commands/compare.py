@@ -15,6 +15,7 @@ READING = {
     "settings": "Compare the variants in every setting of a study's grid.",
     "drift": "Say how variants come through concept drift: dip, recovery, cost.",
     "network": "Count handovers, ping-pong, interruptions, wasted bits and joules.",
+    "theory": "Compare the bound of the journal paper's Theorem 1, term by term, with the gradients of a run.",
     "costs": "Say where joules and seconds went; epochs, transmissions and storage of adaptation.",
 }
 # all that stands behind the command's name is the reader's
