@@ -11,10 +11,12 @@ from rich.console import Console
 from analysis import report
 from analysis.comparison import compare
 from analysis.costs_report import report_costs
-from analysis.drift import MARGIN, SMOOTH, compare_drift
+from analysis.drift import compare_drift
+from analysis.drift_reading import MARGIN, SMOOTH, Reading
 from analysis.load import Runs, load_runs
 from analysis.network import handover_figures
 from analysis.populations import OVERLAP
+from analysis.reproduction import page, reproduce
 from analysis.results import Layout
 from analysis.settings import compare_settings
 from analysis.sweep import sweep
@@ -97,8 +99,15 @@ def _drift(options: argparse.Namespace) -> None:
         _runs(options),
         out=_out(options),
         reference=options.reference,
-        smooth=options.smooth,
-        margin=options.margin,
+        reading=Reading(
+            by=options.by,
+            window=options.window,
+            first=options.first,
+            last=options.last,
+            recovery=options.recovery,
+            smooth=options.smooth,
+            margin=options.margin,
+        ),
     )
     report.print_drift(comparison, _console())
 
@@ -123,6 +132,14 @@ def _theory(options: argparse.Namespace) -> None:
     except OSError as error:
         raise ValueError(f"cannot write to {folder} ({error}): choose another folder with --out") from error
     report.print_theory(by_run, folder / "theory_rounds.csv", _console())
+
+
+def _reproduction(options: argparse.Namespace) -> None:
+    text = page([reproduce(folder) for folder in options.runs])
+    if options.out is None:
+        print(text, end="")
+    else:
+        options.out.write_text(text, encoding="utf-8")
 
 
 def parser(program: str) -> argparse.ArgumentParser:
@@ -236,8 +253,35 @@ def parser(program: str) -> argparse.ArgumentParser:
         ["runs/flash_synthetic --smooth 5"],
         "variant to emphasise",
     )
-    command.add_argument("--smooth", type=int, default=SMOOTH, help="rounds whose mean has to be back (10)")
-    command.add_argument("--margin", type=float, default=MARGIN, help="accuracy that may be missing (0.01)")
+    command.add_argument(
+        "--by",
+        choices=("devices", "samples"),
+        default="devices",
+        help="whose mean an accuracy is: each device counts alike, or each test sample (devices)",
+    )
+    command.add_argument(
+        "--window", type=int, default=1, help="rounds whose mean is looked at for the dip (1)"
+    )
+    command.add_argument(
+        "--from",
+        dest="first",
+        type=int,
+        default=1,
+        help="first round of the dip's interval; 1: the drift's (1)",
+    )
+    command.add_argument("--to", dest="last", type=int, help="its last round (until the next change)")
+    command.add_argument(
+        "--recovery",
+        choices=("level", "plateau"),
+        default="level",
+        help="level: back at the accuracy before or at the end; plateau: it hardly rises any more (level)",
+    )
+    command.add_argument(
+        "--smooth", type=int, default=SMOOTH, help="rounds whose mean has to be back, or flat (10)"
+    )
+    command.add_argument(
+        "--margin", type=float, default=MARGIN, help="accuracy that may be missing, or gained (0.01)"
+    )
     add(
         "network",
         "handovers, ping-pong, time of stay, interruptions, wasted bits and joules",
@@ -251,6 +295,12 @@ def parser(program: str) -> argparse.ArgumentParser:
         ["runs/study"],
         "",
     )
+    command = commands.add_parser(
+        "reproduction", help="the papers' tables beside those of the shipped studies"
+    )
+    command.add_argument("runs", type=Path, nargs="+", metavar="RUNS_DIR", help="folder of a study")
+    command.add_argument("--out", type=Path, help="where to write the page (default: standard output)")
+    command.set_defaults(run=_reproduction)
     add_writing(
         "theory",
         "the bound of J's Theorem 1 term by term, and the step-size limit, with estimated constants",

@@ -30,7 +30,7 @@ TEXT_COLUMNS = {
     "positions": set(),
 }
 # empty throughout in runs without training: a number all the same
-FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start", "gain_db"}
+FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start", "gain_db", "sinr_db"}
 
 
 def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:

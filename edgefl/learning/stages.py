@@ -11,7 +11,7 @@ from edgefl.learning import theory
 from edgefl.learning.federation import At, Federation, Reports
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.track import Track
-from edgefl.learning.trainer import PERSONAL_ACCURACY, Trainer
+from edgefl.learning.trainer import PERSONAL_ACCURACY, TEST_SAMPLES, Trainer
 from edgefl.learning.warm_starts import OpeningModel, WarmStart
 
 
@@ -41,6 +41,7 @@ class Train:
             further[PERSONAL_ACCURACY] = (
                 trainer.accuracies(self._personal_models(ids), ids, session) if tested else (None,) * len(ids)
             )
+            further[TEST_SAMPLES] = trainer.test_samples(ids)
         return replace(local, scalars={**local.scalars, **further}) if further else local
 
     def aggregate(self, ids: Sequence[int]) -> None:
@@ -48,11 +49,11 @@ class Train:
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         trainer, now = self.trainer, self.federation.now
+        tested = list(present) or sorted(now.members)  # if nobody is there any more
         if trainer.due(now.moment.round):
-            tested = list(present) or sorted(now.members)  # if nobody is there any more
             evaluation = trainer.test(self._deployed(tested), now, tested)
         else:
-            evaluation = trainer.untested()
+            evaluation = trainer.untested(now, tested)
         recording = trainer.settings.theory
         if recording is None:
             return evaluation
@@ -105,7 +106,8 @@ class Probe:
         assert federation.probe is not None
         take_in(self.trainer, federation, [federation.probe], ids, "probe", round_)
         session.begin_round("probe", round_, now.time_s, moves_on=False)
-        lr = self.trainer.learning_rate(1, session.longest, progress=0.0)
+        settings = self.trainer.settings
+        lr = settings.lr * settings.probe_lr
         return self.trainer.train(federation.probe, ids, session, lr, [])
 
     def aggregate(self, ids: Sequence[int]) -> None:
