@@ -9,12 +9,13 @@ from typing import Annotated
 import typer
 
 import edgefl
-from edgefl import outside
+from edgefl import outside, shipped
 from edgefl.commands import bench
 from edgefl.commands.compare import CONTEXT, READING, reading
 from edgefl.commands.describe import describe, list_
 from edgefl.commands.report import report
 from edgefl.commands.run import resume, run
+from edgefl.commands.scenarios import scenarios
 from edgefl.commands.schema import schema
 from edgefl.commands.study import study
 from edgefl.commands.validate import validate
@@ -38,6 +39,7 @@ COMMANDS = (
     list_,
     describe,
     schema,
+    scenarios,
 )
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)
@@ -51,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text that it can write
     try:
+        shipped.require_own()
         app(arguments)
     except EdgeflError as error:
         # plain print: rich would wrap long lines and take brackets for markup

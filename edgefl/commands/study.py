@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from edgefl.commands.shared import AllowCode, Out, TorchDevice, console
+from edgefl.commands.shared import AllowCode, Out, StudyFile, TorchDevice, console
 from edgefl.errors import EdgeflError
 
 
 def study(
-    study: Annotated[Path, typer.Argument(help="Study YAML: base scenario, variants, seeds.")],
+    study: StudyFile,
     out: Out = None,
     device: TorchDevice = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: one per core.")] = None,
