@@ -15,6 +15,7 @@ import pandas as pd
 
 from analysis.formatting import natural
 from analysis.reading import forms, read_all
+from analysis.scenario_keys import differing, keys_of
 
 SCHEMA_VERSION = 1
 INFO_COLUMNS = [
@@ -182,7 +183,7 @@ def _found(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.DataFra
         )
     for sentence in said.left_out:
         warnings.warn(sentence, stacklevel=4)
-    info = pd.DataFrame(rows, columns=["folder", *INFO_COLUMNS])
+    info = pd.DataFrame(rows, columns=["folder", "study", *INFO_COLUMNS])
     if len(roots) > 1:
         info = _told_apart(info, roots, names, said)
         return info[INFO_COLUMNS], Path(os.path.commonpath([root.resolve() for root in roots])), said
@@ -210,7 +211,7 @@ def _rows(root: Path, partial: bool, left_out: list[str]) -> list[dict[str, Any]
 
 def _told_apart(info: pd.DataFrame, roots: Sequence[Path], names: Sequence[str], said: _Said) -> pd.DataFrame:
     """Name the variants of several folders, by their folder where it takes that; each run alone is one seed."""
-    if names or info.duplicated(["setting", "variant", "seed"]).any():
+    if names or info.duplicated(["setting", "variant", "seed"]).any() or _of_different_settings(info):
         info = info.assign(variant=_called(info, list(names) or _apart(roots)), reference=None)
     seeds = [set(group["seed"]) for _, group in info.groupby("variant")]
     if not set.intersection(*seeds) and all(len(own) == 1 for own in seeds):
@@ -220,6 +221,15 @@ def _told_apart(info: pd.DataFrame, roots: Sequence[Path], names: Sequence[str],
         )
         info = info.assign(seed=min(map(min, seeds)))
     return info
+
+
+def _of_different_settings(info: pd.DataFrame) -> bool:
+    """Whether runs outside of studies have one name, but are not seeds of one scenario."""
+    loose = info[info["study"].isna()]
+    for _, runs in loose.groupby("variant"):
+        if len(runs) > 1 and differing([keys_of(path) for path in runs["path"]]):
+            return True
+    return False
 
 
 def _called(info: pd.DataFrame, names: Sequence[str]) -> list[str]:
@@ -286,6 +296,7 @@ def _info(directory: Path, partial: bool) -> dict[str, Any]:
         raise _NotUsableError(_what_is_missing(run, directory))
     name = run.get("name") or directory.name
     return {
+        "study": run.get("study"),
         **{column: run.get(column) for column in ("seed", "status", "wall_s", "simulated_s", "reference")},
         "path": directory,
         "setting": tuple((run.get("setting") or {}).items()),

@@ -39,6 +39,8 @@ def _about(file: Path) -> str:
     """Return the first sentence of a file's first comment."""
     lines = []
     for line in file.read_text(encoding="utf-8").splitlines():
+        if not line.strip() and not lines:
+            continue
         if not line.startswith("#"):
             break
         if "schema:" not in line and "$schema=" not in line:  # for editors

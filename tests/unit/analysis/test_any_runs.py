@@ -31,6 +31,18 @@ def test_two_runs_of_one_scenario_are_told_apart_by_their_folders(write_run: Wri
         load_runs([a, a])
 
 
+def test_two_runs_of_other_settings_are_no_seeds_of_one_variant(write_run: Write) -> None:
+    """Runs of one name and two seeds are averaged, unless their scenarios differ in more than the seed."""
+    paths = []
+    for seed, lr in ((1, 0.1), (2, 0.1)):
+        path = write_run(f"{seed}/quick", rounds(0.5), SESSIONS, seed=seed)
+        (path / "scenario.yaml").write_text(f"seed: {seed}\nlearning: {{lr: {lr}}}\n")
+        paths.append(path)
+    assert list(load_runs(paths).info["variant"]) == ["quick", "quick"]
+    (paths[1] / "scenario.yaml").write_text("seed: 2\nlearning: {lr: 0.2}\n")
+    assert list(load_runs(paths).info["variant"]) == ["1/quick", "2/quick"]
+
+
 def test_the_seeds_of_two_machines_are_one_study(write_run: Write) -> None:
     for seed in (1, 2):
         write_run(f"m{seed}/a", rounds(0.5), SESSIONS, variant="a", seed=seed, reference="a")
