@@ -11,6 +11,7 @@ from rich.console import Console
 from analysis import report
 from analysis.comparison import compare
 from analysis.costs_report import report_costs
+from analysis.day import draw_day
 from analysis.drift import compare_drift
 from analysis.drift_reading import MARGIN, SMOOTH, Reading
 from analysis.load import Runs, load_runs
@@ -132,6 +133,18 @@ def _theory(options: argparse.Namespace) -> None:
     except OSError as error:
         raise ValueError(f"cannot write to {folder} ({error}): choose another folder with --out") from error
     report.print_theory(by_run, folder / "theory_rounds.csv", _console())
+
+
+def _day(options: argparse.Namespace) -> None:
+    path = draw_day(
+        options.runs[0],
+        cell=options.cell,
+        begin_hour=options.begin_hour,
+        overlap=options.overlap,
+        reference=options.reference,
+        out=options.out,
+    )
+    print(path)
 
 
 def _reproduction(options: argparse.Namespace) -> None:
@@ -294,6 +307,19 @@ def parser(program: str) -> argparse.ArgumentParser:
         _costs,
         ["runs/study"],
         "",
+    )
+    command = add_writing(
+        "day",
+        "draw the day of a cell: its population and each variant's accuracy by the hour",
+        _day,
+        ["runs/city --begin-hour 6"],
+        "variant to emphasise, whose sessions are marked",
+        several=False,
+    )
+    command.add_argument("--cell", type=int, default=0, help="whose day (0)")
+    command.add_argument("--begin-hour", type=float, default=0.0, help="hour of the day at time 0 (0)")
+    command.add_argument(
+        "--overlap", type=float, default=OVERLAP, help=f"as for compare --recurring population ({OVERLAP:g})"
     )
     command = commands.add_parser(
         "reproduction", help="the papers' tables beside those of the shipped studies"

@@ -13,6 +13,7 @@ from edgefl import outside, shipped
 from edgefl.commands import bench
 from edgefl.commands.compare import CONTEXT, READING, reading
 from edgefl.commands.describe import describe, list_
+from edgefl.commands.merge import merge
 from edgefl.commands.report import report
 from edgefl.commands.run import resume, run
 from edgefl.commands.scenarios import scenarios
@@ -34,6 +35,7 @@ COMMANDS = (
     run,
     resume,
     study,
+    merge,
     validate,
     report,
     list_,

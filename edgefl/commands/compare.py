@@ -16,6 +16,7 @@ READING = {
     "drift": "Say how variants come through concept drift: dip, recovery, cost.",
     "network": "Count handovers, ping-pong, interruptions, wasted bits and joules.",
     "theory": "Compare the bound of the journal paper's Theorem 1, term by term, with the gradients of a run.",
+    "day": "Draw the day of a cell: its population, and each variant's accuracy by the hour.",
     "reproduction": "Put the papers' tables beside those of the shipped studies.",
     "costs": "Say where joules and seconds went; epochs, transmissions and storage of adaptation.",
 }
