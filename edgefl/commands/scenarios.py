@@ -37,7 +37,7 @@ def scenarios(
 
 def _about(file: Path) -> str:
     """Return the first sentence of a file's first comment."""
-    lines = []
+    lines: list[str] = []
     for line in file.read_text(encoding="utf-8").splitlines():
         if not line.strip() and not lines:
             continue
