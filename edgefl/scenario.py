@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from channel.path_loss import PathLoss
-from edgefl import outside
+from edgefl import outside, shipped
 from edgefl.areas import Area
 from edgefl.day import Day, named_days
 from edgefl.engine.layout import LayoutSettings
@@ -216,7 +216,7 @@ def load(path: str | Path, overrides: Sequence[str] = (), seed: int | None = Non
     Raises:
         EdgeflError: names file, line, key and remedy for everything that is wrong.
     """
-    source = Source(Path(path))
+    source = Source(shipped.find(Path(path), "scenario"))
     for text in overrides:
         key, equals, value = text.partition("=")
         origin = f"--set {clipped(text)}"

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from edgefl.commands.shared import AllowCode, SnapshotRounds, TorchDevice, console
+from edgefl.commands.shared import AllowCode, SnapshotRounds, StudyFile, TorchDevice, console
 from edgefl.errors import EdgeflError
 
 
 def study(
-    study: Annotated[Path, typer.Argument(help="Study YAML: base scenario, variants, seeds.")],
+    study: StudyFile,
     out: Annotated[
         Path | None,
         typer.Option(
