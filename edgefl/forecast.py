@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from edgefl import study
+from edgefl import studies
 from edgefl.engine.records import Round
 from edgefl.engine.sessions import BoundedPolicy
 from edgefl.progress import wall_time
@@ -106,7 +106,7 @@ def forecasts(path: Path, device: str = "auto") -> Iterator[str]:
     if "variants" not in source.data:
         yield from forecast(from_source(source), device).lines()
         return
-    of_study, cases = study.load(path)
+    of_study, cases = studies.load(path)
     wall_s, seeds = [0.0, 0.0], len(of_study.seeds)
     for case in cases:
         yield f"{case.folder} {case.variant}, one of {seeds} seeds:".lstrip()

@@ -31,8 +31,8 @@ def allow() -> None:
 
 
 @contextmanager
-def looking_in(folder: Path) -> Iterator[None]:
-    """Find modules in the folder of a scenario, too."""
+def looking_in(folder: Path | None) -> Iterator[None]:
+    """Find modules in the folder of a scenario, too, if it has one."""
     before = _folder.set(folder)
     try:
         yield

@@ -25,6 +25,7 @@ from edgefl.engine.scene import Scene
 from edgefl.engine.server import Server
 from edgefl.engine.untrained import Untrained
 from edgefl.errors import Divergence, EdgeflError
+from edgefl.results import Results
 from edgefl.rng import Streams
 from edgefl.run_directory import parquet
 from edgefl.run_directory.interruption import interruptible
@@ -77,7 +78,7 @@ def simulate(
     every: Every = DEFAULT,
     on_note: Callable[[str], None] = lambda note: None,
     resume_from: Path | None = None,
-) -> Path:
+) -> Results:
     """Run a scenario.
 
     Args:
@@ -93,7 +94,7 @@ def simulate(
         resume_from: a run directory that was left; its tables are written anew. See `edgefl.resuming`.
 
     Returns:
-        The run directory.
+        The run directory: a path, with the tables of the run.
 
     Raises:
         EdgeflError: something in the scenario cannot be had; nothing has been written, or what was
@@ -144,7 +145,7 @@ def simulate(
             told = {"journal_notes": journal.notes} if journal and journal.notes else {}
             wall_s = round(time.perf_counter() - began, 3)
             run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=told_at_end, **told)
-    return path
+    return Results(path)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def study(
 
         edgefl study scenarios/studies/journal_table_x_mnist.yaml --seed 100 --fail-fast
     """
-    from edgefl import study as studies
+    from edgefl import studies
     from edgefl.progress import RunProgress
     from edgefl.run_directory.interruption import Interrupted
 
