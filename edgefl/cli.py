@@ -12,6 +12,7 @@ import edgefl
 from edgefl import outside
 from edgefl.commands import bench
 from edgefl.commands.describe import describe, list_
+from edgefl.commands.new import new
 from edgefl.commands.run import resume, run
 from edgefl.commands.schema import schema
 from edgefl.commands.study import study
@@ -26,15 +27,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # an error in edgefl itself should show as Python shows it
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (
-    run,
-    resume,
-    study,
-    validate,
-    list_,
-    describe,
-    schema,
-):  # in the order in which help shows them
+# in the order in which help shows them
+for command in (new, run, resume, study, validate, list_, describe, schema):
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(bench.app, name="bench")
 

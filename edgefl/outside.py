@@ -53,7 +53,7 @@ def load(path: str, *, trusted: bool = False) -> type:
     if not (trusted or _may_run(module_name)):
         raise EdgeflError(
             f"'{path}' is code from outside of edgefl, which runs only if you say so: read it, then add --allow-code"
-            f" (in Python: import {module_name.partition('.')[0]} first), or set {ALLOW}=1 for scenarios of your own"
+            f" or set {ALLOW}=1 (in Python: import {module_name.partition('.')[0]} first)"
         )
     module = _imported(path, module_name)
     if getattr(module, "__file__", None):
