@@ -31,10 +31,15 @@ REQUIRED = {
     "at_hours": [8, 17.5],
     "begin": {"a": 0.7, "b": 0.3},
     "flows": FLOWS,
+    "function": "edgefl.testing.factories:tiny",
 }
 # and those that fit a component to the small world of its check
 FITTING: dict[tuple[str, str], dict[str, Any]] = {
     ("mobility", "trace"): {"surplus": "ignore"},
+    **{
+        ("datasets", name): {"path": f"nowhere.{name}"}
+        for name in ("npz", "csv", "image_folder", "huggingface")
+    },
     ("churn", "availability_trace"): {"path": str(AVAILABILITY)},
 }
 ALL = [(kind, name) for kind in registry.KINDS for name in registry.names(kind)]
