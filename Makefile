@@ -9,6 +9,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
+CHROMIUM := /usr/bin/chromium
 
 .PHONY: demo readme test quick checks fuzz schema golden clean
 
@@ -20,7 +21,7 @@ readme: $(VENV)/installed $(FASHION)
 	$(BIN)/edgefl study scenarios/studies/quickstart.yaml --out runs/readme
 	cp runs/readme/comparison.png scenarios/studies/quickstart.png
 
-test: checks $(FASHION)
+test: checks $(FASHION) $(CHROMIUM)
 	$(BIN)/pytest
 
 quick: checks $(FASHION)
@@ -57,6 +58,15 @@ $(FASHION):
 	  $$SUDO apt-get update -qq && \
 	  $$SUDO apt-get install -y -qq --no-install-recommends dataset-fashion-mnist; \
 	else echo "no apt-get: edgefl will download Fashion-MNIST at the first run"; fi
+
+# Reports are tested in a real browser; where there is none these tests are skipped, and say so.
+$(CHROMIUM):
+	@if command -v apt-get >/dev/null; then \
+	  SUDO=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  $$SUDO apt-get update -qq && \
+	  $$SUDO apt-get install -y -qq --no-install-recommends chromium || \
+	  echo "no chromium: the tests of reports in a browser will be skipped"; \
+	else echo "no apt-get: the tests of reports in a browser will be skipped unless there is one"; fi
 
 clean:
 	rm -rf $(VENV) runs fuzz-findings .pytest_cache .mypy_cache .ruff_cache

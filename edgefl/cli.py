@@ -13,6 +13,7 @@ from edgefl import outside
 from edgefl.commands import bench
 from edgefl.commands.describe import describe, list_
 from edgefl.commands.new import new
+from edgefl.commands.report import report
 from edgefl.commands.run import resume, run
 from edgefl.commands.schema import schema
 from edgefl.commands.study import study
@@ -28,7 +29,18 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 # in the order in which help shows them
-for command in (new, run, resume, study, validate, list_, describe, schema):
+COMMANDS = (
+    new,
+    run,
+    resume,
+    study,
+    validate,
+    report,
+    list_,
+    describe,
+    schema,
+)
+for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(bench.app, name="bench")
 

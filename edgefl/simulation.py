@@ -259,7 +259,9 @@ def compose(
         env.process(process)
     if scenario.record.positions_s is not None:
         every_s = scenario.record.positions_s
-        env.process(recorded_positions(env, network, recorder, every_s, world.gains_of_places()))
+        env.process(
+            recorded_positions(env, network, recorder, every_s, world.survey_of_places(), radio.mean_sinr)
+        )
     return scene, {cell: _server(scene, cell, learner, world) for cell, learner in learners.items()}
 
 

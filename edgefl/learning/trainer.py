@@ -25,8 +25,8 @@ from edgefl.learning.track import Diverged, Track
 from edgefl.rng import Streams
 
 # further columns of devices.csv and rounds.csv
-EPOCHS, PERSONAL_ACCURACY = "epochs", "accuracy_personal"
-ACCURACY_STD, DRIFTED = "accuracy_std", "drifted"
+EPOCHS, PERSONAL_ACCURACY, TEST_SAMPLES = "epochs", "accuracy_personal", "test_samples"
+ACCURACY_STD, ACCURACY_BY_SAMPLES, DRIFTED = "accuracy_std", "accuracy_by_samples", "drifted"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Trainer:
         return self.training.layout
 
     def learning_rate(self, round_: int, longest: int | None, progress: float | None = None) -> float:
-        """Return a round's learning rate: polynomial decay within a session (J VI; the papers omit its power).
+        """Return a round's learning rate: polynomial decay within a session (J VI; the papers omit power and floor).
 
         Args:
             longest: most rounds that the session can have.
@@ -66,7 +66,8 @@ class Trainer:
         """
         if progress is None:
             progress = (round_ - 1) / longest if longest else 0.0
-        return self.settings.lr * (1 - progress) ** self.settings.lr_power
+        floor = self.settings.lr_floor
+        return self.settings.lr * (floor + (1 - floor) * (1 - progress) ** self.settings.lr_power)
 
     def train(
         self,
@@ -92,6 +93,8 @@ class Trainer:
             result = track.train(ids, batches, lr, terms, stop)
         except Diverged as diverged:
             raise self._divergence(diverged, now.at, track) from diverged
+        # a personal model is trained on the same mini-batches once more
+        processed = result.samples * (2 if self.settings.algorithm.trains_personal else 1)
         scalars = {name: tuple(values.tolist()) for name, values in result.scalars.items()}
         if len(batches.validation):
             epochs = result.steps / np.maximum(1, batches.per_epoch)
@@ -99,7 +102,7 @@ class Trainer:
         return LocalRound(
             tuple(ids),
             tuple(result.steps.tolist()),
-            self._booked(now.at, result.steps, result.samples),
+            self._booked(now.at, result.steps, processed, result.tested),
             tuple(result.down_bits.tolist()),
             tuple(result.up_bits.tolist()),
             scalars,
@@ -123,12 +126,13 @@ class Trainer:
     def test(self, model: Tensor, now: Progress, present: Sequence[int]) -> Evaluation:
         """Test a model [M + Q], or a model of each device present, [K, M + Q], on the test data of the moment."""
         drifted = self.drifted(present, now.moment)
-        share = float(drifted.mean()) if len(present) else 0.0
-        further = {} if self.concepts.drift is None else {DRIFTED: share}
+        further = self._drifted_share(drifted)
         if self.device_tests is not None:
-            accuracy, loss, deviation = self._scores(model, present, drifted).mean()
-            return Evaluation(accuracy, loss, {ACCURACY_STD: deviation, **further})
-        groups = [(model, 1.0, share)] if model.dim() == 1 else _by_model(model, drifted)
+            scores = self._scores(model, present, drifted)
+            accuracy, loss, deviation = scores.mean()
+            pooled = {ACCURACY_STD: deviation, ACCURACY_BY_SAMPLES: scores.by_samples()}
+            return Evaluation(accuracy, loss, pooled | further)
+        groups = [(model, 1.0, further.get(DRIFTED, 0.0))] if model.dim() == 1 else _by_model(model, drifted)
         tests = [
             (part * weight, evaluate(self.module, self.layout, one, self.material.test, now.labels, changed))
             for one, part, changed_of in groups
@@ -140,10 +144,20 @@ class Trainer:
         accuracy, loss = (sum(weight * result[i] for weight, result in tests) for i in (0, 1))
         return Evaluation(accuracy, loss, further)
 
-    def untested(self) -> Evaluation:
-        """Return the evaluation of a round in which nothing is tested, with the columns of those in which it is."""
-        names = [ACCURACY_STD] if self.device_tests is not None else []
-        return Evaluation(None, None, dict.fromkeys([*names, *([DRIFTED] if self.concepts.drift else [])]))
+    def untested(self, now: Progress, present: Sequence[int]) -> Evaluation:
+        """Return the evaluation of a round in which nothing is tested, with the columns of those in which it is.
+
+        Who has drifted is known without a test.
+        """
+        names = [ACCURACY_STD, ACCURACY_BY_SAMPLES] if self.device_tests is not None else []
+        return Evaluation(
+            None, None, dict.fromkeys(names) | self._drifted_share(self.drifted(present, now.moment))
+        )
+
+    def _drifted_share(self, drifted: np.ndarray) -> dict[str, float]:
+        if self.concepts.drift is None:
+            return {}
+        return {DRIFTED: float(drifted.mean()) if len(drifted) else 0.0}
 
     def accuracies(self, models: Tensor, ids: Sequence[int], now: Progress) -> tuple[float | None, ...]:
         """Test each of these devices, in order of id, with its own model [K, M + Q]; None: no test data."""
@@ -152,6 +166,11 @@ class Trainer:
         return tuple(
             a if known else None for a, known in zip(scores.accuracy.tolist(), scores.known, strict=True)
         )
+
+    def test_samples(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """Return how many test samples of its own each of these devices has, in order of id."""
+        assert self.device_tests is not None
+        return tuple(len(self.device_tests.samples(id_)) for id_ in sorted(ids))
 
     def _scores(self, model: Tensor, ids: Sequence[int], drifted: np.ndarray) -> Scores:
         assert self.device_tests is not None
@@ -196,15 +215,20 @@ class Trainer:
         booked = self._booked(now.at, steps, batches.processed(steps))
         return LocalRound(tuple(ids), tuple(steps.tolist()), booked, bits, bits), losses
 
-    def _booked(self, at: At, steps: np.ndarray, processed: np.ndarray) -> tuple[int, ...]:
+    def _booked(
+        self, at: At, steps: np.ndarray, processed: np.ndarray, tested: np.ndarray | int = 0
+    ) -> tuple[int, ...]:
         """Return the samples whose computing time and energy are booked, forward and backward.
 
         Processed are those in the mini-batches of the steps that were done: D of them per step where a device
-        holds D < B, D per local epoch. Left out: what a device runs forward only (early stopping, choice of
-        a model, losses that it reports), and the second pass of algorithms that train a personal model.
+        holds D < B, D per local epoch. Those tested run forward only (early stopping, choice of a model): `all`
+        counts them as a third, rounded up, for a backward pass is reckoned as two forward ones. Left out: losses
+        that devices report.
         """
-        nominal = self.settings.booked == "nominal"
-        return tuple((steps * self.settings.batch_in(at.phase) if nominal else processed).tolist())
+        how = self.settings.booked
+        if how == "nominal":
+            return tuple((steps * self.settings.batch_in(at.phase)).tolist())
+        return tuple((processed - (-tested // 3 if how == "all" else 0)).tolist())
 
     def _first_losses(self, models: Tensor, batches: Batches, positions: Sequence[int]) -> list[float]:
         return first_batch_losses(self.module, self.layout, models, self.material.train, batches, positions)
@@ -226,6 +250,8 @@ class Trainer:
         steps = [wanted] * len(ids)
         if epochs:
             steps = [epochs * steps_per_epoch(len(indices), batch, smallest) for indices in samples]
+        elif self.settings.one_pass:
+            steps = [min(wanted, steps_per_epoch(len(indices), batch, smallest)) for indices in samples]
         generators = [self.streams("batches", id_, *now.at) for id_ in ids]
         return draw_batches(samples, steps, batch, generators, smallest, apart)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -23,10 +23,18 @@ class Continuous(WarmStart):
     evaluation mode). After the class-semantic relation distillation of Dong et al., Federated
     Class-Incremental Learning, CVPR 2022, which mixes the labels of new classes into q. coefficient = 0 is
     `previous`.
+
+    With `classes: all`, q and p are over all classes, and a session that `learning.after_pilot: restart` begins
+    distils a model of zeros, for which all classes are equally likely: so the session papers were run. There,
+    `continuous` takes the place of the algorithm: give `learning.algorithm: fedavg` beside it.
     """
 
     coefficient: float = Field(
         1.0, ge=0, le=1e6, description="weight of the distillation (J: 1.0, AG News 0.5)"
+    )
+
+    classes: Literal["known", "all"] = Field(
+        "known", description="classes that q and p are over: those of the previous session, or all"
     )
 
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
@@ -36,6 +44,8 @@ class Continuous(WarmStart):
         return list(saved[-1:])
 
     def anchor(self, previous: Tensor, known: Tensor) -> OutputTerm | None:
+        if self.classes == "all":
+            known = known.new_ones(known.shape)
         # with one class q and p are both certain of it
         if not self.coefficient or int(known.sum()) < 2:
             return None
