@@ -33,6 +33,11 @@ class Survey:
         rows = np.searchsorted(self.ids, ids)
         return Survey(ids, self.gains_db[rows], self.distances_m[rows], self.others[rows])
 
+    def behind(self, loss_db: np.ndarray) -> "Survey":
+        """Return the survey of the same devices with a further loss [devices] towards all sites."""
+        others = self.others * db_to_linear(-loss_db)
+        return Survey(self.ids, self.gains_db - loss_db, self.distances_m, others)
+
 
 class Gains(Protocol):
     """Path loss and shadowing as a gain in dB, negative."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from channel.penetration import STD_DB, penetration_loss_db, wall_loss_db
-from channel.units import FloatArray, db_to_linear
+from channel.units import FloatArray
 from edgefl.engine.fleet import Fleet
 from edgefl.engine.gains import Gains, RoundKey, Survey
 from edgefl.mobility._draws import Draws, normal
@@ -65,6 +65,4 @@ class BehindWalls:
 
     def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
         survey, chosen = self._gains.of_round(positions_m, ids, cell, key), np.asarray(ids, dtype=np.intp)
-        loss_db = self._indoors.loss_db(positions_m[chosen], chosen)
-        others = survey.others * db_to_linear(-loss_db)
-        return Survey(survey.ids, survey.gains_db - loss_db, survey.distances_m, others)
+        return survey.behind(self._indoors.loss_db(positions_m[chosen], chosen))

@@ -140,6 +140,10 @@ class Radio:
             for d in DIRECTIONS
         }
 
+    def mean_sinr(self, survey: Survey) -> FloatArray:
+        """Return [devices] the mean SINR of downlinks with full power over the whole band, for maps."""
+        return self.snr(survey)["downlink"]
+
     def links(
         self,
         survey: Survey,

@@ -18,10 +18,10 @@ from edgefl.learning.drifts import Concepts, Drift, Moment
 from edgefl.learning.federation import Federation, Progress, TensorState
 from edgefl.learning.gradients import Precision
 from edgefl.learning.holdings import Holdings
-from edgefl.learning.local_rounds import Payload
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.material import Material
 from edgefl.learning.partitions import Facts
+from edgefl.learning.payload import Payload
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.stages import Check, Probe, Train, construct
 from edgefl.learning.track import Track
@@ -66,7 +66,9 @@ class TorchLearner:
         self._warm_start: WarmStart = settings.warm_start.of_model(layout.parameters)
         self._payload = Payload(settings.bits_per_parameter, settings.payload == "exchanged")
         self.parameters = layout.parameters.size  # M, the trainable ones
-        self.payload_bits = self._payload.bits(layout, settings.algorithm.vectors_up)
+        self.payload_bits = self._payload.bits(
+            self.parameters, layout.statistics.size, settings.algorithm.vectors_up
+        )
         facts = Facts(material.groups, homes_m, sites_m, kept)
         holdings = Holdings(
             settings.partition, material.labels, material.devices, streams, facts, populations

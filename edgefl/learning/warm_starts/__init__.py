@@ -1,15 +1,19 @@
 """Warm starts: how the model that opens a session is made."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Self
 
 from edgefl.component import Component
 from edgefl.learning.models import OutputTerm
-from edgefl.learning.parameters import TensorLayout
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from edgefl.learning.parameters import TensorLayout
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,18 @@
 """Continue from the last session's model, and keep what it has learned by distillation."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import torch
 from pydantic import Field
-from torch import Tensor
-from torch.nn import functional
 
 from edgefl.learning.models import Outputs, OutputTerm
 from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Continuous(WarmStart):
@@ -43,7 +45,7 @@ class Continuous(WarmStart):
 
     def anchor(self, previous: Tensor, known: Tensor) -> OutputTerm | None:
         if self.classes == "all":
-            known = torch.ones_like(known)
+            known = known.new_ones(known.shape)
         # with one class q and p are both certain of it
         if not self.coefficient or int(known.sum()) < 2:
             return None
@@ -56,6 +58,8 @@ class _Distillation(OutputTerm):
     classes: Tensor  # [c] indices of the known classes
 
     def loss(self, outputs: Outputs, references: Sequence[Outputs]) -> Tensor:
+        from torch.nn import functional
+
         log_p = functional.log_softmax(outputs.logits.index_select(-1, self.classes), -1)
         log_q = functional.log_softmax(references[0].logits.index_select(-1, self.classes), -1)
         return self.coefficient * (log_q.exp() * (log_q - log_p)).sum(-1)
@@ -68,6 +72,8 @@ class _Distillation(OutputTerm):
 
     def _among_known(self, outputs: Outputs) -> Tensor:
         """Return the probabilities [..., B, C] over the known classes, 0 for the others."""
+        import torch
+
         logits = outputs.logits
         known = torch.full((logits.shape[-1],), -torch.inf, device=logits.device)
         known[self.classes] = 0.0

@@ -1,16 +1,20 @@
 """Saved models, weighted by how alike their sessions' gradients are to this session's."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from itertools import accumulate
 from math import prod
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-import torch
 from pydantic import Field, PrivateAttr
-from torch import Tensor
 
-from edgefl.learning.parameters import TensorLayout
 from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from edgefl.learning.parameters import TensorLayout
 
 # `scale: auto`: a session at the typical distance weighs e^-10 of one at distance 0
 AUTO_EXPONENT = 10.0
@@ -84,6 +88,8 @@ class Similarity(WarmStart):
         return self.probe_share
 
     def pilot(self, finals: Sequence[Final], initial: Tensor) -> Tensor:
+        import torch
+
         models = torch.stack([final.model for final in finals])
         match self.pilot_model:
             case "random":
@@ -104,6 +110,8 @@ class Similarity(WarmStart):
         return self.check and len(saved) > 1
 
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
+        import torch
+
         comparable = [z for z in saved if z.gradient is not None]
         if gradient is None or not comparable:
             return OpeningModel(current, {})
@@ -118,6 +126,8 @@ class Similarity(WarmStart):
 
     def between(self, gradient: Tensor, other: Tensor) -> Tensor:
         """Compute the distance [] of two gradients [M], in float64."""
+        import torch
+
         gradient, other = gradient.double(), other.double()
         if self.distance == "cosine":
             return 1 - torch.cosine_similarity(gradient, other, dim=0)
@@ -128,6 +138,8 @@ class Similarity(WarmStart):
 
     def scale_for(self, gradients: Sequence[Tensor]) -> float:
         """Return R, the scale of distances between these gradients."""
+        import torch
+
         if self.scale != "auto":
             return self.scale
         pairs = [self.between(g, h) for i, g in enumerate(gradients) for h in gradients[:i]]
@@ -156,7 +168,8 @@ class Similarity(WarmStart):
 
 def _unit(tensor: Tensor) -> Tensor:
     """Return a tensor over its two-norm; zeros stay zeros."""
-    return torch.nn.functional.normalize(tensor, dim=0)
+    size = float(tensor.norm())
+    return tensor / size if size > 0 else tensor
 
 
 def _gradients(saved: Sequence[Saved]) -> list[Tensor]:

@@ -1,0 +1,46 @@
+"""`edgefl list` and `edgefl describe`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def list_(kind: Annotated[str | None, typer.Argument(help="A kind; none: list the kinds.")] = None) -> None:
+    """List the components of a kind, each with its meaning in a line.
+
+    Examples:
+
+        edgefl list
+
+        edgefl list algorithms
+    """
+    from edgefl.describe import listed
+
+    print("\n".join(listed(kind)))
+
+
+def describe(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND/NAME|KEY", help="e.g. algorithms/fedprox, radio, radio.bandwidth_hz, scenario"
+        ),
+    ],
+    scenario: Annotated[Path | None, typer.Argument(help="With layout: list the cells of this file.")] = None,
+) -> None:
+    """Describe a component, a section or a key of a scenario: meaning, unit, range, default, source.
+
+    Examples:
+
+        edgefl describe algorithms/fedprox
+
+        edgefl describe radio
+
+        edgefl describe learning.algorithm
+
+        edgefl describe layout scenarios/handover_hexagonal.yaml
+    """
+    from edgefl.describe import describe as text
+
+    print(text(what, scenario))

@@ -1,0 +1,78 @@
+"""What several commands share: their options, the console, how a run ends."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from json import dumps
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console, RenderableType
+
+from edgefl import outside
+
+# what is printed is text as it stands: a folder may be called [red] or :car:
+console = Console(highlight=False, markup=False, emoji=False)
+
+Out = Annotated[Path | None, typer.Option(help="Directory to write; new or empty. Default: below runs/.")]
+Override = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override one dotted key; may be repeated."),
+]
+TorchDevice = Annotated[str, typer.Option(help="Where models are trained: auto, cpu or cuda.")]
+SnapshotRounds = Annotated[
+    int | None,
+    typer.Option(min=1, help="Rounds between snapshots of the models. Default: every 10 minutes."),
+]
+AllowCode = Annotated[
+    bool,
+    typer.Option(
+        "--allow-code",
+        help="Import the scenario's own parts (module:Class), that is, run their code. Also: EDGEFL_ALLOW_CODE=1.",
+        callback=lambda given: outside.allow() if given else None,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Ctrl-C and SIGTERM end a run with one line that says how to go on; exit code 130 or 143."""
+    from edgefl.run_directory.interruption import Interrupted
+
+    try:
+        yield
+    except Interrupted as error:
+        how = f"go on with: edgefl resume {error.path}" if error.path else "nothing has been written"
+        print(f"edgefl: interrupted; {how}", file=sys.stderr)
+        raise typer.Exit(error.exit_code) from error
+
+
+class Notes:
+    """Prints notes as they come, and knows which have been told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def __call__(self, note: str) -> None:
+        self.told.append(note)
+        print(f"edgefl: note: {note}", file=sys.stderr)
+
+
+def print_end(path: Path, told: Sequence[str]) -> None:
+    """Say where a run is, and what it says of itself and has not told before."""
+    from rich.text import Text
+
+    from edgefl.run_directory import status
+
+    console.print(Text(f"run directory: {path}"), soft_wrap=True)
+    for note in (note for note in status.read(path)["notes"] if note not in told):
+        console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
+
+
+def show(figures: dict[str, Any], json: bool, as_table: Callable[[dict[str, Any]], RenderableType]) -> None:
+    if json:
+        print(dumps(figures, indent=2))  # not through rich, which would wrap long lines
+    else:
+        console.print(as_table(figures))

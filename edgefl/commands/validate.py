@@ -1,0 +1,57 @@
+"""`edgefl validate`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgefl.commands.shared import AllowCode, TorchDevice, console
+from edgefl.errors import EdgeflError
+
+
+def validate(
+    files: Annotated[list[Path], typer.Argument(help="Scenario or study files.")],
+    plan: Annotated[
+        bool,
+        typer.Option(
+            "--plan", help="Say what each scenario will take: two rounds are run in a scratch directory."
+        ),
+    ] = False,
+    device: TorchDevice = "auto",
+    allow_code: AllowCode = False,
+) -> None:
+    """Check scenarios and studies without running them: build devices, radio, data and model, and say what they are.
+
+    Nothing is trained, downloaded or written, but for --plan in a scratch directory; a run that would be refused at
+    its beginning is refused here.
+
+    Examples:
+
+        edgefl validate scenarios/quickstart.yaml
+
+        edgefl validate scenarios/*.yaml scenarios/studies/*.yaml
+
+        edgefl validate scenarios/commute_clock.yaml --plan
+    """
+    from edgefl.preview import Loaded
+    from edgefl.validation import check, summary
+
+    failures, load = [], Loaded(download=False)
+    for file in files:
+        try:
+            found = check(file, device, load)
+            print("\n  ".join([f"{file}: ok", *summary(found)]))
+            if plan:
+                _print_forecasts(file, device)
+        except EdgeflError as error:
+            failures.append(str(error))
+    if failures:
+        raise EdgeflError("\n".join(failures))
+
+
+def _print_forecasts(file: Path, device: str) -> None:
+    """Print what the run of a scenario will take, or those of a study, seed by seed."""
+    from edgefl.forecast import forecasts
+
+    for line in forecasts(file, device):
+        console.print(line, soft_wrap=True)
