@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,7 +41,7 @@ def drift_figure(comparison: DriftComparison, rounds: pd.DataFrame, spells: Sequ
     how = [f"Mean of {many} seeds."] if many > 1 else []
     how += [f"Running mean of {window} rounds, not across a drift."] if window > 1 else []
     how.append("Shaded: data have drifted, on that share of the devices.")
-    title = {"fontsize": 12.5, "fontweight": "bold", "color": INK, "va": "center"}
+    title: dict[str, Any] = {"fontsize": 12.5, "fontweight": "bold", "color": INK, "va": "center"}
     figure.text(0.012, 0.968, "Test accuracy through concept drift", **title)
     figure.text(0.012, 0.937, " ".join(how), fontsize=9, color=SOFT, va="center")
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)

@@ -201,7 +201,8 @@ def test_every_chart_gives_its_data(page: Page, file: Path) -> None:
     page.open(file)
     page.js("edgefl.got = []; edgefl.download = (name, text) => edgefl.got.push([name, text]); 1")
     page.js(
-        "for (const button of document.querySelectorAll('button.download')) if (button.offsetParent) button.click(); 1"
+        "for (const button of document.querySelectorAll('button.download'))"
+        " if (button.offsetParent) button.click(); 1"
     )
     got = dict(page.js("edgefl.got"))
     assert {"accuracy.csv", "latency.csv", "energy.csv", "participants.csv", "runs.csv"} <= set(got)

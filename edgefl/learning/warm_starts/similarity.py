@@ -168,8 +168,9 @@ class Similarity(WarmStart):
 
 def _unit(tensor: Tensor) -> Tensor:
     """Return a tensor over its two-norm; zeros stay zeros."""
-    size = float(tensor.norm())
-    return tensor / size if size > 0 else tensor
+    from torch.nn import functional
+
+    return functional.normalize(tensor, dim=0)
 
 
 def _gradients(saved: Sequence[Saved]) -> list[Tensor]:
