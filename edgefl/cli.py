@@ -12,6 +12,7 @@ import edgefl
 from edgefl import outside
 from edgefl.commands import bench
 from edgefl.commands.describe import describe, list_
+from edgefl.commands.merge import merge
 from edgefl.commands.report import report
 from edgefl.commands.run import resume, run
 from edgefl.commands.schema import schema
@@ -32,6 +33,7 @@ COMMANDS = (
     run,
     resume,
     study,
+    merge,
     validate,
     report,
     list_,

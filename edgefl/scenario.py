@@ -238,4 +238,9 @@ def from_source(source: Source) -> Scenario:
 
 def dump(scenario: Scenario) -> str:
     """Write the complete scenario as YAML, defaults filled in."""
-    return write(scenario.model_dump(mode="json", exclude_none=True))
+    return write(written(scenario))
+
+
+def written(scenario: Scenario) -> dict[str, Any]:
+    """Return the complete scenario as plain values, defaults filled in."""
+    return scenario.model_dump(mode="json", exclude_none=True)

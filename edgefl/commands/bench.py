@@ -58,7 +58,7 @@ def bench_training(
         edgefl bench training --device cuda
     """
     from edgefl.bench import report, training
-    from edgefl.simulation import torch_device
+    from edgefl.learners import torch_device
 
     figures = training.run(repeats, threads, torch_device(device))
     show(figures, json, report.training)
@@ -101,7 +101,7 @@ def bench_memory(
         edgefl bench memory --rounds 1 --batch 8
     """
     from edgefl.bench import memory, report
-    from edgefl.simulation import torch_device
+    from edgefl.learners import torch_device
 
     figures = memory.run(rounds=rounds, steps=steps, batch=batch, torch_device=torch_device(device))
     show(figures, json, report.memory)

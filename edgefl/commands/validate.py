@@ -33,7 +33,7 @@ def validate(
 
         edgefl validate scenarios/commute_clock.yaml --plan
     """
-    from edgefl.preview import Loaded
+    from edgefl.data_loading import Loaded
     from edgefl.validation import check, summary
 
     failures, load = [], Loaded(download=False)
