@@ -19,12 +19,13 @@ from channel.path_loss import PathLoss
 from edgefl.areas import Area
 from edgefl.day import Day, named_days
 from edgefl.engine.layout import LayoutSettings
+from edgefl.engine.presets import with_presets
+from edgefl.engine.radio_settings import RadioSettings
 from edgefl.engine.settings import (
     LONGEST_S,
     CellSettings,
     DeviceSettings,
     HandoverSettings,
-    RadioSettings,
     RoundSettings,
     WorkloadSettings,
 )
@@ -86,6 +87,11 @@ class Scenario(Section):
             if self._source:
                 located = str(self._source.error(error.place, str(error)))
             raise EdgeflError(located) from error
+
+    @model_validator(mode="before")
+    @classmethod
+    def _preset_fills(cls, data: Any) -> Any:
+        return with_presets(data) if isinstance(data, dict) else data
 
     @model_validator(mode="after")
     def _one_task(self) -> Self:

@@ -10,7 +10,7 @@ from channel.units import dbm_to_watt
 from edgefl.engine.fleet import Fleet
 from edgefl.engine.links import Link
 from edgefl.engine.network import Network
-from edgefl.engine.parts import Part, Span, Task
+from edgefl.engine.parts import Cause, Part, Span, Task
 from edgefl.engine.radio import Radio
 from edgefl.engine.settings import DeviceSettings
 
@@ -74,6 +74,8 @@ class Device:
         if spans[-1].cut is None:
             spans.append((yield from self._send(task, link)))
         self._network.part_ended(self.id)
+        if spans[-1].cut is Cause.RADIO_LINK_FAILURE:
+            self._network.link_failed(self.id)
         return Part.of(self.id, task.iterations, spans)
 
     def _receive(self, task: Task, link: Link) -> Generator[simpy.Event, None, Span]:

@@ -12,7 +12,7 @@ from channel.large_scale import LargeScale
 from channel.path_loss import PathLoss
 from channel.shadowing import draw_shadowing_db
 from channel.units import db_to_linear
-from edgefl.engine.settings import RadioSettings
+from edgefl.engine.radio_settings import RadioSettings
 from edgefl.extent import Extent
 from edgefl.rng import Streams
 
@@ -27,11 +27,12 @@ class Survey:
     gains_db: np.ndarray  # path loss and shadowing, negative
     distances_m: np.ndarray  # 2D
     others: np.ndarray  # sum of the linear gains to all other sites; 0 where nobody asks for it
+    key: RoundKey | None = None  # names the round
 
     def of(self, ids: Sequence[int]) -> "Survey":
         """Return the survey of some of its devices, given by sorted ids."""
         rows = np.searchsorted(self.ids, ids)
-        return Survey(ids, self.gains_db[rows], self.distances_m[rows], self.others[rows])
+        return Survey(ids, self.gains_db[rows], self.distances_m[rows], self.others[rows], self.key)
 
 
 class Gains(Protocol):

@@ -4,24 +4,30 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from channel.fading import LinkFading
+from channel.fading import Fading
 from channel.tdd import Direction
 from channel.units import FloatArray
 from edgefl.engine.parts import Cause, Span
+from edgefl.engine.readings import Readings
 
 DIRECTIONS: tuple[Direction, Direction] = ("downlink", "uplink")
 
 
 @dataclass(frozen=True)
 class Link:
-    """A device's large-scale SNR and its share of the band, both held for one round."""
+    """A device's large-scale SNR and its share of the band, both held for one round; readings may change the SNR."""
 
     device: int
     cell: int
-    fading: LinkFading
+    fading: Fading
     snr: dict[Direction, float]  # with full power over the whole band
     share: dict[Direction, float]  # of the band; not used where the band is shared dynamically
     neighbours: float = 0.0  # over the downlink's noise, of each share that they send; not in its snr
+    readings: Readings | None = None  # None: the SNR holds for the round
+
+    def snr_now(self, direction: Direction) -> float:
+        """The mean SNR now, with full power over the whole band."""
+        return self.snr[direction] if self.readings is None else self.readings.snr(self.device, direction)
 
 
 @dataclass(frozen=True)
@@ -30,10 +36,11 @@ class Links:
 
     devices: Sequence[int]
     cells: Sequence[int]
-    fading: Sequence[LinkFading]
+    fading: Sequence[Fading]
     snr: dict[Direction, FloatArray]
     share: dict[Direction, FloatArray]
     neighbours: FloatArray
+    readings: Readings | None = None
 
     def __len__(self) -> int:
         return len(self.devices)
@@ -42,7 +49,7 @@ class Links:
         for i, (device, cell, fading) in enumerate(zip(self.devices, self.cells, self.fading, strict=True)):
             snr = {d: float(self.snr[d][i]) for d in DIRECTIONS}
             share = {d: float(self.share[d][i]) for d in DIRECTIONS}
-            yield Link(device, cell, fading, snr, share, float(self.neighbours[i]))
+            yield Link(device, cell, fading, snr, share, float(self.neighbours[i]), self.readings)
 
     def at(self, rows: Sequence[int]) -> "Links":
         """Return some of the links, by their places here."""
@@ -53,6 +60,7 @@ class Links:
             {direction: snr[rows] for direction, snr in self.snr.items()},
             {direction: share[rows] for direction, share in self.share.items()},
             self.neighbours[rows],
+            self.readings,
         )
 
 

@@ -2,29 +2,31 @@
 
 import math
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from functools import lru_cache
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import simpy
 
-from channel.carrier import Carrier
 from channel.fading import LinkFading, slot_correlation
 from channel.many import slots_of_many
 from channel.schedulers import Flows, Scheduler
-from channel.share import mean_snr
 from channel.shared_band import SharedBand
 from channel.tdd import Direction, OnTime, rounding_s
 from channel.transfer import Flow
-from channel.units import FloatArray, db_to_linear, dbm_to_watt
+from channel.units import FloatArray
 from edgefl.engine.band import BandInUse
+from edgefl.engine.budget import Budget, carriers_of
 from edgefl.engine.efficiency import Efficiency
 from edgefl.engine.gains import Gains, RoundKey, Survey
 from edgefl.engine.links import DIRECTIONS, Link, Links, Transfer, Transfers
-from edgefl.engine.parts import Span
+from edgefl.engine.parts import Cause, Span
+from edgefl.engine.radio_settings import RadioSettings
+from edgefl.engine.readings import InTheBand, Moving, OwnShare, Readings, Rules, Snr, Track
 from edgefl.engine.records import total
 from edgefl.engine.regime import RenewalRegime
-from edgefl.engine.settings import RadioSettings
 from edgefl.errors import refused
 from edgefl.rng import Streams
 
@@ -35,7 +37,8 @@ LINKS_KEPT = 4096
 class Radio:
     """The radio of all cells: how long transfers between base stations and devices take.
 
-    The large-scale gain is held for a round, fading is a function of link and slot. A device's downlink and
+    The large-scale gain is held for a round, or read anew while a transfer lasts; fading is a function of link
+    and slot. A device's downlink and
     uplink follow one another (J's intervals), or take the slots that a TDD frame gives each direction; its
     radio is on in these, while its transfer lasts. Devices of a cell do not interfere with one another.
 
@@ -46,6 +49,7 @@ class Radio:
 
     Args:
         device_power_w: [devices] what each radiates while it sends, or one for all.
+        reading_s: time between two readings of a gain, where the settings ask for them.
     """
 
     def __init__(
@@ -57,42 +61,41 @@ class Radio:
         speeds_m_s: np.ndarray,
         gains: Gains,
         streams: Streams,
+        reading_s: float = 0.2,
     ) -> None:
         self.env = env
-        server_power_w = dbm_to_watt(settings.server_power_dbm)
-        self.server_draw_w = server_power_w / settings.server_pa_efficiency
+        self._budget = Budget(settings, np.broadcast_to(device_power_w, len(speeds_m_s)))
+        self.server_draw_w = self._budget.server_power_w / settings.server_pa_efficiency
         self._settings = settings
         self.dynamic = settings.sharing == "dynamic"
         self._scheduler: Scheduler = settings.scheduler
-        self._server_power_w = server_power_w
-        self._device_power_w = np.broadcast_to(device_power_w, len(speeds_m_s))
-        self._noise_psd_w_hz = dbm_to_watt(settings.noise_dbm_hz)
         self._gains = gains
         self._fading_key = streams.key("fading")
         self._correlations = [
             slot_correlation(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
             for speed in speeds_m_s
         ]
-        pattern = settings.tdd.pattern_of() if settings.tdd else None
-        self._carriers = {
-            d: Carrier(
-                settings.bandwidth_hz,
-                settings.slot_s,
-                weights=pattern.weights(d) if pattern else None,
-                cap=settings.max_efficiency,
-                power=settings.power_over_share,
-            )
-            for d in DIRECTIONS
-        }
+        self._carriers = carriers_of(settings)
         on_shares = {direction: carrier.frame.mean for direction, carrier in self._carriers.items()}
         self.efficiency = Efficiency(settings.bandwidth_hz, on_shares, self.dynamic)
         self.fading = lru_cache(maxsize=LINKS_KEPT)(self._fading)
         self.regime = RenewalRegime()
         self._bands: dict[tuple[int, Direction], BandInUse] = {}
+        self._rules = Rules(settings, reading_s if settings.gain_reading == "interval" else None)
+        self._positions_m: Callable[[], np.ndarray] | None = None
+
+    def follow(self, positions_m: Callable[[], np.ndarray]) -> None:
+        """Read gains anew while transfers last, if the settings say so: devices move.
+
+        Args:
+            positions_m: returns [devices, 2] where they are now, nan: absent.
+        """
+        if self._rules.interval is not None:
+            self._positions_m = positions_m
 
     def survey(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
         """Survey the links of these devices to the cell's site in the round named by key."""
-        return self._gains.of_round(positions_m, ids, cell, key)
+        return replace(self._gains.of_round(positions_m, ids, cell, key), key=key)
 
     def open_round(self, survey: Survey, cell: int, payload_bits: dict[Direction, Sequence[int]]) -> Links:
         """Make the links of a round's participants, who share the cell's band.
@@ -104,8 +107,9 @@ class Radio:
         # in a dynamic band the neighbours' shares come and go as this cell's do, and the band counts them
         counted = full and self.dynamic
         sent = int(np.count_nonzero(payload_bits["downlink"])) if full else 1
-        cells, snr = [cell] * len(survey.ids), self.snr(survey, 0 if counted else sent)
-        neighbours = self._rise(survey) if counted else np.zeros(len(survey.ids))
+        sent = 0 if counted else sent
+        cells, snr = [cell] * len(survey.ids), self._budget.snr(survey, sent)
+        neighbours = self._budget.rise(survey) if counted else np.zeros(len(survey.ids))
         fading = [self.fading(device, cell) for device in survey.ids]
         shares = dict.fromkeys(DIRECTIONS, np.ones(len(fading)))
         if not self.dynamic:
@@ -114,31 +118,52 @@ class Radio:
             for i in np.flatnonzero(static).tolist():
                 power[i] = fading[i].power(0, 1)[0]
             shares = {d: self._static_shares(d, snr[d] * power, static, payload_bits[d]) for d in DIRECTIONS}
-        return Links(survey.ids, cells, fading, snr, shares, neighbours)
+        return Links(
+            survey.ids, cells, fading, snr, shares, neighbours, self._readings(survey, cell, snr, sent)
+        )
 
-    def snr(self, survey: Survey, neighbours: int = 1) -> dict[Direction, np.ndarray]:
-        """Return [devices] the mean SNR in each direction, with full power over the whole band.
+    def _readings(self, survey: Survey, cell: int, snr: Snr, neighbours: int) -> Readings | None:
+        """Return what the links of a round will measure; None: what they measure now."""
+        positions_m, key = self._positions_m, survey.key
+        if positions_m is None or key is None:
+            return None
 
-        Args:
-            neighbours: shares that each of the other sites sends at once, with full power each.
-        """
-        settings = self._settings
-        # on average, noise rises by this factor
-        rise = 1.0 + neighbours * self._rise(survey)
-        uplink_w = self._device_power_w[np.asarray(survey.ids, dtype=np.intp)]
-        power_w = {"downlink": np.full(len(rise), self._server_power_w), "uplink": uplink_w}
-        rises_db = {"downlink": 10.0 * np.log10(rise), "uplink": np.zeros(len(rise))}
-        return {
-            d: mean_snr(
-                power_w[d],
-                db_to_linear(survey.gains_db),
-                self._noise_psd_w_hz,
-                settings.bandwidth_hz,
-                noise_figure_db=settings.noise_figure_db,
-                interference_margin_db=settings.interference_margin_db + rises_db[d],
-            )
-            for d in DIRECTIONS
-        }
+        def read(ids: Sequence[int]) -> Snr:
+            places_m = positions_m()
+            here = np.isfinite(places_m[ids, 0])
+            found = {d: np.full(len(ids), np.nan) for d in DIRECTIONS}
+            present = [id_ for id_, there in zip(ids, here.tolist(), strict=True) if there]
+            if present:
+                now = self._budget.snr(self.survey(places_m, present, cell, key), neighbours)
+                for direction, values in found.items():
+                    values[here] = now[direction]
+            return found
+
+        return Readings(self.env, survey.ids, snr, read)
+
+    def predictable(self, links: Links) -> bool:
+        """Whether the lengths of transfers on these links are known when their round opens."""
+        if self.dynamic or links.readings is not None:
+            return False
+        if self._rules.t310 is None:
+            return True
+        return all(self._in_sync(link, d, link.snr[d]) for link in links for d in DIRECTIONS)
+
+    def _sync_snr(self, link: Link, direction: Direction, snr: float) -> float:
+        """Return the mean SNR over fading on a link's share of the band, of that on the whole band."""
+        share = 1.0 if self.dynamic else link.share[direction]
+        return float(self._carriers[direction].share_snr(share, snr)) * link.fading.mean_power
+
+    def _in_sync(self, link: Link, direction: Direction, snr: float) -> bool:
+        # who has nothing to move may have no share
+        nothing = not self.dynamic and not link.share[direction]
+        if self._rules.t310 is None or nothing:
+            return True
+        return self._sync_snr(link, direction, snr) >= self._rules.lowest_snr
+
+    def snr(self, survey: Survey) -> Snr:
+        """Return [devices] the mean SNR in each direction, with full power over the whole band."""
+        return self._budget.snr(survey)
 
     def links(
         self,
@@ -186,10 +211,14 @@ class Radio:
         except simpy.Interrupt as interrupt:
             return Transfer(self.env.now, self.env.now, 0, 0.0, interrupt.cause)
         radio_on(on)
+        moving = self._moving(link, direction, payload_bits, first_slot)
+        cut: Cause | None = None
         try:
-            if self.dynamic:
+            if moving is not None:
+                end_slot, cut = yield from self._read_and_move(link, moving, first_slot)
+            elif self.dynamic:
                 with refused("radio"):
-                    end_slot = yield from self._band(link.cell, direction).move(
+                    end = self._band(link.cell, direction).begin(
                         link.device,
                         payload_bits,
                         snr_whole_band=link.snr[direction],
@@ -197,17 +226,55 @@ class Radio:
                         fading=link.fading,
                         slot=first_slot,
                     )
+                    end_slot = cast(int, (yield end))
             else:
                 end_slot = first_slot + self._static_slots(link, direction, payload_bits, first_slot)
                 yield self.env.timeout(max(0.0, end_slot * slot_s - self.env.now))
         except simpy.Interrupt as interrupt:
             # only whole slots have moved bits; the power was spent until the very end
             end_s = max(self.env.now, start_s)
-            slots = on.place(end_s)[0] - first_slot
-            bits = self._bits_until_now(link, direction, payload_bits, first_slot, slots)
-            return Transfer(start_s, end_s, bits, _airtime_s(on, start_s, end_s), interrupt.cause)
-        end_s = end_slot * slot_s
-        return Transfer(start_s, end_s, payload_bits, _airtime_s(on, start_s, end_s))
+            end_slot, cut = on.place(end_s)[0], interrupt.cause
+        else:
+            end_s = end_slot * slot_s
+        bits = payload_bits
+        if cut is not None and moving is not None:
+            bits = moving.bits(end_slot)
+        elif cut is not None:
+            bits = self._bits_until_now(link, direction, payload_bits, first_slot, end_slot - first_slot)
+        return Transfer(start_s, end_s, bits, _airtime_s(on, start_s, end_s), cut)
+
+    def _moving(self, link: Link, direction: Direction, payload_bits: int, first_slot: int) -> Moving | None:
+        """Return a transfer whose SNR may change or fail; None: it holds throughout."""
+        if not payload_bits or (
+            link.readings is None and self._in_sync(link, direction, link.snr[direction])
+        ):
+            return None
+        track: Track
+        carrier, fading = self._carriers[direction], link.fading
+        if self.dynamic:
+            neighbours = link.neighbours if direction == "downlink" else 0.0
+            band = self._band(link.cell, direction)
+            track = InTheBand(band, link.device, fading, payload_bits, neighbours, self._settings.slot_s)
+        else:
+            track = OwnShare(self.env, carrier, link.share[direction], fading, payload_bits, first_slot)
+        return Moving(
+            self.env,
+            self._rules,
+            track,
+            lambda: link.snr_now(direction),
+            lambda snr: self._sync_snr(link, direction, snr),
+        )
+
+    def _read_and_move(
+        self, link: Link, moving: Moving, first_slot: int
+    ) -> Generator[simpy.Event, Any, tuple[int, Cause | None]]:
+        """Run a transfer while its gain is read."""
+        active = link.readings.active if link.readings else set[int]()
+        active.add(link.device)
+        try:
+            return (yield from moving.run(first_slot))
+        finally:
+            active.discard(link.device)
 
     def transfers(
         self, links: Links, direction: Direction, payload_bits: Sequence[int], from_s: FloatArray
@@ -276,13 +343,6 @@ class Radio:
             band = self._band(link.cell, direction)
             return int(band.cut_off(link.device, payload_bits, first_slot + slots))
         return int(self._flow(link, direction, first_slot).bits(slots, payload_bits))
-
-    def _rise(self, survey: Survey) -> np.ndarray:
-        """Return [devices] how much one share of full power at all other sites adds to the downlink's noise."""
-        settings = self._settings
-        floor_w = self._noise_psd_w_hz * settings.bandwidth_hz * db_to_linear(settings.noise_figure_db)
-        rise: np.ndarray = settings.neighbour_load * self._server_power_w * survey.others / floor_w
-        return rise
 
     def _fading(self, device: int, cell: int) -> LinkFading:
         """Make the fading of the link between a device and a cell's site."""
