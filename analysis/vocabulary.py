@@ -29,7 +29,12 @@ GONE = frozenset(
 )  # causes in the device; the others are decisions of the server
 OUTCOMES: dict[str, Cut | None] = {
     COMPLETED: None,  # nothing cut it off
-    **{f"{cause}_{stage}": Cut(cause, stage) for cause in CAUSES for stage in STAGES},
+    **{
+        f"{cause}_{stage}": Cut(cause, stage)
+        for cause in CAUSES
+        for stage in STAGES
+        if (cause, stage) != ("failed", "compute")  # it has no link then
+    },
 }
 
 HANDOVER = "handover"

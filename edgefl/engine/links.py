@@ -7,6 +7,7 @@ from typing import NamedTuple
 from channel.fading import Fading
 from channel.tdd import Direction
 from channel.units import FloatArray
+from edgefl.engine.broadcast import Broadcast
 from edgefl.engine.parts import Cause, Span
 from edgefl.engine.readings import Readings
 
@@ -24,6 +25,7 @@ class Link:
     share: dict[Direction, float]  # of the band; not used where the band is shared dynamically
     neighbours: float = 0.0  # over the downlink's noise, of each share that they send; not in its snr
     readings: Readings | None = None  # None: the SNR holds for the round
+    broadcast: Broadcast | None = None  # None: the downlink is unicast
 
     def snr_now(self, direction: Direction) -> float:
         """The mean SNR now, with full power over the whole band."""
@@ -41,6 +43,7 @@ class Links:
     share: dict[Direction, FloatArray]
     neighbours: FloatArray
     readings: Readings | None = None
+    broadcast: Broadcast | None = None
 
     def __len__(self) -> int:
         return len(self.devices)
@@ -49,7 +52,9 @@ class Links:
         for i, (device, cell, fading) in enumerate(zip(self.devices, self.cells, self.fading, strict=True)):
             snr = {d: float(self.snr[d][i]) for d in DIRECTIONS}
             share = {d: float(self.share[d][i]) for d in DIRECTIONS}
-            yield Link(device, cell, fading, snr, share, float(self.neighbours[i]), self.readings)
+            yield Link(
+                device, cell, fading, snr, share, float(self.neighbours[i]), self.readings, self.broadcast
+            )
 
     def at(self, rows: Sequence[int]) -> "Links":
         """Return some of the links, by their places here."""
@@ -61,6 +66,7 @@ class Links:
             {direction: share[rows] for direction, share in self.share.items()},
             self.neighbours[rows],
             self.readings,
+            self.broadcast,
         )
 
 

@@ -18,6 +18,7 @@ from channel.tdd import Direction, OnTime, rounding_s
 from channel.transfer import Flow
 from channel.units import FloatArray
 from edgefl.engine.band import BandInUse
+from edgefl.engine.broadcast import Broadcast
 from edgefl.engine.budget import Budget, carriers_of
 from edgefl.engine.efficiency import Efficiency
 from edgefl.engine.gains import Gains, RoundKey, Survey
@@ -83,6 +84,8 @@ class Radio:
         self._bands: dict[tuple[int, Direction], BandInUse] = {}
         self._rules = Rules(settings, reading_s if settings.gain_reading == "interval" else None)
         self._positions_m: Callable[[], np.ndarray] | None = None
+        self._broadcasts = settings.downlink == "broadcast"
+        self._sent_to_all: dict[int, Broadcast] = {}  # of each cell, the last one
 
     def follow(self, positions_m: Callable[[], np.ndarray]) -> None:
         """Read gains anew while transfers last, if the settings say so: devices move.
@@ -107,7 +110,7 @@ class Radio:
         # in a dynamic band the neighbours' shares come and go as this cell's do, and the band counts them
         counted = full and self.dynamic
         sent = int(np.count_nonzero(payload_bits["downlink"])) if full else 1
-        sent = 0 if counted else sent
+        sent = 0 if counted else min(sent, 1) if self._broadcasts else sent
         cells, snr = [cell] * len(survey.ids), self._budget.snr(survey, sent)
         neighbours = self._budget.rise(survey) if counted else np.zeros(len(survey.ids))
         fading = [self.fading(device, cell) for device in survey.ids]
@@ -117,10 +120,21 @@ class Radio:
             power = np.ones(len(fading))
             for i in np.flatnonzero(static).tolist():
                 power[i] = fading[i].power(0, 1)[0]
-            shares = {d: self._static_shares(d, snr[d] * power, static, payload_bits[d]) for d in DIRECTIONS}
-        return Links(
-            survey.ids, cells, fading, snr, shares, neighbours, self._readings(survey, cell, snr, sent)
-        )
+            unicast = DIRECTIONS[1:] if self._broadcasts else DIRECTIONS
+            shares |= {d: self._static_shares(d, snr[d] * power, static, payload_bits[d]) for d in unicast}
+        readings = self._readings(survey, cell, snr, sent)
+        broadcast = None
+        if self._broadcasts:
+            broadcast = self._sent_to_all[cell] = Broadcast.of_round(
+                self._carriers["downlink"],
+                survey.ids,
+                snr["downlink"],
+                fading,
+                payload_bits["downlink"],
+                quantile=self._settings.broadcast_quantile,
+                first_slot=self.next_slot(self.env.now),
+            )
+        return Links(survey.ids, cells, fading, snr, shares, neighbours, readings, broadcast)
 
     def _readings(self, survey: Survey, cell: int, snr: Snr, neighbours: int) -> Readings | None:
         """Return what the links of a round will measure; None: what they measure now."""
@@ -143,7 +157,7 @@ class Radio:
 
     def predictable(self, links: Links) -> bool:
         """Whether the lengths of transfers on these links are known when their round opens."""
-        if self.dynamic or links.readings is not None:
+        if self.dynamic or links.readings is not None or links.broadcast is not None:
             return False
         if self._rules.t310 is None:
             return True
@@ -181,14 +195,18 @@ class Radio:
 
         They begin together. In a dynamic band it is the shares in use, in whole slots.
         """
-        airtimes_s = [span.airtime_s for span in downlinks]
+        airtimes_s, to_all_s = [span.airtime_s for span in downlinks], 0.0
+        if cell in self._sent_to_all:
+            # for as long as anybody listens, and then for each that lacked something
+            to_all_s = min(self._sent_to_all[cell].airtime_s, max(airtimes_s))
+            airtimes_s = [max(0.0, airtime_s - to_all_s) for airtime_s in airtimes_s]
         if self._settings.power_over_share == "per_resource_block":
             sent_s = max(airtimes_s)
         elif self.dynamic:
             sent_s = self._band(cell, "downlink").take_sent_slots() * self._settings.slot_s
         else:
             sent_s = total(airtimes_s)
-        return self.server_draw_w * sent_s
+        return self.server_draw_w * (to_all_s + sent_s)
 
     def transfer(
         self,
@@ -211,6 +229,18 @@ class Radio:
         except simpy.Interrupt as interrupt:
             return Transfer(self.env.now, self.env.now, 0, 0.0, interrupt.cause)
         radio_on(on)
+        got_bits, broadcast = 0, link.broadcast if direction == "downlink" and payload_bits else None
+        if broadcast is not None:
+            try:
+                yield self.env.timeout(max(0.0, broadcast.end_slot * slot_s - self.env.now))
+            except simpy.Interrupt as interrupt:
+                end_s = max(self.env.now, start_s)
+                bits = int(min(payload_bits, broadcast.bits_until(link.device, on.place(end_s)[0])))
+                return Transfer(start_s, end_s, bits, _airtime_s(on, start_s, end_s), interrupt.cause)
+            first_slot = broadcast.end_slot
+            got_bits = payload_bits - broadcast.missing_bits(link.device, payload_bits)
+            payload_bits -= got_bits
+            link = replace(link, share={**link.share, "downlink": broadcast.share})
         moving = self._moving(link, direction, payload_bits, first_slot)
         cut: Cause | None = None
         try:
@@ -241,7 +271,7 @@ class Radio:
             bits = moving.bits(end_slot)
         elif cut is not None:
             bits = self._bits_until_now(link, direction, payload_bits, first_slot, end_slot - first_slot)
-        return Transfer(start_s, end_s, bits, _airtime_s(on, start_s, end_s), cut)
+        return Transfer(start_s, end_s, got_bits + bits, _airtime_s(on, start_s, end_s), cut)
 
     def _moving(self, link: Link, direction: Direction, payload_bits: int, first_slot: int) -> Moving | None:
         """Return a transfer whose SNR may change or fail; None: it holds throughout."""

@@ -125,6 +125,17 @@ class RadioSettings(Section):
         description="share of slots in which the other sites send: downlink interference; with full power over"
         " a share, as many shares as this cell has downlinks",
     )
+    downlink: Literal["unicast", "broadcast"] = Field(
+        "unicast",
+        description="unicast: every device has a share of the band (J); broadcast: one model for all on the whole"
+        " band, then what is missing where it did not suffice, by unicast",
+    )
+    broadcast_quantile: float = Field(
+        0.05,
+        ge=0,
+        le=1,
+        description="a broadcast has the mean rate of the device below which this share of them is; 0: the worst",
+    )
     fidelity: Literal["slot", "renewal", "auto"] = Field(
         "auto", description="how a transfer's length is found: slot, renewal or auto"
     )
