@@ -120,9 +120,9 @@ class SharedBand:
         check_snr(snr_whole_band)
         self._advance(slot)
         flow = self._flows[self._row(id_)]
-        if flow.snr != snr_whole_band:
-            flow.snr = snr_whole_band
-            self._plan = None
+        flow.snr = snr_whole_band
+        flow.blocks.clear()  # its interference may have changed
+        self._plan = None
 
     def next_end(self, horizon: int | None = None) -> tuple[int, list[Any]] | None:
         """Find the next slot boundary at which flows are complete if nobody joins or leaves, and name them.

@@ -1,6 +1,7 @@
 """Devices indoors: which they are, at which place, and what the walls take from their links."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -66,5 +67,14 @@ class BehindWalls:
     def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
         survey, chosen = self._gains.of_round(positions_m, ids, cell, key), np.asarray(ids, dtype=np.intp)
         loss_db = self._indoors.loss_db(positions_m[chosen], chosen)
-        others = survey.others * db_to_linear(-loss_db)
-        return Survey(survey.ids, survey.gains_db - loss_db, survey.distances_m, others)
+        through = db_to_linear(-loss_db)
+        of_cells = None if survey.of_cells is None else survey.of_cells * through[:, None]
+        return replace(
+            survey, gains_db=survey.gains_db - loss_db, others=survey.others * through, of_cells=of_cells
+        )
+
+    def power_db(self, positions_m: np.ndarray) -> np.ndarray:
+        power_db = np.array(self._gains.power_db(positions_m), dtype=float)
+        here = np.flatnonzero(np.isfinite(positions_m[:, 0]))
+        power_db[here] -= self._indoors.loss_db(positions_m[here], here)[:, None]
+        return power_db

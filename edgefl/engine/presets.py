@@ -27,6 +27,7 @@ NR: dict[str, dict[str, Any]] = {
         "harq_bler": 0.1,  # the target for which a CQI is reported, 38.214, 5.2.2.1
         "noise_figure_db": 9.0,  # of devices, 38.802, Annex A
         "site_noise_figure_db": 5.0,  # likewise
+        "interference": "slot",  # of whatever neighbour_load is given
         "gain_reading": "interval",
         "t310_s": 1.0,  # 38.331
     },

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import simpy
 
-from channel.fading import LinkFading, slot_correlation
+from channel.diversity import DiverseFading
+from channel.fading import Fading, LinkFading, slot_correlation
+from channel.interference import Activity, Heard, Interfered
 from channel.many import slots_of_many
 from channel.schedulers import Flows, Scheduler
 from channel.shared_band import SharedBand
@@ -71,6 +73,9 @@ class Radio:
         self.dynamic = settings.sharing == "dynamic"
         self._scheduler: Scheduler = settings.scheduler
         self._gains = gains
+        self._streams = streams
+        self._activities: dict[Direction, Activity] = {}
+        self._everywhere_m = np.empty((0, 2))
         self._fading_key = streams.key("fading")
         self._correlations = [
             slot_correlation(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
@@ -98,6 +103,7 @@ class Radio:
 
     def survey(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
         """Survey the links of these devices to the cell's site in the round named by key."""
+        self._everywhere_m = positions_m
         return replace(self._gains.of_round(positions_m, ids, cell, key), key=key)
 
     def open_round(self, survey: Survey, cell: int, payload_bits: dict[Direction, Sequence[int]]) -> Links:
@@ -122,21 +128,69 @@ class Radio:
                 power[i] = fading[i].power(0, 1)[0]
             unicast = DIRECTIONS[1:] if self._broadcasts else DIRECTIONS
             shares |= {d: self._static_shares(d, snr[d] * power, static, payload_bits[d]) for d in unicast}
-        readings = self._readings(survey, cell, snr, sent)
+        radiated = self._budget.uplink_power(survey, shares["uplink"])
+        snr["uplink"] = snr["uplink"] * radiated
+        interfered = self._interfered(survey, cell, fading) if self._settings.by_slot else None
+        readings = self._readings(survey, cell, snr, sent, radiated, interfered)
         broadcast = None
         if self._broadcasts:
             broadcast = self._sent_to_all[cell] = Broadcast.of_round(
                 self._carriers["downlink"],
                 survey.ids,
                 snr["downlink"],
-                fading,
+                interfered["downlink"] if interfered else fading,
                 payload_bits["downlink"],
                 quantile=self._settings.broadcast_quantile,
                 first_slot=self.next_slot(self.env.now),
             )
-        return Links(survey.ids, cells, fading, snr, shares, neighbours, readings, broadcast)
+        return Links(
+            survey.ids,
+            cells,
+            fading,
+            snr,
+            shares,
+            neighbours,
+            readings,
+            broadcast,
+            radiated,
+            interfered,
+        )
 
-    def _readings(self, survey: Survey, cell: int, snr: Snr, neighbours: int) -> Readings | None:
+    def _interfered(
+        self, survey: Survey, cell: int, fading: Sequence[Fading]
+    ) -> dict[Direction, list[Interfered]]:
+        """Return the links' fading with the interference of the other cells, which send in a slot or do not."""
+        down = self._heard_by_devices(survey)
+        power_db = self._gains.power_db(self._everywhere_m)
+        at_site = Heard(
+            self._activity("uplink", power_db.shape[1]), self._budget.uplink_levels(power_db, cell)
+        )
+        return {
+            "downlink": [Interfered(link, heard) for link, heard in zip(fading, down, strict=True)],
+            "uplink": [Interfered(link, at_site) for link in fading],
+        }
+
+    def _heard_by_devices(self, survey: Survey) -> list[Heard]:
+        levels = self._budget.downlink_levels(survey)
+        activity = self._activity("downlink", levels.shape[1])
+        return [Heard(activity, row) for row in levels[:, :, None]]
+
+    def _activity(self, direction: Direction, cells: int) -> Activity:
+        """Return when each cell's transmitter of a direction sends."""
+        if direction not in self._activities:
+            key = self._streams.key("interference", direction)
+            self._activities[direction] = Activity(key, cells, self._settings.neighbour_load)
+        return self._activities[direction]
+
+    def _readings(
+        self,
+        survey: Survey,
+        cell: int,
+        snr: Snr,
+        neighbours: int,
+        radiated: FloatArray,
+        interfered: dict[Direction, list[Interfered]] | None,
+    ) -> Readings | None:
         """Return what the links of a round will measure; None: what they measure now."""
         positions_m, key = self._positions_m, survey.key
         if positions_m is None or key is None:
@@ -148,7 +202,12 @@ class Radio:
             found = {d: np.full(len(ids), np.nan) for d in DIRECTIONS}
             present = [id_ for id_, there in zip(ids, here.tolist(), strict=True) if there]
             if present:
-                now = self._budget.snr(self.survey(places_m, present, cell, key), neighbours)
+                again = self.survey(places_m, present, cell, key)
+                now, rows = self._budget.snr(again, neighbours), np.searchsorted(survey.ids, present)
+                now["uplink"] = now["uplink"] * radiated[rows]
+                if interfered is not None:
+                    for row, heard in zip(rows.tolist(), self._heard_by_devices(again), strict=True):
+                        interfered["downlink"][row].heard = heard
                 for direction, values in found.items():
                     values[here] = now[direction]
             return found
@@ -157,7 +216,7 @@ class Radio:
 
     def predictable(self, links: Links) -> bool:
         """Whether the lengths of transfers on these links are known when their round opens."""
-        if self.dynamic or links.readings is not None or links.broadcast is not None:
+        if self.dynamic or any((links.readings, links.broadcast, links.interfered)):
             return False
         if self._rules.t310 is None:
             return True
@@ -166,7 +225,7 @@ class Radio:
     def _sync_snr(self, link: Link, direction: Direction, snr: float) -> float:
         """Return the mean SNR over fading on a link's share of the band, of that on the whole band."""
         share = 1.0 if self.dynamic else link.share[direction]
-        return float(self._carriers[direction].share_snr(share, snr)) * link.fading.mean_power
+        return float(self._carriers[direction].share_snr(share, snr)) * link.power(direction).mean_power
 
     def _in_sync(self, link: Link, direction: Direction, snr: float) -> bool:
         # who has nothing to move may have no share
@@ -253,7 +312,7 @@ class Radio:
                         payload_bits,
                         snr_whole_band=link.snr[direction],
                         neighbours=link.neighbours if direction == "downlink" else 0.0,
-                        fading=link.fading,
+                        fading=link.power(direction),
                         slot=first_slot,
                     )
                     end_slot = cast(int, (yield end))
@@ -280,7 +339,7 @@ class Radio:
         ):
             return None
         track: Track
-        carrier, fading = self._carriers[direction], link.fading
+        carrier, fading = self._carriers[direction], link.power(direction)
         if self.dynamic:
             neighbours = link.neighbours if direction == "downlink" else 0.0
             band = self._band(link.cell, direction)
@@ -374,10 +433,12 @@ class Radio:
             return int(band.cut_off(link.device, payload_bits, first_slot + slots))
         return int(self._flow(link, direction, first_slot).bits(slots, payload_bits))
 
-    def _fading(self, device: int, cell: int) -> LinkFading:
+    def _fading(self, device: int, cell: int) -> Fading:
         """Make the fading of the link between a device and a cell's site."""
         # any change of its key gives Philox an independent stream
-        return LinkFading(self._fading_key ^ (device << 64 | cell), self._correlations[device])
+        key, correlation = self._fading_key ^ (device << 64 | cell), self._correlations[device]
+        taps = [LinkFading(key ^ tap << 120, correlation) for tap in range(self._settings.frequency_taps)]
+        return taps[0] if len(taps) == 1 else DiverseFading(taps)
 
     def _static_shares(
         self, direction: Direction, snr: np.ndarray, static: np.ndarray, payload_bits: Sequence[int]
@@ -398,7 +459,7 @@ class Radio:
         return Flow(
             carrier.part(share),
             float(carrier.share_snr(share, link.snr[direction])),
-            link.fading,
+            link.power(direction),
             first_slot,
             direction,
             self._settings.fidelity,

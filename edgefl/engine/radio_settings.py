@@ -123,7 +123,29 @@ class RadioSettings(Section):
         ge=0,
         le=1,
         description="share of slots in which the other sites send: downlink interference; with full power over"
-        " a share, as many shares as this cell has downlinks",
+        " a share, as many shares as this cell has downlinks; with interference: slot, also the share in which a"
+        " device of each other cell does",
+    )
+    interference: Literal["mean", "slot"] = Field(
+        "mean",
+        description="mean: neighbour_load raises the downlink's noise by its mean; slot: other sites, and devices of"
+        " other cells, send in a slot or do not",
+    )
+    frequency_taps: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="independent parts of the band that the power of a slot is the mean of; 1: flat fading (J)",
+    )
+    uplink_p0_dbm: float | None = Field(
+        None,
+        ge=-202,
+        le=24,
+        description="uplink power control (38.213, 7.1.1): power P0 that should arrive per resource block, dBm, -202"
+        " to 24; none: always the full power (J)",
+    )
+    uplink_alpha: float = Field(
+        0.8, ge=0, le=1, description="share of the path loss, in dB, that uplink power control makes up for"
     )
     downlink: Literal["unicast", "broadcast"] = Field(
         "unicast",
@@ -159,6 +181,47 @@ class RadioSettings(Section):
         if self.fidelity == "renewal":
             raise ValueError("renewal knows Shannon's rates only: set fidelity: auto or slot")
         return self
+
+    @model_validator(mode="after")
+    def _taps_fit(self) -> Self:
+        if self.frequency_taps > 1:
+            if registry.name_of("schedulers", self.scheduler) == "min_max_latency":
+                raise ValueError(
+                    "min_max_latency knows flat fading only: set frequency_taps: 1 or another scheduler"
+                )
+            if self.fidelity == "renewal":
+                raise ValueError("renewal knows flat fading only: set fidelity: auto or slot")
+        return self
+
+    @model_validator(mode="after")
+    def _interference_fits(self) -> Self:
+        if self.by_slot and self.power_over_share == "full":
+            raise ValueError(
+                "interference: slot has one power over the whole band of each neighbour: set power_over_share:"
+                " per_resource_block"
+            )
+        if self.by_slot and self.fidelity == "renewal":
+            raise ValueError("renewal knows no interference by slot: set fidelity: auto or slot")
+        return self
+
+    @property
+    def by_slot(self) -> bool:
+        """Whether there is interference slot by slot."""
+        return self.interference == "slot" and self.neighbour_load > 0
+
+    @model_validator(mode="after")
+    def _power_control_fits(self) -> Self:
+        if self.uplink_p0_dbm is not None and self.sharing == "dynamic" and self.uplink_rule == "full":
+            raise ValueError(
+                "uplink_p0_dbm sets the power for a device's share of the band, and sharing: dynamic changes shares"
+                " all the time: set uplink_power_over_share: per_resource_block, or sharing: static"
+            )
+        return self
+
+    @property
+    def uplink_rule(self) -> Literal["full", "per_resource_block"]:
+        """How a device's power is spread over its share of the band."""
+        return self.uplink_power_over_share or self.power_over_share
 
     @property
     def steps(self) -> Steps | None:
