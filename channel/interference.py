@@ -83,7 +83,8 @@ class Interfered:
 
     Its SNR is then that without interference. The mean-noise shortcut puts the mean of I into the noise instead; as
     log2(1 + S / (N + I)) is convex in I, its rates are too low: transfers come out 1.2 to 1.4 times too long at loads
-    of 0.1 to 0.5 with rates up to 7.4 bit/s/Hz (more without a cap), and right at 0 and 1. Left out: fast fading of the interference.
+    of 0.1 to 0.5 with rates up to 7.4 bit/s/Hz (more without a cap), and right at 0 and 1. Left out: fast fading of
+    the interference.
 
     Args:
         heard: at the link's receiver; may be replaced when gains are read anew.
