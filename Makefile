@@ -3,13 +3,15 @@
 # make quick  lint, types, golden runs and the unit tests that are not slow, in under a minute
 # make readme run the demo and take its picture into README.md
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
+# make schema write the JSON Schemas that editors use, beside the scenarios
 # make golden write the tables of the golden runs again; CHANGELOG.md says when that is allowed
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
+CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo readme test quick checks fuzz golden clean
+.PHONY: demo readme test quick checks fuzz schema golden clean
 
 demo: $(VENV)/installed $(FASHION)
 	$(BIN)/edgefl study scenarios/studies/quickstart.yaml
@@ -19,7 +21,7 @@ readme: $(VENV)/installed $(FASHION)
 	$(BIN)/edgefl study scenarios/studies/quickstart.yaml --out runs/readme
 	cp runs/readme/comparison.png scenarios/studies/quickstart.png
 
-test: checks $(FASHION)
+test: checks $(FASHION) $(CHROMIUM)
 	$(BIN)/pytest
 
 quick: checks $(FASHION)
@@ -32,6 +34,10 @@ checks: $(VENV)/installed-dev
 
 fuzz: $(VENV)/installed-dev
 	$(BIN)/python -m edgefl.testing.fuzz
+
+schema: $(VENV)/installed
+	$(BIN)/edgefl schema scenario > scenarios/scenario.schema.json
+	$(BIN)/edgefl schema study > scenarios/study.schema.json
 
 golden: $(VENV)/installed-dev
 	$(BIN)/python tests/golden/make.py
@@ -52,6 +58,15 @@ $(FASHION):
 	  $$SUDO apt-get update -qq && \
 	  $$SUDO apt-get install -y -qq --no-install-recommends dataset-fashion-mnist; \
 	else echo "no apt-get: edgefl will download Fashion-MNIST at the first run"; fi
+
+# Reports are tested in a real browser; where there is none these tests are skipped, and say so.
+$(CHROMIUM):
+	@if command -v apt-get >/dev/null; then \
+	  SUDO=$$([ "$$(id -u)" = 0 ] || echo sudo); \
+	  $$SUDO apt-get update -qq && \
+	  $$SUDO apt-get install -y -qq --no-install-recommends chromium || \
+	  echo "no chromium: the tests of reports in a browser will be skipped"; \
+	else echo "no apt-get: the tests of reports in a browser will be skipped unless there is one"; fi
 
 clean:
 	rm -rf $(VENV) runs fuzz-findings .pytest_cache .mypy_cache .ruff_cache

@@ -2,8 +2,10 @@
 
 python -m analysis compare RUNS_DIR [--out DIR] [--reference NAME] [--target 0.95]
 python -m analysis settings RUNS_DIR [--out DIR] [--reference NAME] [--session N ...] [--first-rounds 10]
-python -m analysis drift RUNS_DIR [--out DIR] [--reference NAME] [--smooth 10] [--margin 0.01]
+python -m analysis drift RUNS_DIR [--out DIR] [--reference NAME] [--by devices] [--window 1] [--from 1] [--to N]
+    [--recovery level] [--smooth 10] [--margin 0.01]
 python -m analysis network RUNS_DIR
+python -m analysis reproduction RUNS_DIR ... [--out FILE]
 """
 
 import argparse
@@ -15,11 +17,13 @@ from pathlib import Path
 from rich.console import Console
 
 from analysis.comparison import compare
-from analysis.drift import MARGIN, SMOOTH, compare_drift
+from analysis.drift import compare_drift
+from analysis.drift_reading import MARGIN, SMOOTH, Reading
 from analysis.load import load_runs
 from analysis.network import handover_figures
 from analysis.populations import OVERLAP
 from analysis.report import print_comparison, print_drift, print_network, print_settings
+from analysis.reproduction import page, reproduce
 from analysis.settings import compare_settings
 
 
@@ -64,8 +68,15 @@ def _drift(options: argparse.Namespace) -> None:
         options.runs,
         out=options.out,
         reference=options.reference,
-        smooth=options.smooth,
-        margin=options.margin,
+        reading=Reading(
+            by=options.by,
+            window=options.window,
+            first=options.first,
+            last=options.last,
+            recovery=options.recovery,
+            smooth=options.smooth,
+            margin=options.margin,
+        ),
     )
     print_drift(comparison, Console())
 
@@ -73,6 +84,14 @@ def _drift(options: argparse.Namespace) -> None:
 def _network(options: argparse.Namespace) -> None:
     runs = load_runs(options.runs)
     print_network(handover_figures(runs), Console(), runs.notes)
+
+
+def _reproduction(options: argparse.Namespace) -> None:
+    text = page([reproduce(folder) for folder in options.runs])
+    if options.out is None:
+        print(text, end="")
+    else:
+        options.out.write_text(text, encoding="utf-8")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -131,8 +150,41 @@ def _parser() -> argparse.ArgumentParser:
         _drift,
         "variant to emphasise",
     )
-    command.add_argument("--smooth", type=int, default=SMOOTH, help="rounds whose mean has to be back (10)")
-    command.add_argument("--margin", type=float, default=MARGIN, help="accuracy that may be missing (0.01)")
+    command.add_argument(
+        "--by",
+        choices=("devices", "samples"),
+        default="devices",
+        help="whose mean an accuracy is: each device counts alike, or each test sample (devices)",
+    )
+    command.add_argument(
+        "--window", type=int, default=1, help="rounds whose mean is looked at for the dip (1)"
+    )
+    command.add_argument(
+        "--from",
+        dest="first",
+        type=int,
+        default=1,
+        help="first round of the dip's interval; 1: the drift's (1)",
+    )
+    command.add_argument("--to", dest="last", type=int, help="its last round (until the next change)")
+    command.add_argument(
+        "--recovery",
+        choices=("level", "plateau"),
+        default="level",
+        help="level: back at the accuracy before or at the end; plateau: it hardly rises any more (level)",
+    )
+    command.add_argument(
+        "--smooth", type=int, default=SMOOTH, help="rounds whose mean has to be back, or flat (10)"
+    )
+    command.add_argument(
+        "--margin", type=float, default=MARGIN, help="accuracy that may be missing, or gained (0.01)"
+    )
+    command = commands.add_parser(
+        "reproduction", help="the papers' tables beside those of the shipped studies"
+    )
+    command.add_argument("runs", type=Path, nargs="+", metavar="RUNS_DIR", help="folder of a study")
+    command.add_argument("--out", type=Path, help="where to write the page (default: standard output)")
+    command.set_defaults(run=_reproduction)
     add("network", "handovers, ping-pong, time of stay, interruptions, wasted bits and joules", _network)
     return parser
 

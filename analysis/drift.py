@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.drift_reading import SAMPLES, WEIGHT, Reading
 from analysis.figures.drift import drift_figure
 from analysis.load import Runs, load_runs
 from analysis.metrics import RUN, training_rounds
@@ -18,8 +19,7 @@ from analysis.tables.drift import latex, markdown
 
 AFTER = (1, 10, 40, 80)  # rounds after the drift is complete
 TAIL = 20  # rounds whose mean is a level: before the drift, and at the end
-SMOOTH = 10  # rounds whose mean has to be back for a recovery
-MARGIN = 0.01  # of accuracy, below the level to come back to
+PLAIN = Reading()
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,7 @@ def compare_drift(
     *,
     out: str | Path | None = None,
     reference: str | None = None,
-    smooth: int = SMOOTH,
-    margin: float = MARGIN,
+    reading: Reading = PLAIN,
 ) -> DriftComparison:
     """Compare how the variants of a study come through concept drift; write drift.csv, .md, .tex, .png.
 
@@ -45,27 +44,27 @@ def compare_drift(
         runs: a folder of run directories, or what `load_runs` made of it.
         out: where to write, by default the folder of the runs.
         reference: the variant to emphasise, by default the one that the runs name.
-        smooth: rounds whose mean accuracy counts as recovered.
-        margin: accuracy by which their mean may be below the level to come back to.
+        reading: what is averaged, where the dip is looked for, and what recovered means.
 
     Raises:
-        ValueError: no completed run, no drift in them, no seed that all variants share, numbers out of range, or a
-            folder that cannot be written.
+        ValueError: no completed run, no drift in them, no seed that all variants share, a reading for which the runs
+            lack a column, or a folder that cannot be written.
     """
-    if smooth < 1:
-        raise ValueError(f"smooth is {smooth}: a number of rounds, at least 1")
-    if not 0 <= margin < 1:
-        raise ValueError(f"margin is {margin}: a share of accuracy, from 0 to below 1")
     runs = runs if isinstance(runs, Runs) else load_runs(runs)
     notes = [*runs.left_out, *runs.notes]
     info = runs.info[have_rounds(runs.info, runs.rounds)]
     if "drifted" not in runs.rounds:
         raise ValueError(f"the runs in {runs.path} have no concept drift: give learning.drift")
+    if reading.by == "samples" and SAMPLES not in runs.rounds:
+        raise ValueError(
+            f"the runs in {runs.path} have no {SAMPLES}, which runs with learning.tested_on: devices write: run them"
+            " again with it, or read them by devices"
+        )
     seeds = common_seeds(info, notes)
     reference = reference_of(info, reference, notes)
     rounds = numbered(runs.rounds[runs.rounds["seed"].isin(seeds)])
     devices = runs.devices[runs.devices["seed"].isin(seeds)]
-    detail = drift_figures(rounds, participants(devices), smooth=smooth, margin=margin)
+    detail = drift_figures(rounds, participants(devices, reading), reading)
     if detail.empty:
         raise ValueError(
             f"no device's data drift in the runs in {runs.path}: learning.drift.at lies beyond them"
@@ -78,8 +77,7 @@ def compare_drift(
         figure=folder / "drift.png",
         reference=reference,
         seeds=tuple(seeds),
-        smooth=smooth,
-        margin=margin,
+        reading=reading,
         notes=tuple(notes),
     )
     _write(comparison, rounds, folder)
@@ -92,7 +90,7 @@ def numbered(rounds: pd.DataFrame) -> pd.DataFrame:
     return training.assign(number=training.groupby([*RUN, "cell"]).cumcount() + 1)
 
 
-def participants(devices: pd.DataFrame) -> pd.DataFrame:
+def participants(devices: pd.DataFrame, reading: Reading = PLAIN) -> pd.DataFrame:
     """Sum up each round's participants: personal accuracy (mean), epochs (sum); NaN where there are none.
 
     Returns:
@@ -101,12 +99,16 @@ def participants(devices: pd.DataFrame) -> pd.DataFrame:
     training = training_rounds(devices)
     keys = [*RUN, "cell", "session", "round"]
     found = training[keys].drop_duplicates(ignore_index=True)
-    for column, how in (("accuracy_personal", "mean"), ("epochs", "sum")):
-        if column in training:
-            found = found.merge(training.groupby(keys)[column].agg(how).reset_index(), on=keys)
-        else:
-            found[column] = math.nan
-    return found
+    means = pd.DataFrame(index=pd.MultiIndex.from_frame(found))
+    if "accuracy_personal" in training:
+        known = training[training["accuracy_personal"].notna()]
+        weight = known[WEIGHT] if reading.by == "samples" else pd.Series(1.0, known.index)
+        weighed = known[keys].assign(sum=known["accuracy_personal"] * weight, weight=weight)
+        sums = weighed.groupby(keys)[["sum", "weight"]].sum()
+        means["accuracy_personal"] = sums["sum"] / sums["weight"]
+    if "epochs" in training:
+        means["epochs"] = training.groupby(keys)["epochs"].sum()
+    return means.reindex(columns=["accuracy_personal", "epochs"]).reset_index()
 
 
 def changes_of(drifted: np.ndarray) -> list[Change]:
@@ -124,19 +126,19 @@ def changes_of(drifted: np.ndarray) -> list[Change]:
 
 
 def drift_figures(
-    rounds: pd.DataFrame, of_participants: pd.DataFrame, *, smooth: int = SMOOTH, margin: float = MARGIN
+    rounds: pd.DataFrame, of_participants: pd.DataFrame, reading: Reading = PLAIN
 ) -> pd.DataFrame:
     """Measure each change of concept of each run.
 
-    Accuracy is the column `accuracy`: tested on each device present and averaged, F's generalized accuracy.
-    Levels are means over 20 rounds. The dip is the lowest accuracy from the first drifted round on (F, equation 4).
-    A run has recovered in the first round, from the last step of the drift on, from which `smooth` rounds have a
-    mean accuracy of at least the lower of the levels before and at the end, minus `margin`. (F counts rounds until "a
-    steady state" and gives no rule; who has lost nothing, such as its Oracle, needs 0 rounds there and here.)
+    Accuracy is the column `accuracy`: tested on each device present and averaged, F's generalized accuracy; or, by
+    samples, `accuracy_by_samples`. Levels are means over 20 rounds. Dip and recovery are the reading's. (F counts
+    rounds until "a steady state" and gives no rule; who has lost nothing, such as its Oracle, needs 0 rounds there
+    and here.)
 
     Args:
         rounds: of `numbered`.
-        of_participants: of `participants`.
+        of_participants: of `participants`, with the same reading.
+        reading: how accuracies are read.
 
     Returns:
         variant, seed, cell, change (1, 2, ...), first_round, last_round; accuracies before, dip, after_1, _10,
@@ -155,6 +157,8 @@ def drift_figures(
         "end_s",
         "drifted",
     ]
+    if reading.by == "samples":
+        rounds = rounds.assign(accuracy=rounds[SAMPLES])
     merged = rounds.merge(of_participants, on=[*RUN, "cell", "session", "round"], how="left")
     rows: list[dict[str, Any]] = []
     for key, run in merged.groupby([*RUN, "cell"]):
@@ -168,24 +172,24 @@ def drift_figures(
             rows.append(
                 dict(zip([*RUN, "cell"], key, strict=True))
                 | {"change": number, "first_round": change.first, "last_round": change.last}
-                | _measure(series, change, smooth, margin)
+                | _measure(series, change, reading)
             )
     return pd.DataFrame(rows)
 
 
-def _measure(series: dict[str, np.ndarray], change: Change, smooth: int, margin: float) -> dict[str, float]:
+def _measure(series: dict[str, np.ndarray], change: Change, reading: Reading) -> dict[str, float]:
     before = slice(max(0, change.first - 1 - TAIL), change.first - 1)
     during = slice(change.first - 1, change.end)
     after = slice(change.last - 1, change.end)
     tail = slice(max(change.last - 1, change.end - TAIL), change.end)
     accuracy, personal = series["accuracy"], series["accuracy_personal"]
     level, final = _mean(accuracy[before]), _mean(accuracy[tail])
-    rounds = _rounds_until(accuracy[after], np.fmin(level, final) - margin, smooth)
+    rounds = reading.recovery_rounds(accuracy[after], level, final)
     reached = math.isfinite(rounds)
     back = change.last - 1 + int(rounds) if reached else 0
     found = {
         "before": level,
-        "dip": _least(accuracy[during]),
+        "dip": reading.dip(accuracy[during]),
         **{f"after_{k}": _at(accuracy[after], k) for k in AFTER},
         "final": final,
         "recovery_rounds": rounds,
@@ -194,23 +198,12 @@ def _measure(series: dict[str, np.ndarray], change: Change, smooth: int, margin:
         "deviation_before": _mean(series["accuracy_std"][before]),
         "deviation_final": _mean(series["accuracy_std"][tail]),
         "personal_before": _mean(personal[before]),
-        "personal_dip": _least(personal[during]),
+        "personal_dip": reading.dip(personal[during]),
         "personal_final": _mean(personal[tail]),
         "epochs_before": _mean(series["epochs"][before]),
         "epochs_after": _mean(series["epochs"][after][:TAIL]),
     }
     return found
-
-
-def _rounds_until(accuracy: np.ndarray, level: float, smooth: int) -> float:
-    """Count the rounds before the first from which `smooth` tested ones average at least the level; inf: never."""
-    tested = np.flatnonzero(np.isfinite(accuracy))
-    if math.isnan(level) or not len(tested):
-        return math.nan
-    window = min(smooth, len(tested))
-    means = np.convolve(accuracy[tested], np.full(window, 1 / window), mode="valid")
-    good = np.flatnonzero(means >= level - 1e-12)
-    return float(tested[good[0]]) if len(good) else math.inf
 
 
 def _at(accuracy: np.ndarray, number: int) -> float:
@@ -223,11 +216,6 @@ def _at(accuracy: np.ndarray, number: int) -> float:
 def _mean(values: np.ndarray) -> float:
     known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else math.nan
-
-
-def _least(values: np.ndarray) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.min()) if len(known) else math.nan
 
 
 def _table(detail: pd.DataFrame, variants: list[str]) -> pd.DataFrame:

@@ -43,7 +43,7 @@ TEXT_COLUMNS = {
     "positions": set(),
 }
 # empty throughout in runs without training: a number all the same
-FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start", "gain_db"}
+FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start", "gain_db", "sinr_db"}
 
 MOST_OF_AN_ERROR = 160  # characters; run.json has all of it
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from analysis.drift_reading import Reading
+
 RECURRING = "recurring sessions"  # a comparison's usual scope
 RETURNING = "sessions whose population came back"
 DIFFER = "differ"  # labels of a session that are not the same in every seed and cell
@@ -87,7 +89,7 @@ class DriftComparison:
             `drift.drift_figures` returns; a mean is inf as soon as one seed never recovered.
         detail: one row per variant, seed, cell and change, unaveraged.
         figure: the PNG.
-        smooth, margin: how a recovery is defined.
+        reading: how accuracies are read: what is averaged, the dip's interval, when a model has recovered.
         notes: what a reader has to know, one sentence each.
     """
 
@@ -96,6 +98,5 @@ class DriftComparison:
     figure: Path
     reference: str | None
     seeds: tuple[int, ...]
-    smooth: int
-    margin: float
+    reading: Reading
     notes: tuple[str, ...]

@@ -8,7 +8,6 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy import signal, special
 
 from channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
@@ -20,7 +19,11 @@ BLOCK = 2048
 NO_CORRELATION = 1e-6
 
 # J0 is positive up to here; beyond, it swings around zero.
-FIRST_BESSEL_ZERO = float(special.jn_zeros(0, 1)[0])
+FIRST_BESSEL_ZERO = 2.4048255576957724
+
+# Rows of noise that are filtered by a loop before scipy.signal is loaded for it: 0.2 ms each.
+_BY_HAND = 64
+_filtered_by_hand = 0
 
 # Links whose blocks are drawn together: their pages stay in a core's second-level cache.
 _LINKS_AT_ONCE = 8
@@ -56,6 +59,8 @@ def slot_correlation(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> f
 
     Source: journal paper, eq. (39); Jakes, Microwave Mobile Communications, 1974.
     """
+    from scipy import special
+
     if not (speed_m_s >= 0 and carrier_hz > 0 and slot_s > 0):
         raise ValueError(
             "speed_m_s must be >= 0, carrier_hz and slot_s > 0, "
@@ -311,7 +316,7 @@ def _draw_pages(level: int, places: Sequence[tuple[LinkFading, int]]) -> list[Fl
     left, right = np.empty((2, len(places), 2, 1))
     for i, (link, index) in enumerate(places):
         left[i], right[i] = link._point(level + 1, index), link._point(level + 1, index + 1)
-    free, _ = signal.lfilter([1.0], [1.0, -grid.correlation], noise, zi=grid.correlation * left)
+    free = _filtered(noise, grid.correlation, grid.correlation * left)
     pages = []
     # one by one, in arrays of their own: a page must not keep the others in memory
     for path, start, end in zip(free, left, right, strict=True):
@@ -361,3 +366,32 @@ def _bridge_weights(step: float, log_step: float) -> FloatArray:
     sign = np.where((BLOCK - n) % 2 == 1, math.copysign(1.0, step), 1.0)
     rest = np.expm1(2.0 * log_step * n) / math.expm1(2.0 * log_step * BLOCK)
     return sign * np.exp(log_step * (BLOCK - n)) * rest
+
+
+def _filtered(noise: FloatArray, correlation: float, begin: FloatArray) -> FloatArray:
+    """y[n] = correlation y[n-1] + noise[n] along the last axis; `begin` [..., 1] is correlation y[-1].
+
+    The first few by a loop: to load scipy.signal takes half a second, and checking a scenario draws only these. Both
+    ways do the same operations in the same order, to the last bit.
+    """
+    global _filtered_by_hand
+    if _filtered_by_hand < _BY_HAND:
+        _filtered_by_hand += noise[..., 0].size
+        return _filtered_in_turn(noise, correlation, begin)
+    from scipy import signal
+
+    filtered: FloatArray = signal.lfilter([1.0], [1.0, -correlation], noise, zi=begin)[0]
+    return filtered
+
+
+def _filtered_in_turn(noise: FloatArray, correlation: float, begin: FloatArray) -> FloatArray:
+    rows = []
+    for row, first in zip(noise.reshape(-1, noise.shape[-1]).tolist(), begin.ravel().tolist(), strict=True):
+        carried = first
+        values = []
+        for each in row:
+            value = each + carried
+            values.append(value)
+            carried = correlation * value
+        rows.append(values)
+    return np.array(rows).reshape(noise.shape)

@@ -7,7 +7,6 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft
 
 from channel.units import FloatArray
 
@@ -200,6 +199,8 @@ class GaussianFields:
 
     def _grid(self, key: int) -> Float32Array:
         """[width, width] values at the nodes of the field of one key alone."""
+        from scipy import fft
+
         amplitude, width = self._law.amplitude, self._width
         size = len(amplitude)
         rng = np.random.Generator(np.random.Philox(key=key, counter=self._stream << 192))
@@ -237,6 +238,8 @@ class _NodeLaw:
 
 @lru_cache(maxsize=8)
 def _node_law(width: int) -> _NodeLaw:
+    from scipy import fft
+
     size = fft.next_fast_len(width + MARGIN * NODES, real=True)
     # the nearest copies on the torus; all others are more than MARGIN correlation distances away
     lag = np.arange(size) / NODES

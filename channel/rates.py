@@ -5,7 +5,6 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from scipy import interpolate, special
 
 from channel.carrier import Carrier
 from channel.share import ergodic_rate, spectral_efficiency
@@ -131,6 +130,8 @@ def _variance_table(weights: Weights, cap: float | None) -> FloatArray:
     log s2 is analytic in both coordinates: bicubic splines over steps of 1 dB and 1/4 leave 1e-5, linear
     interpolation over their tenths 1e-4.
     """
+    from scipy import interpolate  # a third of a second, which not every command should wait for
+
     db = _grid(_DB_FROM, _DB_STEP, _DB_POINTS)
     decay = _grid(_DECAY_FROM, _DECAY_STEP, _DECAY_POINTS)
     coarse_db, coarse_decay = db[::_COARSE], decay[::_COARSE]
@@ -217,6 +218,8 @@ def _capped_terms(snr: FloatArray, cap: float) -> tuple[FloatArray, FloatArray]:
 
 def _late_terms(snr: FloatArray, cap: float) -> tuple[FloatArray, FloatArray]:
     """Orders [bins] beyond the first terms, and the sum of a_m^2 [snr, bins] over each bin, with a cap."""
+    from scipy import special
+
     edges = np.geomspace(_TERMS + 0.5, _LAST_TERM, _BINS + 1)
     orders = np.sqrt(edges[1:] * edges[:-1])
     top = np.minimum(cap * math.log(2.0), np.log1p(_LARGEST_G * snr))

@@ -8,7 +8,6 @@ from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from channel.units import FloatArray, Values, db_to_linear
 
@@ -184,6 +183,8 @@ def check_power_rule(rule: str) -> None:
 
 def scaled_exp1(x: FloatArray) -> FloatArray:
     """e^x E1(x) for x >= 0, exact to about 1e-15 relative."""
+    from scipy import special
+
     # e^x overflows and E1 underflows for large x: each branch sees only arguments it can take
     near = x < _FRACTION_FROM
     if near.all():
@@ -225,5 +226,7 @@ def _ergodic_rate_of(snr: float, cap: float | None) -> float:
 
 def _scaled_exp1_of(x: float) -> float:
     if x < _FRACTION_FROM:
+        from scipy import special
+
         return math.exp(x) * float(special.exp1(x))
     return 1.0 / (x + 1.0 - exp1_tail(x))

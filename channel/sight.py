@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from channel.gaussian_fields import Float32Array, GaussianFields
 from channel.layout import Floats
@@ -81,6 +80,8 @@ class Thresholds:
     """The normal quantile of P_LoS, tabulated over ln d3D^2 and interpolated in between."""
 
     def __init__(self, model: PathLoss, nearest_m: float, farthest_m: float, height_m: float) -> None:
+        from scipy import special
+
         # a cell more on both sides, for the rounding of single precision
         first, last = (math.log(distance_m**2 + height_m**2) for distance_m in (nearest_m, farthest_m))
         cell = (last - first) / (_THRESHOLDS - 2)

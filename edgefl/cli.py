@@ -1,5 +1,6 @@
 """The `edgefl` command line. Bad input ends with one clear message and exit code 2."""
 
+import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
@@ -8,9 +9,12 @@ from typing import Annotated
 import typer
 
 import edgefl
+from edgefl import outside
 from edgefl.commands import bench
 from edgefl.commands.describe import describe, list_
+from edgefl.commands.report import report
 from edgefl.commands.run import resume, run
+from edgefl.commands.schema import schema
 from edgefl.commands.study import study
 from edgefl.commands.validate import validate
 from edgefl.errors import EdgeflError
@@ -23,7 +27,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # an error in edgefl itself should show as Python shows it
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (run, resume, study, validate, list_, describe):  # in the order in which help shows them
+# in the order in which help shows them
+COMMANDS = (
+    run,
+    resume,
+    study,
+    validate,
+    report,
+    list_,
+    describe,
+    schema,
+)
+for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(bench.app, name="bench")
 
@@ -37,6 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except EdgeflError as error:
         # plain print: rich would wrap long lines and take brackets for markup
         print(f"edgefl: error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except Exception as error:
+        where = outside.blame(error)
+        if where is None or os.environ.get("EDGEFL_TRACEBACK"):
+            raise
+        print(f"edgefl: error: {where}\nEDGEFL_TRACEBACK=1 shows how it came there", file=sys.stderr)
         sys.exit(2)
 
 

@@ -1,8 +1,10 @@
-"""The text of `edgefl describe`: what a component or a section of a scenario does, and its parameters."""
+"""The text of `edgefl describe` and `edgefl list`: what a component, a section or a key means, and what it may be."""
 
 import inspect
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import annotated_types
 from pydantic import BaseModel
@@ -10,98 +12,286 @@ from pydantic.fields import FieldInfo
 
 from edgefl import registry
 from edgefl.component import parameters_of
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, clipped, quoted
+from edgefl.meaning import meaning
 from edgefl.registry import did_you_mean
 from edgefl.rng import Streams
+from edgefl.scenario_fields import Named
+from edgefl.units_of_keys import unit_of
+
+MEANINGS = {
+    "algorithms": "how devices train and the server aggregates",
+    "warm_starts": "how the model that opens a session is made",
+    "models": "what is trained",
+    "datasets": "the samples",
+    "partitions": "which device holds which samples",
+    "drifts": "how the devices' data change during a run",
+    "mobility": "how devices move",
+    "selectors": "which devices take part in a round",
+    "sessions": "when a session ends",
+    "churn": "when devices are switched on",
+    "schedulers": "which device gets which share of the band",
+    "path_loss": "how much of the power arrives",
+}
+TYPES = {float: "a number", int: "a whole number", str: "text", bool: "true or false", Path: "a path"}
 
 
-def describe(component: str, file: Path | None = None) -> str:
-    """Describe `KIND/NAME` or a section: the docstring, then a line per parameter; for a model also its size.
+def listed(kind: str | None) -> list[str]:
+    """List the components of a kind, or the kinds, each with its meaning in a line."""
+    meant = MEANINGS if kind is None else {name: _meaning_of(kind, name) for name in registry.names(kind)}
+    width = max(map(len, meant), default=0)
+    return [f"{name:{width}}  {text}".rstrip() for name, text in meant.items()]
+
+
+def describe(what: str, file: Path | None = None) -> str:
+    """Describe a component (`algorithms/fedprox`), a kind, a section (`radio`) or any key (`radio.bandwidth_hz`).
 
     Args:
-        component: `algorithms/fedprox`, or a section such as `layout`.
         file: for the layout, a scenario whose sites are listed.
 
     Raises:
-        EdgeflError: there is no such component or section.
+        EdgeflError: there is nothing of this name.
     """
-    kind, slash, name = component.partition("/")
-    if not slash:
-        return _section(component, file)
-    if file is not None:
+    if file is not None and what != "layout":
         raise EdgeflError(
             f"'{file}': only the layout of a scenario is listed; write edgefl describe layout FILE"
         )
-    component_class = registry.get(kind, name)
-    lines = [f"{kind}/{name}", "", inspect.getdoc(component_class) or ""]
-    lines += ["", *_parameters(parameters_of(component_class).model_fields)]
+    if "/" in what:
+        return _component(*what.split("/", 1))
+    if what in registry.KINDS and what not in ("sessions",):  # sessions is a key too
+        return "\n".join([f"{what}: {MEANINGS[what]}", "", *_choices(what)])
+    if what == "scenario":
+        return _section(what, _scenario())
+    return _key(what, file)
+
+
+def _meaning_of(kind: str, name: str) -> str:
+    try:
+        return meaning(registry.get(kind, name))
+    except EdgeflError as error:  # of an installed package that does not work: the others are listed
+        return f"(broken: {error})"
+
+
+def _component(kind: str, name: str) -> str:
+    component = registry.get(kind, name, trusted=True)
+    lines = [f"{kind}/{name}", "", inspect.getdoc(component) or "(no description)"]
+    lines += ["", *_parameters(parameters_of(component).model_fields)]
     if kind == "models":
-        lines += ["", *_size(component_class)]
-    return "\n".join(lines)
+        lines += ["", *_size(component)]
+    return "\n".join([*lines, "", f"Defined by {component.__module__}:{component.__qualname__}"])
 
 
-def _section(name: str, file: Path | None) -> str:
+def _scenario() -> type[BaseModel]:
+    from edgefl.scenario import Scenario
+
+    return Scenario
+
+
+def _key(dotted: str, file: Path | None) -> str:
+    """Describe a section or a key of a scenario."""
     from edgefl.layout_text import cells
-    from edgefl.scenario import Scenario, load
+    from edgefl.scenario import load
 
-    sections = {
-        key: kind
-        for key, field in Scenario.model_fields.items()
-        for kind in (field.annotation, *get_args(field.annotation))  # X, or X | None
-        if inspect.isclass(kind) and issubclass(kind, BaseModel)
-    }
-    if name not in sections:
-        raise EdgeflError(
-            f"'{name}': write KIND/NAME, e.g. algorithms/fedprox, or a section{did_you_mean(name, list(sections))}"
-        )
-    section = sections[name]
-    lines = [name, "", inspect.getdoc(section) or "", "", *_parameters(section.model_fields)]
-    if name == "layout":
+    section, place, field = _scenario(), dotted.split("."), None
+    for depth, part in enumerate(place):
+        field = section.model_fields.get(part)
+        before = ".".join(place[:depth])
+        if field is None:
+            known = did_you_mean(part, list(section.model_fields))
+            hint = (
+                f"{before} has no such key"
+                if before
+                else "write KIND/NAME, e.g. algorithms/fedprox, or a key"
+            )
+            raise EdgeflError(f"'{dotted}': {hint}{known}")
+        inner = _model(field.annotation)
+        if depth == len(place) - 1:
+            break
+        if inner is None:
+            named = _named(field)
+            remedy = (
+                f"edgefl describe {named.kind}/NAME"
+                if named
+                else f"edgefl describe {before + '.' * bool(before)}{part}"
+            )
+            raise EdgeflError(f"'{dotted}': {part} is no section with keys of its own; see {remedy}")
+        section = inner
+    assert field is not None
+    inner = _model(field.annotation)
+    if inner is None:
+        return "\n".join([dotted, "", *_one(field, place[-1])])
+    lines = [_section(dotted, inner, field)]
+    if dotted == "layout":
         lines += ["", *cells(load(file) if file else None)]
-    elif file is not None:
-        raise EdgeflError(
-            f"'{file}': only the layout of a scenario is listed; write edgefl describe layout FILE"
-        )
     return "\n".join(lines)
 
 
-def _parameters(fields: dict[str, FieldInfo]) -> list[str]:
+def _section(name: str, section: type[BaseModel], field: FieldInfo | None = None) -> str:
+    about = [field.description] if field and field.description else []
+    return "\n".join(
+        [name, "", *about, inspect.getdoc(section) or "", "", *_parameters(section.model_fields, name)]
+    )
+
+
+def _one(field: FieldInfo, name: str) -> list[str]:
+    """Describe a key on its own, a fact a line."""
+    lines = [field.description or "", ""]
+    lines += [f"  type:    {_type(field)}"]
+    if unit := unit_of(name):
+        lines += [f"  unit:    {unit}"]
+    if bounds := _bounds(field):
+        lines += [f"  range:   {bounds}"]
+    lines += [f"  default: {_default(field)}"]
+    named = _named(field)
+    return [*lines, "", *_choices(named.kind)] if named else lines
+
+
+def _choices(kind: str) -> list[str]:
+    return [
+        *(f"  {line}" for line in listed(kind)),
+        "",
+        f"`edgefl describe {kind}/NAME` tells the parameters of one.",
+    ]
+
+
+def _parameters(fields: dict[str, FieldInfo], of: str = "scenario") -> list[str]:
     if not fields:
         return ["Parameters: none"]
     lines = ["Parameters:"]
     for name, field in fields.items():
-        default = "required" if field.is_required() else f"default {_short(repr(field.default))}"
-        bounds = ", ".join(filter(None, (_bound(item) for item in field.metadata)))
-        lines.append(f"  {name}: {field.description} ({', '.join(filter(None, [bounds, default]))})")
+        facts = [
+            unit_of(name) or "",
+            _bounds(field),
+            _kind(field, name if of == "scenario" else f"{of}.{name}"),
+            f"default {_default(field)}",
+        ]
+        facts[-1] = "required" if field.is_required() else facts[-1]
+        inner = _model(field.annotation)
+        of_section = (inspect.getdoc(inner) or "").partition("\n")[0] if inner else ""
+        lines.append(f"  {name}: {field.description or of_section} ({', '.join(filter(None, facts))})")
     return lines
 
 
-def _short(text: str, longest: int = 60) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+def _kind(field: FieldInfo, key: str) -> str:
+    """Say of a parameter that it is no plain number or text."""
+    named = _named(field)
+    if named:
+        return f"see edgefl list {named.kind}"
+    if _model(field.annotation):
+        return f"a section: edgefl describe {key}"
+    choices = [
+        option
+        for each in _options(field.annotation)
+        if get_origin(each) is Literal
+        for option in get_args(each)
+    ]
+    return f"one of {', '.join(map(str, choices))}" if choices else ""
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "none, it is required"
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, BaseModel):
+        return "as its keys say"
+    return "none" if value is None else clipped(_number(value), 60)
+
+
+def _type(field: FieldInfo) -> str:
+    named = _named(field)
+    if named:
+        return f"one of the {named.kind.replace('_', ' ')} below: its name, or {{name: ..., parameters}}"
+    return " or ".join(
+        dict.fromkeys(_word(option) for option in _options(field.annotation) if option is not NoneType)
+    )
+
+
+def _word(kind: Any) -> str:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _word(arguments[0])
+    if origin is Literal:
+        return ", ".join(map(str, arguments))
+    if origin in (list, tuple):
+        return "a list"
+    if origin is dict:
+        return "a mapping"
+    return TYPES.get(kind, getattr(kind, "__name__", str(kind)))
+
+
+def _named(field: FieldInfo) -> Named | None:
+    marks = [
+        *field.metadata,
+        *(mark for each in _options(field.annotation) for mark in getattr(each, "__metadata__", ())),
+    ]
+    return next((mark for mark in marks if isinstance(mark, Named)), None)
+
+
+def _model(annotation: Any) -> type[BaseModel] | None:
+    """Return the section that a field holds, itself or by name; None: it holds none."""
+    options = list(_options(annotation))
+    options += [kind for each in options if get_origin(each) is dict for kind in get_args(each)]
+    return next((kind for kind in options if inspect.isclass(kind) and issubclass(kind, BaseModel)), None)
+
+
+def _options(annotation: Any) -> Iterator[Any]:
+    if get_origin(annotation) in (Union, UnionType):
+        for each in get_args(annotation):
+            yield from _options(each)
+    else:
+        yield annotation
+
+
+def _bounds(field: FieldInfo) -> str:
+    inner = [mark for each in _options(field.annotation) for mark in getattr(each, "__metadata__", ())]
+    found = [
+        part
+        for mark in [*field.metadata, *inner]
+        for part in (mark.metadata if isinstance(mark, FieldInfo) else [mark])
+    ]
+    return ", ".join(filter(None, (_bound(item) for item in found)))
 
 
 def _bound(item: Any) -> str | None:
     match item:
         case annotated_types.Ge():
-            return f">= {item.ge}"
+            return f">= {_number(item.ge)}"
         case annotated_types.Gt():
-            return f"> {item.gt}"
+            return f"> {_number(item.gt)}"
         case annotated_types.Le():
-            return f"<= {item.le}"
+            return f"<= {_number(item.le)}"
         case annotated_types.Lt():
-            return f"< {item.lt}"
+            return f"< {_number(item.lt)}"
     return None
 
 
+def _number(value: Any) -> str:
+    """Return a value as YAML writes it, a large or small number in short: 1e+08."""
+    if isinstance(value, float):
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
+    return quoted(value) if isinstance(value, bool) else repr(value)
+
+
 def _size(model: Any) -> list[str]:
+    """Say how large a model is at the size at which it is usually used; of one from outside it may not be known."""
     from edgefl.learning.cost import flops_per_sample
     from edgefl.learning.parameters import TensorLayout
     from edgefl.learning.trainer import build_module
 
-    shape, classes = model.typical_input, model.typical_classes
-    module = build_module(model(), shape, classes, Streams(0))
+    shape, classes = getattr(model, "typical_input", None), getattr(model, "typical_classes", None)
+    if shape is None or classes is None:
+        return [
+            "Size: counted by `edgefl validate`; with class variables typical_input and typical_classes also here."
+        ]
+    sizes = f"{'x'.join(map(str, shape))} inputs and {classes} classes"
+    try:
+        module = build_module(model(), shape, classes, Streams(0))
+        parameters, flops = TensorLayout.of(module).size, flops_per_sample(module, shape)
+    except Exception as error:  # whatever a model from outside does
+        return [f"Size: cannot be counted for {sizes}: {type(error).__name__}: {clipped(str(error))}"]
     return [
-        f"Size for {'x'.join(map(str, shape))} inputs and {classes} classes:",
-        f"  parameters: {TensorLayout.of(module).size:,}",
-        f"  FLOPs per sample (forward and backward): {flops_per_sample(module, shape):,}",
+        f"Size for {sizes}:",
+        f"  parameters: {parameters:,}",
+        f"  FLOPs per sample (forward and backward): {flops:,}",
     ]

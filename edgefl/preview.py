@@ -83,7 +83,7 @@ def preview(scenario: Scenario, device: str = "auto", load: Loaded | None = None
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    run = prepare(scenario, device=device, threads=1, load=load or Loaded(download=False))
+    run = prepare(scenario, device=device, threads=1, load=load or Loaded(download=False), in_outline=True)
     first = next(iter(run.learners.values()))
     learns = scenario.learning is not None
     return Preview(

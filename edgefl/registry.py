@@ -2,19 +2,18 @@
 
 Three sources, in this order: a file in the kind's package (`edgefl/learning/algorithms/fedprox.py` is
 `fedprox`), an entry point of an installed package in the group `edgefl.<kind>`, or `module:Class` written
-in the scenario, where the module may lie in the current folder.
+in the scenario, where the module may lie in the scenario's folder or the current one (`edgefl.outside`).
 """
 
 import difflib
 import importlib
 import inspect
 import pkgutil
-import sys
 from functools import cache
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import Any
 
+from edgefl import outside
 from edgefl.component import SHAPES, AnyComponent, parameters_of
 from edgefl.errors import EdgeflError
 
@@ -42,19 +41,22 @@ def names(kind: str) -> list[str]:
     return sorted({*_modules(kind), *_entry_points(kind)})
 
 
-def get(kind: str, name: str) -> type[AnyComponent]:
+def get(kind: str, name: str, *, trusted: bool = False) -> type[AnyComponent]:
     """Return the class of a component.
+
+    Args:
+        trusted: the user has named it, not a file that may come from a stranger: its code may run.
 
     Raises:
         EdgeflError: no such kind or component, or the named object is not a component.
     """
     _check_kind(kind)
     if ":" in name:
-        return _component_at(kind, name)
+        return _component_at(kind, name, trusted=trusted)
     if name in _modules(kind):
         return _only_component(kind, f"{PACKAGES[kind]}.{name}")
     if name in _entry_points(kind):
-        return _component_at(kind, _entry_points(kind)[name])
+        return _component_at(kind, _entry_points(kind)[name], trusted=True)
     raise EdgeflError(_unknown(kind, name))
 
 
@@ -119,26 +121,14 @@ def _classes(
     ]
 
 
-def _component_at(kind: str, path: str) -> type[AnyComponent]:
-    module_name, _, class_name = path.partition(":")
-    here = str(Path.cwd())
-    # a script sees its own folder and `python -m` the current one, the `edgefl` command neither; last, so that
-    # no file that happens to lie here hides a package
-    if not {"", here} & set(sys.path):
-        sys.path.append(here)
-    try:
-        component_class = getattr(importlib.import_module(module_name), class_name)
-    except ModuleNotFoundError as error:
-        # whether the module itself or a package around it is missing, and not something that it imports
-        itself = error.name and f"{module_name}.".startswith(f"{error.name}.")
-        looked = f"; looked in the current folder {here}, PYTHONPATH and installed packages" if itself else ""
-        raise EdgeflError(f"cannot load '{path}': {error}{looked}") from error
-    except (ImportError, AttributeError) as error:
-        raise EdgeflError(f"cannot load '{path}': {error}") from error
-    except Exception as error:  # whatever a file from outside does while it is imported
-        raise EdgeflError(f"cannot load '{path}': {type(error).__name__}: {error}") from error
-    if not (inspect.isclass(component_class) and issubclass(component_class, base(kind))):
-        raise EdgeflError(f"'{path}' is not a {base(kind).__name__}")
+def _component_at(kind: str, path: str, *, trusted: bool = False) -> type[AnyComponent]:
+    component_class = outside.load(path, trusted=trusted)
+    parent = base(kind)
+    if not issubclass(component_class, parent):
+        raise EdgeflError(
+            f"'{path}' is not a {parent.__name__}: let it extend {parent.__module__}.{parent.__name__}"
+        )
+    outside.require_methods(path, component_class, parent)
     try:
         parameters_of(component_class)
     except Exception as error:  # annotations that cannot be read, bounds that make no sense

@@ -16,6 +16,7 @@ from pydantic import (
 )
 
 from channel.path_loss import PathLoss
+from edgefl import outside
 from edgefl.areas import Area
 from edgefl.day import Day, named_days
 from edgefl.engine.layout import LayoutSettings
@@ -74,6 +75,13 @@ class Scenario(Section):
     workload: WorkloadSettings | None = None
     record: RecordSettings = RecordSettings()
     _source: Source | None = PrivateAttr(None)
+
+    @classmethod
+    def model_json_schema(cls, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """Return the JSON Schema of a scenario file, with all components written out."""
+        from edgefl.schema import complete
+
+        return complete(super().model_json_schema(*arguments, **options))
 
     @contextmanager
     def naming_places(self) -> Iterator[None]:
@@ -228,7 +236,8 @@ def load(path: str | Path, overrides: Sequence[str] = (), seed: int | None = Non
 
 def from_source(source: Source) -> Scenario:
     """Validate the scenario of a document that has been read, perhaps with overrides."""
-    scenario = source.validate(Scenario)
+    with outside.looking_in(source.path.parent):
+        scenario = source.validate(Scenario)
     scenario._source = source  # not a key: it only names places in later errors
     return scenario
 

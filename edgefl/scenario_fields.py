@@ -10,6 +10,8 @@ from edgefl import registry
 from edgefl.component import SHAPES, AnyComponent, build, parameters_of, values_of
 from edgefl.strict import Strict
 
+MARK = "x-edgefl-component"  # in JSON schemas: a field that holds a component
+
 
 class Section(Strict):
     """A part of the scenario: frozen, and unknown keys are errors."""
@@ -35,9 +37,8 @@ class Named:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Describe the field as a name, or a name with parameters; the registry knows which."""
-        named = {"type": "object", "properties": {"name": {"type": "string"}}}
-        return {"anyOf": [{"type": "string"}, named, *([{"type": "null"}] if self.optional else [])]}
+        """Mark the field: `edgefl.schema` writes the components out, each once for all fields of its kind."""
+        return {MARK: {"kind": self.kind, "default": self.default, "optional": self.optional}}
 
     def _parse(self, value: object) -> AnyComponent | None:
         if value is None and self.optional:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from edgefl import memory, memory_needs, notes, registry
+from edgefl import memory, memory_needs, notes, outline, registry
 from edgefl.checking import Nowhere, check_learners, check_world, twin
 from edgefl.contract import Learner
 from edgefl.engine.device import Device, Processors
@@ -169,12 +169,14 @@ def prepare(
     device: str = "auto",
     threads: int | None = None,
     load: "Callable[[Dataset], Data] | None" = None,
+    in_outline: bool = False,
 ) -> Prepared:
     """Build a run's world, data, models and radio, and check all that can be known before it begins.
 
     Args:
         device, threads: as in `simulate`.
         load: reads a data set; None: its own `load`.
+        in_outline: only to look at: learners need not be able to learn, see `edgefl.outline`.
 
     Raises:
         EdgeflError: something in the scenario cannot be had; it names file, line and remedy.
@@ -186,7 +188,9 @@ def prepare(
         world = World(scenario, Streams(scenario.seed))
         check_world(world)
         radio = world.radio(simpy.Environment())
-        learners, about, training = _learners(scenario, world, device, threads or available_cores(), load)
+        outlines = outline.of(world, device, load) if in_outline else None
+        threads = threads or available_cores()
+        learners, about, training = _learners(scenario, world, device, threads, load, outlines)
         rehearsal = twin(world)
         scene, _ = compose(rehearsal, rehearsal.radio(simpy.Environment()), Nowhere(), {})
         told = [
@@ -256,7 +260,9 @@ def compose(
         env.process(process)
     if scenario.record.positions_s is not None:
         every_s = scenario.record.positions_s
-        env.process(recorded_positions(env, network, recorder, every_s, world.gains_of_places()))
+        env.process(
+            recorded_positions(env, network, recorder, every_s, world.survey_of_places(), radio.mean_sinr)
+        )
     return scene, {cell: _server(scene, cell, learner, world) for cell, learner in learners.items()}
 
 
@@ -339,6 +345,7 @@ def _learners(
     device: str,
     threads: int,
     load: "Callable[[Dataset], Data] | None",
+    outlines: Mapping[int, Any] | None,
 ) -> tuple[dict[int, Any], dict[str, Any], Training | None]:
     """A learner per federation, what run.json says of the model and of where it is trained, and its training."""
     training = None
@@ -348,7 +355,9 @@ def _learners(
         about: dict[str, Any] = {"name": None, "parameters": None}
         where = "cpu"
     else:
-        learners, where, training = _torch_learners(scenario, world, device, threads, load)
+        learners, where = dict(outlines or {}), "cpu"
+        if not learners:
+            learners, where, training = _torch_learners(scenario, world, device, threads, load)
         assert scenario.learning is not None  # the schema wants one of the two
         about = {
             "name": registry.name_of("models", scenario.learning.model),

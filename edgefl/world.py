@@ -13,13 +13,13 @@ from channel.gaussian_fields import Common
 from channel.geometry import poisson_count, sample_ring
 from channel.large_scale import LargeScale
 from channel.path_loss import PathLoss
-from channel.units import dbm_to_watt
+from channel.units import db_to_linear, dbm_to_watt
 from edgefl.areas import Places, places
 from edgefl.engine.fleet import Fleet
-from edgefl.engine.gains import Gains, PerPlace, PerRound
+from edgefl.engine.gains import Gains, PerPlace, PerRound, Survey
 from edgefl.engine.indoors import BehindWalls, Indoors
 from edgefl.engine.network import Network
-from edgefl.engine.positions import GainsOfPlaces
+from edgefl.engine.positions import SurveyOfPlaces
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder
 from edgefl.errors import EdgeflError, moved, refused
@@ -217,17 +217,20 @@ class World:
             idle_power_w=self.fleet.idle_power_w,
         )
 
-    def gains_of_places(self) -> GainsOfPlaces | None:
-        """Return the gains that belong to places, for maps; None: they are drawn for each round."""
+    def survey_of_places(self) -> SurveyOfPlaces | None:
+        """Return what surveys links by their places, for maps; None: gains are drawn for each round."""
         gains, indoors = self.gains, self._indoors
         if not isinstance(gains, PerPlace):
             return None
 
-        def gains_db(positions_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> np.ndarray:
-            found = gains.power_db_of(positions_m, ids)[np.arange(len(ids)), cells].astype(float)
-            return found - indoors.loss_db(positions_m, ids) if indoors else found
+        def survey(positions_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> Survey:
+            of_cells = gains.power_db_of(positions_m, ids).astype(float)
+            gains_db = of_cells[np.arange(len(ids)), cells]
+            others = db_to_linear(of_cells).sum(axis=1) - db_to_linear(gains_db)
+            surveyed = Survey(ids.tolist(), gains_db, np.full(len(ids), np.nan), np.maximum(others, 0.0))
+            return surveyed.behind(indoors.loss_db(positions_m, ids)) if indoors else surveyed
 
-        return gains_db
+        return survey
 
     @cached_property
     def _indoors(self) -> Indoors | None:

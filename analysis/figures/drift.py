@@ -1,103 +1,141 @@
 """The figure of concept drift: accuracy over rounds and over simulated time, the drift marked."""
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from analysis.figures.lines import label_lines
 from analysis.figures.style import DPI, INK, SOFT, Styles, plain, variant_styles
-from analysis.formatting import TIME_UNITS, unit_for
+from analysis.formatting import TIME_UNITS, amount, unit_for
 from analysis.results import DriftComparison
 
 SIZE_INCH = (32 / 3, 20 / 3)  # 1600 x 1000 pixels
-TOP, BOTTOM = (0.058, 0.53, 0.815, 0.36), (0.058, 0.075, 0.815, 0.36)
+TOP, BOTTOM = (0.058, 0.545, 0.735, 0.345), (0.058, 0.075, 0.735, 0.36)
 DRIFTED = "#fcf3df"
 SMOOTHED = 200  # points of a line, at most twice as many: runs of 1,000 rounds are noise otherwise
+BEFORE = 0.15  # of the time axis, before the drift
+Spell = tuple[int, int, float]  # first and last round, share of drifted devices
 
 
-def drift_figure(
-    comparison: DriftComparison, rounds: pd.DataFrame, spells: Sequence[tuple[int, int, float]]
-) -> Figure:
-    """Draw the mean accuracy of each variant.
+def drift_figure(comparison: DriftComparison, rounds: pd.DataFrame, spells: Sequence[Spell]) -> Figure:
+    """Draw the mean accuracy of each variant; the legend lists them by how soon they are back.
 
     Args:
         rounds: training rounds with their `number`.
-        spells: first and last round, and share of drifted devices.
+        spells: rounds in which data have drifted.
     """
+    first = comparison.table[comparison.table["change"] == 1].set_index("variant")
+    back = first["recovery_rounds_mean"]
     variants = list(dict.fromkeys(comparison.table["variant"]))
     emphasised = comparison.reference or (variants[0] if len(variants) == 1 else None)
     styles = variant_styles(variants, emphasised)
     figure = Figure(figsize=SIZE_INCH, dpi=DPI)
     window = max(1, int(rounds["number"].max()) // SMOOTHED)
-    curves = {name: _curve(rounds, name, window) for name in styles}
+    curves = {name: _curve(rounds, name, window, spells) for name in styles}
     many = len(comparison.seeds)
     how = [f"Mean of {many} seeds."] if many > 1 else []
-    how += [f"Running mean of {window} rounds."] if window > 1 else []
-    how.append("Shaded: rounds in which data have drifted, and the share of devices.")
-    figure.text(
-        0.012,
-        0.965,
-        "Test accuracy through concept drift",
-        fontsize=12.5,
-        fontweight="bold",
-        color=INK,
-        va="center",
-    )
-    figure.text(0.012, 0.934, " ".join(how), fontsize=9, color=SOFT, va="center")
+    how += [f"Running mean of {window} rounds, not across a drift."] if window > 1 else []
+    how.append("Shaded: data have drifted, on that share of the devices.")
+    title: dict[str, Any] = {"fontsize": 12.5, "fontweight": "bold", "color": INK, "va": "center"}
+    figure.text(0.012, 0.968, "Test accuracy through concept drift", **title)
+    figure.text(0.012, 0.937, " ".join(how), fontsize=9, color=SOFT, va="center")
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)
-    _panel(top, curves, styles, "number", 1.0)
+    _panel(top, curves, styles, "number")
+    top.set_xlim(0, max(float(curve["number"].max()) for curve in curves.values()))
     top.set_xlabel("training round", labelpad=2)
     _mark(top, spells)
-    label_lines(
-        top, {name: curve.rename(columns={"accuracy": "mean"}) for name, curve in curves.items()}, styles
-    )
-    unit, seconds = unit_for([float(curve["end_s"].max()) for curve in curves.values()], TIME_UNITS)
-    _panel(bottom, curves, styles, "end_s", seconds)
-    bottom.set_xlabel(f"simulated time ({unit})", labelpad=2)
-    for name, curve in curves.items():
-        for first, *_ in spells[:1]:
-            begins = curve.loc[curve["number"] >= first]
-            if len(begins):
-                bottom.plot(
-                    begins["end_s"].iloc[0] / seconds,
-                    begins["accuracy"].iloc[0],
-                    marker="v",
-                    markersize=5,
-                    color=styles[name]["color"],
-                    zorder=7,
-                )
-    bottom.set_title("Triangles: the round of the drift", loc="left", fontsize=9, color=SOFT, pad=4)
+    _over_time(bottom, curves, styles, spells[0][0], first["last_round_mean"] + back)
+    _legend(figure, styles, back)
     return figure
 
 
-def _curve(rounds: pd.DataFrame, variant: str, window: int) -> pd.DataFrame:
+def _curve(rounds: pd.DataFrame, variant: str, window: int, spells: Sequence[Spell]) -> pd.DataFrame:
+    """Return number, accuracy (%), start_s and end_s of a variant's tested rounds; means do not mix concepts."""
     of_variant = rounds[rounds["variant"] == variant]
-    means = of_variant.groupby("number")[["accuracy", "end_s"]].mean().dropna().reset_index()
-    means["accuracy"] = 100 * means["accuracy"].rolling(window, min_periods=1).mean()
+    means = of_variant.groupby("number")[["accuracy", "start_s", "end_s"]].mean().dropna().reset_index()
+    edges = sorted({edge for first, last, _ in spells for edge in (first, last + 1)})
+    concept = np.searchsorted(edges, means["number"], side="right")
+    smooth = means.groupby(concept)["accuracy"].rolling(window, min_periods=1).mean()
+    means["accuracy"] = 100 * smooth.droplevel(0)
     return means
 
 
-def _panel(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles, x: str, size: float) -> None:
+def _panel(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles, x: str) -> None:
     plain(ax)
     for name, curve in curves.items():
-        ax.plot(
-            curve[x] / size,
-            curve["accuracy"],
-            **styles[name] | {"linewidth": styles[name]["linewidth"] * 0.75},
-        )
-    ax.set_xlim(0, max(float(curve[x].max()) for curve in curves.values()) / size)
+        style = styles[name] | {"linewidth": styles[name]["linewidth"] * 0.75}
+        ax.plot(curve[x], curve["accuracy"], **style)
     ax.set_ylim(0, 100)
     ax.set_ylabel("test accuracy (%)")
 
 
-def _mark(ax: Axes, spells: Sequence[tuple[int, int, float]]) -> None:
+def _over_time(
+    ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles, drift: int, back: pd.Series
+) -> None:
+    """Draw accuracy over the time since the drift, until twice what the slowest needs that comes back.
+
+    Args:
+        drift: its first round.
+        back: by variant, the round in which it is back; inf: never.
+    """
+    ends, shifted = [], {}
+    for name, curve in curves.items():
+        after = curve[curve["number"] >= drift]
+        zero = float(after["start_s"].iloc[0]) if len(after) else float(curve["end_s"].iloc[-1])
+        shifted[name] = curve.assign(since=curve["end_s"] - zero)
+        until = after[after["number"] <= back.get(name, math.inf)]
+        if len(until):
+            ends.append((float(until["end_s"].iloc[-1]) - zero) * 2)
+    longest = max(float(curve["since"].max()) for curve in shifted.values())
+    shown = min(max(ends, default=longest), longest)
+    unit, seconds = unit_for([shown], TIME_UNITS)
+    _panel(ax, {name: c.assign(since=c["since"] / seconds) for name, c in shifted.items()}, styles, "since")
+    ax.set_xlim(-BEFORE * shown / seconds, shown / seconds)
+    ax.axvspan(0, shown / seconds, color=DRIFTED, linewidth=0, zorder=0)
+    ax.axvline(0, color="#c9ced3", linewidth=0.8, zorder=1)
+    ax.set_xlabel(f"simulated time since the drift's first round began ({unit})", labelpad=2)
+
+
+def _legend(figure: Figure, styles: Styles, back: pd.Series) -> None:
+    """List the variants with the rounds after which they are back, the soonest first."""
+    # not back at all comes last, and no number at all behind that
+    names = sorted(styles, key=lambda name: (math.isnan(back.get(name, math.nan)), back.get(name, math.inf)))
+    lines = [Line2D([], [], **styles[name]) for name in names]
+    texts = [f"{name}  ({amount(float(back.get(name, math.nan)), 0)})" for name in names]
+    legend = figure.legend(
+        lines,
+        texts,
+        title="back after (rounds)",
+        loc="upper left",
+        bbox_to_anchor=(TOP[0] + TOP[2] + 0.006, TOP[1] + TOP[3] + 0.012),
+        frameon=False,
+        fontsize=9 if len(names) <= 20 else 7,
+        title_fontsize=9,
+        alignment="left",
+        handlelength=2.6,
+    )
+    legend.get_title().set_color(SOFT)
+    for name, text in zip(names, legend.get_texts(), strict=True):
+        text.set_color(INK)
+        text.set_fontweight("bold" if styles[name]["linewidth"] > 2 else "normal")
+
+
+def _mark(ax: Axes, spells: Sequence[Spell]) -> None:
+    """Shade the rounds in which data have drifted; say each share where there is room for it."""
+    length, last_named = ax.get_xlim()[1], -math.inf
     for first, last, share in spells:
         ax.axvspan(first, last + 1, color=DRIFTED, alpha=0.35 + 0.65 * share, linewidth=0, zorder=0)
         ax.axvline(first, color="#c9ced3", linewidth=0.8, zorder=1)
+        if first - last_named < 0.045 * length:
+            continue
+        last_named = first
         ax.annotate(
-            f"{100 * share:.0f} % drifted",
+            f"{100 * share:.0f} %" + (" drifted" if last + 1 - first > 0.12 * length else ""),
             (first, 1),
             xytext=(3, 4),
             xycoords=("data", "axes fraction"),

@@ -72,11 +72,7 @@ def caption(comparison: DriftComparison) -> str:
 def explanations(comparison: DriftComparison) -> list[str]:
     """Say how the columns are defined, and repeat the notes."""
     return [
-        "before and final: means of 20 rounds; dip: lowest accuracy from the first drifted round on; 1 round, ...:"
-        " that many after the last step of the drift, itself the first.",
-        "recovery: rounds, simulated time and energy of all devices from the last step of the drift until"
-        f" {comparison.smooth} rounds average at most {100 * comparison.margin:g} points below the accuracy before"
-        " or, if that is lower, the final one (∞: never).",
+        *comparison.reading.words(),
         "epochs: of all participants together, per round, in 20 rounds before the drift and the 20 after its last"
         " step; personal: participants' own models after local training.",
         *(f"Note: {note}." for note in comparison.notes),

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from edgefl.commands.shared import Json, Override, TorchDevice, show
+from edgefl.commands.shared import AllowCode, Json, Override, TorchDevice, show
 
 app = typer.Typer(help="Measure speed on this machine, against named rivals in the same run.")
 
@@ -70,6 +70,7 @@ def bench_run(
     set_: Override = None,
     device: TorchDevice = "auto",
     json: Json = False,
+    allow_code: AllowCode = False,
 ) -> None:
     """Run a scenario and say where its wall time goes: training, evaluation, engine, radio, drawing, writing.
 

@@ -7,7 +7,7 @@ import typer
 
 
 def list_(kind: Annotated[str | None, typer.Argument(help="A kind; none: list the kinds.")] = None) -> None:
-    """List the components of a kind, one a line.
+    """List the components of a kind, each with its meaning in a line.
 
     Examples:
 
@@ -15,27 +15,32 @@ def list_(kind: Annotated[str | None, typer.Argument(help="A kind; none: list th
 
         edgefl list algorithms
     """
-    from edgefl import registry
+    from edgefl.describe import listed
 
-    print("\n".join(registry.KINDS if kind is None else registry.names(kind)))
+    print("\n".join(listed(kind)))
 
 
 def describe(
-    component: Annotated[
-        str, typer.Argument(metavar="KIND/NAME", help="e.g. algorithms/fedprox, or a section: radio")
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND/NAME|KEY", help="e.g. algorithms/fedprox, radio, radio.bandwidth_hz, scenario"
+        ),
     ],
     scenario: Annotated[Path | None, typer.Argument(help="With layout: list the cells of this file.")] = None,
 ) -> None:
-    """Describe a component or a section of a scenario: its parameters with units, ranges, defaults, its source.
+    """Describe a component, a section or a key of a scenario: meaning, unit, range, default, source.
 
     Examples:
 
         edgefl describe algorithms/fedprox
 
-        edgefl describe models/logistic
+        edgefl describe radio
+
+        edgefl describe learning.algorithm
 
         edgefl describe layout scenarios/handover_hexagonal.yaml
     """
     from edgefl.describe import describe as text
 
-    print(text(component, scenario))
+    print(text(what, scenario))

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from edgefl.commands.shared import (
+    AllowCode,
     Notes,
     Out,
     Override,
@@ -24,6 +25,7 @@ def run(
     out: Out = None,
     device: TorchDevice = "auto",
     snapshot_rounds: SnapshotRounds = None,
+    allow_code: AllowCode = False,
 ) -> None:
     """Run a scenario into one run directory.
 
@@ -54,6 +56,7 @@ def run(
 def resume(
     run: Annotated[Path, typer.Argument(help="Run directory that was left: killed, interrupted or failed.")],
     snapshot_rounds: SnapshotRounds = None,
+    allow_code: AllowCode = False,
 ) -> None:
     """Resume a run that was killed, interrupted or failed; its tables become those of an undisturbed run.
 

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console, RenderableType
 
+from edgefl import outside
+
 # what is printed is text as it stands: a folder may be called [red] or :car:
 console = Console(highlight=False, markup=False, emoji=False)
 
@@ -22,6 +24,14 @@ TorchDevice = Annotated[str, typer.Option(help="Where models are trained: auto, 
 SnapshotRounds = Annotated[
     int | None,
     typer.Option(min=1, help="Rounds between snapshots of the models. Default: every 10 minutes."),
+]
+AllowCode = Annotated[
+    bool,
+    typer.Option(
+        "--allow-code",
+        help="Import the scenario's own parts (module:Class), that is, run their code. Also: EDGEFL_ALLOW_CODE=1.",
+        callback=lambda given: outside.allow() if given else None,
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 

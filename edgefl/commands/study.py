@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edgefl.commands.shared import Out, TorchDevice, console
+from edgefl.commands.shared import AllowCode, Out, TorchDevice, console
 from edgefl.errors import EdgeflError
 
 
@@ -20,6 +20,7 @@ def study(
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast", help="End with the first run that fails, compare nothing.")
     ] = False,
+    allow_code: AllowCode = False,
 ) -> None:
     """Run every variant and seed of a study, then print the comparison.
 

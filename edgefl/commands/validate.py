@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from edgefl.commands.shared import TorchDevice, console
+from edgefl.commands.shared import AllowCode, TorchDevice, console
 from edgefl.errors import EdgeflError
 
 
@@ -18,6 +18,7 @@ def validate(
         ),
     ] = False,
     device: TorchDevice = "auto",
+    allow_code: AllowCode = False,
 ) -> None:
     """Check scenarios and studies without running them: build devices, radio, data and model, and say what they are.
 

@@ -53,11 +53,16 @@ class Budget:
         """Return [devices] the mean SNR in each direction, with full power over the whole band.
 
         Args:
-            neighbours: shares that each of the other sites sends at once, with full power each.
+            neighbours: shares that each of the other sites sends at once, with full power each; with interference
+                by slot, none is in this SNR.
         """
+        return self.mean_snr(survey, 0 if self._settings.by_slot else neighbours)
+
+    def mean_snr(self, survey: Survey, neighbours: int) -> dict[Direction, np.ndarray]:
+        """Return the same with the mean interference of some shares at each of the other sites in the noise."""
         settings = self._settings
         # on average, noise rises by this factor
-        rise = 1.0 + (0 if settings.by_slot else neighbours) * self.rise(survey)
+        rise = 1.0 + neighbours * self.rise(survey)
         uplink_w = self._device_power_w[np.asarray(survey.ids, dtype=np.intp)]
         power_w = {"downlink": np.full(len(rise), self.server_power_w), "uplink": uplink_w}
         rises_db = {"downlink": 10.0 * np.log10(rise), "uplink": np.zeros(len(rise))}

@@ -1,7 +1,7 @@
 """Large-scale gain between devices and sites: drawn for each round (J), or fixed by the place."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -35,6 +35,13 @@ class Survey:
         rows = np.searchsorted(self.ids, ids)
         of_cells = None if self.of_cells is None else self.of_cells[rows]
         return Survey(ids, self.gains_db[rows], self.distances_m[rows], self.others[rows], self.key, of_cells)
+
+    def behind(self, loss_db: np.ndarray) -> "Survey":
+        """Return the survey of the same devices with a further loss [devices] towards all sites."""
+        through = db_to_linear(-loss_db)
+        of_cells = None if self.of_cells is None else self.of_cells * through[:, None]
+        others = self.others * through
+        return replace(self, gains_db=self.gains_db - loss_db, others=others, of_cells=of_cells)
 
 
 class Gains(Protocol):

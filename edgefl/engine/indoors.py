@@ -1,12 +1,11 @@
 """Devices indoors: which they are, at which place, and what the walls take from their links."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from channel.penetration import STD_DB, penetration_loss_db, wall_loss_db
-from channel.units import FloatArray, db_to_linear
+from channel.units import FloatArray
 from edgefl.engine.fleet import Fleet
 from edgefl.engine.gains import Gains, RoundKey, Survey
 from edgefl.mobility._draws import Draws, normal
@@ -66,12 +65,7 @@ class BehindWalls:
 
     def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
         survey, chosen = self._gains.of_round(positions_m, ids, cell, key), np.asarray(ids, dtype=np.intp)
-        loss_db = self._indoors.loss_db(positions_m[chosen], chosen)
-        through = db_to_linear(-loss_db)
-        of_cells = None if survey.of_cells is None else survey.of_cells * through[:, None]
-        return replace(
-            survey, gains_db=survey.gains_db - loss_db, others=survey.others * through, of_cells=of_cells
-        )
+        return survey.behind(self._indoors.loss_db(positions_m[chosen], chosen))
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         power_db = np.array(self._gains.power_db(positions_m), dtype=float)

@@ -6,15 +6,18 @@ from collections.abc import Callable, Generator
 import numpy as np
 import simpy
 
-from channel.units import FloatArray
+from channel.units import FloatArray, linear_to_db
+from edgefl.engine.gains import Survey
 from edgefl.engine.network import Network
 from edgefl.engine.records import Position, Recorder
 
 # of positions in m and gains in dB, as a map needs them: full precision would be twice as many bytes
 DIGITS = 2
 
-# positions [n, 2], ids [n] and cells [n] of devices -> [n] gain of their links in dB
-GainsOfPlaces = Callable[[np.ndarray, np.ndarray, np.ndarray], FloatArray]
+# positions [n, 2], ids [n] and cells [n] of devices -> the large-scale state of their links
+SurveyOfPlaces = Callable[[np.ndarray, np.ndarray, np.ndarray], Survey]
+# a survey -> [devices] mean SINR of the downlink, linear
+Sinr = Callable[[Survey], FloatArray]
 
 
 def recorded_positions(
@@ -22,24 +25,29 @@ def recorded_positions(
     network: Network,
     recorder: Recorder,
     every_s: float,
-    gains_db: GainsOfPlaces | None,
+    surveyed: SurveyOfPlaces | None,
+    sinr: Sinr,
 ) -> Generator[simpy.Event, None, None]:
     """Write a row per device at time 0 and every `every_s` from then on; absent devices have none.
 
     Args:
-        gains_db: of the links to the serving cells; None: gains belong to rounds, not to places.
+        surveyed: the links to the serving cells; None: gains belong to rounds, not to places.
+        sinr: what the radio makes of them.
     """
     for number in itertools.count(1):
         positions_m = network.positions_m()
         ids = np.flatnonzero(np.isfinite(positions_m[:, 0]))
         if len(ids):
             here_m, cells = positions_m[ids], network.serving(ids)
-            found: list[float | None] = [None] * len(ids)
-            if gains_db is not None:
-                served = np.flatnonzero(cells >= 0)
-                known = gains_db(here_m[served], ids[served], cells[served]).round(DIGITS)
-                for place, gain_db in zip(served.tolist(), known.tolist(), strict=True):
-                    found[place] = gain_db
+            gains_db: list[float | None] = [None] * len(ids)
+            sinr_db: list[float | None] = [None] * len(ids)
+            served = np.flatnonzero(cells >= 0)
+            if surveyed is not None and len(served):
+                survey = surveyed(here_m[served], ids[served], cells[served])
+                gains = survey.gains_db.round(DIGITS).tolist()
+                sinrs = linear_to_db(sinr(survey)).round(DIGITS).tolist()
+                for place, gain_db, its_sinr_db in zip(served.tolist(), gains, sinrs, strict=True):
+                    gains_db[place], sinr_db[place] = gain_db, its_sinr_db
             recorder.write_columns(
                 Position,
                 time_s=env.now,
@@ -47,6 +55,7 @@ def recorded_positions(
                 x_m=here_m[:, 0].round(DIGITS),
                 y_m=here_m[:, 1].round(DIGITS),
                 cell=[cell if cell >= 0 else None for cell in cells.tolist()],
-                gain_db=found,
+                gain_db=gains_db,
+                sinr_db=sinr_db,
             )
         yield env.timeout(max(0.0, number * every_s - env.now))

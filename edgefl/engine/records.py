@@ -136,7 +136,9 @@ class Position:
     """A row about where a device is at a time; one that is absent has none.
 
     cell: that serves it; None: none does. gain_db: large-scale gain of that link, walls counted; None: no cell
-    serves it, or gains are drawn for each round.
+    serves it, or gains are drawn for each round. sinr_db: mean SINR of that link's downlink over fading, as a round
+    alone in its cell would have it: full power over the whole band, noise figure and margin, and the other sites
+    sending with full power in `radio.neighbour_load` of the slots, by their mean. With 0 there it is the SNR.
     """
 
     time_s: float
@@ -145,6 +147,7 @@ class Position:
     y_m: float
     cell: int | None
     gain_db: float | None
+    sinr_db: float | None
 
 
 class Recorder(Protocol):

@@ -213,6 +213,10 @@ class LinksOfRounds:
         """Return [devices] the mean SNR in each direction, with full power over the whole band."""
         return self._budget.snr(survey)
 
+    def mean_sinr(self, survey: Survey) -> FloatArray:
+        """Return [devices] the mean SINR of downlinks with full power over the whole band, for maps."""
+        return self._budget.mean_snr(survey, 1)["downlink"]
+
     def links(
         self,
         survey: Survey,

@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 from torch import nn
 
-from edgefl.learning.models import Recurrent
+from edgefl.learning.layers import Recurrent
 
 Batching = Literal["auto", "stacked", "sequential"]
 

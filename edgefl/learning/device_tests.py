@@ -18,10 +18,11 @@ from edgefl.rng import Streams
 
 @dataclass(frozen=True)
 class Scores:
-    """The accuracy and mean loss of K devices, [K] each; nan for a device without test data."""
+    """The accuracy and mean loss of K devices, [K] each, nan for a device without test data; their test samples."""
 
     accuracy: np.ndarray
     loss: np.ndarray
+    samples: np.ndarray
 
     @property
     def known(self) -> np.ndarray:
@@ -32,6 +33,13 @@ class Scores:
         """Return mean accuracy, mean loss and the accuracy's deviation over the devices (F, equations 1 and 3)."""
         accuracy, loss = self.accuracy[self.known], self.loss[self.known]
         return float(accuracy.mean()), float(loss.mean()), float(accuracy.std())
+
+    def by_samples(self) -> float:
+        """Return the accuracy over all their test samples together: who has more of them weighs more."""
+        known = self.known
+        if not known.any():
+            return float("nan")
+        return float(np.average(self.accuracy[known], weights=self.samples[known]))
 
 
 class DeviceTests:
@@ -118,21 +126,22 @@ def score(
     The module must be in evaluation mode. Losses are those of cross-entropy.
     """
     count = len(samples)
+    sizes = np.array([len(part) for part in samples], np.int64)
     accuracy, losses = np.full(count, np.nan), np.full(count, np.nan)
     if models.dim() == 1:
         rows, place = np.unique(np.concatenate([*samples, np.zeros(0, np.int64)]), return_inverse=True)
         hit, loss = _per_sample(module, layout, models, test, rows)
-        ends = np.cumsum([len(part) for part in samples])
+        ends = np.cumsum(sizes)
         for k, part in enumerate(samples):
             if len(part):
                 mine = place[ends[k] - len(part) : ends[k]]
                 accuracy[k], losses[k] = hit[mine].mean(), loss[mine].mean()
-        return Scores(accuracy, losses)
+        return Scores(accuracy, losses, sizes)
     for k, part in enumerate(samples):
         if len(part):
             hit, loss = _per_sample(module, layout, models[k], test, part)
             accuracy[k], losses[k] = hit.mean(), loss.mean()
-    return Scores(accuracy, losses)
+    return Scores(accuracy, losses, sizes)
 
 
 def _per_sample(

@@ -15,7 +15,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from edgefl.learning import task
 from edgefl.learning.batching import RECURRENT
 from edgefl.learning.data_in_memory import Reader
-from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm, hand_in_dropout
+from edgefl.learning.layers import hand_in_dropout
+from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm
 from edgefl.learning.parameters import ModelLayout
 from edgefl.learning.terms import pushed, run, weighted
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from edgefl import registry
@@ -17,10 +18,10 @@ from edgefl.learning.drifts import Concepts, Drift, Moment
 from edgefl.learning.federation import Federation, Progress, TensorState
 from edgefl.learning.gradients import Precision
 from edgefl.learning.holdings import Holdings
-from edgefl.learning.local_rounds import Payload
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.material import Material
 from edgefl.learning.partitions import Facts
+from edgefl.learning.payload import Payload
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.stages import Check, Probe, Train, construct
 from edgefl.learning.track import Track
@@ -53,7 +54,6 @@ class TorchLearner:
         kept: np.ndarray | None = None,
     ) -> None:
         self._settings = settings
-        self._warm_start: WarmStart = settings.warm_start
         module = build_module(settings.model, material.input_shape, material.classes, streams).eval()
         # counting imports much of PyTorch's compiler: not where the scenario gives the number
         self.flops_per_sample = (
@@ -63,9 +63,12 @@ class TorchLearner:
         )
         training = local_training(settings, material, module.to(material.torch_device))
         layout = training.layout
+        self._warm_start: WarmStart = settings.warm_start.of_model(layout.parameters)
         self._payload = Payload(settings.bits_per_parameter, settings.payload == "exchanged")
         self.parameters = layout.parameters.size  # M, the trainable ones
-        self.payload_bits = self._payload.bits(layout, settings.algorithm.vectors_up)
+        self.payload_bits = self._payload.bits(
+            self.parameters, layout.statistics.size, settings.algorithm.vectors_up
+        )
         facts = Facts(material.groups, homes_m, sites_m, kept)
         holdings = Holdings(
             settings.partition, material.labels, material.devices, streams, facts, populations
@@ -130,6 +133,8 @@ class TorchLearner:
         self._trainer.material.serve(self._trainer.cell, start.ids)
         federation.gradient = federation.probe = None
         federation.previous = federation.model.model
+        if start.number == self._settings.pilot_sessions + 1 and self._settings.after_pilot == "restart":
+            self._restart()
         if self._probes:
             self._open_probe()
         else:
@@ -167,6 +172,15 @@ class TorchLearner:
     @property
     def _probes(self) -> bool:
         return self._warm_start.probes > 0 and not self._is_pilot
+
+    def _restart(self) -> None:
+        """Go back to the untrained model: the open session has no predecessor."""
+        federation = self._federation
+        for track in (federation.model, federation.twin):
+            if track is not None:
+                track.model, track.state = self._initial, {}
+        federation.previous = torch.zeros_like(self._initial)
+        federation.now.known = []
 
     def _track(self, devices: DeviceStates, model: Tensor) -> Track:
         holdings = self._trainer.holdings

@@ -9,26 +9,6 @@ from torch import Tensor
 from edgefl.learning.algorithms import Notes
 from edgefl.learning.batches import Batches
 from edgefl.learning.local_task import LocalModels
-from edgefl.learning.parameters import ModelLayout
-
-
-@dataclass(frozen=True)
-class Payload:
-    """The size of a transfer, in bits.
-
-    bits_per_parameter: bits of each number.
-    exchanged: whether a transfer carries all vectors that the algorithm exchanges; else one model (J).
-    """
-
-    bits_per_parameter: int = 32
-    exchanged: bool = False
-
-    def bits(self, layout: ModelLayout, vectors: int) -> int:
-        """Return the bits of a transfer of a number of vectors, with the statistics; nothing at all is 0 bits."""
-        if not vectors:
-            return 0
-        parameters = (vectors if self.exchanged else 1) * layout.parameters.size
-        return self.bits_per_parameter * (parameters + layout.statistics.size)
 
 
 @dataclass(frozen=True)

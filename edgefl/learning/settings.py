@@ -52,6 +52,11 @@ class LearningSettings(Section):
         None, ge=1, le=100_000, description="local epochs per round, in place of steps"
     )
     batch: int = Field(128, ge=1, le=10_000_000, description="B: samples per mini-batch")
+    one_pass: bool = Field(
+        False,
+        description="a round's steps end with one pass over a device's samples, in training and in probe rounds: of"
+        " 300 samples in batches of 128 it does 3 steps, the last of 44 samples, even if steps is 5",
+    )
     probe_steps: int | None = Field(
         None, ge=1, le=1_000_000, description="e of probe rounds; none: as in training, steps or epochs"
     )
@@ -64,6 +69,20 @@ class LearningSettings(Section):
         ge=0,
         le=100,
         description="polynomial decay within a session: lr (1 - (t-1)/T)^power; 0 keeps lr constant",
+    )
+    lr_floor: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="share of lr towards which it decays: lr (floor + (1 - floor) (1 - (t-1)/T)^power)",
+    )
+    probe_lr: float = Field(
+        1.0, gt=0, le=1e6, description="learning rate of probe rounds, as a multiple of lr; no decay"
+    )
+    after_pilot: Literal["continue", "restart"] = Field(
+        "continue",
+        description="model that session P+1 finds: the pilot sessions' last one, or with restart the run's untrained"
+        " first model, as if there had been no pilot session (what devices keep of their own stays)",
     )
     early_stopping: EarlyStopping | None = Field(
         None, description="end local training early, whatever the algorithm; none: as the algorithm says"
@@ -125,6 +144,8 @@ class LearningSettings(Section):
             raise ValueError(
                 "early_stopping ends training after an epoch: give epochs, the most that a device does"
             )
+        if self.one_pass and self.epochs is not None:
+            raise ValueError("one_pass bounds steps, and epochs replaces them: give one of the two")
         if self.epochs is None and self.algorithm.keeps_apart():
             raise ValueError(
                 "this algorithm ends training after an epoch: give epochs, the most that a device does, or"

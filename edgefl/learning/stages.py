@@ -10,7 +10,7 @@ from edgefl.contract import BEGIN, REPORTED_LOSS, Evaluation, LocalRound, Now, S
 from edgefl.learning.federation import At, Federation, Reports
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.track import Track
-from edgefl.learning.trainer import PERSONAL_ACCURACY, Trainer
+from edgefl.learning.trainer import PERSONAL_ACCURACY, TEST_SAMPLES, Trainer
 from edgefl.learning.warm_starts import OpeningModel, WarmStart
 
 
@@ -40,6 +40,7 @@ class Train:
             further[PERSONAL_ACCURACY] = (
                 trainer.accuracies(self._personal_models(ids), ids, session) if tested else (None,) * len(ids)
             )
+            further[TEST_SAMPLES] = trainer.test_samples(ids)
         return replace(local, scalars={**local.scalars, **further}) if further else local
 
     def aggregate(self, ids: Sequence[int]) -> None:
@@ -47,9 +48,9 @@ class Train:
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         trainer, now = self.trainer, self.federation.now
-        if not trainer.due(now.moment.round):
-            return trainer.untested()
         tested = list(present) or sorted(now.members)  # if nobody is there any more
+        if not trainer.due(now.moment.round):
+            return trainer.untested(now, tested)
         return trainer.test(self._deployed(tested), now, tested)
 
     def _deployed(self, ids: Sequence[int]) -> Tensor:
@@ -95,7 +96,8 @@ class Probe:
         assert federation.probe is not None
         take_in(self.trainer, federation, [federation.probe], ids, "probe", round_)
         session.begin_round("probe", round_, now.time_s, moves_on=False)
-        lr = self.trainer.learning_rate(1, session.longest, progress=0.0)
+        settings = self.trainer.settings
+        lr = settings.lr * settings.probe_lr
         return self.trainer.train(federation.probe, ids, session, lr, [])
 
     def aggregate(self, ids: Sequence[int]) -> None:

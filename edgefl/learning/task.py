@@ -3,17 +3,18 @@
 Models that write their gradients out use the loss's gradient with respect to the logits, softmax - onehot.
 """
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from torch import Tensor
-from torch.nn import functional
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data
 
+if TYPE_CHECKING:  # what the data are is checked without PyTorch
+    from torch import Tensor
 
-def loss(logits: Tensor, y: Tensor, reduction: Literal["none", "mean", "sum"]) -> Tensor:
+
+def loss(logits: "Tensor", y: "Tensor", reduction: Literal["none", "mean", "sum"]) -> "Tensor":
     """Compute the cross-entropy of samples.
 
     Args:
@@ -21,10 +22,12 @@ def loss(logits: Tensor, y: Tensor, reduction: Literal["none", "mean", "sum"]) -
         y: [B] labels.
         reduction: over the samples; none: [B].
     """
+    from torch.nn import functional
+
     return functional.cross_entropy(logits, y, reduction=reduction)
 
 
-def hits(logits: Tensor, y: Tensor) -> int:
+def hits(logits: "Tensor", y: "Tensor") -> int:
     """Count the samples whose largest logit [B, C] is that of their label [B]."""
     return int((logits.argmax(1) == y).sum())
 

@@ -10,11 +10,12 @@ from torch import Tensor
 from edgefl.learning.algorithms import Algorithm, Notes, Received, Sent, ServerState, Trained, Updates
 from edgefl.learning.batches import Batches
 from edgefl.learning.device_states import DeviceStates
-from edgefl.learning.local_rounds import LocalResult, Payload, WaitingRound
+from edgefl.learning.local_rounds import LocalResult, WaitingRound
 from edgefl.learning.local_task import LocalTask, Stop
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.members import RoundReceivers, SessionMembers
 from edgefl.learning.models import OutputTerm
+from edgefl.learning.payload import Payload
 
 LOCAL_MODEL = "last local model"
 PERSONAL_MODEL = "personal model"
@@ -303,7 +304,8 @@ class Track:
     def _bits(self, vectors: np.ndarray, stated: Tensor | None) -> np.ndarray:
         layout = self._training.layout
         if stated is None:
-            return np.array([self._payload.bits(layout, int(many)) for many in vectors], dtype=np.int64)
+            sizes = layout.parameters.size, layout.statistics.size
+            return np.array([self._payload.bits(*sizes, int(many)) for many in vectors], dtype=np.int64)
         statistics_bits = self._payload.bits_per_parameter * layout.statistics.size
         return stated.cpu().numpy().astype(np.int64) + statistics_bits
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from edgefl.contract import Evaluation, LocalRound
-from edgefl.errors import Divergence
+from edgefl.errors import Divergence, EdgeflError
 from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per_epoch
 from edgefl.learning.device_tests import DeviceTests, Scores, score
 from edgefl.learning.drifts import Concepts, Moment
@@ -24,8 +25,8 @@ from edgefl.learning.track import Diverged, Track
 from edgefl.rng import Streams
 
 # further columns of devices.csv and rounds.csv
-EPOCHS, PERSONAL_ACCURACY = "epochs", "accuracy_personal"
-ACCURACY_STD, DRIFTED = "accuracy_std", "drifted"
+EPOCHS, PERSONAL_ACCURACY, TEST_SAMPLES = "epochs", "accuracy_personal", "test_samples"
+ACCURACY_STD, ACCURACY_BY_SAMPLES, DRIFTED = "accuracy_std", "accuracy_by_samples", "drifted"
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Trainer:
         return self.training.layout
 
     def learning_rate(self, round_: int, longest: int | None, progress: float | None = None) -> float:
-        """Return a round's learning rate: polynomial decay within a session (J VI; the papers omit its power).
+        """Return a round's learning rate: polynomial decay within a session (J VI; the papers omit power and floor).
 
         Args:
             longest: most rounds that the session can have.
@@ -65,7 +66,8 @@ class Trainer:
         """
         if progress is None:
             progress = (round_ - 1) / longest if longest else 0.0
-        return self.settings.lr * (1 - progress) ** self.settings.lr_power
+        floor = self.settings.lr_floor
+        return self.settings.lr * (floor + (1 - floor) * (1 - progress) ** self.settings.lr_power)
 
     def train(
         self,
@@ -122,12 +124,13 @@ class Trainer:
     def test(self, model: Tensor, now: Progress, present: Sequence[int]) -> Evaluation:
         """Test a model [M + Q], or a model of each device present, [K, M + Q], on the test data of the moment."""
         drifted = self.drifted(present, now.moment)
-        share = float(drifted.mean()) if len(present) else 0.0
-        further = {} if self.concepts.drift is None else {DRIFTED: share}
+        further = self._drifted_share(drifted)
         if self.device_tests is not None:
-            accuracy, loss, deviation = self._scores(model, present, drifted).mean()
-            return Evaluation(accuracy, loss, {ACCURACY_STD: deviation, **further})
-        groups = [(model, 1.0, share)] if model.dim() == 1 else _by_model(model, drifted)
+            scores = self._scores(model, present, drifted)
+            accuracy, loss, deviation = scores.mean()
+            pooled = {ACCURACY_STD: deviation, ACCURACY_BY_SAMPLES: scores.by_samples()}
+            return Evaluation(accuracy, loss, pooled | further)
+        groups = [(model, 1.0, further.get(DRIFTED, 0.0))] if model.dim() == 1 else _by_model(model, drifted)
         tests = [
             (part * weight, evaluate(self.module, self.layout, one, self.material.test, now.labels, changed))
             for one, part, changed_of in groups
@@ -139,10 +142,20 @@ class Trainer:
         accuracy, loss = (sum(weight * result[i] for weight, result in tests) for i in (0, 1))
         return Evaluation(accuracy, loss, further)
 
-    def untested(self) -> Evaluation:
-        """Return the evaluation of a round in which nothing is tested, with the columns of those in which it is."""
-        names = [ACCURACY_STD] if self.device_tests is not None else []
-        return Evaluation(None, None, dict.fromkeys([*names, *([DRIFTED] if self.concepts.drift else [])]))
+    def untested(self, now: Progress, present: Sequence[int]) -> Evaluation:
+        """Return the evaluation of a round in which nothing is tested, with the columns of those in which it is.
+
+        Who has drifted is known without a test.
+        """
+        names = [ACCURACY_STD, ACCURACY_BY_SAMPLES] if self.device_tests is not None else []
+        return Evaluation(
+            None, None, dict.fromkeys(names) | self._drifted_share(self.drifted(present, now.moment))
+        )
+
+    def _drifted_share(self, drifted: np.ndarray) -> dict[str, float]:
+        if self.concepts.drift is None:
+            return {}
+        return {DRIFTED: float(drifted.mean()) if len(drifted) else 0.0}
 
     def accuracies(self, models: Tensor, ids: Sequence[int], now: Progress) -> tuple[float | None, ...]:
         """Test each of these devices, in order of id, with its own model [K, M + Q]; None: no test data."""
@@ -151,6 +164,11 @@ class Trainer:
         return tuple(
             a if known else None for a, known in zip(scores.accuracy.tolist(), scores.known, strict=True)
         )
+
+    def test_samples(self, ids: Sequence[int]) -> tuple[int, ...]:
+        """Return how many test samples of its own each of these devices has, in order of id."""
+        assert self.device_tests is not None
+        return tuple(len(self.device_tests.samples(id_)) for id_ in sorted(ids))
 
     def _scores(self, model: Tensor, ids: Sequence[int], drifted: np.ndarray) -> Scores:
         assert self.device_tests is not None
@@ -225,6 +243,8 @@ class Trainer:
         steps = [wanted] * len(ids)
         if epochs:
             steps = [epochs * steps_per_epoch(len(indices), batch, smallest) for indices in samples]
+        elif self.settings.one_pass:
+            steps = [min(wanted, steps_per_epoch(len(indices), batch, smallest)) for indices in samples]
         generators = [self.streams("batches", id_, *now.at) for id_ in ids]
         return draw_batches(samples, steps, batch, generators, smallest, apart)
 
@@ -249,4 +269,12 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
     """Build the model's module with initial parameters that are a function of the seed alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(streams("model").integers(2**62)))
-        return model.build(input_shape, classes)
+        module = model.build(input_shape, classes)
+    lazy = [name for name, each in module.named_parameters() if is_lazy(each)]
+    if lazy:
+        raise EdgeflError(
+            f"the model has lazy layers ({lazy[0]}), whose size is not known before data come: give them their number"
+            " of inputs, which build() is told",
+            ("learning", "model"),
+        )
+    return module

@@ -10,9 +10,10 @@ from torch import Tensor
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Algorithm, Received, ServerState, Trained, Updates
+from edgefl.learning.cost import flops_per_sample
 from edgefl.learning.datasets import Dataset, Split
 from edgefl.learning.drifts import Drift, Moment
-from edgefl.learning.models import Model, Outputs, OutputTerm
+from edgefl.learning.models import Model, Outputs, OutputTerm, Size
 from edgefl.learning.parameters import TensorLayout
 from edgefl.learning.partitions import Facts, Partition
 from edgefl.learning.warm_starts import Final, Saved, WarmStart
@@ -255,6 +256,9 @@ def models(model: Model) -> None:
         _same(dict(module.state_dict()), dict(built().state_dict())),
         "build() is not a function of torch's seed: initialise from torch's random numbers alone",
     )
+    size = model.size(shape, classes)
+    counted = Size(TensorLayout.of(module).size, flops_per_sample(built(), shape))
+    must(size in (None, counted), f"size() says {size}, but building and running the module {counted}")
     if type(model).gradients is not Model.gradients:
         layout = TensorLayout.of(module)
         rows = 0.1 * torch.randn(2, layout.size)

@@ -184,7 +184,7 @@ def test_every_shipped_scenario_is_valid(edgefl: Edgefl) -> None:
         (["run", "digits.yaml", "--set", "learning.model=logistics"], "did you mean 'logistic'"),
         (["study", "digits.yaml"], "variants: is missing"),
         (["study", "small.yaml", "--seed", "-1"], "--seed -1 seeds.0: must be >= 0"),
-        (["describe", "algorithms"], "write KIND/NAME"),
+        (["describe", "algorithm"], "write KIND/NAME"),
         (["describe", "algorithms/fedavgg"], "did you mean 'fedavg'"),
         (["list", "algorithm"], "did you mean 'algorithms'"),
         (["run"], "Missing argument"),

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -129,6 +130,26 @@ def test_tests_now_and_then(scenario: Path, tmp_path: Path) -> None:
     assert tested.tolist() == [(number % 3 == 0) for number in range(1, ROUNDS + 1)]
     devices = pd.read_csv(run / "devices.csv")
     assert devices.accuracy_personal.notna().sum() == 2 * DEVICES
+    # who has drifted is known without a test
+    assert rounds(run).drifted.tolist() == [0.0] * (AT - 1) + [1.0] * (ROUNDS - AT + 1)
+
+
+def test_each_test_sample_counts_alike(scenario: Path, tmp_path: Path) -> None:
+    """With everybody in the round, the devices' test samples say how their accuracies weigh in the pooled one.
+
+    local_only serves each device with its own model, the one whose accuracy is its personal one.
+    """
+    only = ["learning.algorithm=local_only"]
+    run = simulate(load_scenario(scenario, only), tmp_path / "run", device="cpu")
+    devices = pd.read_csv(run / "devices.csv")
+    assert devices.groupby("device").test_samples.nunique().eq(1).all()
+    assert devices.test_samples.nunique() > 1
+    weighed = (devices.accuracy_personal * devices.test_samples).groupby(
+        [devices.session, devices["round"]]
+    ).sum() / devices.groupby(["session", "round"]).test_samples.sum()
+    found = rounds(run)
+    assert found.accuracy_by_samples.tolist() == pytest.approx(weighed.tolist())
+    assert not np.allclose(found.accuracy_by_samples, found.accuracy)
 
 
 def test_drift_by_the_clock_on_the_labels_test_data(scenario: Path, tmp_path: Path) -> None:

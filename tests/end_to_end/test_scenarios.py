@@ -20,6 +20,10 @@ SMALL = {
     "flash_cifar10": MIXED,
     "flash_cifar100": MIXED,
     "flash_fashion_mnist": MIXED,
+    "drift_by_cell": ["learning.partition.samples=20"],
+    "drift_and_churn": ["learning.partition.samples=15"],
+    "journal_fashion_mnist_as_run": ["record.devices=all"],
+    "journal_mnist_as_run": ["record.devices=all"],
 }
 SUM_TOLERANCE = 1e-12  # relative; sums of a few thousand float64
 BATTERY_TOLERANCE = 1e-9  # of the capacity

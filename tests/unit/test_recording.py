@@ -94,7 +94,7 @@ def test_positions_by_hand(tmp_path: Path) -> None:
     )
     run = simulate(one, tmp_path / "run")
     rows = pd.read_csv(run / "positions.csv")
-    assert list(rows.columns) == ["time_s", "device", "x_m", "y_m", "cell", "gain_db"]
+    assert list(rows.columns) == ["time_s", "device", "x_m", "y_m", "cell", "gain_db", "sinr_db"]
     walked = rows[rows["device"] == 0]
     assert walked[["time_s", "x_m", "y_m"]].to_numpy().tolist() == [[0, 20, 0], [4, 24, 0], [8, 28, 0]]
     stands = rows[rows["device"] == 1]
@@ -125,18 +125,53 @@ def test_the_gain_is_that_of_the_link(tmp_path: Path) -> None:
 
     settings = scenario(
         layout={"rings": 1},
-        radio={"shadowing": "spatial", "line_of_sight": "probabilistic"},
+        radio={"shadowing": "spatial", "line_of_sight": "probabilistic", "neighbour_load": 0.5},
         devices={"count": 30, "indoor_share": 0.5},
     )
     world = World(settings, Streams(3))
-    gains_db, positions_m = world.gains_of_places(), world.movement.positions_m(0.0)
-    assert gains_db is not None
+    surveyed, positions_m = world.survey_of_places(), world.movement.positions_m(0.0)
+    assert surveyed is not None
     ids = np.arange(30)
     for cell in (0, 3):
-        survey = world.radio(None).survey(positions_m, range(30), cell, (1, "train", 1))  # type: ignore[arg-type]
-        found = gains_db(positions_m, ids, np.full(30, cell))
+        radio = world.radio(None)  # type: ignore[arg-type]
+        survey = radio.survey(positions_m, range(30), cell, (1, "train", 1))
+        found = surveyed(positions_m, ids, np.full(30, cell))
         # a map's are in single precision
-        assert np.allclose(found, survey.gains_db, rtol=0, atol=2e-3)
+        assert np.allclose(found.gains_db, survey.gains_db, rtol=0, atol=2e-3)
+        assert np.allclose(radio.mean_sinr(found), radio.snr(survey)["downlink"], rtol=2e-3, atol=0)
+
+
+def test_the_sinr_by_hand(tmp_path: Path) -> None:
+    """100 m from its site, 200 m from the other one, which sends in a quarter of the slots; no shadowing, LoS."""
+    trace = tmp_path / "t.csv"
+    trace.write_text("t,id,x,y\n0,u,100,0\n1000,u,100,0\n")
+    run = simulate(
+        scenario(
+            layout={"sites": [[0, 0], [300, 0]]},
+            devices={"count": 1, "mobility": {"name": "trace", "path": str(trace)}},
+            radio={
+                "shadowing": "spatial",
+                "shadowing_std_db": 0,
+                "neighbour_load": 0.25,
+                "bandwidth_hz": 20e6,
+                "noise_figure_db": 7,
+                "interference_margin_db": 1,
+            },
+            record={"positions_s": 1},
+        ),
+        tmp_path / "run",
+    )
+
+    def gain(distance_m: float) -> float:
+        """38.901, Table 7.4.1-1, UMi in line of sight before the breakpoint of 210 m, at 3.5 GHz."""
+        return 10 ** -(3.24 + 2.1 * np.log10(np.hypot(distance_m, 8.5)) + 2 * np.log10(3.5))
+
+    power_w, margin = 10**1.3, 10**0.1  # 43 dBm; the margin is on noise and interference alike
+    noise_w = 10**-20.4 * 20e6 * 10**0.7
+    expected = power_w * gain(100) / ((noise_w + 0.25 * power_w * gain(200)) * margin)
+    row = pd.read_csv(run / "positions.csv").iloc[0]
+    assert row["gain_db"] == pytest.approx(10 * np.log10(gain(100)), abs=0.006)  # two digits are written
+    assert row["sinr_db"] == pytest.approx(10 * np.log10(expected), abs=0.006)
 
 
 # -- Parquet ------------------------------------------------------------------------------------------

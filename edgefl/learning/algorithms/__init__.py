@@ -8,19 +8,21 @@ statistics) is averaged by the learner and never reaches an algorithm. `OutputTe
 the exception.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from edgefl.component import Component
 from edgefl.learning.models import OutputTerm
 
-ServerState = Mapping[str, Tensor]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+ServerState = Mapping[str, "Tensor"]
 # what an algorithm notes about each device of a round: name -> [K, ...]
-Notes = Mapping[str, Tensor]
+Notes = Mapping[str, "Tensor"]
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Trained:
     lr: float
     notes: Notes
 
-    def part(self, begin: int, end: int) -> "Trained":
+    def part(self, begin: int, end: int) -> Trained:
         """Return the results of some of the devices."""
         return replace(
             self,
@@ -268,7 +270,7 @@ class Algorithm(Component):
         Returns:
             [k] bool.
         """
-        return torch.zeros_like(loss, dtype=torch.bool)
+        return loss.new_zeros(loss.shape).bool()
 
     # ---- on the way up
 

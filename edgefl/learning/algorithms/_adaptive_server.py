@@ -1,12 +1,17 @@
 """The adaptive server optimizer of FedAdagrad, FedAdam and FedYogi."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
+from typing import TYPE_CHECKING
 
 from pydantic import Field
-from torch import Tensor
 
 from edgefl.learning.algorithms import Members, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class AdaptiveServer(FedAvg):

@@ -1,13 +1,17 @@
 """Ditto: a personal model near the global one."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
-from torch import Tensor
 
 from edgefl.learning.algorithms import ServerState
 from edgefl.learning.algorithms.fedavg import FedAvg
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Ditto(FedAvg):

@@ -1,12 +1,17 @@
 """Accelerated client gradient."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from pydantic import Field
-from torch import Tensor
 
 from edgefl.learning.algorithms import Members, Received, Receivers, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class FedAcg(FedAvg):

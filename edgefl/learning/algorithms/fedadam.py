@@ -1,9 +1,15 @@
 """Adam at the server."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from pydantic import Field
-from torch import Tensor
 
 from edgefl.learning.algorithms._adaptive_server import AdaptiveServer
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class FedAdam(AdaptiveServer):

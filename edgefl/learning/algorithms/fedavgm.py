@@ -1,10 +1,16 @@
 """FedAvg with server momentum."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from pydantic import Field
-from torch import Tensor
 
 from edgefl.learning.algorithms import Members, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class FedAvgM(FedAvg):

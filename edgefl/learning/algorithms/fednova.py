@@ -1,9 +1,14 @@
 """Normalised averaging."""
 
-from torch import Tensor
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from edgefl.learning.algorithms import ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class FedNova(FedAvg):

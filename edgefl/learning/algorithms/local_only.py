@@ -1,12 +1,15 @@
 """No exchange: each device trains alone."""
 
-from collections.abc import Mapping
-from typing import ClassVar
+from __future__ import annotations
 
-from torch import Tensor
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
 
 from edgefl.learning.algorithms import Received, Receivers, ServerState, Trained, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class LocalOnly(FedAvg):

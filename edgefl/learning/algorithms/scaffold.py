@@ -1,13 +1,17 @@
 """Stochastic controlled averaging."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
-from torch import Tensor
 
 from edgefl.learning.algorithms import Members, ServerState, Trained, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Scaffold(FedAvg):

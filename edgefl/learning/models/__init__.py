@@ -1,17 +1,19 @@
 """Models: a module, and its gradients for many devices at once."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Self
-
-import torch
-from torch import Tensor, nn
-from torch.func import functional_call, grad, vmap
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 from edgefl.component import Component
 from edgefl.learning import task
-from edgefl.learning.parameters import TensorLayout
+
+if TYPE_CHECKING:  # a scenario is read without PyTorch, which takes longer to load than all else
+    from torch import Tensor, nn
+
+    from edgefl.learning.parameters import TensorLayout
 
 
 class Outputs(NamedTuple):
@@ -47,6 +49,8 @@ class OutputTerm(ABC):
 
         By automatic differentiation; terms that small models meet in every step may write them out.
         """
+        import torch
+
         with torch.enable_grad():
             leaves = Outputs(*(part.detach().requires_grad_() for part in outputs))
             total = self.loss(leaves, references).sum()
@@ -65,9 +69,9 @@ class OutputTerm(ABC):
 
 # (outputs of a batch, outputs of each term's references, weights [k, B] of the samples) -> all gradients
 # [k, B, ...] of the loss's further terms by these outputs
-Push = Callable[[Outputs, Sequence[Sequence[Outputs]], Tensor], list[Tensor]]
+Push = Callable[[Outputs, Sequence[Sequence[Outputs]], "Tensor"], "list[Tensor]"]
 # (step, active, x) -> gradients [active, M], see `Model.stepper`
-Stepper = Callable[[int, int, Tensor], Tensor]
+Stepper = Callable[[int, int, "Tensor"], "Tensor"]
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,14 @@ class ChunkOfDevices:
     push: Push | None = None
 
 
+@dataclass(frozen=True)
+class Size:
+    """The numbers of a model without statistics: M parameters, and FLOPs of a sample forward and backward."""
+
+    parameters: int
+    flops_per_sample: int
+
+
 class Model(Component):
     """Base of all models.
 
@@ -110,6 +122,13 @@ class Model(Component):
         Training and evaluation mode differ by batch norm and `nn.Dropout` at most.
         """
 
+    def size(self, input_shape: tuple[int, ...], classes: int) -> Size | None:
+        """Return the size of a small model by its formula; None: it is built, and counted by running it.
+
+        With it a scenario is validated without loading PyTorch, which takes longer than all else.
+        """
+        return None
+
     def gradients(
         self, module: nn.Module, layout: TensorLayout, rows: Tensor, x: Tensor, y: Tensor, weight: Tensor
     ) -> Tensor:
@@ -126,6 +145,8 @@ class Model(Component):
         Returns:
             [k, M].
         """
+
+        from torch.func import functional_call, grad, vmap
 
         def loss(row: Tensor, x: Tensor, y: Tensor, weight: Tensor) -> Tensor:
             logits = functional_call(module, layout.views(row), (x,))
@@ -153,40 +174,3 @@ class Model(Component):
         if cls.stepper is not Model.stepper:
             return "stepper"
         return "gradients" if cls.gradients is not Model.gradients else None
-
-
-class Recurrent(nn.Module):
-    """Base of layers that run along a sequence, as PyTorch's `nn.RNNBase` do; a mark for `batching.choose`."""
-
-
-class HandedDropout(nn.Module):
-    """Dropout whose mask is handed in, so that devices trained together and one by one draw the same.
-
-    mask: [B, *shape] of 0 and 1 / (1 - p), set before each training pass.
-    """
-
-    mask: Tensor
-
-    def __init__(self, p: float) -> None:
-        super().__init__()
-        self.p = p
-        self.shape: tuple[int, ...] | None = None  # of one sample, known after a pass in evaluation mode
-        self.register_buffer("mask", None, persistent=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        if self.training:
-            return x * self.mask
-        self.shape = tuple(x.shape[1:])
-        return x
-
-
-def hand_in_dropout(module: nn.Module) -> dict[str, HandedDropout]:
-    """Replace every `nn.Dropout` in a module; return the new layers by the names of their masks."""
-    replaced: dict[str, HandedDropout] = {}
-    for prefix, parent in list(module.named_modules()):
-        for name, child in list(parent.named_children()):
-            if isinstance(child, nn.Dropout):
-                layer: Any = HandedDropout(child.p)
-                setattr(parent, name, layer)
-                replaced[".".join(filter(None, (prefix, name, "mask")))] = layer
-    return replaced

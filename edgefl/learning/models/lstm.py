@@ -6,7 +6,8 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from edgefl.learning.models import Model, Recurrent
+from edgefl.learning.layers import Recurrent
+from edgefl.learning.models import Model
 from edgefl.learning.models._shape import require_tokens, with_head
 
 LAYERS = 2

@@ -1,13 +1,16 @@
 """The two-layer network for the synthetic task."""
 
+from __future__ import annotations
+
 from math import prod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
-from torch import nn
 
-from edgefl.learning.models import Model
-from edgefl.learning.models._shape import with_head
+from edgefl.learning.models import Model, Size
+
+if TYPE_CHECKING:
+    from torch import nn
 
 
 class Mlp2(Model):
@@ -24,5 +27,14 @@ class Mlp2(Model):
     hidden: int = Field(128, ge=1, le=1_000_000, description="width of the hidden layer")
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        from torch import nn
+
+        from edgefl.learning.models._shape import with_head
+
         features = nn.Sequential(nn.Flatten(), nn.Linear(prod(input_shape), self.hidden), nn.ReLU())
         return with_head(features, nn.Linear(self.hidden, classes))
+
+    def size(self, input_shape: tuple[int, ...], classes: int) -> Size:
+        first, second = prod(input_shape) * self.hidden, self.hidden * classes
+        # products: both layers forward and by their weights, the second one by its input too
+        return Size(first + self.hidden + second + classes, flops_per_sample=4 * first + 6 * second)

@@ -1,5 +1,8 @@
 """Label sets that recur from session to session, or that differ from device to device."""
 
+from math import floor
+from typing import Literal
+
 import numpy as np
 from pydantic import Field
 
@@ -8,6 +11,7 @@ from edgefl.learning.partitions import Partition, by_device
 from edgefl.rng import Streams
 
 LISTED = 12  # the most feasible overlaps that an error message writes out
+ROUNDING = 1e-9  # labels; 3 labels written as 2.9999999999999996 are 3
 SLACK = 0.01  # labels; lets a third be written as 0.3333
 
 
@@ -30,6 +34,10 @@ class RecurringLabels(Partition):
     the paper wants a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set cut to whole
     ones are three.
 
+    The session papers' authors ran theirs with `label_order: ascending` and `overlap_of: set`: of C labels in
+    order, a set has G = floor(C / (2 - overlap)), and the two share floor(overlap x G), so with C = 10 and 0.2
+    labels 0 to 4 and 4 to 8, and label 9 is never used; where they would share none, they are the two halves.
+
     Source: the journal paper, section VI, Label Distribution.
     """
 
@@ -43,6 +51,15 @@ class RecurringLabels(Partition):
     round_overlap: bool = Field(
         False, description="take the nearest overlap that the number of labels allows, in place of an error"
     )
+    overlap_of: Literal["all", "set"] = Field(
+        "all",
+        description="what the overlap is a share of: all labels, which the two sets together are (J), or one set's,"
+        " rounded down; then labels may be left over",
+    )
+    label_order: Literal["random", "ascending"] = Field(
+        "random",
+        description="order in which labels go to the two sets: drawn by the seed, or as they are numbered",
+    )
 
     def key(self, session: int) -> int:
         return 0 if self.overlap is None else session
@@ -50,10 +67,26 @@ class RecurringLabels(Partition):
     def session_labels(self, session: int, num_classes: int, streams: Streams) -> np.ndarray:
         if self.overlap is None:
             return np.arange(num_classes)
+        ordered = np.arange(num_classes)
+        if self.label_order == "random":
+            ordered = streams("label_sets").permutation(num_classes)
+        first, second = (self._by_set if self.overlap_of == "set" else self._by_all)(num_classes)
+        return np.sort(ordered[first] if session % 2 else ordered[second])
+
+    def _by_all(self, num_classes: int) -> tuple[slice, slice]:
+        """Return the places of the two sets' labels: so many at each end, which meet in the shared ones."""
         size = (num_classes + self._shared(num_classes)) // 2
-        shuffled = streams("label_sets").permutation(num_classes)
-        # the first and the last `size` labels meet in the middle, in exactly the shared ones
-        return np.sort(shuffled[:size] if session % 2 else shuffled[-size:])
+        return slice(size), slice(num_classes - size, None)
+
+    def _by_set(self, num_classes: int) -> tuple[slice, slice]:
+        """Return the places of the two sets' labels, whose number and overlap are rounded down."""
+        assert self.overlap is not None
+        size = floor(num_classes / (2 - self.overlap) + ROUNDING)
+        shared = floor(size * self.overlap + ROUNDING)
+        if not shared:
+            size = num_classes // 2
+            return slice(size), slice(size, None)
+        return slice(size), slice(size - shared, 2 * size - shared)
 
     def _shared(self, num_classes: int) -> int:
         """Return n = |A and B|. Both sets have (C + n) / 2 labels, so C and n are both even or both odd."""

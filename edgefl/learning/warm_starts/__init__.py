@@ -1,13 +1,19 @@
 """Warm starts: how the model that opens a session is made."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from torch import Tensor
+from typing import TYPE_CHECKING, Self
 
 from edgefl.component import Component
 from edgefl.learning.models import OutputTerm
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from edgefl.learning.parameters import TensorLayout
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,10 @@ class OpeningModel:
 
 class WarmStart(Component):
     """Base of all warm starts. Sessions 1 to P, the pilot, begin with the last model, whatever the warm start."""
+
+    def of_model(self, layout: TensorLayout) -> Self:
+        """Return the warm start of a model whose parameters [M] lie so; asked once, before any other verb."""
+        return self
 
     @property
     def probes(self) -> int:
@@ -79,7 +89,8 @@ class WarmStart(Component):
         """Make a further term of the local loss in the training rounds of a session s > P; None: no such term.
 
         Args:
-            previous: [M + Q] the last model of session s - 1.
-            known: [C] bool, the classes of session s - 1.
+            previous: [M + Q] the last model of session s - 1; zeros in a session that `learning.after_pilot: restart`
+                begins, which has none.
+            known: [C] bool, the classes of session s - 1; then all False.
         """
         return None

@@ -1,12 +1,16 @@
 """The unweighted mean of the saved models."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-import torch
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from pydantic import Field
-from torch import Tensor
 
 from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Average(WarmStart):
@@ -17,6 +21,8 @@ class Average(WarmStart):
     )
 
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
+        import torch
+
         if not saved:
             return OpeningModel(current, {})
         mean = torch.stack([z.model for z in saved]).mean(0)

@@ -1,15 +1,18 @@
 """Continue from the last session's model, and keep what it has learned by distillation."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-import torch
 from pydantic import Field
-from torch import Tensor
-from torch.nn import functional
 
 from edgefl.learning.models import Outputs, OutputTerm
 from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Continuous(WarmStart):
@@ -20,10 +23,18 @@ class Continuous(WarmStart):
     evaluation mode). After the class-semantic relation distillation of Dong et al., Federated
     Class-Incremental Learning, CVPR 2022, which mixes the labels of new classes into q. coefficient = 0 is
     `previous`.
+
+    With `classes: all`, q and p are over all classes, and a session that `learning.after_pilot: restart` begins
+    distils a model of zeros, for which all classes are equally likely: so the session papers were run. There,
+    `continuous` takes the place of the algorithm: give `learning.algorithm: fedavg` beside it.
     """
 
     coefficient: float = Field(
         1.0, ge=0, le=1e6, description="weight of the distillation (J: 1.0, AG News 0.5)"
+    )
+
+    classes: Literal["known", "all"] = Field(
+        "known", description="classes that q and p are over: those of the previous session, or all"
     )
 
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
@@ -33,6 +44,8 @@ class Continuous(WarmStart):
         return list(saved[-1:])
 
     def anchor(self, previous: Tensor, known: Tensor) -> OutputTerm | None:
+        if self.classes == "all":
+            known = known.new_ones(known.shape)
         # with one class q and p are both certain of it
         if not self.coefficient or int(known.sum()) < 2:
             return None
@@ -45,6 +58,8 @@ class _Distillation(OutputTerm):
     classes: Tensor  # [c] indices of the known classes
 
     def loss(self, outputs: Outputs, references: Sequence[Outputs]) -> Tensor:
+        from torch.nn import functional
+
         log_p = functional.log_softmax(outputs.logits.index_select(-1, self.classes), -1)
         log_q = functional.log_softmax(references[0].logits.index_select(-1, self.classes), -1)
         return self.coefficient * (log_q.exp() * (log_q - log_p)).sum(-1)
@@ -57,6 +72,8 @@ class _Distillation(OutputTerm):
 
     def _among_known(self, outputs: Outputs) -> Tensor:
         """Return the probabilities [..., B, C] over the known classes, 0 for the others."""
+        import torch
+
         logits = outputs.logits
         known = torch.full((logits.shape[-1],), -torch.inf, device=logits.device)
         known[self.classes] = 0.0

@@ -1,10 +1,14 @@
 """Continue from the last session's model."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-from torch import Tensor
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Previous(WarmStart):

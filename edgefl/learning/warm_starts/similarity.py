@@ -1,13 +1,20 @@
 """Saved models, weighted by how alike their sessions' gradients are to this session's."""
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from __future__ import annotations
 
-import torch
-from pydantic import Field
-from torch import Tensor
+from collections.abc import Sequence
+from itertools import accumulate
+from math import prod
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from pydantic import Field, PrivateAttr
 
 from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from edgefl.learning.parameters import TensorLayout
 
 # `scale: auto`: a session at the typical distance weighs e^-10 of one at distance 0
 AUTO_EXPONENT = 10.0
@@ -34,8 +41,10 @@ class Similarity(WarmStart):
     scale: Annotated[float, Field(ge=0, le=1e12)] | Literal["auto"] = Field(
         10.0, description="R: sensitivity to the distance between gradients, at least 0, or auto"
     )
-    distance: Literal["two_norm", "cosine"] = Field(
-        "two_norm", description="between gradients: |G - G'|, or 1 - cos(G, G')"
+    distance: Literal["two_norm", "cosine", "unit_tensors"] = Field(
+        "two_norm",
+        description="between gradients: |G - G'|, 1 - cos(G, G'), or unit_tensors: of each tensor of weights, without"
+        " biases, |G/|G| - G'/|G'||, averaged over these tensors: 0 to 2, whatever the model and learning rate",
     )
     probe_rounds: int = Field(1, ge=1, le=1_000_000, description="V: gradient rounds per session")
     probe_share: float = Field(
@@ -58,6 +67,17 @@ class Similarity(WarmStart):
         "last", description="which H: the newest, or those whose gradients lie furthest apart"
     )
     check: bool = Field(False, description="keep the previous model where a check finds it better")
+    _weights: tuple[slice, ...] = PrivateAttr((slice(None),))  # where tensors of weights lie
+
+    def of_model(self, layout: TensorLayout) -> Self:
+        ends = list(accumulate(prod(shape) for shape in layout.shapes))
+        found = self.model_copy()
+        found._weights = tuple(
+            slice(begin, end)
+            for name, begin, end in zip(layout.names, [0, *ends], ends, strict=False)
+            if not name.rpartition(".")[2].startswith("bias")
+        )
+        return found
 
     @property
     def probes(self) -> int:
@@ -68,6 +88,8 @@ class Similarity(WarmStart):
         return self.probe_share
 
     def pilot(self, finals: Sequence[Final], initial: Tensor) -> Tensor:
+        import torch
+
         models = torch.stack([final.model for final in finals])
         match self.pilot_model:
             case "random":
@@ -88,6 +110,8 @@ class Similarity(WarmStart):
         return self.check and len(saved) > 1
 
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
+        import torch
+
         comparable = [z for z in saved if z.gradient is not None]
         if gradient is None or not comparable:
             return OpeningModel(current, {})
@@ -102,13 +126,20 @@ class Similarity(WarmStart):
 
     def between(self, gradient: Tensor, other: Tensor) -> Tensor:
         """Compute the distance [] of two gradients [M], in float64."""
+        import torch
+
         gradient, other = gradient.double(), other.double()
         if self.distance == "cosine":
             return 1 - torch.cosine_similarity(gradient, other, dim=0)
+        if self.distance == "unit_tensors":
+            apart = [_unit(gradient[part]) - _unit(other[part]) for part in self._weights]
+            return torch.stack([torch.linalg.vector_norm(difference) for difference in apart]).mean()
         return torch.linalg.vector_norm(gradient - other)
 
     def scale_for(self, gradients: Sequence[Tensor]) -> float:
         """Return R, the scale of distances between these gradients."""
+        import torch
+
         if self.scale != "auto":
             return self.scale
         pairs = [self.between(g, h) for i, g in enumerate(gradients) for h in gradients[:i]]
@@ -133,6 +164,13 @@ class Similarity(WarmStart):
         gradients = _gradients(kept)
         pairs = [(i, j) for j in range(len(kept)) for i in range(j)]
         return min(pairs, key=lambda pair: float(self.between(gradients[pair[0]], gradients[pair[1]])))[0]
+
+
+def _unit(tensor: Tensor) -> Tensor:
+    """Return a tensor over its two-norm; zeros stay zeros."""
+    from torch.nn import functional
+
+    return functional.normalize(tensor, dim=0)
 
 
 def _gradients(saved: Sequence[Saved]) -> list[Tensor]:

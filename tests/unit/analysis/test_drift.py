@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from analysis.drift import Change, changes_of, compare_drift, drift_figures, numbered, participants
+from analysis.drift_reading import Reading
 from analysis.load import load_runs
 from tests.unit.analysis.conftest import write_run
 
@@ -61,7 +62,7 @@ def only(frame: pd.DataFrame) -> dict[str, Any]:
 
 
 def test_figures_by_hand() -> None:
-    found = only(drift_figures(*run_of(linear_recovery(30), sudden()), smooth=1, margin=0.01))
+    found = only(drift_figures(*run_of(linear_recovery(30), sudden()), Reading(smooth=1, margin=0.01)))
     assert (found["change"], found["first_round"], found["last_round"]) == (1, FIRST, FIRST)
     assert found["before"] == pytest.approx(BEFORE)
     assert found["dip"] == pytest.approx(DIP)
@@ -77,7 +78,7 @@ def test_figures_by_hand() -> None:
 
 def test_a_mean_of_rounds_is_back_earlier() -> None:
     """The mean of 10 rounds from r on is 4.5 steps ahead of r: at least 0.69 from step 26 on (four are at 0.7)."""
-    found = only(drift_figures(*run_of(linear_recovery(30), sudden()), smooth=10, margin=0.01))
+    found = only(drift_figures(*run_of(linear_recovery(30), sudden()), Reading(smooth=10, margin=0.01)))
     means = [np.minimum(DIP + 0.02 * np.arange(r, r + 10), FINAL).mean() for r in range(40)]
     assert found["recovery_rounds"] == next(r for r, mean in enumerate(means) if mean >= FINAL - 0.01) < 30
 
@@ -93,8 +94,11 @@ def test_who_does_not_come_back_for_long_enough() -> None:
     accuracy[FIRST - 1 :] = DIP
     accuracy[-20:] = FINAL
     frames = run_of(accuracy, sudden())
-    assert only(drift_figures(*frames, smooth=70))["recovery_rounds"] == np.inf
-    assert only(drift_figures(*frames, smooth=20, margin=0.0))["recovery_rounds"] == ROUNDS - FIRST + 1 - 20
+    assert only(drift_figures(*frames, Reading(smooth=70)))["recovery_rounds"] == np.inf
+    assert (
+        only(drift_figures(*frames, Reading(smooth=20, margin=0.0)))["recovery_rounds"]
+        == ROUNDS - FIRST + 1 - 20
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,7 +121,7 @@ def test_rounds_without_a_test_are_left_out() -> None:
     tested = np.arange(1, ROUNDS + 1) % 5 == 0
     found = only(
         drift_figures(
-            *run_of(np.where(tested, accuracy, np.nan), np.where(tested, drifted, np.nan)), smooth=1
+            *run_of(np.where(tested, accuracy, np.nan), np.where(tested, drifted, np.nan)), Reading(smooth=1)
         )
     )
     assert found["first_round"] == FIRST  # of the rounds before a tested one, nothing else is known
@@ -151,7 +155,7 @@ def study(root: Path) -> Path:
 
 
 def test_a_study_is_compared(tmp_path: Path) -> None:
-    comparison = compare_drift(study(tmp_path), smooth=1)
+    comparison = compare_drift(study(tmp_path), reading=Reading(smooth=1))
     assert comparison.table["variant"].tolist() == ["flash", "fedavg"]
     flash = comparison.table.iloc[0]
     assert flash["recovery_rounds_mean"] == 11.5
@@ -168,5 +172,8 @@ def test_runs_without_drift_are_refused(tmp_path: Path) -> None:
     write_run(tmp_path / "plain", [{"session": 1, "round": 1, "accuracy": 0.5}], [{"session": 1}])
     with pytest.raises(ValueError, match=r"no concept drift: give learning.drift"):
         compare_drift(load_runs(tmp_path))
-    with pytest.raises(ValueError, match="smooth is 0"):
-        compare_drift(tmp_path, smooth=0)
+
+
+def test_weights_that_a_run_has_not_recorded(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no accuracy_by_samples, which runs with learning\.tested_on"):
+        compare_drift(study(tmp_path), reading=Reading(by="samples"))

@@ -265,7 +265,7 @@ def test_describe_says_where_cells_lie(tmp_path: Path) -> None:
     [
         (
             ("radoi",),
-            "'radoi': write KIND/NAME, e.g. algorithms/fedprox, or a section: did you mean 'radio'?",
+            "'radoi': write KIND/NAME, e.g. algorithms/fedprox, or a key: did you mean 'radio'?",
         ),
         (("radio", Path("a.yaml")), "'a.yaml': only the layout of a scenario is listed"),
         (("models/logistic", Path("a.yaml")), "'a.yaml': only the layout of a scenario is listed"),

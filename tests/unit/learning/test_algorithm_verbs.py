@@ -27,10 +27,11 @@ from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per
 from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
 from edgefl.learning.device_states import DeviceStates
-from edgefl.learning.local_rounds import LocalResult, Payload
+from edgefl.learning.local_rounds import LocalResult
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
+from edgefl.learning.payload import Payload
 from edgefl.learning.track import PERSONAL_MODEL, Track
 
 INPUTS, CLASSES, SAMPLES, DEVICES = 6, 3, 105, 7

@@ -75,6 +75,7 @@ def test_scores_by_hand() -> None:
     assert scores.loss[0] == pytest.approx(np.log1p(np.exp(-np.array([1.0, 2, 3]))).mean(), rel=1e-6)
     mean, _, deviation = scores.mean()
     assert (mean, deviation) == (0.75, 0.25)  # over the devices that have tests
+    assert scores.by_samples() == 0.8  # four of five samples
     own = score(module, layout, torch.stack([right, wrong, right]), test, samples)
     assert own.accuracy[:2].tolist() == [1.0, 0.5]
     assert score(module, layout, wrong, test, samples[:1]).accuracy.tolist() == [0.0]

@@ -1,0 +1,181 @@
+// Puts the parts together: controls, keys, the clock, and the lines beside the map.
+(async () => {
+  const { data } = edgefl, get = (id) => document.getElementById(id);
+  for (const button of document.querySelectorAll("button[data-table]")) {
+    button.onclick = () => edgefl.download(button.dataset.table + ".csv", edgefl.csv(
+      [...get("table-" + button.dataset.table).rows].map((row) => [...row.cells].map((cell) => cell.textContent))));
+  }
+  for (const button of document.querySelectorAll("button[data-text]")) {
+    button.onclick = () => edgefl.download(button.dataset.name, get(button.dataset.text).textContent);
+  }
+  data.charts.forEach(edgefl.chart);
+
+  let replay, nowLines = [], playing = false, before = 0, t = 0;
+  const span = () => replay.run.simulated_s, slider = get("time");
+  const line = new (class { open() {} draw() {} })();
+  let deviceLine = line;
+
+  const text = () => {
+    const { run, busy, present } = replay, at = (series) => {
+      const i = edgefl.Replay.last(series.x, t, 0, series.x.length);
+      return i < 0 ? null : series.y[i];
+    };
+    const accuracy = at(run.timeline.accuracy), joules = at(run.timeline.joules);
+    const session = run.timeline.sessions.filter(([begin]) => begin <= t).pop();
+    const parts = [edgefl.time(t)];
+    if (session && run.timeline.one_cell) parts.push(`session ${session[1]}`);
+    parts.push(`${present} devices: ${busy[1]} receive, ${busy[2]} compute, ${busy[3]} send`);
+    if (accuracy !== null && run.timeline.accuracy.x.length) parts.push(`accuracy ${(100 * accuracy).toFixed(1)} %`);
+    parts.push(`${edgefl.joules(joules || 0)} spent`);
+    return parts.join(" · ");
+  };
+  const show = (time, window = 0) => {
+    t = Math.min(Math.max(0, time), span());
+    replay.draw(t, window);
+    slider.value = Math.round((10000 * t) / span());
+    const words = text();
+    get("now").textContent = words;
+    slider.setAttribute("aria-valuetext", words);
+    for (const { plot, mark } of nowLines) {
+      const box = plot.bbox, ratio = devicePixelRatio || 1;
+      const title = plot.over.offsetTop + plot.over.parentElement.offsetTop;
+      mark.style.transform = `translateX(${(box.left / ratio + plot.valToPos(t, "x")).toFixed(1)}px)`;
+      mark.style.top = `${title}px`;
+      mark.style.height = `${box.height / ratio}px`;
+    }
+    if (replay.selected !== null && (!playing || replay.drawn % 6 === 0)) deviceLine.draw();
+  };
+  const speed = () => span() / +get("speed").value;
+  const tick = (clock) => {
+    if (!playing) return;
+    const step = Math.min(0.25, (clock - before) / 1000) * speed();
+    before = clock;
+    if (t + step >= span()) { show(span()); return play(false); }
+    show(t + step, Math.max(step, speed() / 30));
+    requestAnimationFrame(tick);
+  };
+  const play = (on) => {
+    playing = on;
+    get("play").textContent = on ? "❚❚" : "▶";
+    get("play").setAttribute("aria-label", on ? "Pause" : "Play");
+    if (on) { if (t >= span()) t = 0; before = performance.now(); requestAnimationFrame(tick); }
+  };
+  const legend = () => {
+    get("legend").replaceChildren(...replay.legend().map(([look, name]) => {
+      const item = document.createElement("span"), sign = document.createElement("span");
+      sign.textContent = look === undefined ? "" : look === null ? "○ " : (replay.mode === "battery" ? "●" : edgefl.SHAPES[look % 7]) + " ";
+      if (look !== null && look !== undefined) sign.style.color = edgefl.colour(look);
+      item.append(sign, name);
+      return item;
+    }), ...[["──", 0, "receives"], ["╌╌", 1, "sends"], ["◎", 6, "computes"]].map(([mark, look, name]) => {
+      const item = document.createElement("span"), sign = document.createElement("span");
+      sign.textContent = mark + " "; sign.style.color = edgefl.colour(look);
+      item.append(sign, name);
+      return item;
+    }), ...(replay.handovers.length ? [Object.assign(document.createElement("span"), { textContent: "◌- has just handed over" })] : []));
+  };
+  const select = (device) => {
+    replay.selected = device;
+    get("device").value = device === null ? "" : device;
+    deviceLine.open(device);
+    show(t);
+  };
+  const strip = () => { // sessions as bands, handovers as ticks
+    const canvas = get("strip"), ratio = Math.min(2, devicePixelRatio || 1), w = canvas.clientWidth, h = canvas.clientHeight;
+    canvas.width = w * ratio; canvas.height = h * ratio;
+    const c = canvas.getContext("2d"), edge = 8, x = (s) => edge + (s / span()) * (w - 2 * edge);
+    c.scale(ratio, ratio);
+    c.font = "11px system-ui";
+    const { sessions } = replay.run.timeline;
+    sessions.forEach(([begin, number], i) => {
+      const end = i + 1 < sessions.length ? sessions[i + 1][0] : span();
+      c.fillStyle = edgefl.css(i % 2 ? "--line" : "--panel");
+      c.fillRect(x(begin), 0, x(end) - x(begin), 16);
+      c.fillStyle = edgefl.css("--soft");
+      if (x(end) - x(begin) > 16) c.fillText(x(end) - x(begin) > 70 ? `session ${number}` : number, x(begin) + 4, 12);
+    });
+    c.strokeStyle = edgefl.css("--mark");
+    c.beginPath();
+    for (const i of replay.handovers) { c.moveTo(x(replay.events.time_s[i]), 17); c.lineTo(x(replay.events.time_s[i]), 26); }
+    c.stroke();
+  };
+  const lines = () => {
+    const { timeline, population } = replay.run, marks = timeline.sessions.map(([begin]) => begin).slice(0, 60);
+    edgefl.plots = edgefl.plots.filter((entry) => !entry.small || entry.plot.destroy());
+    nowLines = [];
+    const add = (id, title, x, series, share) => {
+      const into = get(id);
+      into.replaceChildren();
+      if (!x.length) { into.innerHTML = `<p class="hint">${title}: not recorded.</p>`; return; }
+      const plot = edgefl.plot(into, { x, lines: series, height: 150, title, share, step: true, legend: false, marks, range: [0, span()] });
+      edgefl.plots[edgefl.plots.length - 1].small = true;
+      const mark = document.createElement("div");
+      mark.className = "now";
+      into.append(mark);
+      nowLines.push({ plot, mark });
+      plot.over.addEventListener("click", (event) => show(plot.posToVal(event.offsetX, "x")));
+    };
+    add("line-accuracy", "Accuracy, by simulated time in s", timeline.accuracy.x, [{ label: "accuracy", y: timeline.accuracy.y }], true);
+    add("line-joules", "Joules spent by the devices", timeline.joules.x, [{ label: "joules", y: timeline.joules.y }]);
+    const cells = population.series.length > 1 ? "Devices: all (solid, top), and in each cell" : "Devices that are here";
+    add("line-population", cells, population.time, population.series);
+  };
+  const choose = async (number) => {
+    play(false);
+    const run = data.replays[number];
+    edgefl.span = run.simulated_s;
+    replay = edgefl.replay = await edgefl.Replay.load(run);
+    deviceLine = new edgefl.DeviceLine(replay);
+    const modes = ["cell", "session", ...(run.classes.length > 1 ? ["class"] : []), ...(replay.frames.battery ? ["battery"] : [])];
+    const kept = modes.includes(get("colour").value) ? get("colour").value : run.sites.length * run.sectors > 1 ? "cell" : "session";
+    get("colour").replaceChildren(...modes.map((mode) => new Option("by " + mode, mode)));
+    get("colour").value = replay.mode = kept;
+    get("device").replaceChildren(new Option("none chosen", ""), ...run.devices.map((id, d) => new Option(`${id} ${run.classes[run.class_of[d]]}`, d)));
+    const speeds = [20, 60, 240, ...(run.simulated_s > 4 && run.simulated_s < 3600 ? [run.simulated_s] : [])];
+    get("speed").replaceChildren(...speeds.map((s) => new Option(s === run.simulated_s && ![20, 60, 240].includes(s) ? "real time" : `${s} s`, s)));
+    get("speed").value = 60;
+    get("replay-notes").replaceChildren(...run.notes.map((note) => Object.assign(document.createElement("li"), { textContent: note })));
+    get("trails").parentElement.hidden = !replay.trails;
+    deviceLine.open(null);
+    legend(); strip(); lines(); show(0);
+  };
+
+  data.replays.forEach((run, i) => get("run").append(new Option(run.label, i)));
+  get("which-run").hidden = data.replays.length < 2;
+  get("run").onchange = () => choose(+get("run").value);
+  get("colour").onchange = () => { replay.mode = get("colour").value; legend(); show(t); };
+  get("device").onchange = () => select(get("device").value === "" ? null : +get("device").value);
+  get("links").onchange = get("trails").onchange = () => show(t);
+  get("play").onclick = () => play(!playing);
+  slider.oninput = () => { play(false); show((span() * slider.value) / 10000); };
+  get("map").onclick = (event) => select(replay.nearest(event.offsetX, event.offsetY));
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const { target } = event, step = (event.shiftKey ? 0.1 : 0.01) * span(), n = replay.count;
+    if (event.key === "Escape") return select(null);
+    if (/SELECT|TEXTAREA/.test(target.tagName)) return;
+    const onSlider = target === slider, button = /BUTTON|SUMMARY|A/.test(target.tagName) || target.type === "checkbox";
+    const act = { " ": button ? null : () => play(!playing), ArrowLeft: () => show(t - step), ArrowRight: () => show(t + step),
+      Home: () => show(0), End: () => show(span()), n: () => select(((replay.selected ?? -1) + 1) % n),
+      p: () => select(((replay.selected ?? n) + n - 1) % n) }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    const inReplay = onSlider || target === document.body || get("replay").contains(target);
+    const scrolls = target.classList?.contains("scroll") || target.tagName === "PRE";
+    if (act && inReplay && !scrolls && (!/Home|End/.test(event.key) || target !== document.body)) {
+      event.preventDefault();
+      if (event.key.startsWith("Arrow")) play(false);
+      act();
+    }
+  });
+  let waiting;
+  const again = () => {
+    edgefl.plots.forEach(({ plot, into, height }) => plot.setSize({ width: Math.max(220, into.clientWidth), height }));
+    replay.world.resize(); strip(); legend(); show(t);
+  };
+  addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(again, 80); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { edgefl.cssKnown = {}; again(); });
+  edgefl.state = () => ({ t, playing, drawn: replay.drawn, selected: replay.selected, frame: replay.frame, present: replay.present,
+    places: [...replay.px], ready: true, errors: edgefl.errors });
+  edgefl.run = (number) => choose(number);
+  await choose(0);
+  document.body.dataset.ready = "true";
+})();

@@ -1,0 +1,148 @@
+// The map: cells, sites and areas once, devices and links at a time. Shapes say the same as colours.
+edgefl.SHAPES = ["●", "■", "▲", "◆", "▼", "✚", "⬟"];
+
+edgefl.shape = (c, kind, x, y, r) => {
+  // adds to the current path
+  const points = {
+    1: [[-0.85, -0.85], [0.85, -0.85], [0.85, 0.85], [-0.85, 0.85]], 2: [[0, -1.1], [1.05, 0.8], [-1.05, 0.8]],
+    3: [[0, -1.2], [1.2, 0], [0, 1.2], [-1.2, 0]], 4: [[0, 1.1], [1.05, -0.8], [-1.05, -0.8]],
+    5: [[-0.4, -1.1], [0.4, -1.1], [0.4, -0.4], [1.1, -0.4], [1.1, 0.4], [0.4, 0.4], [0.4, 1.1], [-0.4, 1.1],
+      [-0.4, 0.4], [-1.1, 0.4], [-1.1, -0.4], [-0.4, -0.4]],
+    6: [[0, -1.1], [1.05, -0.34], [0.65, 0.9], [-0.65, 0.9], [-1.05, -0.34]],
+  }[kind];
+  if (!points) { c.moveTo(x + r, y); c.arc(x, y, r, 0, 2 * Math.PI); return; }
+  points.forEach(([dx, dy], i) => (i ? c.lineTo(x + r * dx, y + r * dy) : c.moveTo(x + r * dx, y + r * dy)));
+  c.closePath();
+};
+
+edgefl.stamp = (look, colour, r, ring) => { // a shape drawn once, to be copied many times; look null: hollow
+  const key = [look, colour, r, ring].join(), ratio = Math.min(2, devicePixelRatio || 1);
+  return (edgefl.cssKnown["stamp " + key] ??= (() => {
+    const half = Math.ceil(1.3 * r + 4), canvas = new OffscreenCanvas(2 * half * ratio, 2 * half * ratio);
+    const c = canvas.getContext("2d");
+    c.scale(ratio, ratio);
+    c.beginPath();
+    edgefl.shape(c, ring || look === null ? 0 : look, half, half, r);
+    c.lineWidth = ring ? 1.2 : 1.5;
+    if (ring) { c.strokeStyle = colour; c.stroke(); }
+    else if (look === null) { c.fillStyle = edgefl.css("--paper"); c.strokeStyle = colour; c.fill(); c.stroke(); }
+    else { c.fillStyle = colour; c.fill(); }
+    return { canvas: canvas.transferToImageBitmap(), half };
+  })());
+};
+
+edgefl.World = class {
+  constructor(canvas, replay, frames) {
+    Object.assign(this, { canvas, replay, frames });
+    this.ground = document.createElement("canvas");
+    let reach = 0.1 * replay.radius_m;
+    for (const [x, y] of replay.sites) reach = Math.max(reach, Math.abs(x), Math.abs(y));
+    if (replay.shape !== "open") reach = Math.max(reach, replay.radius_m);
+    this.box = [-reach, -reach, reach, reach];
+    if (replay.placed) this.include(frames.x_m, frames.y_m);
+    this.resize();
+  }
+  include(xs, ys) {
+    const box = this.replay.shape === "open" ? [Infinity, Infinity, -Infinity, -Infinity] : this.box;
+    for (let i = 0; i < xs.length; i++) {
+      if (xs[i] < box[0]) box[0] = xs[i];
+      if (xs[i] > box[2]) box[2] = xs[i];
+      if (ys[i] < box[1]) box[1] = ys[i];
+      if (ys[i] > box[3]) box[3] = ys[i];
+    }
+    for (const [x, y] of this.replay.sites) {
+      box[0] = Math.min(box[0], x); box[2] = Math.max(box[2], x);
+      box[1] = Math.min(box[1], y); box[3] = Math.max(box[3], y);
+    }
+    this.box = box;
+  }
+  resize() {
+    const ratio = Math.min(2, devicePixelRatio || 1);
+    this.width = this.canvas.clientWidth || 300;
+    this.height = this.canvas.clientHeight || 280;
+    for (const canvas of [this.canvas, this.ground]) {
+      canvas.width = Math.round(this.width * ratio);
+      canvas.height = Math.round(this.height * ratio);
+      canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
+    }
+    const [x0, y0, x1, y1] = this.box, margin = 18;
+    this.scale = Math.min((this.width - 2 * margin) / (x1 - x0 || 1), (this.height - 2 * margin) / (y1 - y0 || 1));
+    this.left = this.width / 2 - (this.scale * (x0 + x1)) / 2;
+    this.top = this.height / 2 + (this.scale * (y0 + y1)) / 2;
+    this.drawGround();
+  }
+  x(m) { return this.left + this.scale * m; }
+  y(m) { return this.top - this.scale * m; }
+  site(cell) { return this.replay.sites[Math.floor(cell / this.replay.sectors)] || this.replay.sites[0]; }
+  nearestSite(cell, x, y) { // of a world that repeats itself, the image that is nearest
+    const [sx, sy] = this.site(cell);
+    let best = [sx, sy], least = Infinity;
+    for (const [dx, dy] of this.replay.images) {
+      const away = Math.hypot(sx + dx - x, sy + dy - y);
+      if (away < least) { least = away; best = [sx + dx, sy + dy]; }
+    }
+    return best;
+  }
+  drawGround() {
+    const c = this.ground.getContext("2d"), { replay } = this;
+    const ink = edgefl.css("--soft"), line = edgefl.css("--line");
+    c.clearRect(0, 0, this.width, this.height);
+    c.font = "12px system-ui";
+    c.textAlign = "center";
+    for (const area of replay.areas) {
+      c.beginPath();
+      if (area.points) area.points.forEach(([x, y], i) => (i ? c.lineTo(this.x(x), this.y(y)) : c.moveTo(this.x(x), this.y(y))));
+      else c.arc(this.x(area.centre[0]), this.y(area.centre[1]), this.scale * area.radius, 0, 2 * Math.PI);
+      c.closePath();
+      c.fillStyle = line; c.globalAlpha = 0.6; c.fill(); c.globalAlpha = 1;
+      const ys = area.points ? area.points.map((p) => this.y(p[1])) : [this.y(area.centre[1]) - this.scale * area.radius];
+      const xs = area.points ? area.points.map((p) => this.x(p[0])) : [this.x(area.centre[0])];
+      c.fillStyle = ink;
+      c.fillText(area.name, (Math.min(...xs) + Math.max(...xs)) / 2, Math.min(...ys) + 14);
+    }
+    c.strokeStyle = line; c.lineWidth = 1.5;
+    if (replay.shape === "disc") {
+      c.beginPath(); c.arc(this.x(0), this.y(0), this.scale * replay.radius_m, 0, 2 * Math.PI); c.stroke();
+    }
+    replay.sites.forEach(([sx, sy], site) => {
+      if (replay.shape === "hexagons") {
+        c.beginPath();
+        for (let k = 0; k < 6; k++) {
+          const a = ((30 + 60 * k) * Math.PI) / 180, r = replay.isd_m / Math.sqrt(3);
+          c[k ? "lineTo" : "moveTo"](this.x(sx + r * Math.cos(a)), this.y(sy + r * Math.sin(a)));
+        }
+        c.closePath(); c.stroke();
+      }
+      const x = this.x(sx), y = this.y(sy);
+      if (replay.sectors > 1) {
+        c.beginPath();
+        for (let k = 0; k < replay.sectors; k++) {
+          const a = ((replay.azimuth_deg + 60 + 120 * k) * Math.PI) / 180, r = 42;
+          c.moveTo(x, y); c.lineTo(x + r * Math.cos(a), y - r * Math.sin(a));
+          const middle = ((replay.azimuth_deg + 120 * k) * Math.PI) / 180;
+          c.fillStyle = ink;
+          c.fillText(String(site * replay.sectors + k), x + 24 * Math.cos(middle), y - 24 * Math.sin(middle) + 4);
+        }
+        c.stroke();
+      }
+      // a mast: two legs and two waves
+      c.strokeStyle = edgefl.css("--ink"); c.lineWidth = 1.6;
+      c.beginPath();
+      c.moveTo(x - 5, y + 8); c.lineTo(x, y - 6); c.lineTo(x + 5, y + 8); c.moveTo(x - 3, y + 3); c.lineTo(x + 3, y + 3);
+      c.moveTo(x + 3.5, y - 9.5); c.arc(x, y - 6, 5, -0.8, 0.8); c.moveTo(x - 3.5, y - 2.5); c.arc(x, y - 6, 5, 2.34, 3.94);
+      c.stroke();
+      c.strokeStyle = line; c.lineWidth = 1.5;
+      if (replay.sites.length > 1 && replay.sectors === 1) { c.fillStyle = ink; c.fillText(String(site), x, y + 21); }
+    });
+    this.drawScale(c, ink);
+  }
+  drawScale(c, ink) {
+    const target = (this.width * 0.18) / this.scale, power = 10 ** Math.floor(Math.log10(target));
+    const metres = [5, 2, 1].map((n) => n * power).find((n) => n <= target) || power;
+    const x = 14, y = this.height - 12;
+    c.strokeStyle = ink; c.fillStyle = ink; c.lineWidth = 2;
+    c.beginPath(); c.moveTo(x, y); c.lineTo(x + metres * this.scale, y); c.stroke();
+    c.textAlign = "left";
+    c.fillText(metres >= 1000 ? metres / 1000 + " km" : metres + " m", x, y - 6);
+  }
+};

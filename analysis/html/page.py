@@ -1,0 +1,117 @@
+"""A report as one HTML file: words, tables, charts, a replay, the scenario, and where all of it comes from."""
+
+import html
+import json
+import string
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from analysis.html import series, words
+from analysis.html.replay import replay_of
+from analysis.load import Runs, load_runs
+
+ASSETS = resources.files("analysis.html") / "assets"
+SCRIPTS = ("unpack.js", "charts.js", "world.js", "device.js", "replay.js", "page.js")
+FILE = "report.html"
+MOST_REPLAYS = 6  # in one page
+
+
+def write_report(path: str | Path, out: str | Path | None = None) -> Path:
+    """Write the report of a run, or of a study's runs, and return its path.
+
+    Args:
+        path: folder of a run or of a study.
+        out: the file to write; None: report.html in the folder.
+
+    Raises:
+        ValueError: no completed run, or the file cannot be written.
+    """
+    runs = load_runs(path)
+    target = Path(out) if out is not None else Path(path) / FILE
+    try:
+        target.write_text(report(runs), encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"cannot write {target} ({error.strerror}): choose another --out") from error
+    return target
+
+
+def report(runs: Runs) -> str:
+    """The report's text."""
+    shown = list(runs.info.itertuples())[:MOST_REPLAYS]
+    replays = [_replay(runs, run, len(shown)) for run in shown]
+    first = next(runs.info.itertuples())
+    title = str(first.name) if len(runs.info) == 1 else f"{runs.path.name}: {len(runs.info)} runs"
+    notes = [*runs.left_out, *runs.notes, *(note for run in runs.info.itertuples() for note in run.notes)]
+    if len(runs.info) > len(shown):
+        notes.append(
+            f"The replay has the first {len(shown)} of {len(runs.info)} runs; report one alone for its own."
+        )
+    scenario = (Path(str(first.path)) / "scenario.yaml").read_text(encoding="utf-8")
+    provenance = (Path(str(first.path)) / "run.json").read_text(encoding="utf-8").strip()
+    charts = series.charts(runs)
+    thinned = [line["every"] for chart in charts for view in chart["views"] for line in view["series"]]
+    if max(thinned, default=1) > 1:
+        notes.append(f"Long lines of charts show up to every {max(thinned)}th point; the tables have all.")
+    data = {"title": title, "charts": charts, "replays": replays}
+    return string.Template(_asset("page.html")).substitute(
+        title=html.escape(title),
+        style=_asset("uPlot.min.css") + _asset("style.css"),
+        about=html.escape(_about(first, runs)),
+        summary="".join(f"<p>{html.escape(sentence)}</p>" for sentence in words.summary(runs)),
+        notes=_list(list(dict.fromkeys(notes))),
+        tables=_tables(runs),
+        scenario=html.escape(scenario),
+        provenance=html.escape(provenance),
+        which=html.escape(f"Of the run {series.label_of(first, runs)}." if len(runs.info) > 1 else ""),
+        data=json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
+        uplot=_asset("uPlot.iife.min.js"),
+        script="\n".join(_asset(name) for name in SCRIPTS),
+    )
+
+
+def _replay(runs: Runs, run: Any, share: int) -> dict[str, Any]:
+    replay = replay_of(runs, run, share)
+    return {
+        "label": series.label_of(run, runs),
+        **replay,
+        "timeline": series.timeline(runs, run),
+        "population": series.population(replay),
+    }
+
+
+def _tables(runs: Runs) -> str:
+    parts = [words.table_html(words.comparison(runs), "Runs", "runs")]
+    for number, run in enumerate(list(runs.info.itertuples())[:MOST_REPLAYS]):
+        inner = "".join(
+            words.table_html(table(runs, run), caption, f"{name}-{number}")
+            for table, caption, name in (
+                (words.session_table, f"Sessions (at most {words.MOST_SESSIONS})", "sessions"),
+                (words.outcome_table, "How participations ended", "outcomes"),
+                (words.device_table, "Joules of a device over the whole run, the mean", "joules"),
+            )
+        )
+        if len(runs.info) > 1:
+            label = html.escape(series.label_of(run, runs))
+            inner = f"<details{' open' * (number == 0)}><summary>{label}</summary>{inner}</details>"
+        parts.append(inner)
+    return "".join(parts)
+
+
+def _about(run: Any, runs: Runs) -> str:
+    seeds = sorted(runs.info["seed"].unique())
+    named = f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
+    wall_s = runs.info["wall_s"].sum()
+    return (
+        f"{named} · {words.time_text(runs.info['simulated_s'].sum())} simulated in {words.time_text(wall_s)}"
+    )
+
+
+def _list(notes: list[str]) -> str:
+    if not notes:
+        return ""
+    return f'<ul class="notes">{"".join(f"<li>{html.escape(note)}</li>" for note in notes)}</ul>'
+
+
+def _asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")

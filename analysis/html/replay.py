@@ -1,0 +1,218 @@
+"""What a replay shows of one run: where its devices were, what each did when, and what happened to them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from analysis.html.packing import Column, pack, unit_of
+from analysis.html.places import areas_of, layout_of
+from analysis.load import Runs
+
+MOST_PLACES = 800_000  # devices times times: about 2.5 MB
+MOST_ROWS = 60_000  # of devices and rounds: about 1.5 MB
+MOST_EVENTS = 40_000
+FRAMES = 240  # where no positions say at which times to look
+STAGES = ("downlink", "compute", "uplink")
+LARGE_M = 3000.0  # 16 bits hold 0.1 m up to here, and 1 m up to ten times as far
+EVENTS = ("handover", "arrival", "departure", "switched_on", "switched_off", "battery_empty", "battery_back")
+
+
+def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
+    """Collect and pack what a replay of one run needs.
+
+    Args:
+        run: a row of `runs.info`.
+        share: of how many replays in one page this is one; each may be so much larger or smaller.
+    """
+    scenario = yaml.safe_load((Path(run.path) / "scenario.yaml").read_text(encoding="utf-8"))
+    ledger, rows, rounds, events = (
+        _mine(table, run) for table in (runs.ledger, runs.devices, runs.rounds, runs.events)
+    )
+    ids = np.sort(ledger["device"].to_numpy(int))
+    classes, class_of = _classes(ledger, ids)
+    notes: list[str] = []
+    layout = layout_of(scenario)
+    if len(layout["images"]) > 1:
+        notes.append(
+            "The layout repeats itself: a link that leaves the map goes to the nearest copy of its site."
+        )
+    places = _places(runs, run, ids, notes, MOST_PLACES // share)
+    times_s = places.pop("time_s") if places else np.linspace(0.0, run.simulated_s, FRAMES)
+    battery = _battery(ledger, rows, run, ids, times_s, notes)
+    frames = {"time_s": Column(times_s, unit_of(run.simulated_s)), **places}
+    if battery is not None:
+        frames["battery"] = Column(battery, 0.005)
+    return {
+        "simulated_s": run.simulated_s,
+        **layout,
+        "areas": areas_of(scenario),
+        "devices": ids.tolist(),
+        "classes": classes,
+        "class_of": class_of,
+        "placed": bool(places),
+        "frames": pack(frames),
+        **_rows(rows, rounds, ids, run, notes, MOST_ROWS // share),
+        **_events(events, ids, run, notes),
+        "notes": notes,
+    }
+
+
+def _mine(table: pd.DataFrame, run: Any) -> pd.DataFrame:
+    return table[(table["variant"] == run.variant) & (table["seed"] == run.seed)]
+
+
+def _classes(ledger: pd.DataFrame, ids: np.ndarray) -> tuple[list[str], list[int]]:
+    """The classes by name, and the number of each device's; one without name where there are none."""
+    if "class" not in ledger:
+        return [""], [0] * len(ids)
+    of = ledger.set_index("device")["class"].reindex(ids).fillna("")
+    codes, names = pd.factorize(of)
+    return [str(name) for name in names], [int(code) for code in codes]
+
+
+def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) -> dict[str, Any]:
+    """Tracks [devices, times] of x, y and the serving cell, and the times; empty: none were recorded."""
+    try:
+        found = _mine(runs.positions, run)
+    except ValueError:
+        found = pd.DataFrame()
+    if not len(found):
+        notes.append(
+            "No positions were recorded (record.positions_s). Each device is drawn as far from its base station as "
+            "it was in its latest round, in a direction that means nothing."
+        )
+        return {}
+    times_s = np.sort(found["time_s"].unique())
+    every = max(1, -(-len(ids) * len(times_s) // most))
+    if every > 1:
+        notes.append(
+            f"Positions are thinned to every {_nth(every)} of the {len(times_s):,} times recorded; in between, "
+            "devices are drawn on a straight line."
+        )
+        kept = times_s[::every]
+        found, times_s = found[found["time_s"].isin(kept)], kept
+    row, column = np.searchsorted(ids, found["device"]), np.searchsorted(times_s, found["time_s"])
+
+    def track(name: str) -> np.ndarray:
+        table = np.full((len(ids), len(times_s)), np.nan)
+        table[row, column] = found[name].to_numpy(float)
+        return table
+
+    x_m, y_m = track("x_m"), track("y_m")
+    largest_m = max(np.nanmax(np.abs(x_m)), np.nanmax(np.abs(y_m)))
+    unit_m = 0.1 if largest_m < LARGE_M else 1.0
+    return {
+        "time_s": times_s,
+        "x_m": Column(x_m, unit_m),
+        "y_m": Column(y_m, unit_m),
+        "cell": Column(track("cell")),
+    }
+
+
+def _battery(
+    ledger: pd.DataFrame, rows: pd.DataFrame, run: Any, ids: np.ndarray, times_s: np.ndarray, notes: list[str]
+) -> np.ndarray | None:
+    """[devices, times] share of the battery that is left; NaN: on mains. None: nobody has one, or not known."""
+    if "left_j" not in ledger or not ledger["left_j"].notna().any():
+        return None
+    if run.devices_recorded != "all":
+        notes.append("How full batteries were is not known: devices.csv does not have all rounds.")
+        return None
+    notes.append(
+        "Batteries: the joules of each participation are taken off at its end; idle power and recharging are spread "
+        "evenly over the run."
+    )
+    of = ledger.set_index("device").reindex(ids)
+    capacity_j = (of["total_j"] + of["left_j"] - of["recharged_j"]).to_numpy(float)
+    drift_w = ((of["recharged_j"] - of["idle_j"]) / max(run.simulated_s, 1e-9)).to_numpy(float)
+    share = np.full((len(ids), len(times_s)), np.nan)
+    ends_s = rows[[f"{stage}_end_s" for stage in STAGES]].max(axis=1)
+    spent = pd.DataFrame({"device": rows["device"], "end_s": ends_s, "energy_j": rows["energy_j"]}).dropna()
+    by_device = {device: group.sort_values("end_s") for device, group in spent.groupby("device")}
+    for number, device in enumerate(ids):
+        if np.isnan(capacity_j[number]) or capacity_j[number] <= 0:
+            continue
+        mine = by_device.get(device)
+        used_j: Any = 0.0
+        if mine is not None:
+            sums = np.concatenate([[0.0], mine["energy_j"].cumsum()])
+            used_j = sums[np.searchsorted(mine["end_s"], times_s, side="right")]
+        share[number] = np.clip(1 + (drift_w[number] * times_s - used_j) / capacity_j[number], 0.0, 1.0)
+    return share
+
+
+def _rows(
+    rows: pd.DataFrame, rounds: pd.DataFrame, ids: np.ndarray, run: Any, notes: list[str], most: int
+) -> dict[str, Any]:
+    """What each device did in each round, by device and time."""
+    every = max(1, -(-len(rows) // most))
+    if every > 1:
+        notes.append(
+            f"What devices did is thinned to every {_nth(every)} round of a session ({len(rows):,} rows are in "
+            "devices.csv)."
+        )
+        rows = rows[rows["round"] % every == 0]
+    if run.devices_recorded != "all":
+        notes.append(f"devices.csv has the rows of devices of these rounds only: {run.devices_recorded}.")
+    begins = rounds[["cell", "session", "round", "phase", "start_s"]].drop_duplicates()
+    rows = rows.merge(begins, on=["cell", "session", "round", "phase"], how="left").sort_values(
+        ["device", "start_s"]
+    )
+    second, joule = (
+        unit_of(run.simulated_s),
+        unit_of(float(rows["energy_j"].max() if len(rows) else 1.0), 3e4),
+    )
+    words = sorted(rows["outcome"].unique())
+    times = {
+        f"{stage}_{end}_s": Column(rows[f"{stage}_{end}_s"].to_numpy(float), second)
+        for stage in STAGES
+        for end in ("start", "end")
+    }
+    columns = {
+        "device": Column(np.searchsorted(ids, rows["device"])),
+        "start_s": Column(rows["start_s"].to_numpy(float), second),
+        **times,
+        **{name: Column(rows[name].to_numpy(float)) for name in ("session", "round", "cell")},
+        "outcome": Column(np.array([words.index(word) for word in rows["outcome"]], float)),
+        **{
+            name: Column(rows[name].to_numpy(float), max(1.0, unit_of(float(rows[name].max() or 1), 3e4)))
+            for name in ("downlink_bits", "uplink_bits")
+            if len(rows)
+        },
+        **{
+            name: Column(rows[name].to_numpy(float), joule)
+            for name in ("energy_rx_j", "energy_tx_j", "energy_compute_j")
+        },
+        "distance_m": Column(rows["distance_m"].to_numpy(float), 0.1 if run.simulated_s else 1.0),
+    }
+    return {"rows": pack(columns), "outcomes": words}
+
+
+def _events(events: pd.DataFrame, ids: np.ndarray, run: Any, notes: list[str]) -> dict[str, Any]:
+    """What happened to devices, in order of time."""
+    mine = events[events["event"].isin(EVENTS) & events["device"].isin(ids)].sort_values("time_s")
+    every = max(1, -(-len(mine) // MOST_EVENTS))
+    if every > 1:
+        notes.append(f"Events of devices are thinned to every {_nth(every)} of {len(mine):,}.")
+        mine = mine.iloc[::every]
+    none = np.full(len(mine), np.nan)
+    columns = {
+        "time_s": Column(
+            mine["time_s"].to_numpy(float), unit_of(max(run.simulated_s, *mine["time_s"], 1e-9))
+        ),
+        "event": Column(np.array([EVENTS.index(word) for word in mine["event"]], float)),
+        "device": Column(np.searchsorted(ids, mine["device"])),
+        **{
+            name: Column(mine[name].to_numpy(float) if name in mine else none)
+            for name in ("cell", "from_cell")
+        },
+    }
+    return {"events": pack(columns), "event_names": list(EVENTS)}
+
+
+def _nth(number: int) -> str:
+    last = 0 if number % 100 in (11, 12, 13) else number % 10
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"

@@ -1,0 +1,180 @@
+"""The report's charts as plain numbers: what a run learned, how long rounds took, what they cost, who was there."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.html.packing import unpack
+from analysis.load import Runs
+from analysis.metrics import training_rounds
+
+MOST_POINTS = 2000  # of one line
+MOST_CELLS = 8  # more are shown as their mean, or as their sum
+DIGITS = 6
+ACTIVITIES = {"energy_rx_j": "receiving", "energy_compute_j": "computing", "energy_tx_j": "sending"}
+
+
+def label_of(run: Any, runs: Runs) -> str:
+    """What a run is called among those of its folder."""
+    if len(runs.info) == 1:
+        return str(run.name)
+    seeds = runs.info["seed"].nunique() > 1
+    return f"{run.variant}, seed {run.seed}" if seeds else str(run.variant)
+
+
+def charts(runs: Runs) -> list[dict[str, Any]]:
+    """The charts of all runs of a folder, each with one or more views (what the x axis is)."""
+    mine = [(label_of(run, runs), run, _of(runs.rounds, run)) for run in runs.info.itertuples()]
+    found = []
+    if runs.rounds["accuracy"].notna().any():
+        found.append(_accuracy(mine))
+    found.append(
+        {
+            "id": "latency",
+            "title": "Time of a round",
+            "about": "Until the new model is made; the mean of all cells.",
+            "y": "seconds",
+            "views": _by_round(mine, "latency_s"),
+        }
+    )
+    found.append(_energy(mine))
+    found.append(
+        {
+            "id": "participants",
+            "title": "Participants of a round",
+            "about": "The mean of all cells; completed are those whose update arrived.",
+            "y": "devices",
+            "views": _participants(mine),
+        }
+    )
+    return found
+
+
+def population(replay: dict[str, Any]) -> dict[str, Any]:
+    """Devices that each cell serves at each recorded time; without positions, none."""
+    if not replay["placed"]:
+        return {"time": [], "series": []}
+    frames = unpack(replay["frames"])
+    cells = frames["cell"]
+    known = np.unique(cells[~np.isnan(cells)]).astype(int)
+    here = (~np.isnan(frames["x_m"])).sum(axis=0)
+    step = max(1, len(here) // MOST_POINTS)
+    series = [{"label": "all that are here", "y": here[::step].tolist()}]
+    if 1 < len(known) <= MOST_CELLS:
+        series += [
+            {"label": f"cell {cell}", "y": (cells == cell).sum(axis=0)[::step].tolist()} for cell in known
+        ]
+    return {"time": _short(frames["time_s"][::step]), "series": series}
+
+
+def timeline(runs: Runs, run: Any) -> dict[str, Any]:
+    """Accuracy and joules of one run by simulated time, for the replay."""
+    rounds = _of(runs.rounds, run).sort_values("end_s")
+    joules = thinned(rounds["end_s"], rounds["energy_j"].cumsum())
+    sessions = _of(runs.sessions, run).sort_values("start_s")
+    first = sessions[sessions["cell"] == sessions["cell"].min()]
+    return {
+        "accuracy": _mean_of_cells(rounds),
+        "joules": joules,
+        "sessions": [[_digits(row.start_s), int(row.session)] for row in first.itertuples()],
+        "one_cell": sessions["cell"].nunique() == 1,
+    }
+
+
+def thinned(x: pd.Series, y: pd.Series) -> dict[str, Any]:
+    """Every n-th point of a line, the last one always; `every` says which n."""
+    every = max(1, -(-len(x) // MOST_POINTS))
+    rows = sorted({*range(0, len(x), every), len(x) - 1} - {-1})
+    return {"x": _short(x.to_numpy(float)[rows]), "y": _short(y.to_numpy(float)[rows]), "every": every}
+
+
+def _of(table: pd.DataFrame, run: Any) -> pd.DataFrame:
+    return table[(table["variant"] == run.variant) & (table["seed"] == run.seed)]
+
+
+def _accuracy(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict[str, Any]:
+    by_time = []
+    for label, _, rounds in mine:
+        cells = sorted(rounds["cell"].unique())
+        if len(mine) == 1 and 1 < len(cells) <= MOST_CELLS:
+            for cell in cells:
+                own = rounds[(rounds["cell"] == cell) & rounds["accuracy"].notna()]
+                by_time.append({"label": f"cell {cell}", **thinned(own["end_s"], own["accuracy"])})
+        else:
+            by_time.append({"label": label, **_mean_of_cells(rounds.sort_values("end_s"))})
+    return {
+        "id": "accuracy",
+        "title": "Test accuracy",
+        "about": "Of the model that each round leaves behind; several cells: the mean of their latest models.",
+        "y": "accuracy",
+        "share": True,
+        "views": [
+            {"label": "by simulated time", "x": "simulated time, s", "series": by_time},
+            *_by_round(mine, "accuracy"),
+        ],
+    }
+
+
+def _mean_of_cells(rounds: pd.DataFrame) -> dict[str, Any]:
+    """The mean of the cells' latest accuracies at each end of a round."""
+    known = rounds[rounds["accuracy"].notna()]
+    if not len(known):
+        return {"x": [], "y": [], "every": 1}
+    wide = known.pivot_table(index="end_s", columns="cell", values="accuracy", aggfunc="last").ffill()
+    return thinned(pd.Series(wide.index), wide.mean(axis=1))
+
+
+def _by_round(mine: Sequence[tuple[str, Any, pd.DataFrame]], column: str) -> list[dict[str, Any]]:
+    """A view by the number of the round, counted through all sessions of a cell; the mean of the cells."""
+    series = []
+    for label, _, rounds in mine:
+        known = training_rounds(rounds).sort_values(["cell", "start_s"])
+        count = known.groupby("cell").cumcount() + 1
+        mean = known.groupby(count)[column].mean().dropna()
+        series.append({"label": label, **thinned(pd.Series(mean.index), mean)})
+    return [{"label": "by round", "x": "training round, counted through all sessions", "series": series}]
+
+
+def _energy(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict[str, Any]:
+    spent = []
+    for label, _, rounds in mine:
+        rounds = rounds.sort_values("end_s")
+        if len(mine) == 1:
+            spent += [
+                {"label": word, **thinned(rounds["end_s"], rounds[column].cumsum())}
+                for column, word in ACTIVITIES.items()
+            ]
+        else:
+            spent.append({"label": label, **thinned(rounds["end_s"], rounds["energy_j"].cumsum())})
+    return {
+        "id": "energy",
+        "title": "Energy of the devices",
+        "about": "Spent so far by all devices together, without idle power; or by one round.",
+        "y": "joules",
+        "views": [
+            {"label": "by simulated time, so far", "x": "simulated time, s", "series": spent},
+            *_by_round(mine, "energy_j"),
+        ],
+    }
+
+
+def _participants(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> list[dict[str, Any]]:
+    views = _by_round(mine, "participants")
+    if len(mine) == 1:
+        views[0]["series"][0]["label"] = "took part"
+        views[0]["series"] += _by_round([("completed", *mine[0][1:])], "completed")[0]["series"]
+    return views
+
+
+def _short(values: np.ndarray) -> list[float | None]:
+    return [_digits(value) for value in values]
+
+
+def _digits(value: float) -> float | None:
+    """Six significant digits, and whole numbers as such; JSON knows no NaN."""
+    if not np.isfinite(value):
+        return None
+    text = float(f"{value:.{DIGITS}g}")
+    return int(text) if text.is_integer() else text

@@ -1,0 +1,238 @@
+"""What a run found, in sentences, and the tables of the report."""
+
+import html
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from analysis.formatting import ENERGY_UNITS, NOTHING, TIME_UNITS, amount, compact_labels, unit_for
+from analysis.html.series import label_of
+from analysis.load import Runs
+from analysis.metrics import training_rounds
+from analysis.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
+
+MOST_SESSIONS = 200  # rows of the table of sessions
+
+
+def summary(runs: Runs) -> list[str]:
+    """A few sentences about the runs of a folder."""
+    first = next(runs.info.itertuples())
+    scenario = yaml.safe_load((Path(str(first.path)) / "scenario.yaml").read_text(encoding="utf-8"))
+    found = [_setting(runs, first, scenario)]
+    if len(runs.info) == 1:
+        found += _one(runs, first)
+    else:
+        found.append(
+            f"{len(runs.info)} runs: {', '.join(label_of(run, runs) for run in runs.info.itertuples())}."
+        )
+        if runs.rounds["accuracy"].notna().any():
+            last = training_rounds(runs.rounds).dropna(subset=["accuracy"])
+            best = last.groupby(["variant"])["accuracy"].mean()
+            found.append(
+                f"Over all training rounds, {best.idxmax()} has the highest mean accuracy, {_percent(best.max())}; "
+                f"{best.idxmin()} the lowest, {_percent(best.min())}."
+            )
+    return found
+
+
+def comparison(runs: Runs) -> pd.DataFrame:
+    """A row per run: what it learned, how long that took, and what it cost."""
+    rows = []
+    for run in runs.info.itertuples():
+        rounds, sessions = (
+            table[(table["variant"] == run.variant) & (table["seed"] == run.seed)]
+            for table in (runs.rounds, runs.sessions)
+        )
+        training = training_rounds(rounds)
+        known = rounds.dropna(subset=["accuracy"]).sort_values("end_s")
+        rows.append(
+            {
+                "run": label_of(run, runs),
+                "sessions": str(len(sessions)),
+                "rounds": f"{len(training):,}",
+                "simulated time": time_text(run.simulated_s),
+                "round, median": time_text(training["latency_s"].median()),
+                "energy of devices": energy_text(rounds["energy_j"].sum()),
+                "wasted": _percent(_share(rounds, "energy_wasted_j")),
+                "opening accuracy, mean": _percent(sessions["accuracy_start"].mean()),
+                "last accuracy": _percent(known.groupby("cell")["accuracy"].last().mean()),
+                "best accuracy": _percent(known["accuracy"].max()),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def session_table(runs: Runs, run: Any) -> pd.DataFrame:
+    """A row per session of one run."""
+    rounds, sessions = (
+        table[(table["variant"] == run.variant) & (table["seed"] == run.seed)]
+        for table in (runs.rounds, runs.sessions)
+    )
+    grouped = dict(list(rounds.groupby(["cell", "session"])))
+    rows = []
+    for row in sessions.sort_values(["start_s", "cell"]).head(MOST_SESSIONS).itertuples():
+        mine = grouped.get((row.cell, row.session), rounds.iloc[:0])
+        known = mine.dropna(subset=["accuracy"])
+        rows.append(
+            {
+                "cell": str(int(row.cell)),
+                "session": str(row.session),
+                "begins": time_text(row.start_s),
+                "why": str(row.reason),
+                "devices": str(len(str(row.devices).split())),
+                "labels": compact_labels(str(row.labels)),
+                "opened by": str(row.warm_start) or NOTHING,
+                "accuracy at its start": _percent(row.accuracy_start),
+                "at its end": _percent(known["accuracy"].iloc[-1] if len(known) else float("nan")),
+                "rounds": str(len(training_rounds(mine))),
+                "energy": energy_text(mine["energy_j"].sum()),
+            }
+        )
+    table = pd.DataFrame(rows)
+    return table.drop(columns=["cell"]) if len(table) and table["cell"].nunique() == 1 else table
+
+
+def outcome_table(runs: Runs, run: Any) -> pd.DataFrame:
+    """A row per outcome of participations, with its meaning."""
+    devices = runs.devices[(runs.devices["variant"] == run.variant) & (runs.devices["seed"] == run.seed)]
+    rows = []
+    for word, group in devices.groupby("outcome", sort=False):
+        cut = split_outcome(str(word))
+        why = "its update arrived" if cut is None else f"{CAUSES[cut.cause]}, during its {cut.stage}"
+        rows.append(
+            {
+                "outcome": str(word),
+                "meaning": why,
+                "participations": f"{len(group):,}",
+                "share": _percent(len(group) / len(devices)),
+                "energy": energy_text(group["energy_j"].sum()),
+            }
+        )
+    return pd.DataFrame(sorted(rows, key=lambda row: -int(row["participations"].replace(",", ""))))
+
+
+def device_table(runs: Runs, run: Any) -> pd.DataFrame:
+    """A row per device of one run, or per class where there are many: its joules by what it was doing."""
+    ledger = runs.ledger[(runs.ledger["variant"] == run.variant) & (runs.ledger["seed"] == run.seed)]
+    names = ["receive_j", "compute_j", "transmit_j", "idle_j", "total_j", "wasted_j"]
+    by = ledger["class"] if "class" in ledger else pd.Series("all devices", index=ledger.index)
+    rows = []
+    for name, group in ledger.groupby(by):
+        each = group[names].mean()
+        texts = {column.removesuffix("_j"): energy_text(each[column]) for column in names}
+        rows.append({"class": str(name), "devices": str(len(group)), **texts})
+    return pd.DataFrame(rows)
+
+
+def table_html(frame: pd.DataFrame, caption: str, name: str) -> str:
+    """A frame of text as an HTML table that scrolls by itself and can be downloaded."""
+    if not len(frame):
+        return f"<p>{html.escape(caption)}: none.</p>"
+    rows = frame.astype(str).to_numpy().tolist()
+    looks = [
+        "" if all(cell[:1].isdigit() or cell == NOTHING for cell in cells) else ' class="t"'
+        for cells in zip(*rows, strict=True)
+    ]
+    head = "".join(
+        f'<th scope="col"{look}>{html.escape(str(column))}</th>'
+        for column, look in zip(frame.columns, looks, strict=True)
+    )
+    body = "".join(
+        f'<tr><th scope="row">{html.escape(row[0])}</th>'
+        + "".join(
+            f"<td{look}>{html.escape(cell)}</td>" for cell, look in zip(row[1:], looks[1:], strict=True)
+        )
+        + "</tr>"
+        for row in rows
+    )
+    return (
+        f'<figure class="table"><figcaption>{html.escape(caption)} '
+        f'<button type="button" class="download" data-table="{name}">CSV</button></figcaption>'
+        f'<div class="scroll" tabindex="0"><table id="table-{name}"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div></figure>"
+    )
+
+
+def time_text(seconds: float) -> str:
+    """A time with its unit, such as `42.5 ms`."""
+    return _with_unit(seconds, TIME_UNITS)
+
+
+def energy_text(joules: float) -> str:
+    """An energy with its unit."""
+    return _with_unit(joules, ENERGY_UNITS)
+
+
+def _with_unit(value: float, units: tuple[tuple[str, float], ...]) -> str:
+    if pd.isna(value) or value == 0:
+        return NOTHING if pd.isna(value) else "0"
+    unit, size = unit_for([abs(value)], units)
+    return f"{amount(value / size)} {unit}"
+
+
+def _setting(runs: Runs, run: Any, scenario: dict[str, Any]) -> str:
+    ledger = runs.ledger
+    devices = len(ledger[(ledger["variant"] == run.variant) & (ledger["seed"] == run.seed)])
+    cells = runs.rounds["cell"].nunique()
+    where = "one cell" if cells == 1 else f"{cells} cells with a federation each"
+    learning = scenario.get("learning")
+    who = f"{devices} devices in {where}"
+    if not learning:
+        return f"{who} exchange a workload; nothing is trained."
+    return (
+        f"{who} learn {_named(learning['dataset'])} with the model {_named(learning['model'])} and the algorithm "
+        f"{_named(learning['algorithm'])}."
+    )
+
+
+def _one(runs: Runs, run: Any) -> list[str]:
+    rounds, devices = runs.rounds, runs.devices
+    training = training_rounds(rounds)
+    joules = rounds["energy_j"].sum()
+    found = [
+        f"{len(runs.sessions)} session{'s' * (len(runs.sessions) != 1)} with {len(training):,} training rounds take "
+        f"{time_text(run.simulated_s)} of simulated time and {energy_text(joules)} in the devices; a round takes "
+        f"{time_text(training['latency_s'].median())} in the median."
+    ]
+    known = training.dropna(subset=["accuracy"]).sort_values("end_s")
+    if len(known):
+        top = known.loc[known["accuracy"].idxmax()]
+        last = known.groupby("cell")["accuracy"].last().mean()
+        found.append(
+            f"The last model{'s' * (known['cell'].nunique() > 1)} classify {_percent(last)} of the test samples "
+            f"rightly; the best is {_percent(top['accuracy'])}, in session {int(top['session'])} after round "
+            f"{int(top['round'])}."
+            if known["cell"].nunique() > 1
+            else f"The last model classifies {_percent(last)} of the test samples rightly; the best is "
+            f"{_percent(top['accuracy'])}, in session {int(top['session'])} after round {int(top['round'])}."
+        )
+        opened = runs.sessions.loc[runs.sessions["session"] > 1, "accuracy_start"].dropna()
+        if len(opened):
+            found.append(
+                f"Sessions after the first open with models of {_percent(opened.min())} to {_percent(opened.max())}."
+            )
+    if len(devices):
+        lost = devices[devices["outcome"] != COMPLETED]
+        share = f"{len(devices) - len(lost):,} of {len(devices):,} participations completed"
+        waste = _share(rounds, "energy_wasted_j")
+        found.append(f"{share}; {_percent(waste)} of the joules went into updates that were not used.")
+    handovers = runs.events[runs.events["event"] == HANDOVER]
+    if len(handovers):
+        back = int((handovers["detail"] == "ping_pong").sum())
+        found.append(f"{len(handovers):,} handovers, {back} of them a quick return.")
+    return found
+
+
+def _named(part: Any) -> str:
+    return str(part["name"] if isinstance(part, dict) else part)
+
+
+def _share(rounds: pd.DataFrame, column: str) -> float:
+    joules = rounds["energy_j"].sum()
+    return float(rounds[column].sum() / joules) if column in rounds and joules else float("nan")
+
+
+def _percent(share: float) -> str:
+    return NOTHING if pd.isna(share) else f"{100 * share:.1f} %"

@@ -1,0 +1,21 @@
+"""The size of a transfer of models."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Payload:
+    """The size of a transfer, in bits.
+
+    bits_per_parameter: bits of each number.
+    exchanged: whether a transfer carries all vectors that the algorithm exchanges; else one model (J).
+    """
+
+    bits_per_parameter: int = 32
+    exchanged: bool = False
+
+    def bits(self, parameters: int, statistics: int, vectors: int) -> int:
+        """Return the bits of a transfer of vectors of M parameters, and Q statistics; nothing at all is 0 bits."""
+        if not vectors:
+            return 0
+        return self.bits_per_parameter * ((vectors if self.exchanged else 1) * parameters + statistics)

@@ -1,0 +1,150 @@
+"""Parts from outside, written `module:Class` in a scenario: whether their code may run, where it lies, what it lacks.
+
+A scenario may come from a stranger, and to import a module is to run it. So a scenario's modules are imported only
+with the user's word: `--allow-code`, or EDGEFL_ALLOW_CODE=1. What needs no word: modules that this process has
+imported already, as a notebook does with its own, and packages that the user has installed and that register their
+parts as entry points.
+"""
+
+import importlib
+import inspect
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from types import ModuleType, TracebackType
+
+from edgefl.errors import EdgeflError, clipped
+
+ALLOW = "EDGEFL_ALLOW_CODE"
+_OURS = ("edgefl.", "channel.")
+_folder: ContextVar[Path | None] = ContextVar("folder of the scenario that is read", default=None)
+_loaded: set[str] = set()  # files of the modules that a scenario has named
+
+
+def allow() -> None:
+    """Let scenarios name code that is run, here and in the processes of a study."""
+    os.environ[ALLOW] = "1"
+
+
+@contextmanager
+def looking_in(folder: Path) -> Iterator[None]:
+    """Find modules in the folder of a scenario, too."""
+    before = _folder.set(folder)
+    try:
+        yield
+    finally:
+        _folder.reset(before)
+
+
+def load(path: str, *, trusted: bool = False) -> type:
+    """Import the class of `module:Class`.
+
+    Args:
+        trusted: named by an installed package or on the command line, not by a scenario.
+
+    Raises:
+        EdgeflError: its code may not run, or it cannot be found or imported.
+    """
+    module_name, _, class_name = path.partition(":")
+    if not (trusted or _may_run(module_name)):
+        raise EdgeflError(
+            f"'{path}' is code from outside of edgefl, which runs only if you say so: read it, then add --allow-code"
+            f" (in Python: import {module_name.partition('.')[0]} first), or set {ALLOW}=1 for scenarios of your own"
+        )
+    module = _imported(path, module_name)
+    if getattr(module, "__file__", None):
+        _loaded.add(str(module.__file__))
+    try:
+        found = getattr(module, class_name)
+    except AttributeError as error:
+        names = [
+            name
+            for name, value in vars(module).items()
+            if inspect.isclass(value) and value.__module__ == module_name
+        ]
+        known = f"; it defines {', '.join(names)}" if names else ""
+        raise EdgeflError(
+            f"cannot load '{path}': {_place(module)} has no {class_name or 'class'}{known}"
+        ) from error
+    if not inspect.isclass(found):
+        raise EdgeflError(f"cannot load '{path}': {class_name} is no class")
+    return found
+
+
+def require_methods(path: str, component: type, base: type) -> None:
+    """Refuse a class that lacks methods which its kind must have.
+
+    Raises:
+        EdgeflError: names them, as they have to be written.
+    """
+    lacking = sorted(getattr(component, "__abstractmethods__", ()))
+    if lacking:
+        methods = ", ".join(f"{name}{inspect.signature(getattr(component, name))}" for name in lacking)
+        raise EdgeflError(f"'{path}' lacks what every {base.__name__} has: write {clipped(methods, 300)}")
+
+
+def blame(error: BaseException) -> str | None:
+    """Say where code from outside has failed, in one line; None: no such code was at work."""
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame for frame in frames if frame.filename in _loaded]
+    if not theirs:
+        return None
+    last = theirs[-1]
+    return f"{last.filename}:{last.lineno} {last.name}: {type(error).__name__}: {clipped(str(error), 300)}"
+
+
+def _may_run(module_name: str) -> bool:
+    return (
+        os.environ.get(ALLOW, "0") not in ("", "0")
+        or module_name in sys.modules
+        or module_name.startswith(_OURS)
+    )
+
+
+def _imported(path: str, module_name: str) -> ModuleType:
+    folders = [str(folder.resolve()) for folder in (_folder.get(), Path.cwd()) if folder is not None]
+    for folder in folders:
+        # last, so that no file that happens to lie there hides a package
+        if not {"" if folder == str(Path.cwd()) else folder, folder} & set(sys.path):
+            sys.path.append(folder)
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        # whether the module itself or a package around it is missing, and not something that it imports
+        itself = error.name and f"{module_name}.".startswith(f"{error.name}.")
+        where = f"; looked in {', '.join(dict.fromkeys(folders))}, PYTHONPATH and installed packages"
+        remedy = where if itself else f", which {module_name} imports: install it"
+        raise EdgeflError(f"cannot load '{path}': {error}{remedy}") from error
+    except Exception as error:  # whatever a file from outside does while it is imported
+        where = _line(error.__traceback__, error)
+        raise EdgeflError(
+            f"cannot load '{path}': {where}{type(error).__name__}: {clipped(str(error), 300)}"
+        ) from error
+    _refuse_another(path, module)
+    return module
+
+
+def _refuse_another(path: str, module: ModuleType) -> None:
+    """Refuse the module of another scenario's folder that only has the same name."""
+    folder, have = _folder.get(), getattr(module, "__file__", None)
+    wanted = folder / f"{module.__name__}.py" if folder else None
+    if wanted and have and wanted.is_file() and wanted.resolve() != Path(have).resolve():
+        raise EdgeflError(
+            f"cannot load '{path}': {wanted} is hidden by {have}, a module of the same name; give it another name"
+        )
+
+
+def _line(trace: TracebackType | None, error: BaseException) -> str:
+    """Return `file:line ` of an error that was raised while a module was imported; empty: unknown."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno} "
+    frames = [frame for frame in traceback.extract_tb(trace) if not frame.filename.startswith("<frozen")]
+    return f"{frames[-1].filename}:{frames[-1].lineno} " if len(frames) > 1 else ""
+
+
+def _place(module: ModuleType) -> str:
+    return getattr(module, "__file__", None) or module.__name__

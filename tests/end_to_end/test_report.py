@@ -1,0 +1,264 @@
+"""A report in a real browser: it opens from file://, moves, answers to keys, and can be read on a phone."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis import load_runs
+from analysis.html import replay, report, write_report
+from analysis.html.packing import Column, pack, unpack
+from edgefl.scenario import load
+from edgefl.simulation import simulate
+from tests.end_to_end.chromium import PROGRAM, Page, browser
+
+pytestmark = pytest.mark.slow
+in_browser = pytest.mark.skipif(
+    PROGRAM is None, reason="no Chromium: `make test` installs it where apt-get is"
+)
+
+WALKERS = """\
+name: walkers
+seed: 5
+layout: {rings: 1, isd_m: 150}
+devices:
+  count: 20
+  idle_power_w: 0.01
+  battery_j: 50
+  mobility: {name: random_waypoint, speed_min_m_s: 10, speed_max_m_s: 20}
+radio: {bandwidth_hz: 2.0e+5, shadowing: spatial}
+sessions: {name: schedule, count: 2, rounds: 6}
+learning:
+  dataset: digits
+  partition: {name: dirichlet, alpha: 0.5}
+  model: logistic
+  lr: 0.05
+  batch: 16
+rounds: {pause_s: 0.5}
+record: {positions_s: 0.1}
+"""
+SLIDER = "document.getElementById('time')"
+
+
+@pytest.fixture(scope="module")
+def walkers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    (folder / "walkers.yaml").write_text(WALKERS)
+    return simulate(load(folder / "walkers.yaml"), folder / "run", device="cpu")
+
+
+@pytest.fixture(scope="module")
+def file(walkers: Path) -> Path:
+    return write_report(walkers)
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[Page]:
+    with browser() as found:
+        yield found
+
+
+def move(page: Page, share: float) -> None:
+    page.js(f"{SLIDER}.value = {10_000 * share}; {SLIDER}.dispatchEvent(new Event('input')); 1")
+
+
+def test_it_is_one_small_file_that_loads_nothing(file: Path) -> None:
+    text = file.read_text()
+    assert file.stat().st_size < 1_000_000
+    data = json.loads(text.split('id="data">')[1].split("</script>")[0])
+    rest = text.replace(text.split('id="data">')[1].split("</script>")[0], "")
+    assert len(data["charts"]) == 4
+    assert not re.search(r"""(?:src|href)=["'](?!#|data:)""", rest)
+    assert not re.search(r"@import|url\(", rest)
+    assert "handovers" in text.split('id="summary"')[1].split("</section>")[0]
+
+
+def test_every_device_and_place_is_in_it(walkers: Path) -> None:
+    runs = load_runs(walkers)
+    run = next(runs.info.itertuples())
+    found = replay.replay_of(runs, run)
+    frames, rows = unpack(found["frames"]), unpack(found["rows"])
+    last = runs.positions[runs.positions["time_s"] == runs.positions["time_s"].max()].sort_values("device")
+    np.testing.assert_allclose(frames["x_m"][:, -1], last["x_m"], atol=0.051)
+    np.testing.assert_array_equal(frames["cell"][:, -1], last["cell"].astype(float))
+    assert len(rows["device"]) == len(runs.devices)
+    assert rows["uplink_bits"].sum() == pytest.approx(runs.devices["uplink_bits"].sum(), rel=1e-3)
+    left = runs.ledger.sort_values("device")["left_j"].to_numpy()
+    # half a unit of rounding, and the idle joules between the last time recorded and the end
+    np.testing.assert_allclose(
+        frames["battery"][:, -1], left / 50.0, atol=0.0025 + 0.1 * 0.01 / 50 + 0.5 / 50
+    )
+
+
+def test_what_is_thinned_is_said(walkers: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "MOST_PLACES", 20 * 10)
+    monkeypatch.setattr(replay, "MOST_ROWS", 60)
+    runs = load_runs(walkers)
+    found = replay.replay_of(runs, next(runs.info.itertuples()))
+    times = runs.positions["time_s"].nunique()
+    frames = unpack(found["frames"])
+    assert frames["x_m"].shape[1] <= 10
+    assert any(f"of the {times:,} times recorded" in note for note in found["notes"])
+    assert any("thinned to every" in note and "devices.csv" in note for note in found["notes"])
+    assert len(unpack(found["rows"])["device"]) < len(runs.devices)
+
+
+def test_without_positions_the_replay_says_so(digits: Path, tmp_path: Path) -> None:
+    run = simulate(load(digits, ["sessions.count=1"]), tmp_path / "run", device="cpu")
+    assert "No positions were recorded (record.positions_s)" in write_report(run).read_text()
+
+
+def test_what_is_written_by_others_does_not_run(walkers: Path, tmp_path: Path) -> None:
+    evil = tmp_path / "run"
+    evil.mkdir()
+    for table in walkers.iterdir():
+        (evil / table.name).write_bytes(table.read_bytes())
+    about = json.loads((evil / "run.json").read_text()) | {"name": "</script><script>alert(1)</script>"}
+    (evil / "run.json").write_text(json.dumps(about))
+    assert "<script>alert" not in report(load_runs(evil))
+
+
+@in_browser
+def test_it_opens_without_a_complaint_and_draws_its_charts(page: Page, file: Path) -> None:
+    page.open(file)
+    assert page.complaints == []
+    assert page.js("edgefl.errors") == []
+    assert page.js("document.querySelectorAll('#chart-list .uplot').length") == 4
+    inked = """[...document.querySelectorAll('.uplot canvas, #map, #strip')].map((canvas) => {
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      let inked = 0; for (let i = 3; i < data.length; i += 4) inked += data[i] > 0; return inked; })"""
+    counts = page.js(inked)
+    assert len(counts) == 4 + 3 + 2
+    assert min(counts) > 500
+
+
+@in_browser
+def test_the_slider_moves_devices_to_where_they_were(page: Page, file: Path, walkers: Path) -> None:
+    page.open(file)
+    before = page.js("edgefl.state().places")
+    move(page, 0.5)
+    after = page.js("edgefl.state().places")
+    assert np.abs(np.subtract(after, before)).max() > 1.0
+    at_s = page.js("edgefl.state().t")
+    positions = load_runs(walkers).positions
+    tracks = positions.pivot(index="time_s", columns="device", values="x_m")
+    halves = [np.interp(at_s, tracks.index, tracks[device]) for device in tracks]
+    near = (
+        np.abs(np.subtract(after, halves)) < 0.06
+    )  # one that came in on the other side is not drawn between
+    assert near.mean() > 0.9
+    assert "accuracy" in page.js("document.getElementById('now').textContent")
+
+
+@in_browser
+def test_it_plays_and_answers_to_keys(page: Page, file: Path) -> None:
+    page.open(file)
+    page.key(" ")
+    page.wait("edgefl.state().playing && edgefl.state().t > 0")
+    page.key(" ")
+    assert page.js("edgefl.state().playing") is False
+    page.js(f"{SLIDER}.focus(); 1")
+    page.key("Home")
+    assert page.js("edgefl.state().t") == 0
+    page.key("ArrowRight")
+    assert page.js("edgefl.state().t / edgefl.span") == pytest.approx(0.01)
+    page.key("End")
+    assert page.js("edgefl.state().t / edgefl.span") == pytest.approx(1.0)
+    page.key("n")
+    assert page.js("edgefl.state().selected") == 0
+    assert page.js("document.getElementById('device-panel').hidden") is False
+    page.key("Escape")
+    assert page.js("edgefl.state().selected") is None
+
+
+@in_browser
+def test_a_click_opens_the_time_line_of_a_device(page: Page, file: Path, walkers: Path) -> None:
+    page.open(file)
+    move(page, 0.5)
+    page.js("document.getElementById('map').scrollIntoView({block: 'center', behavior: 'instant'}); 1")
+    x, y = (
+        page.js("""(() => { const box = document.getElementById('map').getBoundingClientRect(), r = edgefl.replay;
+      return [box.left + r.world.x(r.px[7]), box.top + r.world.y(r.py[7])]; })()""")
+    )
+    page.click(x, y)
+    chosen = page.js("edgefl.state().selected")
+    assert chosen is not None
+    assert page.js("edgefl.replay.nearest(edgefl.replay.world.x(edgefl.replay.px[7]),"
+                   " edgefl.replay.world.y(edgefl.replay.py[7]))") == chosen  # fmt: skip
+    devices = load_runs(walkers).devices
+    mine = devices[devices["device"] == chosen]
+    assert page.js("document.querySelectorAll('#device-table tbody tr').length") == min(60, len(mine))
+    assert f"{len(mine)} rounds" in page.js("document.getElementById('device-about').textContent")
+    assert page.js("document.getElementById('device-line').width") > 100
+
+
+@in_browser
+def test_every_chart_gives_its_data(page: Page, file: Path) -> None:
+    page.open(file)
+    page.js("edgefl.got = []; edgefl.download = (name, text) => edgefl.got.push([name, text]); 1")
+    page.js(
+        "for (const button of document.querySelectorAll('button.download'))"
+        " if (button.offsetParent) button.click(); 1"
+    )
+    got = dict(page.js("edgefl.got"))
+    assert {"accuracy.csv", "latency.csv", "energy.csv", "participants.csv", "runs.csv"} <= set(got)
+    assert {"scenario.yaml", "run.json", "sessions-0.csv"} <= set(got)
+    assert got["accuracy.csv"].startswith('line,"simulated time, s",accuracy\n')
+    assert all(len(text.splitlines()) > 1 for text in got.values())
+
+
+@in_browser
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])
+def test_light_dark_and_a_phone(page: Page, file: Path, width: int, dark: bool) -> None:
+    page.open(file, width=width, dark=dark)
+    move(page, 0.3)
+    assert page.complaints == []
+    assert page.js("document.documentElement.scrollWidth") <= width
+    paper = page.js("getComputedStyle(document.body).backgroundColor")
+    lightness = np.mean([int(part) for part in re.findall(r"\d+", paper)[:3]])
+    assert (lightness < 60) == dark
+    assert page.js("document.getElementById('map').clientWidth") > 0.85 * min(width, 600) * (
+        0.6 if width > 760 else 1
+    )
+
+
+@in_browser
+def test_a_thousand_devices_for_an_hour_move_at_30_frames_a_second(
+    page: Page, walkers: Path, tmp_path: Path
+) -> None:
+    """Measured as processor time of the whole browser for a frame, so that a busy machine does not fail it."""
+    devices, times = 1000, 720
+    runs = load_runs(walkers)
+    text = report(runs)
+    whole = text.split('id="data">')[1].split("</script>")[0]
+    data = json.loads(whole)
+    one, rng = data["replays"][0], np.random.default_rng(1)
+    walks = np.clip(np.cumsum(rng.normal(0, 10, (2, devices, times)), axis=-1), -220, 220)
+    frames = {"x_m": Column(walks[0], 0.1), "y_m": Column(walks[1], 0.1)}
+    frames["cell"] = Column(rng.integers(0, 7, (devices, 1)) + np.zeros((devices, times)))
+    one["frames"] = pack({"time_s": Column(5.0 * np.arange(times)), **frames})
+    rounds = unpack(one["rows"])
+    mine = pd.DataFrame({name: values[rounds["device"] == 0] for name, values in rounds.items()})
+    scale = 3600.0 / one["simulated_s"]
+    mine[[name for name in mine if name.endswith("_s")]] *= scale
+    table = pd.concat([mine.assign(device=device) for device in range(devices)])
+    one["rows"] = pack({name: Column(table[name].to_numpy(float), 1e-3) for name in table})
+    one |= {"simulated_s": 3600.0, "devices": list(range(devices)), "class_of": [0] * devices}
+    file = tmp_path / "thousand.html"
+    file.write_text(text.replace(whole, json.dumps(data)))
+    page.open(file)
+    draw = """new Promise((done) => { let i = 0; const step = () => { edgefl.replay.draw(40 * i, 4);
+      i++ < 60 ? requestAnimationFrame(step) : done(i); }; step(); })"""
+    page.js(draw)
+    before_s = page.cpu_s()
+    frames_drawn = page.js(draw)
+    frame_ms = 1000 * (page.cpu_s() - before_s) / frames_drawn
+    assert 0 < frame_ms < 1000 / 30
+    drawn = page.js("edgefl.state().drawn")
+    page.js("document.getElementById('play').click(); 1")
+    page.wait(f"edgefl.state().drawn > {drawn} + 30")
+    assert page.complaints == []

@@ -1,0 +1,49 @@
+"""Every shipped study can be read, all cases validated, whether or not its data set is installed."""
+
+from pathlib import Path
+
+import pytest
+
+from edgefl import study
+from edgefl.scenario import Scenario
+
+STUDIES = sorted((Path(__file__).parents[2] / "scenarios" / "studies").glob("*.yaml"))
+
+
+@pytest.mark.slow  # up to 80 cases each
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_study(path: Path) -> None:
+    content, cases = study.load(path, seeds=[100])
+    assert content.name == path.stem
+    settings = 1
+    for points in content.grid.values():
+        settings *= len(points)
+    assert len(cases) == settings * len(content.variants)
+    assert len({(case.folder, case.variant) for case in cases}) == len(cases)
+
+
+def learning(name: str, variant: str, **setting: str) -> Scenario:
+    """The scenario of a case, with what of the setting is not given left open."""
+    _, cases = study.load(STUDIES[0].parent / f"{name}.yaml", seeds=[100])
+    for case in cases:
+        if case.variant == variant and setting.items() <= case.setting.items():
+            return case.scenario
+    raise AssertionError(f"no such case: {variant}, {setting}")
+
+
+@pytest.mark.slow
+def test_table_x_is_run_as_its_authors_did() -> None:
+    """The rates of the authors' files, and what `continuous` and their SCAFFOLD really are."""
+    name = "journal_table_x_fashion_mnist_as_run"
+    proposed = learning(name, "similarity", algorithm="fedacg", overlap="0.2").learning
+    assert proposed is not None
+    assert (proposed.lr, proposed.lr_floor, proposed.lr_power, proposed.probe_lr) == (0.003, 0.3, 0.9, 0.5)
+    assert (proposed.after_pilot, proposed.warm_start.distance) == ("continue", "unit_tensors")
+    assert proposed.partition.session_labels(2, 10, None).tolist() == [4, 5, 6, 7, 8]
+    distilled = learning(name, "continuous", algorithm="scaffold").learning
+    assert distilled is not None
+    assert (type(distilled.algorithm).__name__, distilled.lr, distilled.lr_floor) == ("FedAvg", 0.03, 0.9)
+    assert (distilled.after_pilot, distilled.warm_start.classes) == ("restart", "all")
+    scaffold = learning(name, "previous", algorithm="scaffold").learning
+    assert scaffold is not None
+    assert (scaffold.algorithm.beta, scaffold.algorithm.server_lr) == (0.0, 0.03)

@@ -1,0 +1,44 @@
+"""Packed columns are what they were, to half a unit."""
+
+import json
+
+import numpy as np
+import pytest
+
+from analysis.html.packing import Column, pack, unit_of, unpack
+
+
+@pytest.mark.parametrize(("largest", "bytes_"), [(3000.0, 2), (30_000.0, 4)])
+def test_unpacking_gives_back_the_values(largest: float, bytes_: int) -> None:
+    tracks = np.random.default_rng(1).uniform(-largest, largest, (7, 50))
+    tracks[2, 10:20] = np.nan
+    tracks[3] = np.nan
+    packed = json.loads(json.dumps(pack({"x_m": Column(tracks, 0.1), "id": Column(np.arange(50))})))
+    found = unpack(packed)
+    assert packed["columns"][0]["bytes"] == bytes_
+    np.testing.assert_allclose(found["x_m"], tracks, atol=0.05 + 1e-9)
+    np.testing.assert_array_equal(found["id"], np.arange(50))
+
+
+def test_a_walk_takes_less_than_a_byte_and_a_half_per_coordinate() -> None:
+    """100 devices for an hour at 5 s: 0.24 MB for x and y were measured before this was chosen."""
+    steps = np.random.default_rng(2).normal(0.0, 7.0, (2, 100, 720))
+    walks = np.clip(np.cumsum(steps, axis=-1), -3000, 3000)
+    packed = pack({"x_m": Column(walks[0], 0.1), "y_m": Column(walks[1], 0.1)})
+    assert len(packed["data"]) < 1.5 * walks.size * 4 / 3
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"column x: 1e\+10 units of 1 do not fit"):
+        pack({"x": Column(np.array([1e10]))})
+
+
+@pytest.mark.parametrize("largest", [2.6, 3600.0, 86_400.0, 2e9])
+def test_the_unit_is_the_finest_that_fits(largest: float) -> None:
+    unit = unit_of(largest)
+    assert largest / unit <= 2e9 < 10 * largest / unit * (1 + 1e-9)
+    pack({"x": Column(np.array([largest]), unit)})
+
+
+def test_nothing_is_packed_and_unpacked() -> None:
+    assert unpack(pack({"x": Column(np.array([]))}))["x"].size == 0

@@ -1,0 +1,100 @@
+"""How accuracies through a drift are read, on series made by hand."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.drift import drift_figures, participants
+from analysis.drift_reading import Reading
+from tests.unit.analysis.test_drift import FIRST, ROUNDS, linear_recovery, run_of, sudden
+
+NAN = float("nan")
+LOW_LATE = np.array([0.2, 0.6, 0.4, 0.5, 0.9, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("reading", "dip"),
+    [
+        (Reading(), 0.1),
+        (Reading(last=5), 0.2),
+        (Reading(first=2, last=5), 0.4),
+        (Reading(window=2), 0.4),  # 0.2 and 0.6
+        (Reading(window=3), 0.4),  # 0.2, 0.6, 0.4
+        (Reading(window=3, first=2), 0.5),  # 0.6, 0.4, 0.5; 0.5, 0.9, 0.1
+        (Reading(window=6), 0.45),
+        (Reading(window=100, last=200), 0.45),  # the concept is over before: what there is
+        (Reading(first=9), NAN),
+    ],
+)
+def test_the_dip_is_the_lowest_mean_of_a_window_in_the_interval(reading: Reading, dip: float) -> None:
+    assert reading.dip(LOW_LATE) == pytest.approx(dip, nan_ok=True)
+
+
+def test_a_window_averages_over_its_tested_rounds() -> None:
+    accuracy = np.array([NAN, 0.2, NAN, 0.6, NAN, 0.4])
+    assert Reading(window=4).dip(accuracy) == pytest.approx(0.4)  # 0.2 and 0.6, twice; then 0.6 and 0.4
+    assert np.isnan(Reading().dip(np.full(3, NAN)))
+
+
+def test_a_plateau_is_where_the_next_rounds_gain_little() -> None:
+    """In steps of 0.02 to 0.7 in step 30: means of 5 rounds gain 0.1, until those behind are clipped at 0.7.
+
+    From round r on, 5 rounds from r + 5 on lie 0.02 (30 - r - 5) and so on below 0.7.
+    """
+    accuracy = linear_recovery(30)[FIRST - 1 :]
+
+    def gain(r: int) -> float:
+        return float(accuracy[r + 5 : r + 10].mean() - accuracy[r : r + 5].mean())
+
+    for margin in (0.0, 0.01, 0.05):
+        expected = next(r for r in range(60) if gain(r) <= margin + 1e-12)
+        found = Reading(recovery="plateau", smooth=5, margin=margin).recovery_rounds(accuracy, 0.8, 0.7)
+        assert found == expected
+    assert Reading(recovery="plateau", smooth=5, margin=0.0).recovery_rounds(accuracy, 0.8, 0.7) == 30
+
+
+def test_who_never_rests_has_no_plateau() -> None:
+    rising = np.linspace(0, 1, 40)
+    assert Reading(recovery="plateau", smooth=10, margin=0.1).recovery_rounds(rising, 0.5, 0.9) == np.inf
+    assert Reading(recovery="plateau", smooth=10, margin=0.9).recovery_rounds(rising, 0.5, 0.9) == 0
+
+
+def test_by_samples() -> None:
+    """Device 2 has three of four test samples: 0.6 and 0.7 average to 0.675; rounds say it themselves."""
+    rounds, devices = run_of(linear_recovery(30), sudden())
+    rounds = rounds.assign(accuracy_by_samples=rounds["accuracy"] / 2)
+    keys = ["variant", "seed", "cell", "session", "round", "phase"]
+    table = pd.concat(
+        [
+            rounds[keys].assign(device=d, accuracy_personal=0.5 + d / 10, epochs=d, test_samples=n)
+            for d, n in ((1, 1), (2, 3))
+        ]
+    )
+    reading = Reading(by="samples")
+    found = drift_figures(rounds, participants(table, reading), reading).iloc[0]
+    assert (found["before"], found["dip"], found["final"]) == pytest.approx((0.4, 0.05, 0.35))
+    assert found["personal_final"] == pytest.approx(0.675)
+    assert found["epochs_before"] == 3
+    alike = drift_figures(rounds, participants(table)).iloc[0]
+    assert (alike["before"], alike["personal_final"]) == pytest.approx((0.8, 0.65))
+    assert len(devices) == ROUNDS
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"smooth": 0}, "smooth is 0: a number of rounds, at least 1"),
+        ({"window": 0}, "window is 0"),
+        ({"first": 0}, "from is 0"),
+        ({"margin": 1.0}, "margin is 1.0: a share of accuracy"),
+        ({"window": 20, "last": 10}, "from 1 to 10 are fewer rounds than the window, 20"),
+        ({"first": 5, "last": 4}, "from 5 to 4 are fewer rounds"),
+        ({"by": "rounds"}, "by is 'rounds': choose devices or samples"),
+        ({"recovery": "slope"}, "recovery is 'slope': choose level or plateau"),
+    ],
+)
+def test_what_cannot_be_read_is_said(given: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Reading(**given)  # type: ignore[arg-type]

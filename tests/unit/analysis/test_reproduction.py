@@ -1,0 +1,139 @@
+"""The papers' tables beside ours, from run directories written by hand."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from analysis.__main__ import main
+from analysis.reproduction import PAPERS, page, papers_table, reproduce
+
+STUDY = "journal_table_x_fashion_mnist_as_run"
+# J, Table X, FMNIST, 0.0, 0.3, FedProx, sessions 5 and 7
+PAPER = {
+    "similarity": (83.19, 84.22),
+    "continuous": (59.36, 64.58),
+    "previous": (77.74, 79.90),
+    "average": (78.57, 80.52),
+}
+Writer = Callable[..., Path]
+
+
+def write(write_run: Writer, variant: str, five: float, seven: float, **run: object) -> Path:
+    """A run with these accuracies, in percent, in the first ten rounds of sessions 5 and 7, and 0 after these."""
+    rounds = [
+        {"session": session, "round": t, "accuracy": level / 100 if t <= 10 else 0.0}
+        for session, level in ((5, five), (6, 10.0), (7, seven))
+        for t in range(1, 13)
+    ]
+    about = {
+        "study": STUDY,
+        "setting": {"overlap": "0.0", "alpha": "0.3", "algorithm": "fedprox"},
+        "variant": variant,
+        "seed": 100,
+    }
+    name = f"{variant}/seed-{run.get('seed', 100)}"
+    return write_run(name, rounds, [{"session": s} for s in (5, 6, 7)], **{**about, **run})
+
+
+def study(write_run: Writer, tmp_path: Path, **by: float) -> Path:
+    """Runs of all variants that lie this many points above the paper's numbers."""
+    for variant, (five, seven) in PAPER.items():
+        write(write_run, variant, five + by.get(variant, 0.0), seven + by.get(variant, 0.0))
+    return tmp_path / "runs"
+
+
+def test_ours_stand_beside_the_papers_numbers(write_run: Writer, tmp_path: Path) -> None:
+    one = reproduce(study(write_run, tmp_path, similarity=1.0, average=-2.0))
+    rows = {(row.variant, row.session): row for row in one.present.itertuples()}
+    assert len(rows) == 8
+    assert len(one.table) == 128  # 2 overlaps, 2 alphas, 4 algorithms, 4 variants, 2 sessions
+    for variant, both in PAPER.items():
+        for session, paper in zip((5, 7), both, strict=True):
+            assert rows[variant, session].paper == paper
+    assert rows["similarity", 7].ours == pytest.approx(85.22)
+    assert rows["average", 5].difference == pytest.approx(-2.0)
+    assert one.distance() == pytest.approx((1 + 1 + 2 + 2) / 8)
+
+
+def test_orders_and_pairs(write_run: Writer, tmp_path: Path) -> None:
+    """`average` falls behind `previous` in both sessions: one pair of six each is turned round."""
+    one = reproduce(study(write_run, tmp_path, average=-2.0))
+    orders = one.orders()
+    assert orders["same"].tolist() == [False, False]
+    assert orders.loc[0, "paper"] == "similarity > average > previous > continuous"
+    assert orders.loc[0, "ours"] == "similarity > previous > average > continuous"
+    assert one.pairs() == (10, 12)
+    text = page([one])
+    assert "10 of 12 pairs of variants in the paper's order" in text
+    assert "Another order at overlap 0.0, alpha 0.3, algorithm fedprox, session 5" in text
+    assert "| 0.0 0.3 fedprox 5 | 83.19 / 83.19 | 59.36 / 59.36 | 77.74 / 77.74 | 76.57 / 78.57 |" in text
+
+
+def test_seeds_are_averaged_and_a_missing_variant_is_no_order(write_run: Writer, tmp_path: Path) -> None:
+    write(write_run, "similarity", 80.0, 81.0)
+    write(write_run, "similarity", 84.0, 83.0, seed=200)
+    one = reproduce(tmp_path / "runs")
+    assert one.present["ours"].tolist() == pytest.approx([82.0, 82.0])
+    assert one.present["ours_std"].tolist() == pytest.approx([8**0.5, 2**0.5])
+    assert one.seeds == (100, 200)
+    assert one.orders().empty
+    assert "120 of its 128" not in page([one])
+    assert "126 of its 128 numbers are not run here" in page([one])
+
+
+def test_a_studys_table_is_found_by_its_name() -> None:
+    text, _ = papers_table("journal_table_x_mnist")
+    as_run, _ = papers_table("journal_table_x_mnist_as_run")
+    assert text.equals(as_run)
+    assert len(text) == 128
+    assert list(text.columns) == ["overlap", "alpha", "algorithm", "variant", "session", "mean", "std"]
+    assert len(papers_table("journal_table_ii_as_run")[0]) == 128
+    assert set(papers_table("journal_table_vi_ag_news_as_run")[0].columns) >= {"variant", "session"}
+    with pytest.raises(ValueError, match="no table of a paper is called as 'quickstart' begins"):
+        papers_table("quickstart")
+
+
+def test_a_rounds_costs_are_compared_by_their_names(write_run: Writer) -> None:
+    """Table VII, SVHN: 6.89 s and 77.7 J a round."""
+    rounds = [
+        {"session": 1, "round": t, "latency_mean_s": 7.0 + t, "energy_j": 70.0, "latency_s": 20.0}
+        for t in (1, 2)
+    ]
+    folder = write_run("journal_table_vii_svhn", rounds, [{"session": 1}])
+    one = reproduce(folder)
+    assert one.table["ours"].tolist() == pytest.approx([8.5, 70.0])
+    assert one.table["paper"].tolist() == [6.89, 77.7]
+    assert "| latency_mean_s | 8.50 / 6.89 |" in page([one])
+
+
+def test_runs_of_other_variants_or_studies_are_refused(write_run: Writer, tmp_path: Path) -> None:
+    write(write_run, "mine", 80.0, 81.0)
+    with pytest.raises(ValueError, match="no run of any row"):
+        reproduce(tmp_path / "runs")
+    write(write_run, "similarity", 80.0, 81.0, study="journal_table_x_mnist")
+    with pytest.raises(ValueError, match="give the folder of one study"):
+        reproduce(tmp_path / "runs")
+
+
+def test_the_command_writes_the_page(write_run: Writer, tmp_path: Path) -> None:
+    out = tmp_path / "reproduction.md"
+    folder = str(study(write_run, tmp_path))
+    assert main(["reproduction", folder, "--out", str(out)]) == 0
+    text = out.read_text()
+    assert text.startswith((PAPERS / "preface.md").read_text().rstrip())
+    assert f"| `{STUDY}` | 8 of 128 | seed 100 | 0.00 | 2 of 2 | 12 of 12 |" in text
+    assert main(["reproduction", str(tmp_path / "nothing")]) == 2
+
+
+def test_every_number_of_the_papers_has_its_place() -> None:
+    """No row twice, accuracies in percent; our copy of Table X ends in CIFAR-100, 0.2, 0.7, MOON."""
+    counts = {}
+    for file in sorted(PAPERS.glob("*.csv")):
+        table, source = papers_table(file.stem)
+        assert source.startswith("The journal paper, Table")
+        assert not table.drop(columns=["mean", "std"]).duplicated().any(), file
+        if "session" in table:
+            assert table["mean"].between(10, 100).all(), file
+            counts[file.stem.removeprefix("journal_table_")] = len(table)
+    assert counts == {"ii": 128, "iii": 96, "iv": 32, "v": 24, "vi": 24, "x": 612}

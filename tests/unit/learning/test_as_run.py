@@ -1,0 +1,199 @@
+"""Settings with which the session papers' authors ran theirs, where these differ from the papers' text."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+
+from edgefl.contract import BEGIN, SessionStart
+from edgefl.learning.learner import TorchLearner
+from edgefl.learning.material import Material
+from edgefl.learning.models import Outputs
+from edgefl.learning.parameters import TensorLayout
+from edgefl.learning.partitions._label_sets import RecurringLabels
+from edgefl.learning.partitions.dirichlet_mix import DirichletMix
+from edgefl.learning.settings import LearningSettings
+from edgefl.learning.stages import Train
+from edgefl.learning.warm_starts import Saved
+from edgefl.learning.warm_starts.continuous import Continuous
+from edgefl.learning.warm_starts.similarity import Similarity
+from edgefl.rng import Streams
+
+DEVICES = 12
+EVERYONE = tuple(range(DEVICES))
+
+
+def learner(**changes: Any) -> TorchLearner:
+    given: dict[str, Any] = {
+        "dataset": "digits",
+        "model": "logistic",
+        "partition": {"name": "dirichlet_mix", "overlap": 0.0},
+        "batch": 16,
+        "lr": 0.05,
+    }
+    learning = LearningSettings(**{**given, **changes})
+    material = Material(learning, torch.device("cpu"), devices=DEVICES)
+    return TorchLearner(learning, material, streams=Streams(5))
+
+
+def play(one: TorchLearner, number: int, rounds: int = 2) -> list[Train]:
+    """Play a session in which every update arrives; return its stages of training."""
+    trained = []
+    for stage in one.session(SessionStart(number, EVERYONE, rounds, False)):
+        for round_ in range(1, (stage.facts.rounds or rounds) + 1):
+            stage.train(EVERYONE, round_, BEGIN)
+            stage.aggregate(EVERYONE)
+        if isinstance(stage, Train):
+            trained.append(stage)
+    return trained
+
+
+# ---- learning rates
+
+
+def test_the_rate_decays_to_its_floor() -> None:
+    """(lr - floor)(1 - (t-1)/T)^p + floor with floor = 0.3 lr: 0.2 x (0.7 x 0.5^2 + 0.3) half way."""
+    trainer = play(learner(lr=0.2, lr_power=2.0, lr_floor=0.3), 1, rounds=1)[0].trainer
+    rates = [trainer.learning_rate(t, longest=10) for t in (1, 6, 11)]
+    assert rates == pytest.approx([0.2, 0.2 * (0.7 * 0.25 + 0.3), 0.06])
+
+
+def test_a_probe_has_a_rate_of_its_own() -> None:
+    """One step without momentum from the same model: the change is in proportion to the rate."""
+
+    def change(**how: Any) -> torch.Tensor:
+        one = learner(steps=1, momentum=0.0, warm_start="similarity", lr_power=0.0, **how)
+        play(one, 1, rounds=1)
+        play(one, 2, rounds=1)
+        gradient = one._federation.saved[0].gradient
+        assert gradient is not None
+        return gradient
+
+    torch.testing.assert_close(change(probe_lr=0.5), change() / 2, rtol=1e-3, atol=1e-7)
+
+
+# ---- one pass
+
+
+def test_a_round_is_at_most_one_pass_over_a_devices_data() -> None:
+    """Half of the digits to train on: some 59 samples a device; in batches of 25 these are 25, 25 and the rest."""
+    one = learner(batch=25, one_pass=True)
+    stage = next(one.session(SessionStart(1, EVERYONE, 5, False)))
+    local = stage.train(EVERYONE, 1, BEGIN)
+    held = [len(one.holdings.samples(id_)) for id_ in EVERYONE]
+    assert all(50 < count < 75 for count in held)
+    assert local.iterations == (3,) * DEVICES
+    assert local.samples == tuple(held)
+    few = learner(batch=25, one_pass=True, steps=2)
+    assert next(few.session(SessionStart(1, EVERYONE, 5, False))).train(EVERYONE, 1, BEGIN).iterations == (
+        (2,) * DEVICES
+    )
+
+
+def test_one_pass_and_epochs_exclude_each_other() -> None:
+    with pytest.raises(ValidationError, match="give one of the two"):
+        LearningSettings(dataset="digits", model="logistic", one_pass=True, epochs=2)
+
+
+# ---- the pilot
+
+
+def test_a_restart_is_a_run_without_pilot() -> None:
+    """Session 2 begins with the untrained model, and ends as if session 1 had never been."""
+    piloted, fresh = (learner(after_pilot=how) for how in ("restart", "continue"))
+    untrained = piloted.model.clone()
+    play(piloted, 1)
+    assert not torch.equal(piloted.model, untrained)
+    stage = next(piloted.session(SessionStart(2, EVERYONE, 2, False)))
+    assert torch.equal(piloted.model, untrained)
+    assert stage.facts.opening is not None
+    for one, of in ((stage, piloted), (next(fresh.session(SessionStart(2, EVERYONE, 2, False))), fresh)):
+        one.train(EVERYONE, 1, BEGIN)
+        one.aggregate(EVERYONE)
+        assert not torch.equal(of.model, untrained)
+    assert torch.equal(piloted.model, fresh.model)
+
+
+def test_a_restarted_session_distils_the_model_of_zeros() -> None:
+    """KL(uniform || p) over all classes; over those that were known there is nothing to keep."""
+    for classes, terms in (("all", 1), ("known", 0)):
+        one = learner(after_pilot="restart", warm_start={"name": "continuous", "classes": classes})
+        play(one, 1)
+        stage = next(one.session(SessionStart(2, EVERYONE, 2, False)))
+        assert isinstance(stage, Train)
+        anchor = stage._anchor()
+        assert (anchor is not None) == bool(terms)
+        if anchor is not None:
+            assert not anchor.references[0].any()
+
+
+def test_distillation_over_all_classes() -> None:
+    term = Continuous(classes="all").anchor(torch.zeros(2), torch.tensor([True, False, False]))
+    assert term is not None
+    p = np.exp([0.2, 5.0, -1.0])
+    p /= p.sum()
+    outputs = Outputs(torch.tensor([[0.2, 5.0, -1.0]]), torch.zeros(1))
+    teacher = Outputs(torch.zeros(1, 3), torch.zeros(1))
+    assert float(term.loss(outputs, [teacher])) == pytest.approx(-np.log(3 * p).mean(), rel=1e-5)
+
+
+# ---- distances
+
+LAYOUT = TensorLayout(
+    ("0.weight", "0.bias", "1.weight"), (torch.Size([1, 2]), torch.Size([1]), torch.Size([2]))
+)
+
+
+def test_unit_tensors_averages_distances_of_directions_and_leaves_biases_out() -> None:
+    """First tensor: (3, 4)/5 against (4, -3)/5, a right angle, sqrt(2). Second: opposite, 2. Bias: ignored."""
+    one = Similarity(distance="unit_tensors").of_model(LAYOUT)
+    g, h = torch.tensor([3.0, 4.0, 7.0, 1.0, 0.0]), torch.tensor([40.0, -30.0, -7.0, -0.1, 0.0])
+    assert float(one.between(g, h)) == pytest.approx((2**0.5 + 2) / 2)
+    assert float(one.between(g, 3 * g)) == pytest.approx(0, abs=1e-12)
+
+
+def test_unit_tensors_weighs_sessions_by_these_distances() -> None:
+    one = Similarity(distance="unit_tensors", scale=1.0).of_model(LAYOUT)
+    new = torch.tensor([1.0, 0.0, 0.0, 1.0, 0.0])
+    past = [Saved(2, torch.zeros(5), 5 * new), Saved(3, torch.ones(5), -new)]
+    weights = one.opening(torch.zeros(5), past, new).weights
+    assert weights[2] / weights[3] == pytest.approx(np.exp(2.0))  # distances 0 and 2
+
+
+def test_the_learner_says_where_a_models_weights_lie() -> None:
+    one = learner(warm_start={"name": "similarity", "distance": "unit_tensors"})
+    warm_start: Any = one._warm_start
+    assert warm_start._weights == (slice(0, 640),)  # 64 x 10; the biases lie behind
+
+
+# ---- label sets
+
+
+@pytest.mark.parametrize(
+    ("classes", "overlap", "first", "second"),
+    [
+        (10, 0.0, range(5), range(5, 10)),
+        (10, 0.2, range(5), range(4, 9)),
+        (10, 0.6, range(7), range(3, 10)),
+        (10, 0.8, range(8), range(2, 10)),
+        (10, 0.1, range(5), range(5, 10)),  # floor(10 / 1.9) = 5, of which 0.5 shared: none
+        (200, 0.2, range(111), range(89, 200)),  # 200 / 1.8 = 111.1; 22.2 shared
+        (4, 0.8, range(3), range(1, 4)),  # 4 / 1.2 = 3.3; 2.4 shared
+    ],
+)
+def test_overlap_of_a_set_in_label_order(classes: int, overlap: float, first: range, second: range) -> None:
+    partition = DirichletMix(overlap=overlap, overlap_of="set", label_order="ascending")
+    sets = [partition.session_labels(s, classes, Streams(1)).tolist() for s in (1, 2, 3)]
+    assert sets == [list(first), list(second), list(first)]
+
+
+def test_label_order_is_the_only_difference() -> None:
+    """In order, the sets of the text are as large and share as many as the random ones."""
+    ordered: RecurringLabels = DirichletMix(overlap=0.2, label_order="ascending")
+    sets = [ordered.session_labels(s, 10, Streams(1)).tolist() for s in (1, 2)]
+    assert sets == [[0, 1, 2, 3, 4, 5], [4, 5, 6, 7, 8, 9]]
+    random = DirichletMix(overlap=0.2, overlap_of="set")
+    one, other = (set(random.session_labels(s, 10, Streams(1)).tolist()) for s in (1, 2))
+    assert (len(one), len(other), len(one & other)) == (5, 5, 1)
