@@ -117,6 +117,7 @@ class LinksOfRounds:
                 payload_bits["downlink"],
                 quantile=self._settings.broadcast_quantile,
                 first_slot=self.next_slot(self.env.now),
+                lowest_snr=self._rules.lowest_snr,
             )
         return Links(
             survey.ids,
