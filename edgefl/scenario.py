@@ -21,12 +21,13 @@ from edgefl import outside, shipped
 from edgefl.areas import Area
 from edgefl.day import Day, named_days
 from edgefl.engine.layout import LayoutSettings
+from edgefl.engine.presets import with_presets
+from edgefl.engine.radio_settings import RadioSettings
 from edgefl.engine.settings import (
     LONGEST_S,
     CellSettings,
     DeviceSettings,
     HandoverSettings,
-    RadioSettings,
     RoundSettings,
     WorkloadSettings,
 )
@@ -110,6 +111,11 @@ class Scenario(Section):
             if self._source:
                 located = str(self._source.error(error.place, str(error)))
             raise EdgeflError(located) from error
+
+    @model_validator(mode="before")
+    @classmethod
+    def _preset_fills(cls, data: Any) -> Any:
+        return with_presets(data) if isinstance(data, dict) else data
 
     @model_validator(mode="after")
     def _one_task(self) -> Self:

@@ -269,6 +269,8 @@ def compose(
     """
     scenario, env = world.scenario, radio.env
     network = world.network(env, recorder)
+    if world.movement.moves:
+        radio.follow(network.positions_m)
     fleet = world.fleet
     devices = [Device(env, id_, radio, fleet.device(id_), network) for id_ in range(world.count)]
     federations = Federations(env, scenario.rounds.max_wait_s)
