@@ -27,13 +27,20 @@ class Activity:
         self.load = load
         self.transmitters = transmitters
         self._key = key
-        self.block = lru_cache(maxsize=_KEPT)(self._block)
+        self.sends = lru_cache(maxsize=_KEPT)(self._sends)
+        self.which = lru_cache(maxsize=_KEPT)(self._which)
 
-    def _block(self, index: int) -> tuple[npt.NDArray[np.bool_], FloatArray]:
-        """Return [transmitters, BLOCK] who sends in the slots of a block, and a uniform number of each."""
-        rng = np.random.Generator(np.random.Philox(key=self._key, counter=[0, index, 0, 0]))
-        uniform = rng.random((2, self.transmitters, BLOCK))
-        return uniform[0] < self.load, uniform[1]
+    def _sends(self, index: int) -> npt.NDArray[np.float32]:
+        """Return [transmitters, BLOCK] 1 where one sends in a slot of a block, else 0."""
+        return (self._uniform(index, 0) < self.load).astype(np.float32)
+
+    def _which(self, index: int) -> npt.NDArray[np.float32]:
+        """Return [transmitters, BLOCK] uniform numbers that say who of a cell it is."""
+        return self._uniform(index, 1)
+
+    def _uniform(self, index: int, purpose: int) -> npt.NDArray[np.float32]:
+        rng = np.random.Generator(np.random.Philox(key=self._key, counter=[0, index, purpose, 0]))
+        return rng.random((self.transmitters, BLOCK), dtype=np.float32)
 
 
 class Heard:
@@ -58,13 +65,13 @@ class Heard:
         return self._activity.load * sum(float(level.mean()) for level in self._levels if len(level))
 
     def _of_block(self, index: int) -> FloatArray:
-        sends, which = self._activity.block(index)
+        sends = self._activity.sends(index)
+        if all(len(level) == 1 for level in self._levels):
+            # einsum and not @: the sum must not depend on a library's threads
+            return np.asarray(np.einsum("t,tn->n", np.concatenate(self._levels), sends))
         total = np.zeros(BLOCK)
-        # in the order of the transmitters: the sum must not depend on a library's threads
-        for level, sending, uniform in zip(self._levels, sends, which, strict=True):
-            if len(level) == 1:
-                total += level[0] * sending
-            elif len(level):
+        for level, sending, uniform in zip(self._levels, sends, self._activity.which(index), strict=True):
+            if len(level):
                 total += level[(uniform * len(level)).astype(np.int64)] * sending
         return total
 

@@ -31,6 +31,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'edgefl' has no attribute '{name}'")
     import importlib
 
+    from edgefl import shipped
+
+    shipped.require_own(("channel",))
     module, attribute = _LAZY[name]
     return getattr(importlib.import_module(module), attribute)
 

@@ -6,24 +6,24 @@ Rounds of later sessions may take longer or shorter, so the figures are rough.
 """
 
 import math
-import multiprocessing
 import resource
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from edgefl import study
 from edgefl.engine.records import Round
 from edgefl.engine.sessions import BoundedPolicy
+from edgefl.errors import EdgeflError
 from edgefl.progress import wall_time
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario, dump, from_source, load
 from edgefl.simulation import simulate
+from edgefl.study import planning
+from edgefl.workers import Failure, InOrder, side_by_side
 from edgefl.world import World
 from edgefl.yaml_source import Source
 
@@ -77,11 +77,11 @@ class Forecast:
         wall_s = probe.start_wall_s + probe.rounds * probe.round_wall_s
         return [
             f"expected from a probe of {probe.rounds} rounds in a scratch directory ({wall_time(wall_s)}), roughly:",
-            f"  rounds          {_told(self.rounds, '{:,.0f}'.format)}{cells}",
-            f"  simulated time  {_told(self.simulated_s, '{:,.6g} s'.format)}",
-            f"  wall time       {_told(self.wall_s, wall_time)}",
+            f"  rounds          {told(self.rounds, '{:,.0f}'.format)}{cells}",
+            f"  simulated time  {told(self.simulated_s, '{:,.6g} s'.format)}",
+            f"  wall time       {told(self.wall_s, wall_time)}",
             f"  memory          {size(probe.memory_bytes)}",
-            f"  disk            {_told(self.disk_bytes, size)}, snapshots of models apart",
+            f"  disk            {told(self.disk_bytes, size)}, snapshots of models apart",
         ]
 
 
@@ -91,9 +91,19 @@ def forecast(scenario: Scenario, device: str = "auto") -> Forecast:
     Raises:
         EdgeflError: the run cannot begin.
     """
-    context = multiprocessing.get_context("spawn")  # its memory is the run's alone
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
-        return expected(scenario, pool.submit(probe, scenario, device).result())
+    found: list[Probe] = []
+    failures: list[Failure] = []
+
+    def ended(task: Any, failure: Failure | None) -> None:
+        if failure is not None:
+            failures.append(failure)
+
+    # in a process of its own, whose memory is the run's alone
+    task = InOrder([(scenario, device)])
+    side_by_side(task, _probe, 1, reported=lambda task, told: found.append(told), ended=ended)
+    if failures:
+        raise EdgeflError(failures[0].error)
+    return expected(scenario, found[0])
 
 
 def forecasts(path: Path, device: str = "auto") -> Iterator[str]:
@@ -106,14 +116,14 @@ def forecasts(path: Path, device: str = "auto") -> Iterator[str]:
     if "variants" not in source.data:
         yield from forecast(from_source(source), device).lines()
         return
-    of_study, cases = study.load(path)
+    of_study, cases = planning.load(path)
     wall_s, seeds = [0.0, 0.0], len(of_study.seeds)
     for case in cases:
         yield f"{case.folder} {case.variant}, one of {seeds} seeds:".lstrip()
         found = forecast(case.scenario, device)
         yield from found.lines()
         wall_s = [sum(pair) for pair in zip(wall_s, found.wall_s, strict=True)]
-    whole = _told(Range(*(seeds * each_s for each_s in wall_s)), wall_time)
+    whole = told(Range(*(seeds * each_s for each_s in wall_s)), wall_time)
     yield f"the whole study, {seeds * len(cases)} runs one after the other: {whole}"
 
 
@@ -158,6 +168,10 @@ def rounds_of_sessions(scenario: Scenario) -> Range:
     if learning is not None:
         probes = learning.warm_start.probes * max(0, policy.count - learning.pilot_sessions)
     return Range(policy.count * shortest + probes, policy.count * policy.longest + probes)
+
+
+def _probe(task: tuple[Scenario, str], report: Callable[[Probe], None]) -> None:
+    report(probe(*task))
 
 
 def probe(scenario: Scenario, device: str = "auto") -> Probe:
@@ -210,6 +224,7 @@ def size(count: float) -> str:
     return f"{count:.0f} bytes"
 
 
-def _told(values: Range, write: Callable[[float], str]) -> str:
+def told(values: Range, write: Callable[[float], str]) -> str:
+    """Write a range for people."""
     least, most = (write(value) for value in values)
     return least if least == most else f"{least} to {most}"

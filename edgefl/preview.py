@@ -2,16 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from edgefl.data_loading import Loaded
 from edgefl.errors import EdgeflError
 from edgefl.scenario import Scenario
 from edgefl.simulation import Prepared, prepare
-
-if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
-    from edgefl.learning.datasets import Data, Dataset
 
 
 @dataclass(frozen=True)
@@ -52,25 +49,6 @@ class Preview:
             fewest, median, most = self.samples
             lines.append(f"samples per device: {fewest} to {most}, median {median:g}")
         return lines + [f"note: {note}" for note in self.notes]
-
-
-class Loaded:
-    """Reads data sets, and keeps the last one: the cases of a study, and the files of a folder, often share it.
-
-    Args:
-        download: whether missing files may be fetched, as a run does.
-    """
-
-    def __init__(self, download: bool) -> None:
-        self._download = download
-        self._last: tuple[Dataset, Data] | None = None
-
-    def __call__(self, dataset: "Dataset") -> "Data":
-        if self._last is None or self._last[0] != dataset:
-            if not self._download:
-                dataset.check()
-            self._last = dataset, dataset.load()
-        return self._last[1]
 
 
 def preview(scenario: Scenario, device: str = "auto", load: Loaded | None = None) -> Preview:

@@ -5,10 +5,12 @@ from pathlib import Path
 
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
+from edgefl.learners import torch_device
 from edgefl.run_directory import status as run_status
+from edgefl.run_directory.circumstances import SCENARIO, circumstances, differences
 from edgefl.run_directory.journal import FILE, header
 from edgefl.run_directory.snapshot import DEFAULT, Every
-from edgefl.scenario import Scenario, load
+from edgefl.scenario import Scenario, dump, load
 from edgefl.simulation import simulate
 
 
@@ -61,3 +63,16 @@ def resume(
         on_note=on_note,
         resume_from=path,
     )
+
+
+def can_go_on(path: Path, scenario: Scenario) -> bool:
+    """Whether a run that was left has trained something here, as this scenario, from which it can go on."""
+    described, journal = path / SCENARIO, path / FILE
+    if not (described.is_file() and journal.is_file()) or described.read_text(encoding="utf-8") != dump(
+        scenario
+    ):
+        return False
+    begun = header(journal)
+    if begun is None:
+        return False
+    return not differences(begun, circumstances(described, torch_device(begun["device"])))

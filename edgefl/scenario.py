@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from channel.path_loss import PathLoss
-from edgefl import outside
+from edgefl import outside, shipped
 from edgefl.areas import Area
 from edgefl.day import Day, named_days
 from edgefl.engine.layout import LayoutSettings
@@ -222,7 +222,7 @@ def load(path: str | Path, overrides: Sequence[str] = (), seed: int | None = Non
     Raises:
         EdgeflError: names file, line, key and remedy for everything that is wrong.
     """
-    source = Source(Path(path))
+    source = Source(shipped.find(Path(path), "scenario"))
     for text in overrides:
         key, equals, value = text.partition("=")
         origin = f"--set {clipped(text)}"
@@ -244,4 +244,9 @@ def from_source(source: Source) -> Scenario:
 
 def dump(scenario: Scenario) -> str:
     """Write the complete scenario as YAML, defaults filled in."""
-    return write(scenario.model_dump(mode="json", exclude_none=True))
+    return write(written(scenario))
+
+
+def written(scenario: Scenario) -> dict[str, Any]:
+    """Return the complete scenario as plain values, defaults filled in."""
+    return scenario.model_dump(mode="json", exclude_none=True)

@@ -1,19 +1,19 @@
 """The composition root: a scenario becomes a world, an engine and a learner, and these a run directory."""
 
 import math
-import os
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import simpy
 
-from edgefl import memory, memory_needs, notes, outline, registry
+from edgefl import memory_needs, notes, outline
 from edgefl.checking import Nowhere, check_learners, check_world, twin
 from edgefl.contract import Learner
+from edgefl.data_loading import Loaded
 from edgefl.engine.device import Device, Processors
 from edgefl.engine.federations import Federations
 from edgefl.engine.ledger import Ledger
@@ -23,47 +23,28 @@ from edgefl.engine.records import Recorder, Round
 from edgefl.engine.rounds import Rounds
 from edgefl.engine.scene import Scene
 from edgefl.engine.server import Server
-from edgefl.engine.untrained import Untrained
 from edgefl.errors import Divergence, EdgeflError
+from edgefl.identity import LearningIdentity, identity, learning_identity
+from edgefl.learners import Training, available_cores
+from edgefl.learners import build as learners_of
+from edgefl.membership import Sharing, StudyMembership, told_of
 from edgefl.rng import Streams
 from edgefl.run_directory import parquet
+from edgefl.run_directory.circumstances import SCENARIO, circumstances
 from edgefl.run_directory.interruption import interruptible
-from edgefl.run_directory.journal import Journal, circumstances
+from edgefl.run_directory.journal import Journal
+from edgefl.run_directory.lending import Loan
 from edgefl.run_directory.replay import JournaledLearner
 from edgefl.run_directory.results import RunDirectory, free_directory
-from edgefl.run_directory.snapshot import DEFAULT, Every, Snapshotable, Together
+from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario import Scenario
 from edgefl.world import World
 
 if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
-    import torch
+    pass
 
-    from edgefl.learning.datasets import Data, Dataset
-    from edgefl.learning.material import Material
-
-# PyTorch's own threads stay off: small layers run faster on one, and with two and other load OpenMP barriers
-# have been seen to slow logistic regression 17-fold. Cores are used by training several devices at a time, and
-# in a study by processes.
-THREADS_PER_OPERATION = 1
+ALONE = Sharing()
 RESCUED = "diverged-cell{}.safetensors"  # the last finite model of a cell whose training diverged
-
-
-@dataclass(frozen=True)
-class StudyMembership:
-    """Which study a run belongs to; setting: axis of its grid -> label."""
-
-    study: str
-    variant: str
-    reference: str
-    setting: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Training:
-    """What a run trains, and where; only such a run has a journal: without tensors, the engine alone is as fast."""
-
-    state: Together
-    torch_device: "torch.device"
 
 
 def simulate(
@@ -77,6 +58,8 @@ def simulate(
     every: Every = DEFAULT,
     on_note: Callable[[str], None] = lambda note: None,
     resume_from: Path | None = None,
+    load: Loaded | None = None,
+    sharing: Sharing = ALONE,
 ) -> Path:
     """Run a scenario.
 
@@ -91,6 +74,8 @@ def simulate(
         on_note: told what the user should know at once: of slow settings, and what is damaged in a run that goes
             on, and what is done about it.
         resume_from: a run directory that was left; its tables are written anew. See `edgefl.resuming`.
+        load: reads the data set; None: missing files are downloaded.
+        sharing: what training is taken from another run, and left for others.
 
     Returns:
         The run directory.
@@ -102,18 +87,27 @@ def simulate(
     """
     began = time.perf_counter()
     with interruptible():
-        run_of = prepare(scenario, device=device, threads=threads)
-        world, radio, learners, training = run_of.world, run_of.radio, run_of.learners, run_of.training
+        load = load or Loaded(download=True)
+        run_of = prepare(scenario, device=device, threads=threads, load=load)
+        world, radio, learners = run_of.world, run_of.radio, run_of.learners
         for note in run_of.notes:
             on_note(note)
-        about = run_of.about | {"notes": run_of.notes} | (asdict(member) if member else {})
+        about = run_of.about | {
+            "notes": run_of.notes,
+            "identity": identity(scenario, load.checksum(scenario)).written(),
+        }
+        told = learning_identity(scenario, world, load.checksum(scenario))
+        about |= told_of(told) | (asdict(member) if member else {})
         path = resume_from or (
             Path(out) if out else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
         )
         with (
             RunDirectory(path, scenario, about, resume=resume_from is not None) as run,
-            _journal(path, training, every, on_note) as journal,
+            _shared(path, run_of.training, told, sharing, run) as borrowed,
+            _journal(path, run_of.training, told, borrowed, sharing, every, on_note) as journal,
         ):
+            if borrowed is not None:
+                learners = {cell: borrowed.borrower(one, cell) for cell, one in learners.items()}
             if journal is not None:
                 learners = {cell: JournaledLearner(one, cell, journal) for cell, one in learners.items()}
             counts = notes.Counts()
@@ -147,9 +141,9 @@ def simulate(
                     may_cross=world.may_cross,
                 ),
             ]
-            told = {"journal_notes": journal.notes} if journal and journal.notes else {}
+            further = {"journal_notes": journal.notes} if journal and journal.notes else {}
             wall_s = round(time.perf_counter() - began, 3)
-            run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=told_at_end, **told)
+            run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=told_at_end, **further)
     return path
 
 
@@ -174,19 +168,20 @@ def prepare(
     *,
     device: str = "auto",
     threads: int | None = None,
-    load: "Callable[[Dataset], Data] | None" = None,
+    load: Loaded | None = None,
     in_outline: bool = False,
 ) -> Prepared:
     """Build a run's world, data, models and radio, and check all that can be known before it begins.
 
     Args:
         device, threads: as in `simulate`.
-        load: reads a data set; None: its own `load`.
+        load: reads the data set; None: missing files are downloaded.
         in_outline: only to look at: learners need not be able to learn, see `edgefl.outline`.
 
     Raises:
         EdgeflError: something in the scenario cannot be had; it names file, line and remedy.
     """
+    load = load or Loaded(download=True)
     with scenario.naming_places():
         memory_needs.check(scenario)
         if scenario.record.tables == "parquet":
@@ -196,7 +191,7 @@ def prepare(
         radio = world.radio(simpy.Environment())
         outlines = outline.of(world, device, load) if in_outline else None
         threads = threads or available_cores()
-        learners, about, training = _learners(scenario, world, device, threads, load, outlines)
+        learners, about, training = learners_of(scenario, world, device, threads, load, outlines)
         rehearsal = twin(world)
         scene, _ = compose(rehearsal, rehearsal.radio(simpy.Environment()), Nowhere(), {})
         told = [
@@ -225,13 +220,47 @@ def _notes_of_the_gains(world: World) -> list[str]:
     return told
 
 
+@contextmanager
+def _shared(
+    path: Path, training: Training | None, told: LearningIdentity | None, sharing: Sharing, run: RunDirectory
+) -> Iterator[Loan | None]:
+    """What the run takes from another one; run.json says so."""
+    found = None
+    if training is not None and told is not None:
+        found = sharing.loan(path, training, told)
+
+    def tell(rounds: int) -> None:
+        if rounds:
+            run.tell(shared={"from": sharing.name, "rounds": rounds})
+
+    if found is not None:
+        found.on_end = tell
+    yield found
+    if found is not None and not found.over:
+        tell(found.rounds)
+
+
 def _journal(
-    path: Path, training: Training | None, every: Every, on_note: Callable[[str], None]
+    path: Path,
+    training: Training | None,
+    told: LearningIdentity | None,
+    borrowed: Loan | None,
+    sharing: Sharing,
+    every: Every,
+    on_note: Callable[[str], None],
 ) -> AbstractContextManager[Journal | None]:
-    if training is None:
+    if training is None or told is None:
         return nullcontext()
-    where = circumstances(path / "scenario.yaml", training.torch_device)
-    return Journal(path, where, training.state, every=every, on_note=on_note)
+    where = circumstances(path / SCENARIO, training.torch_device)
+    return Journal(
+        path,
+        where,
+        borrowed or training.state,
+        every=every,
+        lends=sharing.before(told.pilot_sessions),
+        ready=lambda: borrowed is None or borrowed.over,
+        on_note=on_note,
+    )
 
 
 def compose(
@@ -296,13 +325,6 @@ def _serve(server: Server, rescue: Path) -> Generator[simpy.Event, None, None]:
         raise EdgeflError(f"{diverged}; the last finite model is in {rescue}") from diverged
 
 
-def available_cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 class _Announcing:
     """A recorder that also counts what it writes, and tells a listener of every round."""
 
@@ -327,101 +349,3 @@ class _Announcing:
             for row in rows:
                 if isinstance(row, Round):
                     self._on_round(row)
-
-
-def torch_device(name: str) -> "torch.device":
-    """The torch device of `auto`, `cpu` or `cuda`.
-
-    Raises:
-        EdgeflError: no such name, or no such device here.
-    """
-    import torch
-
-    if name not in ("auto", "cpu", "cuda"):
-        raise EdgeflError(f"--device {name}: choose auto, cpu or cuda")
-    available = torch.cuda.is_available()
-    if name == "cuda" and not available:
-        raise EdgeflError("--device cuda: PyTorch finds no CUDA device here; use --device cpu or auto")
-    return torch.device("cuda" if available and name != "cpu" else "cpu")
-
-
-def _learners(
-    scenario: Scenario,
-    world: World,
-    device: str,
-    threads: int,
-    load: "Callable[[Dataset], Data] | None",
-    outlines: Mapping[int, Any] | None,
-) -> tuple[dict[int, Any], dict[str, Any], Training | None]:
-    """A learner per federation, what run.json says of the model and of where it is trained, and its training."""
-    training = None
-    if scenario.workload is not None:
-        task = scenario.workload.model_dump()
-        learners: dict[int, Any] = {cell: Untrained(**task) for cell in world.federations}
-        about: dict[str, Any] = {"name": None, "parameters": None}
-        where = "cpu"
-    else:
-        learners, where = dict(outlines or {}), "cpu"
-        if not learners:
-            learners, where, training = _torch_learners(scenario, world, device, threads, load)
-        assert scenario.learning is not None  # the schema wants one of the two
-        about = {
-            "name": registry.name_of("models", scenario.learning.model),
-            "parameters": next(iter(learners.values())).parameters,
-        }
-    first = next(iter(learners.values()))
-    about |= {"payload_bits": first.payload_bits, "flops_per_sample": first.flops_per_sample}
-    return learners, {"device": where, "model": about}, training
-
-
-def _check_memory(scenario: Scenario, material: "Material", devices: int) -> None:
-    """Refuse models that do not fit the memory of the machine, or of the GPU that they are trained on."""
-    import torch
-
-    from edgefl.learning.cost import size
-
-    assert scenario.learning is not None
-    numbers = size(scenario.learning.model, material.input_shape, material.classes)
-    available = memory.available_bytes()
-    if material.torch_device.type == "cuda":
-        available = torch.cuda.get_device_properties(material.torch_device).total_memory
-    memory.require(memory_needs.of_training(scenario, devices, numbers), available)
-
-
-def _torch_learners(
-    scenario: Scenario,
-    world: World,
-    device: str,
-    threads: int,
-    load: "Callable[[Dataset], Data] | None",
-) -> tuple[dict[int, Any], str, Training]:
-    """A learner per federation that trains for real, the name of the processor it trains on, and the training."""
-    import torch
-
-    from edgefl.learning.learner import TorchLearner
-    from edgefl.learning.material import Material
-
-    torch.set_num_threads(THREADS_PER_OPERATION)
-    trained_on = torch_device(device)
-    settings = scenario.learning
-    assert settings is not None
-    material = Material(settings, trained_on, devices=world.count, threads=threads, load=load)
-    _check_memory(scenario, material, world.count)
-    homes_m, sites_m = world.movement.positions_m(0.0), world.cells_m
-    learners = {
-        cell: TorchLearner(
-            settings,
-            material,
-            streams=world.streams,
-            homes_m=homes_m,
-            sites_m=sites_m,
-            cell=cell,
-            populations=world.populations,
-            kept=world.fleet.samples_kept,
-        )
-        for cell in world.federations
-    }
-    name = torch.cuda.get_device_name(trained_on) if trained_on.type == "cuda" else "cpu"
-    parts: dict[str, Snapshotable] = {"devices": material}
-    parts |= {f"cell {cell}": learner for cell, learner in learners.items()}
-    return learners, name, Training(Together(parts), trained_on)

@@ -4,7 +4,8 @@ from collections import Counter
 from pathlib import Path
 
 from edgefl import scenario, study
-from edgefl.preview import Loaded, Preview, preview, preview_all
+from edgefl.data_loading import Loaded
+from edgefl.preview import Preview, preview, preview_all
 from edgefl.yaml_source import Source
 
 MOST_OWN = 6  # lines that only some runs of a study have

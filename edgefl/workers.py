@@ -17,17 +17,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted
 
 # To leave a run in order takes moments; who has not done it by then hangs, and a killed run can be resumed too.
 GRACE_S = 10.0
+LOOK_AGAIN_S = 0.5  # for what other processes have done
 # spawn: a forked child would inherit PyTorch's thread pools in an undefined state
 _CONTEXT = multiprocessing.get_context("spawn")
 
 T = TypeVar("T")
+Made = TypeVar("Made", covariant=True)
 # What a worker does: a task, and a function that passes a report on to the process that started the worker.
 Work = Callable[[T, Callable[[Any], None]], None]
 
@@ -53,14 +55,39 @@ class Failure:
 
 
 @dataclass
-class _Worker:
+class _Worker(Generic[T]):
     process: BaseProcess
     pipe: Connection
-    task: int
+    task: T | None = None
+
+
+class Supply(Protocol[Made]):
+    """Where tasks come from."""
+
+    def take(self) -> Made | None:
+        """Return a task to begin now; None: there is none."""
+
+    def waits(self) -> bool:
+        """Whether there may be one later, although none is under way here."""
+
+
+class InOrder(Generic[T]):
+    """A list of tasks as a supply."""
+
+    def __init__(self, tasks: Sequence[T]) -> None:
+        self._tasks = deque(tasks)
+
+    def take(self) -> T | None:
+        """Return the next task."""
+        return self._tasks.popleft() if self._tasks else None
+
+    def waits(self) -> bool:
+        """Nothing comes later."""
+        return False
 
 
 def side_by_side(
-    tasks: Sequence[T],
+    tasks: Supply[T],
     work: Work[T],
     count: int,
     *,
@@ -77,44 +104,46 @@ def side_by_side(
         reported: called with a task and each of its reports.
         ended: called with a task once, and with why it failed.
     """
-    waiting = deque(range(len(tasks)))
-    busy: dict[Connection, _Worker] = {}
-    idle: list[_Worker] = []
+    busy: dict[Connection, _Worker[T]] = {}
+    idle: list[_Worker[T]] = []
     try:
-        while waiting or busy:
-            while waiting and len(busy) < count:
+        while True:
+            while len(busy) < count and (task := tasks.take()) is not None:
                 worker = idle.pop() if idle else _start(work)
-                worker.task = waiting.popleft()
+                worker.task = task
                 busy[worker.pipe] = worker
                 with suppress(BrokenPipeError):  # it has died while it was idle: the pipe says so below
-                    worker.pipe.send(tasks[worker.task])
-            for ready in wait(list(busy)):
+                    worker.pipe.send(task)
+            if not busy and not tasks.waits():
+                return
+            for ready in wait(list(busy), LOOK_AGAIN_S if tasks.waits() else None):
                 assert isinstance(ready, Connection)
-                task = tasks[busy[ready].task]
+                worker = busy[ready]
+                assert worker.task is not None
                 try:
                     over, told = ready.recv()
                 except (EOFError, OSError):
-                    worker = busy.pop(ready)
-                    ended(task, Failure(_death(worker)))
+                    del busy[ready]
+                    ended(worker.task, Failure(_death(worker)))
                     continue
                 if not over:
-                    reported(task, told)
+                    reported(worker.task, told)
                     continue
                 idle.append(busy.pop(ready))
-                ended(task, told)
+                ended(worker.task, told)
     finally:
         _end([*idle, *busy.values()])
 
 
-def _start(work: Work[T]) -> _Worker:
+def _start(work: Work[T]) -> _Worker[T]:
     ours, theirs = _CONTEXT.Pipe()
     process = _CONTEXT.Process(target=_serve, args=(theirs, work))
     process.start()
     theirs.close()  # a second owner of that end would hide that the worker is dead
-    return _Worker(process, ours, -1)
+    return _Worker(process, ours)
 
 
-def _end(workers: Sequence[_Worker]) -> None:
+def _end(workers: Sequence[_Worker[Any]]) -> None:
     for worker in workers:
         worker.pipe.close()
     deadline = time.monotonic() + GRACE_S + 5.0
@@ -124,7 +153,7 @@ def _end(workers: Sequence[_Worker]) -> None:
             worker.process.kill()
 
 
-def _death(worker: _Worker) -> str:
+def _death(worker: _Worker[Any]) -> str:
     worker.process.join(GRACE_S)
     code = worker.process.exitcode
     worker.pipe.close()

@@ -1,11 +1,10 @@
 """`edgefl bench`: speed on this machine."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from edgefl.commands.shared import AllowCode, Json, Override, TorchDevice, show
+from edgefl.commands.shared import AllowCode, Json, Override, ScenarioFile, TorchDevice, show
 
 app = typer.Typer(help="Measure speed on this machine, against named rivals in the same run.")
 
@@ -58,7 +57,7 @@ def bench_training(
         edgefl bench training --device cuda
     """
     from edgefl.bench import report, training
-    from edgefl.simulation import torch_device
+    from edgefl.learners import torch_device
 
     figures = training.run(repeats, threads, torch_device(device))
     show(figures, json, report.training)
@@ -66,7 +65,7 @@ def bench_training(
 
 @app.command("run")
 def bench_run(
-    scenario: Annotated[Path, typer.Argument(help="Scenario YAML.")],
+    scenario: ScenarioFile,
     set_: Override = None,
     device: TorchDevice = "auto",
     json: Json = False,
@@ -101,7 +100,7 @@ def bench_memory(
         edgefl bench memory --rounds 1 --batch 8
     """
     from edgefl.bench import memory, report
-    from edgefl.simulation import torch_device
+    from edgefl.learners import torch_device
 
     figures = memory.run(rounds=rounds, steps=steps, batch=batch, torch_device=torch_device(device))
     show(figures, json, report.memory)

@@ -7,22 +7,49 @@ from typing import Annotated
 
 import typer
 
-from edgefl.commands.shared import AllowCode, Out, TorchDevice, console
+from edgefl.commands.shared import AllowCode, SnapshotRounds, StudyFile, TorchDevice, console
 from edgefl.errors import EdgeflError
 
 
 def study(
-    study: Annotated[Path, typer.Argument(help="Study YAML: base scenario, variants, seeds.")],
-    out: Out = None,
+    study: StudyFile,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Directory: new, empty, or of this study, which then goes on. Default: below runs/."
+        ),
+    ] = None,
     device: TorchDevice = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: one per core.")] = None,
     seed: Annotated[list[int] | None, typer.Option(help="Only this seed; may be repeated.")] = None,
+    go_on: Annotated[
+        bool,
+        typer.Option(
+            "--continue/--anew", help="Go on with what the directory holds of the study, or want none."
+        ),
+    ] = True,
+    retry: Annotated[bool, typer.Option("--retry", help="Do failed runs again.")] = False,
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast", help="End with the first run that fails, compare nothing.")
+    ] = False,
+    shard: Annotated[
+        str, typer.Option(metavar="I/N", help="Only the I-th of N parts, for the tasks of a job array.")
+    ] = "1/1",
+    alone: Annotated[
+        bool,
+        typer.Option("--alone", help="Train every run by itself, also where runs could share a training."),
+    ] = False,
+    snapshot_rounds: SnapshotRounds = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="List the runs, how they stand, and what is still to be expected."),
     ] = False,
     allow_code: AllowCode = False,
 ) -> None:
     """Run every variant and seed of a study, then print the comparison.
+
+    A directory that holds some of the study already is continued: what is complete is not done again, what was left
+    goes on. Several processes may work in one directory at the same time.
 
     A run that fails is reported at once and at the end; the others go on, and what they found is compared.
     The exit code then is 2.
@@ -34,12 +61,21 @@ def study(
         edgefl study scenarios/studies/quickstart.yaml --out runs/again --jobs 1
 
         edgefl study scenarios/studies/journal_table_x_mnist.yaml --seed 100 --fail-fast
+
+        edgefl study scenarios/studies/quickstart.yaml --out runs/shared --shard 1/4
     """
     from edgefl import study as studies
     from edgefl.progress import RunProgress
     from edgefl.run_directory.interruption import Interrupted
+    from edgefl.run_directory.snapshot import Every
 
     plan = studies.plan(study, seeds=seed or ())
+    if dry_run:
+        from edgefl.study.outlook import outlook
+
+        for line in outlook(plan, out, device=device):
+            console.print(line, soft_wrap=True)
+        return
     incomplete = None
     try:
         with RunProgress(console, {run.label: run.scenario for run in plan.runs}) as progress:
@@ -57,25 +93,39 @@ def study(
                 jobs=jobs,
                 progress=progress.update,
                 failed=failed,
+                noted=lambda note: print(f"edgefl: note: {note}", file=sys.stderr),
                 fail_fast=fail_fast,
+                retry=retry,
+                go_on=go_on,
+                shard=_parts(shard),
+                share=not alone,
+                every=Every(rounds=snapshot_rounds),
             )
     except Interrupted as error:
-        print(
-            "edgefl: interrupted; each run that was begun goes on with: edgefl resume RUN_DIR",
-            file=sys.stderr,
-        )
+        print("edgefl: interrupted; the same command goes on with it", file=sys.stderr)
         raise typer.Exit(error.exit_code) from error
     except studies.IncompleteStudy as error:
         incomplete, path = error, error.path
+    grid = bool(plan.runs[0].member.setting)
     if incomplete is None:
-        _print_study(path, grid=bool(plan.runs[0].member.setting))
+        if _parts(shard)[1] > 1:
+            console.print(f"part {shard} is done in {path}; compare when all are", soft_wrap=True)
+            return
+        _print_study(path, grid=grid)
         return
     if not fail_fast and len(incomplete.failures) < len(plan.runs):
         try:
-            _print_study(path, grid=bool(plan.runs[0].member.setting))
+            _print_study(path, grid=grid)
         except EdgeflError as error:
             print(f"edgefl: {error}", file=sys.stderr)
     raise incomplete
+
+
+def _parts(text: str) -> tuple[int, int]:
+    number, slash, count = text.partition("/")
+    if not (slash and number.isdecimal() and count.isdecimal()):
+        raise EdgeflError(f"--shard {text}: write I/N, e.g. --shard 1/8")
+    return int(number), int(count)
 
 
 def _print_study(path: Path, *, grid: bool) -> None:

@@ -50,12 +50,14 @@ class Broadcast:
         *,
         quantile: float,
         first_slot: int,
+        lowest_snr: float = 0.0,
     ) -> "Broadcast":
         """Plan the broadcast of a round.
 
         Args:
             payload_bits: [devices], all the same or 0.
             quantile: 0: the rate of the worst device.
+            lowest_snr: devices below this mean carry nothing, and nobody waits for them.
         """
         payload = max(payload_bits, default=0)
         if set(payload_bits) - {0, payload}:
@@ -65,7 +67,9 @@ class Broadcast:
             )
         listening = [i for i, bits in enumerate(payload_bits) if bits]
         links = {devices[i]: (float(snr[i]), fading[i]) for i in listening}
-        rates = [_rate(carrier, *link) for link in links.values()]
+        rates = [
+            _rate(carrier, *link) for link in links.values() if link[0] * link[1].mean_power >= lowest_snr
+        ]
         # that of a device, not one between two
         rate = float(np.quantile(rates, quantile, method="lower")) if rates else 0.0
         # below the lowest rate nobody listens, and all is left to unicast

@@ -117,6 +117,7 @@ class LinksOfRounds:
                 payload_bits["downlink"],
                 quantile=self._settings.broadcast_quantile,
                 first_slot=self.next_slot(self.env.now),
+                lowest_snr=self._rules.lowest_snr,
             )
         return Links(
             survey.ids,
@@ -193,9 +194,15 @@ class LinksOfRounds:
         """Whether the lengths of transfers on these links are known when their round opens."""
         if self.dynamic or any((links.readings, links.broadcast, links.interfered)):
             return False
+        return len(self.in_sync(links)) == len(links)
+
+    def in_sync(self, links: Links) -> list[int]:
+        """Return the rows of the links that carry something in both directions."""
         if self._rules.t310 is None:
-            return True
-        return all(self._in_sync(link, d, link.snr[d]) for link in links for d in DIRECTIONS)
+            return list(range(len(links)))
+        return [
+            i for i, link in enumerate(links) if all(self._in_sync(link, d, link.snr[d]) for d in DIRECTIONS)
+        ]
 
     def _sync_snr(self, link: Link, direction: Direction, snr: float) -> float:
         """Return the mean SNR over fading on a link's share of the band, of that on the whole band."""

@@ -63,6 +63,11 @@ class TorchLearner:
         )
         training = local_training(settings, material, module.to(material.torch_device))
         layout = training.layout
+        # by simulated time; by rounds it is the same whenever they are
+        drift = settings.drift
+        self.sees_time = drift is not None and (
+            drift.clock == "seconds" or type(drift).drifted_share is not Drift.drifted_share
+        )
         self._warm_start: WarmStart = settings.warm_start.of_model(layout.parameters)
         self._payload = Payload(settings.bits_per_parameter, settings.payload == "exchanged")
         self.parameters = layout.parameters.size  # M, the trainable ones
@@ -219,10 +224,9 @@ class TorchLearner:
         """End the session, and save its last model for warm starts."""
         federation, now = self._federation, self._federation.now
         if self._is_pilot:
-            tested = (
-                self._trainer.test(self.model, now, sorted(now.members)) if self._warm_start.probes else None
-            )
-            federation.finals.append(Final(self.model, (tested and tested.accuracy) or 0.0))
+            # whatever the warm start: runs that differ in it alone share their pilot sessions
+            tested = self._trainer.test(self.model, now, sorted(now.members))
+            federation.finals.append(Final(self.model, tested.accuracy or 0.0))
         else:
             federation.saved.append(Saved(now.number, self.model, federation.gradient))
             federation.saved = self._warm_start.retain(federation.saved)

@@ -27,6 +27,18 @@ class EarlyStopping(Section):
         return before - loss < self.threshold / epoch
 
 
+class TheoryRecording(Section):
+    """Gradients and their noise, measured along the run for the bound of the journal paper's Theorem 1.
+
+    Measuring costs wall time, about two passes over all participants' data, and neither simulated time nor energy.
+    """
+
+    every: int = Field(10, ge=1, le=10**9, description="rounds from one measurement to the next")
+    samples: int = Field(
+        32, ge=2, le=10**6, description="of each device, whose single gradients give the noise's variance"
+    )
+
+
 class LearningSettings(Section):
     """What is trained, on which data, and how."""
 
@@ -109,10 +121,12 @@ class LearningSettings(Section):
     payload: Literal["model", "exchanged"] = Field(
         "model", description="a transfer carries one model (J), or all that the algorithm exchanges"
     )
-    booked: Literal["nominal", "processed"] = Field(
+    booked: Literal["nominal", "processed", "all"] = Field(
         "processed",
         description="samples whose compute time and energy are booked: processed: those in a device's mini-batches,"
-        " fewer than e B where it holds less than B or an epoch's last batch is short; nominal: e B (J 27, 28)",
+        " fewer than e B where it holds less than B or an epoch's last batch is short, twice with a personal model;"
+        " all: and a third for each sample run forward only, to stop early or to choose a model; nominal: e B"
+        " (J 27, 28)",
     )
     flops_per_sample: Annotated[float, Field(ge=0, le=1e18)] | Literal["counted"] = Field(
         "counted", description="N_p phi, FLOPs per sample forward and backward: a number, or counted"
@@ -130,6 +144,10 @@ class LearningSettings(Section):
     channels_last: bool = Field(
         False,
         description="colour images in channels-last order in local training, one device after the other",
+    )
+    theory: TheoryRecording | None = Field(
+        None,
+        description="measure what the convergence bound needs, as columns theory_* of rounds; none: nothing",
     )
     memory_gb: float | None = Field(
         None,

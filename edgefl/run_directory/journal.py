@@ -6,33 +6,28 @@ state of a snapshot. Every byte of its tables is then that of a run that was nev
 """
 
 import hashlib
-import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
-
-import yaml
+from typing import Any, Self
 
 import edgefl
 from edgefl.errors import EdgeflError
+from edgefl.run_directory.circumstances import SCENARIO, differences
 from edgefl.run_directory.files import writing
 from edgefl.run_directory.interruption import held
 from edgefl.run_directory.plain import decoded, encoded, words
 from edgefl.run_directory.seal import sealed, unsealed
 from edgefl.run_directory.snapshot import DEFAULT, Every, Snapshot, Snapshotable, Snapshots
 
-if TYPE_CHECKING:
-    import torch
-
-FORMAT = 1
+FORMAT = 2
 FILE = "journal.jsonl"
 FOLDER = "snapshots"
-SCENARIO = "scenario.yaml"
-KEYS_SHOWN = 3  # of a scenario that was edited
+LENT = "lent"  # snapshots that another run of a study goes on from; the study removes them
+Lends = Callable[[int], bool]  # session -> whether a snapshot is taken before it opens
+NEVER: Lends = lambda session: False  # noqa: E731
 
 
 @dataclass(frozen=True)
@@ -124,6 +119,8 @@ class Journal(Records):
         directory: of the run.
         circumstances: of `circumstances`; a run that was left is resumed in the same ones only.
         training: what snapshots hold.
+        lends: before which sessions a snapshot is taken for other runs.
+        ready: whether training has a state of its own, to be taken; if not, all answers come from another run.
         on_note: told what is damaged, and what is done about it.
 
     Raises:
@@ -137,9 +134,14 @@ class Journal(Records):
         training: Snapshotable,
         *,
         every: Every = DEFAULT,
+        lends: Lends = NEVER,
+        ready: Callable[[], bool] = lambda: True,
         on_note: Callable[[str], None] = lambda note: None,
     ) -> None:
         self._training = training
+        self._ready = ready
+        self._lends = lends
+        self._lent = Snapshots(directory / LENT, keeps=None)
         self._on_note = on_note
         self.notes: list[str] = []
         self._snapshots = Snapshots(directory / FOLDER, every)
@@ -195,6 +197,11 @@ class Journal(Records):
         if self._snapshots.due(self._aggregations):
             self._take_snapshot()
 
+    def opens(self, session: int) -> None:
+        """A session is about to open: another run may want to go on from here."""
+        if self._lends(session) and self._settled and self._ready():
+            self._attempt(self._lent)
+
     def __enter__(self) -> Self:
         return self
 
@@ -211,11 +218,16 @@ class Journal(Records):
                 self._file.close()
 
     def _take_snapshot(self) -> None:
-        try:
-            self._snapshots.take(self._training, self._count, self._digest.hexdigest())
+        if self._ready() and self._attempt(self._snapshots):
             self._in_snapshot = self._count
+
+    def _attempt(self, snapshots: Snapshots) -> bool:
+        try:
+            snapshots.take(self._training, self._count, self._digest.hexdigest())
         except EdgeflError as error:  # the run itself is none the worse
             self._note(f"no snapshot: {error}")
+            return False
+        return True
 
     def _put(self, line: str) -> None:
         data = line.encode()
@@ -227,49 +239,6 @@ class Journal(Records):
     def _note(self, note: str) -> None:
         self.notes.append(note)
         self._on_note(note)
-
-
-def circumstances(scenario: Path, device: "torch.device") -> dict[str, str]:
-    """What a run's numbers depend on besides its seed.
-
-    Args:
-        scenario: the scenario.yaml of the run directory.
-        device: where models are trained.
-    """
-    import torch
-
-    return {
-        "edgefl": edgefl.__version__,
-        SCENARIO: scenario.read_text(encoding="utf-8"),
-        **{package: version(package) for package in ("torch", "numpy", "scipy", "simpy")},
-        "machine": platform.machine(),
-        "instructions": torch.backends.cpu.get_cpu_capability(),
-        "device": device.type,
-        "device name": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-    }
-
-
-def _difference(name: str, here: str, there: str) -> str:
-    """What has changed of a circumstance: of a scenario, which keys."""
-    if name != SCENARIO:
-        return f"{name} is {here}, was {there}"
-    try:
-        now, then = (dict(_leaves(yaml.safe_load(text), ())) for text in (here, there))
-    except yaml.YAMLError:
-        return f"{name} has changed, and is no YAML"
-    keys = [key for key in {**then, **now} if now.get(key) != then.get(key)]
-    shown = [f"{key} is {now.get(key)}, was {then.get(key)}" for key in keys[:KEYS_SHOWN]]
-    more = f", and {len(keys) - KEYS_SHOWN} keys more" if len(keys) > KEYS_SHOWN else ""
-    return f"{name}: {', '.join(shown) or 'its text has changed'}{more}"
-
-
-def _leaves(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Dotted keys of a document, and what they hold, as text."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _leaves(item, (*keys, str(key)))
-    else:
-        yield ".".join(keys), str(value)
 
 
 def header(path: Path) -> dict[str, Any] | None:
@@ -307,14 +276,10 @@ def recover(path: Path, circumstances: Mapping[str, str], snapshots: Snapshots) 
     found = header(path)
     if found is None:
         return Recovered(notes=[f"{path}: its first line is damaged; starting anew"] if path.exists() else [])
-    if differences := [
-        _difference(name, here, str(found.get(name)))
-        for name, here in circumstances.items()
-        if found.get(name) != here
-    ]:
+    if unlike := differences(found, circumstances):
         raise EdgeflError(
             f"{path.parent}: cannot be resumed, its numbers would not be those of one run: "
-            f"{'; '.join(differences)}; undo that, or start anew: edgefl run {path.parent / 'scenario.yaml'}"
+            f"{'; '.join(unlike)}; undo that, or start anew: edgefl run {path.parent / SCENARIO}"
         )
     with path.open("rb") as file:
         first = file.readline()

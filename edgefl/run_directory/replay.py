@@ -11,7 +11,12 @@ from edgefl.run_directory.journal import Journal, Place, Records, header, lines
 
 
 class Resumable(Learner, Protocol):
-    """A learner that can go on where another of its kind has stopped."""
+    """A learner that can go on where another of its kind has stopped.
+
+    sees_time: whether its training depends on simulated time, as where data drift by the clock.
+    """
+
+    sees_time: bool
 
     def stages(self) -> Iterator[Stage]:
         """Stages of the session that is open, from the present one on."""
@@ -20,7 +25,16 @@ class Resumable(Learner, Protocol):
 class RecordedLearner:
     """A cell's learner as its records show it: each call is compared, and its answer given again."""
 
-    def __init__(self, cell: int, records: Records, flops_per_sample: float, payload_bits: int) -> None:
+    def __init__(
+        self,
+        cell: int,
+        records: Records,
+        flops_per_sample: float,
+        payload_bits: int,
+        *,
+        sees_time: bool = False,
+    ) -> None:
+        self.sees_time = sees_time
         self.flops_per_sample = flops_per_sample
         self.payload_bits = payload_bits
         self.at = Place(cell)
@@ -33,7 +47,7 @@ class RecordedLearner:
         self.facts = self.open(start)
         while self.facts is not None:
             self.at = Place(self.at.cell, start.number, self.facts.phase)
-            yield _Stage(self, self.facts)
+            yield RecordedStage(self, self.facts)
             self.facts = self.advance()
 
     def open(self, start: SessionStart) -> StageFacts | None:
@@ -47,8 +61,8 @@ class RecordedLearner:
         return found
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
-        """As the present stage does; at another time, too."""
-        found: LocalRound = self._records.answer(self.at, "train", {"ids": ids, "round": round_})
+        """As the present stage does; at another time, too, where training does not depend on it."""
+        found: LocalRound = self._records.answer(self.at, "train", self._asked(ids, round_, now))
         return found
 
     def aggregate(self, ids: Sequence[int]) -> None:
@@ -57,8 +71,14 @@ class RecordedLearner:
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         """As the present stage does."""
-        found: Evaluation | None = self._records.answer(self.at, "evaluate", {})
+        found: Evaluation | None = self._records.answer(self.at, "evaluate", {"present": present})
         return found
+
+    def _asked(self, ids: Sequence[int], round_: int, now: Now) -> dict[str, Any]:
+        """What training depends on: of the moment only what this learner sees of it."""
+        progress = {} if now.progress is None else {"progress": now.progress}
+        time = {"time_s": now.time_s} if self.sees_time else {}
+        return {"ids": ids, "round": round_, **progress, **time}
 
 
 class ReplayLearner(RecordedLearner):
@@ -83,7 +103,10 @@ class ReplayLearner(RecordedLearner):
         remedy = (
             "a training is run again only where its devices take part as they did: train for this scenario"
         )
-        super().__init__(cell, Records(journal, entries[1:], remedy), **entries[0]["asked"])
+        sees_time = any("time_s" in entry["asked"] for entry in entries)
+        super().__init__(
+            cell, Records(journal, entries[1:], remedy), **entries[0]["asked"], sees_time=sees_time
+        )
 
 
 class JournaledLearner(RecordedLearner):
@@ -94,7 +117,9 @@ class JournaledLearner(RecordedLearner):
     """
 
     def __init__(self, learner: Resumable, cell: int, journal: Journal) -> None:
-        super().__init__(cell, journal, learner.flops_per_sample, learner.payload_bits)
+        super().__init__(
+            cell, journal, learner.flops_per_sample, learner.payload_bits, sees_time=learner.sees_time
+        )
         self._learner = learner
         self._journal = journal
         self._stages: Iterator[Stage] = iter(())
@@ -107,6 +132,7 @@ class JournaledLearner(RecordedLearner):
     def open(self, start: SessionStart) -> StageFacts | None:
         if self._journal.replays():
             return super().open(start)
+        self._journal.opens(start.number)
         with self._journal.changing():
             self._stages = iter(self._learner.session(start))
             return self._next("session", {"start": start})
@@ -125,7 +151,7 @@ class JournaledLearner(RecordedLearner):
             return local
         self._untrained = None
         local = self._present().train(ids, round_, now)
-        found: LocalRound = self._journal.record(self.at, "train", {"ids": ids, "round": round_}, local)
+        found: LocalRound = self._journal.record(self.at, "train", self._asked(ids, round_, now), local)
         return found
 
     def aggregate(self, ids: Sequence[int]) -> None:
@@ -143,7 +169,7 @@ class JournaledLearner(RecordedLearner):
         if self._journal.replays():
             return super().evaluate(present)
         tested = self._present().evaluate(present)
-        found: Evaluation | None = self._journal.record(self.at, "evaluate", {}, tested)
+        found: Evaluation | None = self._journal.record(self.at, "evaluate", {"present": present}, tested)
         return found
 
     def _next(self, call: str, asked: Mapping[str, Any]) -> StageFacts | None:
@@ -181,10 +207,20 @@ class JournaledLearner(RecordedLearner):
                 )
 
 
-class _Stage:
-    """The present stage of a recorded learner, which answers for it."""
+class Answering(Protocol):
+    """A learner that answers for its present stage; at: where it is asked."""
 
-    def __init__(self, learner: RecordedLearner, facts: StageFacts) -> None:
+    at: Place
+
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound: ...
+    def aggregate(self, ids: Sequence[int]) -> None: ...
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None: ...
+
+
+class RecordedStage:
+    """The present stage of a learner which answers for it."""
+
+    def __init__(self, learner: Answering, facts: StageFacts) -> None:
         self.facts = facts
         self._learner = learner
 

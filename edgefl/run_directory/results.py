@@ -8,7 +8,6 @@ import platform
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,6 +21,7 @@ from edgefl.run_directory.interruption import Interrupted, held
 from edgefl.run_directory.parquet import ParquetTable
 from edgefl.run_directory.status import RunStatus
 from edgefl.run_directory.tables import Table
+from edgefl.run_directory.versions import versions as packages
 from edgefl.scenario import Scenario, dump
 
 SCHEMA_VERSION = 1
@@ -96,7 +96,7 @@ class RunDirectory:
             "edgefl_version": edgefl.__version__,
             "versions": {
                 "python": platform.python_version(),
-                **{package: version(package) for package in ("torch", "numpy", "scipy", "simpy")},
+                **packages(),
             },
         }
         if resume:
@@ -160,6 +160,10 @@ class RunDirectory:
         for table in self._tables.values():
             table.flush()
         self._status.beat()
+
+    def tell(self, **about: Any) -> None:
+        """Say something in run.json at once."""
+        self._status.tell(**about)
 
     def complete(self, **about: Any) -> None:
         """Mark the run as a result."""

@@ -99,9 +99,11 @@ class Snapshots:
 
     Args:
         folder: made with the first one.
+        keeps: so many of the newest; None: all.
     """
 
-    def __init__(self, folder: Path, every: Every = DEFAULT) -> None:
+    def __init__(self, folder: Path, every: Every = DEFAULT, keeps: int | None = KEPT) -> None:
+        self._keeps = keeps
         self._folder = folder
         self._every = every
         self._last = time.monotonic()
@@ -142,7 +144,7 @@ class Snapshots:
                 }
                 settle(path)
                 keep(path.with_suffix(".json"), sealed(about))
-                for old in self._all()[:-KEPT]:
+                for old in self._all()[: -self._keeps] if self._keeps else []:
                     _remove(old)
         except EdgeflError:
             _remove(path)
@@ -167,6 +169,15 @@ class Snapshots:
             else:
                 return Snapshot(path, about["entries"], about["facts"]), notes
         return None, notes
+
+    def whole(self, digests: Mapping[int, str]) -> list[Snapshot]:
+        """All whole ones that belong to a journal, oldest first."""
+        found = [(path, _about(path)) for path in self._all()]
+        return [
+            Snapshot(path, about["entries"], about["facts"])
+            for path, about in found
+            if about and digests.get(about["entries"]) == about["journal_sha256"]
+        ]
 
     def remove(self, *, after: int = -1) -> None:
         """Delete those after so many entries of the journal; without a number, all."""

@@ -64,7 +64,13 @@ class RunStatus:
         if time.monotonic() - self._beat < HEARTBEAT_S:
             return
         self._beat = time.monotonic()
-        self._about["process"] = {**_this_process(), "heartbeat": _now().isoformat(timespec="seconds")}
+        self._about["process"] = {**this_process(), "heartbeat": _now().isoformat(timespec="seconds")}
+        with writing(self._file):
+            self._write()
+
+    def tell(self, **about: Any) -> None:
+        """Say something at once."""
+        self._about |= about
         with writing(self._file):
             self._write()
 
@@ -131,7 +137,7 @@ def resumable(path: Path) -> dict[str, Any]:
         host, pid = process["host"], process["pid"]
         silent_s = (_now() - datetime.fromisoformat(process["heartbeat"])).total_seconds()
         if host == platform.node():
-            if _runs(process):
+            if same_process(process):
                 raise EdgeflError(f"{path}: process {pid} is at work on it; let it finish, or end it first")
         elif silent_s < SILENT_S:
             raise EdgeflError(
@@ -145,14 +151,31 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _this_process() -> dict[str, Any]:
+def this_process() -> dict[str, Any]:
+    """Host, number and start of this process."""
     return {"pid": os.getpid(), "host": platform.node(), "started": _started(os.getpid())}
 
 
-def _runs(process: dict[str, Any]) -> bool:
+def is_there(process: dict[str, Any], *, silent_s: float) -> bool:
+    """Whether a process that run.json names is at work; on another machine, if it was so long ago."""
+    if process["host"] == platform.node():
+        return same_process(process)
+    return (_now() - datetime.fromisoformat(process["heartbeat"])).total_seconds() < silent_s
+
+
+def give_up(path: Path) -> None:
+    """Note that a run was left, by whom is responsible for it: its process will not."""
+    about = read(path)
+    about.pop("process", None)
+    if about.get("status") == "running":
+        replace(path / FILE, json.dumps({**about, "status": "interrupted"}, indent=2) + "\n")
+
+
+def same_process(process: dict[str, Any]) -> bool:
     """Whether this very process is still there: its number may have been given to another."""
     if os.name != "posix":
-        return bool((_now() - datetime.fromisoformat(process["heartbeat"])).total_seconds() < SILENT_S)
+        beat = process.get("heartbeat")
+        return beat is None or bool((_now() - datetime.fromisoformat(beat)).total_seconds() < SILENT_S)
     try:
         os.kill(process["pid"], 0)
     except ProcessLookupError:

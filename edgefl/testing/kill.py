@@ -27,7 +27,7 @@ from edgefl.run_directory.status import read
 EDGEFL = [sys.executable, "-c", "from edgefl.cli import main; main()"]
 ROOT = Path(__file__).parents[2]
 # run.json alone says when a run was made, and how
-WALL_CLOCK = ("wall_s", "resumed", "journal_notes", "process")
+WALL_CLOCK = ("wall_s", "resumed", "journal_notes", "process", "shared")
 
 
 @dataclass

@@ -161,7 +161,7 @@ def test_a_studys_workers_end_with_it(number: signal.Signals, tmp_path: Path) ->
         resumable(out / path)
     if number != signal.SIGKILL:
         assert process.returncode == 128 + number
-        assert errors == "edgefl: interrupted; each run that was begun goes on with: edgefl resume RUN_DIR\n"
+        assert errors == "edgefl: interrupted; the same command goes on with it\n"
 
 
 def is_there(pid: int) -> bool:

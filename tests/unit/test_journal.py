@@ -61,6 +61,7 @@ class FakeLearner:
         trained: rounds really trained.
     """
 
+    sees_time = False
     flops_per_sample = 1.0
     payload_bits = 64
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from edgefl.workers import Failure, side_by_side
+from edgefl.workers import Failure, InOrder, side_by_side
 
 # A module of its own: a spawned process has to be able to import what it works with.
 WORK = """
@@ -46,7 +46,7 @@ def carried_out(work: Callable[..., None], tasks: list[str]) -> tuple[list[str],
         assert task not in ends
         ends[task] = failure
 
-    side_by_side(tasks, work, 2, reported=lambda task, told: reports.append(told), ended=ended)
+    side_by_side(InOrder(tasks), work, 2, reported=lambda task, told: reports.append(told), ended=ended)
     return reports, ends
 
 
@@ -74,5 +74,5 @@ def test_an_error_of_the_caller_ends_the_work(work: Callable[..., None]) -> None
         raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
-        side_by_side(list("abcdef"), work, 1, reported=lambda task, told: None, ended=ended)
+        side_by_side(InOrder(list("abcdef")), work, 1, reported=lambda task, told: None, ended=ended)
     assert ends == ["a"]

@@ -84,3 +84,15 @@ def test_nobody_below_the_lowest_rate_holds_up_a_broadcast_or_is_forgotten() -> 
     assert [row.outcome for row in small.rows.of[DeviceRound]] == ["failed_downlink"] * 2
     assert len([one for one in small.rows.of[Event] if one.event == "radio_link_failure"]) == 2
     assert [row.downlink_end_s for row in small.rows.of[DeviceRound]] == pytest.approx([0.1] * 2)
+
+
+def test_a_broadcast_does_not_wait_for_who_is_out_of_range() -> None:
+    """Fading, the mean rate of the far device is not quite 0: at it the broadcast would last for ever."""
+    radio = {"downlink": "broadcast", "broadcast_quantile": 0.0, "rates": "cqi", "t310_s": 0.1}
+    learner = Scripted(work=(1, 0, BITS, 0))
+    radio |= {"server_power_dbm": -20.0}
+    small = small_world([11.0, 245.0], learner=learner, radio=radio, doppler_speed_m_s=10.0).run()
+    near, far = small.rows.of[DeviceRound]
+    assert (near.outcome, far.outcome) == ("completed", "failed_downlink")
+    assert near.downlink_end_s is not None
+    assert far.downlink_end_s == pytest.approx(near.downlink_end_s + 0.1, abs=1e-9)

@@ -1,0 +1,73 @@
+"""What a run's numbers depend on besides its seed, and what of it has changed since a run was left."""
+
+import platform
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+import edgefl
+from edgefl.run_directory.versions import versions
+
+if TYPE_CHECKING:
+    import torch
+
+SCENARIO = "scenario.yaml"
+KEYS_SHOWN = 3  # of a scenario that was edited
+
+
+def circumstances(scenario: Path, device: "torch.device") -> dict[str, str]:
+    """What a run's numbers depend on besides its seed.
+
+    Args:
+        scenario: the scenario.yaml of the run directory.
+        device: where models are trained.
+    """
+    import torch
+
+    return {
+        "edgefl": edgefl.__version__,
+        SCENARIO: scenario.read_text(encoding="utf-8"),
+        **versions(),
+        "machine": platform.machine(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "device": device.type,
+        "device name": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+    }
+
+
+def differences(then: Mapping[str, Any], now: Mapping[str, str], *, scenario: bool = True) -> list[str]:
+    """Say what has changed.
+
+    Args:
+        scenario: whether the scenario counts.
+    """
+    return [
+        _difference(name, here, str(then.get(name)))
+        for name, here in now.items()
+        if then.get(name) != here and (scenario or name != SCENARIO)
+    ]
+
+
+def _difference(name: str, here: str, there: str) -> str:
+    """What has changed of a circumstance: of a scenario, which keys."""
+    if name != SCENARIO:
+        return f"{name} is {here}, was {there}"
+    try:
+        now, then = (dict(_leaves(yaml.safe_load(text), ())) for text in (here, there))
+    except yaml.YAMLError:
+        return f"{name} has changed, and is no YAML"
+    keys = [key for key in {**then, **now} if now.get(key) != then.get(key)]
+    shown = [f"{key} is {now.get(key)}, was {then.get(key)}" for key in keys[:KEYS_SHOWN]]
+    more = f", and {len(keys) - KEYS_SHOWN} keys more" if len(keys) > KEYS_SHOWN else ""
+    return f"{name}: {', '.join(shown) or 'its text has changed'}{more}"
+
+
+def _leaves(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Dotted keys of a document, and what they hold, as text."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(item, (*keys, str(key)))
+    else:
+        yield ".".join(keys), str(value)

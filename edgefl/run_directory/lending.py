@@ -1,0 +1,225 @@
+"""Answers that another run of a study has paid for, as long as the same is asked in the same order.
+
+Learners are a function of what they are told and of the questions they are asked. Two runs whose learners are told
+the same share a training for as long as their questions are the same, all cells together: each question is compared
+with the lender's journal. At the first one that differs, the borrower's own learners go on: from the lender's nearest
+snapshot before it, or from the beginning, with the questions since then asked again, and the answers compared.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edgefl.contract import BEGIN, Evaluation, LocalRound, Now, SessionStart, Stage, StageFacts
+from edgefl.errors import EdgeflError
+from edgefl.run_directory.circumstances import differences
+from edgefl.run_directory.journal import FILE, LENT, Place, header, lines
+from edgefl.run_directory.plain import decoded, encoded
+from edgefl.run_directory.replay import RecordedStage, Resumable
+from edgefl.run_directory.snapshot import Snapshot, Snapshotable, Snapshots
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Entry = dict[str, Any]
+
+
+@dataclass
+class Loan:
+    """What a run may take from another one.
+
+    entries: of the lender's journal, up to where the two may differ. snapshots: of the lender, oldest first.
+    training: the borrower's own. on_end: told how many rounds were taken, when the borrower's own learners go on.
+    """
+
+    lender: Path
+    entries: Sequence[Entry]
+    snapshots: Sequence[Snapshot]
+    training: Snapshotable
+    on_end: Callable[[int], None] = lambda rounds: None
+    over: bool = False  # the borrower's own learners have gone on
+    rounds: int = 0  # taken so far
+    _next: int = 0
+
+    def __post_init__(self) -> None:
+        self._learners: dict[int, BorrowingLearner] = {}
+        while self._next < len(self.entries) and self.entries[self._next]["call"] == "learner":
+            self._next += 1
+
+    def takes(self, cell: int, call: str, asked: Mapping[str, Any]) -> bool:
+        """Whether the lender was asked this next."""
+        if self.over or self._next == len(self.entries):
+            return False
+        entry = self.entries[self._next]
+        return (entry["cell"], entry["call"], entry["asked"]) == (
+            cell,
+            call,
+            {name: encoded(value) for name, value in asked.items()},
+        )
+
+    def answer(self) -> Any:
+        """Return what the lender was answered."""
+        entry = self.entries[self._next]
+        self._next += 1
+        self.rounds += entry["call"] == "train"
+        return decoded(entry["answered"])
+
+    def borrower(self, learner: Resumable, cell: int) -> "BorrowingLearner":
+        """Return a learner that takes answers from this loan first."""
+        self._learners[cell] = BorrowingLearner(learner, cell, self)
+        return self._learners[cell]
+
+    def end(self) -> None:
+        """Let the borrower's own learners go on from where the answers taken end."""
+        self.over = True
+        snapshot = next((one for one in reversed(self.snapshots) if one.entries <= self._next), None)
+        begin = 0
+        if snapshot is not None:
+            begin = snapshot.entries
+            self.training.restore(snapshot.tensors(), snapshot.facts)
+            for entry in _unfinished(self.entries[:begin]):
+                self._learners[entry["cell"]].ask(entry)
+        for entry in self.entries[begin : self._next]:
+            if (
+                entry["call"] != "learner"
+                and encoded(self._learners[entry["cell"]].ask(entry)) != entry["answered"]
+            ):
+                raise EdgeflError(
+                    f"{self.lender / FILE}: entry {entry['n']} is answered otherwise here: training is not"
+                    " reproducible on this machine; run the study with --alone, which shares no training"
+                )
+        self.on_end(self.rounds)
+
+    # as the training of which the borrower's own journal takes snapshots
+    def state(self) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
+        """Return the state of the borrower's own learners."""
+        return self.training.state()
+
+    def restore(self, tensors: dict[str, "Tensor"], facts: dict[str, Any]) -> None:
+        """Go on from a snapshot of the borrower's own: nothing more is taken."""
+        self.over = True
+        self.training.restore(tensors, facts)
+
+
+def loan(
+    lender: Path, circumstances: Mapping[str, str], training: Snapshotable, *, sessions: int | None
+) -> Loan | None:
+    """Return what a run may take from another one; None: nothing, as its numbers were made otherwise.
+
+    Args:
+        lender: its run directory; it may be under way.
+        circumstances: of the borrower, as `journal.circumstances` gives them.
+        sessions: from so many on the two differ; None: they may be the same throughout.
+    """
+    path = lender / FILE
+    found = header(path)
+    if found is None or differences(found, circumstances, scenario=False):
+        return None
+    with path.open("rb") as file:
+        digest = hashlib.sha256(file.readline())
+    last = math.inf if sessions is None else sessions
+    entries: list[Entry] = []
+    digests = {0: digest.hexdigest()}
+    for entry, line in lines(path):
+        if entry["call"] == "session" and decoded(entry["asked"]["start"]).number > last:
+            break
+        entries.append(entry)
+        digest.update(line)
+        digests[len(entries)] = digest.hexdigest()
+    return Loan(lender, entries, Snapshots(lender / LENT).whole(digests), training)
+
+
+def _unfinished(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the rounds that a snapshot after these entries has in no model yet: local models are in no snapshot."""
+    last: dict[int, Entry | None] = {}
+    for entry in entries:
+        if entry["call"] != "evaluate":
+            last[entry["cell"]] = entry if entry["call"] == "train" else None
+    return [entry for entry in last.values() if entry]
+
+
+class BorrowingLearner:
+    """A cell's learner that answers from a loan, and trains itself once that is over.
+
+    Args:
+        learner: of this cell; asked for nothing before.
+    """
+
+    def __init__(self, learner: Resumable, cell: int, loan: Loan) -> None:
+        self.flops_per_sample = learner.flops_per_sample
+        self.payload_bits = learner.payload_bits
+        self.sees_time = learner.sees_time
+        self.at = Place(cell)  # what a recorded stage notes
+        self._learner = learner
+        self._cell = cell
+        self._loan = loan
+        self._stages: Iterator[Stage] = iter(())
+        self._stage: Stage | None = None
+
+    def session(self, start: SessionStart) -> Iterator[Stage]:
+        """The stages of a session."""
+        facts = self._answer("session", {"start": start})
+        while facts is not None:
+            yield RecordedStage(self, facts)
+            facts = self._answer("stage", {})
+
+    def stages(self) -> Iterator[Stage]:
+        """Stages of the session that is open, from the present one on."""
+        facts = self.present().facts
+        while facts is not None:
+            yield RecordedStage(self, facts)
+            facts = self._answer("stage", {})
+
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
+        """As the present stage does."""
+        progress = {} if now.progress is None else {"progress": now.progress}
+        time = {"time_s": now.time_s} if self.sees_time else {}
+        found: LocalRound = self._answer("train", {"ids": ids, "round": round_, **progress, **time}, now)
+        return found
+
+    def aggregate(self, ids: Sequence[int]) -> None:
+        """As the present stage does."""
+        self._answer("aggregate", {"ids": ids})
+
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
+        """As the present stage does."""
+        found: Evaluation | None = self._answer("evaluate", {"present": present})
+        return found
+
+    def ask(self, entry: Entry) -> Any:
+        """Ask this cell's own learner what an entry says."""
+        asked = {name: decoded(value) for name, value in entry["asked"].items()}
+        now = Now(asked.get("time_s", 0.0), asked.get("progress"))
+        return self._own(entry["call"], asked, now)
+
+    def present(self) -> Stage:
+        """The own learner's present stage; in the middle of a session it goes on from a snapshot."""
+        if self._stage is None:
+            self._stages = iter(self._learner.stages())
+            self._stage = next(self._stages)
+        return self._stage
+
+    def _answer(self, call: str, asked: Mapping[str, Any], now: Now = BEGIN) -> Any:
+        if self._loan.takes(self._cell, call, asked):
+            return self._loan.answer()
+        if not self._loan.over:
+            self._loan.end()
+        return self._own(call, asked, now)
+
+    def _own(self, call: str, asked: Mapping[str, Any], now: Now) -> Any:
+        if call == "session":
+            self._stages = iter(self._learner.session(asked["start"]))
+            return self._open_next()
+        stage = self.present()
+        if call == "stage":
+            return self._open_next()
+        if call == "train":
+            return stage.train(asked["ids"], asked["round"], now)
+        return stage.aggregate(asked["ids"]) if call == "aggregate" else stage.evaluate(asked["present"])
+
+    def _open_next(self) -> StageFacts | None:
+        self._stage = next(self._stages, None)
+        return self._stage.facts if self._stage else None

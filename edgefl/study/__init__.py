@@ -1,0 +1,22 @@
+"""Studies: one base scenario in named variants, seeds and a grid of settings; every variant meets the same worlds.
+
+`plan` reads a study file, `run` carries out what is still to be done of it in its directory.
+"""
+
+from edgefl.study.execution import run
+from edgefl.study.outcome import Failed, IncompleteStudy
+from edgefl.study.planning import Case, Plan, Run, load, plan
+from edgefl.study.settings import LONGEST_LABEL, Study
+
+__all__ = [
+    "LONGEST_LABEL",
+    "Case",
+    "Failed",
+    "IncompleteStudy",
+    "Plan",
+    "Run",
+    "Study",
+    "load",
+    "plan",
+    "run",
+]

@@ -1,0 +1,131 @@
+"""Which process works on which run: plain files, so that several processes, on several machines, share a study.
+
+`claims/RUN/N.json` is the N-th claim on a run; the newest counts. To claim a run that nobody works on any more is to
+make the file N + 1, which only one process can. Its owner changes the file's time every few seconds; one that finds
+a newer claim than its own has been taken for dead, and ends at once. A copy made by rsync -a has claims as old as
+they were, and so nobody's.
+"""
+
+import json
+import os
+import platform
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from edgefl.run_directory.files import writing
+from edgefl.run_directory.status import same_process, this_process
+
+FOLDER = "claims"
+BEAT_S = 10.0
+# Without a beat for so long, a process on another machine is taken for dead; clocks of machines may differ a little.
+STALE_S = 120.0
+TAKEN_OVER = 75  # exit code, EX_TEMPFAIL: the run is in other hands
+
+
+class Claims:
+    """The claims on a study's runs.
+
+    Args:
+        directory: of the study.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._folder = directory / FOLDER
+
+    def held(self, run: Path) -> bool | None:
+        """Whether a process that is there holds the claim on a run; None: there is no claim.
+
+        Args:
+            run: its directory, relative to the study's.
+        """
+        newest = _newest(self._folder / run)
+        return None if newest is None else _alive(self._folder / run / f"{newest}.json")
+
+    def take(self, run: Path) -> "Claim | None":
+        """Claim a run; None: another process has it."""
+        folder = self._folder / run
+        while True:
+            newest = _newest(folder)
+            if newest is not None and _alive(folder / f"{newest}.json"):
+                return None
+            path = folder / f"{(newest or 0) + 1}.json"
+            with writing(path):
+                try:
+                    folder.mkdir(parents=True, exist_ok=True)
+                    with path.open("x", encoding="utf-8") as file:
+                        json.dump(this_process(), file)
+                    return Claim(path)
+                except FileExistsError:
+                    return None
+                except FileNotFoundError:  # the folder has just been removed by who released it
+                    continue
+
+
+class Claim:
+    """A claim of this process; use as a context manager, in which it is kept alive."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._ended = threading.Event()
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._beat, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self.release()
+
+    def release(self) -> None:
+        """Let others have the run."""
+        own = int(self._path.stem)
+        for number in _numbers(self._path.parent):
+            if number <= own:
+                self._path.with_name(f"{number}.json").unlink(missing_ok=True)
+        folder = self._path.parent
+        with suppress(OSError):  # not empty
+            while folder.name != FOLDER:
+                folder.rmdir()
+                folder = folder.parent
+            folder.rmdir()
+
+    def lost(self) -> bool:
+        """Whether another process has taken the run over."""
+        return _newest(self._path.parent) != int(self._path.stem)
+
+    def _beat(self) -> None:
+        while not self._ended.wait(BEAT_S):
+            with suppress(OSError):
+                os.utime(self._path)
+            if self.lost() and not self._ended.is_set():
+                os._exit(TAKEN_OVER)  # what this process would still write is the other's by now
+
+
+def _numbers(folder: Path) -> list[int]:
+    try:
+        return [int(name.removesuffix(".json")) for name in os.listdir(folder) if name[0].isdigit()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _newest(folder: Path) -> int | None:
+    return max(_numbers(folder), default=None)
+
+
+def _alive(path: Path) -> bool:
+    try:
+        silent_s = time.time() - path.stat().st_mtime
+        owner = json.loads(path.read_text(encoding="utf-8") or "{}")
+    except FileNotFoundError:
+        return False
+    except ValueError:
+        owner = {}
+    if owner.get("host") == platform.node():
+        return same_process(owner)
+    return silent_s < STALE_S

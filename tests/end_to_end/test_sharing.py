@@ -1,0 +1,125 @@
+"""Runs that share a training have the results of runs that train by themselves, to the last bit."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgefl.study import plan, run
+from edgefl.testing.kill import differences
+
+SESSIONS, ROUNDS, PROBES = 4, 3, 3
+BASE = """\
+name: base
+devices: {count: 8}
+sessions: {name: schedule, count: 4, rounds: 3}
+learning:
+  dataset: digits
+  partition: {name: dirichlet, alpha: 0.5, overlap: 0.0}
+  model: logistic
+  warm_start: previous
+  lr: 0.05
+  batch: 16
+"""
+ALL = SESSIONS * ROUNDS
+
+
+def both_ways(folder: Path, variants: str, base: str = BASE) -> dict[str, Any]:
+    """What runs have from others, by variant; the same study without sharing has the same results."""
+    (folder / "base.yaml").write_text(base)
+    study = folder / "study.yaml"
+    study.write_text(f"name: both\nscenario: base.yaml\nseeds: [3]\nvariants:\n{variants}")
+    shared, alone = folder / "shared", folder / "alone"
+    run(plan(study), shared, jobs=1)
+    run(plan(study), alone, jobs=1, share=False)
+    found = {}
+    for path in alone.rglob("run.json"):
+        there = shared / path.parent.relative_to(alone)
+        assert differences(there, path.parent) == []
+        assert "shared" not in json.loads(path.read_text())
+        found[path.parent.parent.name] = json.loads((there / "run.json").read_text()).get("shared")
+    assert list(shared.rglob("lent")) == [], "what nobody needs any more is gone"
+    return found
+
+
+def test_another_radio_trains_nothing(tmp_path: Path) -> None:
+    variants = (
+        "  narrow: {radio.bandwidth_hz: 20.0e+6}\n  wide: {}\n  slow: {devices.clock_hz: 1.0e+9}\n"
+        "  fair: {radio.scheduler: proportional_fair, radio.sharing: dynamic}\n  umi: {radio.path_loss: umi}\n"
+    )
+    taken = both_ways(tmp_path, variants)
+    whole = {"from": "narrow/seed-3", "rounds": ALL}
+    assert taken == {"narrow": None, "wide": whole, "slow": whole, "fair": whole, "umi": whole}
+
+
+@pytest.mark.parametrize("pilots", [1, 2])
+def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> None:
+    """The one that probes goes on from one that does not; its pilot model is chosen by accuracies of that one."""
+    similarity = "learning.warm_start: {name: similarity, pilot_model: good}"
+    variants = (
+        f"  previous: {{}}\n  similarity: {{{similarity}}}\n  average: {{learning.warm_start: average}}\n"
+        f"  narrow: {{{similarity}, radio.bandwidth_hz: 20.0e+6}}\n"
+    )
+    base = BASE + f"  pilot_sessions: {pilots}\n"
+    taken = both_ways(tmp_path, variants, base)
+    pilot = {"from": "previous/seed-3", "rounds": pilots * ROUNDS}
+    later = SESSIONS - pilots
+    narrow = {"from": "similarity/seed-3", "rounds": ALL + later * 1}
+    assert taken["previous"] is None
+    assert taken["similarity"] == taken["average"] == pilot
+    assert taken["narrow"]["from"] == narrow["from"]
+    assert taken["narrow"]["rounds"] > ALL
+
+
+def test_at_the_first_other_question_a_run_trains_itself(tmp_path: Path) -> None:
+    """Uploads that come too late in some round of it: in the middle of a session, which began before a snapshot."""
+    variants = "  all: {}\n  late: {rounds.deadline_s: DEADLINE}\n  same: {rounds.deadline_s: 10.0}\n"
+    (tmp_path / "first").mkdir()
+    both_ways(tmp_path / "first", "  all: {}\n")
+    rounds = (tmp_path / "first" / "shared" / "all" / "seed-3" / "rounds.csv").read_text().splitlines()
+    column = rounds[0].split(",").index("latency_s")
+    latencies_s = [float(row.split(",")[column]) for row in rounds[1:]]
+    # later than most rounds' slowest device, sooner than the slowest of a round after the first session
+    late = max(range(ROUNDS, ALL), key=lambda n: latencies_s[n])
+    deadline_s = 0.999 * latencies_s[late]
+    expected = next(n for n in range(ALL) if latencies_s[n] > deadline_s)
+    (tmp_path / "then").mkdir()
+    taken = both_ways(tmp_path / "then", variants.replace("DEADLINE", f"{deadline_s:.9f}"))
+    assert taken["same"]["rounds"] == ALL
+    # the question of that round's training is the same, only who arrived is not
+    assert taken["late"]["rounds"] == expected + 1
+
+
+def test_a_longer_run_goes_on_where_a_shorter_one_ended(tmp_path: Path) -> None:
+    taken = both_ways(tmp_path, "  short: {}\n  long: {sessions.count: 6}\n")
+    assert taken["long"] == {"from": "short/seed-3", "rounds": ALL}
+
+
+def test_data_that_drift_by_the_clock_are_no_other_runs(tmp_path: Path) -> None:
+    base = BASE + "  drift: {name: label_swap, clock: seconds, at: 0.01}\n"
+    taken = both_ways(tmp_path, "  wide: {}\n  narrow: {radio.bandwidth_hz: 20.0e+6}\n", base)
+    assert taken["narrow"] == {"from": "wide/seed-3", "rounds": 1}, "both begin at time 0"
+    by_rounds = base.replace("clock: seconds, at: 0.01", "clock: rounds, at: 5")
+    (tmp_path / "rounds").mkdir()
+    taken = both_ways(tmp_path / "rounds", "  wide: {}\n  narrow: {radio.bandwidth_hz: 20.0e+6}\n", by_rounds)
+    assert taken["narrow"]["rounds"] == ALL
+
+
+def test_other_settings_of_learning_share_nothing(tmp_path: Path) -> None:
+    variants = (
+        "  a: {}\n  b: {learning.lr: 0.06}\n  c: {devices.count: 9}\n  d: {learning.algorithm: scaffold}\n"
+    )
+    assert set(both_ways(tmp_path, variants).values()) == {None}
+
+
+def test_several_cells_share_what_is_asked_in_the_same_order(tmp_path: Path) -> None:
+    """Devices move from cell to cell, with vectors of their own; who is when where depends on the radio."""
+    base = BASE.replace("devices: {count: 8}", "devices: {count: 30, mobility: {name: random_waypoint}}")
+    base = base.replace("count: 4, rounds: 3", "count: 2, rounds: 3")
+    base += "  algorithm: scaffold\nlayout: {rings: 1}\nradio: {shadowing: spatial}\n"
+    base += "cell: {radius_m: 60}\n"
+    taken = both_ways(
+        tmp_path, "  a: {}\n  b: {radio.scheduler: round_robin, radio.sharing: dynamic}\n", base
+    )
+    assert taken["b"] is None or taken["b"]["rounds"] < 7 * 2 * ROUNDS

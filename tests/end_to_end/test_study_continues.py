@@ -1,0 +1,232 @@
+"""A study's directory is gone on with: nothing complete is done again, nothing stale is taken for something else."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgefl.errors import EdgeflError
+from edgefl.study import IncompleteStudy, plan, run
+from edgefl.study.merging import merge
+from edgefl.study.states import State, state_of
+
+EDGEFL = (sys.executable, "-c", "from edgefl.cli import main; main()")
+RADIO = """\
+name: radio
+devices: {count: 4}
+sessions: {name: schedule, count: 1, rounds: 2}
+workload: {payload_bits: 100000, flops_per_sample: 1000}
+"""
+STUDY = """\
+name: radio
+scenario: radio.yaml
+seeds: [1, 2]
+variants: {b: {}, a: {devices.count: 5}}
+"""
+# Of the seeds 1 to 3 only 2 drops no device.
+FEW = "variants: {few: {devices.count: null, devices.density_per_km2: 3}}\n"
+
+
+@pytest.fixture
+def radio(tmp_path: Path) -> Path:
+    (tmp_path / "radio.yaml").write_text(RADIO)
+    (tmp_path / "study.yaml").write_text(STUDY)
+    return tmp_path / "study.yaml"
+
+
+def runs(out: Path) -> dict[str, int]:
+    """Each run's file that is written first, by which one knows whether it has been made again."""
+    return {str(path.parent.relative_to(out)): path.stat().st_ino for path in out.rglob("scenario.yaml")}
+
+
+def about(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((path / "run.json").read_text())
+    return found
+
+
+def test_what_is_complete_is_not_done_again(radio: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run(plan(radio, [1]), out, jobs=1)
+    before = runs(out)
+    run(plan(radio), out, jobs=1)
+    after = runs(out)
+    assert set(after) == {"b/seed-1", "a/seed-1", "b/seed-2", "a/seed-2"}
+    assert {name: after[name] for name in before} == before
+    told = about(out / "b" / "seed-1")
+    assert told["variants"] == ["b", "a"]
+    assert told["reference"] is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("count: 4}", "count: 6}", r"b/seed-1: devices.count is 4, here 6"),
+        ("rounds: 2}", "rounds: 2}\nduration_s: 9.0", r"duration_s is not given, here 9.0"),
+    ],
+)
+def test_a_changed_key_takes_no_run_for_another(
+    old: str, new: str, message: str, radio: Path, tmp_path: Path
+) -> None:
+    run(plan(radio), tmp_path / "out", jobs=1)
+    before = runs(tmp_path / "out")
+    radio.with_name("radio.yaml").write_text(RADIO.replace(old, new))
+    with pytest.raises(EdgeflError, match=message):
+        run(plan(radio), tmp_path / "out", jobs=1)
+    assert runs(tmp_path / "out") == before
+
+
+def test_a_changed_name_is_the_same_run(radio: Path, tmp_path: Path) -> None:
+    run(plan(radio), tmp_path / "out", jobs=1)
+    before = runs(tmp_path / "out")
+    radio.with_name("radio.yaml").write_text(RADIO.replace("name: radio", "name: other"))
+    run(plan(radio), tmp_path / "out", jobs=1)
+    assert runs(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("what", ["data", "results_version"])
+def test_other_data_or_another_version_of_results_is_another_run(
+    what: str, radio: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = tmp_path / "places.csv"
+    trace.write_text(
+        "id,time,x,y\n" + "".join(f"{i},{t},{9 * i + 20},{t}\n" for i in range(6) for t in (0, 9))
+    )
+    radio.write_text(STUDY.replace("a: {devices.count: 5}", "a: {}"))
+    mobility = f"devices: {{count: 6, mobility: {{name: trace, path: {trace}}}}}"
+    radio.with_name("radio.yaml").write_text(RADIO.replace("devices: {count: 4}", mobility))
+    run(plan(radio, [1]), tmp_path / "out", jobs=1)
+    run(plan(radio, [1]), tmp_path / "out", jobs=1)
+    if what == "data":
+        trace.write_text(trace.read_text().replace("20,0", "21,0"))
+        message = "the data of devices.mobility.path is "
+    else:
+        import edgefl.identity
+
+        monkeypatch.setattr(edgefl.identity.Identity.__init__, "__defaults__", (999,))
+        message = "the version of results is 1, here 999"
+    with pytest.raises(EdgeflError, match=message):
+        run(plan(radio, [1]), tmp_path / "out", jobs=1)
+
+
+def test_a_directory_of_something_else_is_refused(radio: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run(plan(radio), out, jobs=1)
+    with pytest.raises(EdgeflError, match="is not empty"):
+        run(plan(radio), out, jobs=1, go_on=False)
+    (out / "study.yaml").unlink()
+    with pytest.raises(EdgeflError, match="is not empty"):
+        run(plan(radio), out, jobs=1)
+
+
+def test_without_out_the_study_goes_on_where_it_was(
+    radio: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = run(plan(radio, [1]), jobs=1)
+    assert run(plan(radio), jobs=1) == first
+    radio.with_name("radio.yaml").write_text(RADIO.replace("count: 4", "count: 7"))
+    assert run(plan(radio), jobs=1) == first.with_name("radio-2")
+
+
+def test_failed_runs_are_done_again_on_demand(radio: Path, tmp_path: Path) -> None:
+    radio.write_text(STUDY.replace("variants: {b: {}, a: {devices.count: 5}}\n", FEW).replace("[1", "[3, 1"))
+    out = tmp_path / "out"
+    with pytest.raises(IncompleteStudy, match="1 of 3 runs failed"):
+        run(plan(radio), out, jobs=1)
+    complete, failed = out / "few" / "seed-1", out / "few" / "seed-2"
+    before = about(failed)
+    made = runs(out)["few/seed-1"]
+    with pytest.raises(IncompleteStudy, match=r"few seed 2: failed before; --retry does it again"):
+        run(plan(radio), out, jobs=1)
+    with pytest.raises(IncompleteStudy, match="drops no device"):
+        run(plan(radio), out, jobs=1, retry=True)
+    assert about(failed)["error"] == before["error"]
+    assert runs(out)[str(complete.relative_to(out))] == made
+
+
+def test_what_was_begun_and_left_is_ended(radio: Path, tmp_path: Path) -> None:
+    """Killed at four instants: before run.json, before scenario.yaml, under way, interrupted."""
+    undisturbed, out = tmp_path / "undisturbed", tmp_path / "out"
+    run(plan(radio), undisturbed, jobs=1)
+    shutil.copytree(undisturbed, out)
+    (out / "b" / "seed-1" / "run.json").write_text("")
+    (out / "a" / "seed-1" / "scenario.yaml").unlink()
+    dead = {
+        "pid": os.getpid(),
+        "host": os.uname().nodename,
+        "started": 1,
+        "heartbeat": "2020-01-01T00:00:00+00:00",
+    }
+    for name, status in (("a/seed-1", "running"), ("b/seed-2", "running"), ("a/seed-2", "interrupted")):
+        told = about(out / name) | {"status": status, "process": dead}
+        (out / name / "run.json").write_text(json.dumps(told))
+        (out / name / "rounds.csv").write_text("half a li")
+    assert state_of(out, Path("b", "seed-1")) is State.PLANNED
+    assert state_of(out, Path("b", "seed-2")) is State.STALE
+    assert state_of(out, Path("a", "seed-2")) is State.INTERRUPTED
+    run(plan(radio), out, jobs=1)
+    for path in undisturbed.rglob("*.csv"):
+        assert (out / path.relative_to(undisturbed)).read_bytes() == path.read_bytes()
+
+
+def test_a_run_in_other_hands_is_left_alone(radio: Path, tmp_path: Path) -> None:
+    out, notes = tmp_path / "out", []
+    claim = out / "claims" / "b" / "seed-1" / "1.json"
+    run(plan(radio, [2]), out, jobs=1)
+    claim.parent.mkdir(parents=True)
+    claim.write_text(json.dumps({"pid": 1, "host": "elsewhere", "started": 1}))
+    run(plan(radio), out, jobs=1, noted=notes.append)
+    assert not (out / "b" / "seed-1").exists()
+    assert notes == ["other processes are doing b seed 1; the same command goes on with what they leave"]
+    os.utime(claim, (time.time() - 1000,) * 2)
+    run(plan(radio), out, jobs=1)
+    assert state_of(out, Path("b", "seed-1")) is State.COMPLETED
+
+
+def test_parts_of_a_study_make_the_whole(radio: Path, tmp_path: Path) -> None:
+    whole = tmp_path / "whole"
+    run(plan(radio), whole, jobs=1)
+    parts = [run(plan(radio), tmp_path / f"part-{i}", jobs=1, shard=(i, 3)) for i in (1, 2, 3)]
+    assert [len(runs(part)) for part in parts] in ([2, 1, 1], [1, 2, 1])
+    assert merge(parts, tmp_path / "merged") == {State.COMPLETED: 4}
+    assert merge([whole], tmp_path / "merged") == {State.COMPLETED: 4}, "what is there stays"
+    for path in whole.rglob("*.csv"):
+        assert (tmp_path / "merged" / path.relative_to(whole)).read_bytes() == path.read_bytes()
+    with pytest.raises(EdgeflError, match="--shard 4/3"):
+        run(plan(radio), tmp_path / "part-4", jobs=1, shard=(4, 3))
+
+
+def test_runs_of_two_studies_are_not_merged(radio: Path, tmp_path: Path) -> None:
+    run(plan(radio), tmp_path / "one", jobs=1)
+    radio.with_name("radio.yaml").write_text(RADIO.replace("count: 4", "count: 7"))
+    run(plan(radio), tmp_path / "two", jobs=1)
+    with pytest.raises(EdgeflError, match="are not the same run"):
+        merge([tmp_path / "one", tmp_path / "two"], tmp_path / "merged")
+    assert not (tmp_path / "merged").exists()
+
+
+@pytest.mark.slow
+def test_two_processes_share_a_directory(radio: Path, tmp_path: Path) -> None:
+    """Both begin at once, each with two workers; every run is made once, by one of them."""
+    radio.with_name("radio.yaml").write_text(RADIO.replace("rounds: 2", "rounds: 60"))
+    radio.write_text(STUDY.replace("[1, 2]", str(list(range(1, 13)))))
+    out = tmp_path / "out"
+    command = [*EDGEFL, "study", str(radio), "--out", str(out), "--jobs", "2"]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    for process in both:
+        _, errors = process.communicate()
+        assert process.returncode == 0, errors.decode()
+    run(plan(radio), tmp_path / "alone", jobs=1)
+    tables = list((tmp_path / "alone").rglob("rounds.csv"))
+    assert len(tables) == 24
+    for path in tables:
+        path_here = out / path.relative_to(tmp_path / "alone")
+        assert path_here.read_bytes() == path.read_bytes()
+        assert "resumed" not in about(path_here.parent)
+    assert not (out / "claims").exists()

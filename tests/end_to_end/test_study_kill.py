@@ -1,0 +1,98 @@
+"""A study that is killed goes on, and ends as one that never was: shared training, snapshots and all."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from edgefl.engine.records import Round
+from edgefl.run_directory.interruption import Interrupted
+from edgefl.run_directory.snapshot import Every
+from edgefl.study import plan, run
+from edgefl.testing import kill_study
+from edgefl.testing.kill import differences
+
+BASE = """\
+name: base
+devices: {count: 8}
+sessions: {name: schedule, count: 3, rounds: 2}
+learning:
+  dataset: digits
+  partition: {name: dirichlet, alpha: 0.5, overlap: 0.0}
+  model: logistic
+  warm_start: previous
+  algorithm: scaffold
+  lr: 0.05
+  batch: 16
+"""
+# One that trains, one that takes all of it, one that takes its pilot session, one that takes less.
+VARIANTS = """\
+  trains: {}
+  takes: {radio.bandwidth_hz: 20.0e+6}
+  similar: {learning.warm_start: similarity}
+  late: {rounds.deadline_s: 0.00055}
+"""
+EVERY = Every(rounds=2)
+KILLS = 3
+APART = 5  # rounds between two instants; each run has six or more
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    (tmp_path / "base.yaml").write_text(BASE)
+    path = tmp_path / "study.yaml"
+    path.write_text(f"name: killed\nscenario: base.yaml\nseeds: [3]\nvariants:\n{VARIANTS}")
+    return path
+
+
+def killed(out: Path) -> None:
+    """Make a copy of a study at work look as its process's death would have left it."""
+    for path in [*out.rglob("run.json"), *out.glob("claims/**/*.json")]:
+        told = json.loads(path.read_text())
+        owner = told if "pid" in told else told.get("process")
+        if owner:
+            owner["started"] = 1  # another process has the number now
+            path.write_text(json.dumps(told))
+
+
+@pytest.mark.slow
+def test_wherever_it_is_left(study: Path, tmp_path: Path) -> None:
+    """Killed, and interrupted, after some of its rounds: in each of its runs."""
+    alone, whole = tmp_path / "alone", tmp_path / "whole"
+    rounds: list[Round] = []
+
+    def seen(label: str, row: Round | None) -> None:
+        if row is not None:
+            rounds.append(row)
+            shutil.copytree(whole, tmp_path / f"killed-{len(rounds)}")
+
+    run(plan(study), alone, jobs=1, share=False)
+    run(plan(study), whole, jobs=1, every=EVERY, progress=seen)
+    for number in range(2, 1 + len(rounds), APART):
+        left = 0
+
+        def leave(label: str, row: Round | None, number: int = number) -> None:
+            nonlocal left
+            left += row is not None
+            if left == number:
+                raise Interrupted
+
+        with pytest.raises(Interrupted):
+            run(plan(study), tmp_path / f"interrupted-{number}", jobs=1, every=EVERY, progress=leave)
+        killed(tmp_path / f"killed-{number}")
+        for how in ("killed", "interrupted"):
+            out = tmp_path / f"{how}-{number}"
+            run(plan(study), out, jobs=1, every=EVERY)
+            for path in alone.rglob("run.json"):
+                there = out / path.parent.relative_to(alone)
+                assert differences(there, path.parent) == [], f"{how} after round {number}"
+            assert not [*out.rglob("lent"), *out.rglob("snapshots"), *out.glob("claims")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", [False, True], ids=["the study's process", "all processes at once"])
+def test_a_study_killed_at_random_instants(group: bool, study: Path) -> None:
+    tally = kill_study.check(study, KILLS, seed=1, group=group)
+    assert tally.kills == KILLS
+    assert tally.differences == []
