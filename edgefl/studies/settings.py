@@ -44,13 +44,15 @@ class Question(Section):
         description="two variants: the difference is the first minus the second"
     )
     precision: float = Field(
-        gt=0,
-        allow_inf_nan=False,
+        ge=1e-9,
+        le=1e12,
         description="half width of the difference's confidence interval at which no seed is added any more, in the"
         " metric's unit (accuracies 0..1)",
     )
     budget: int = Field(
-        ge=2, description="most seeds in each setting; the study's own, then those from the largest one on"
+        ge=2,
+        le=10_000,
+        description="most seeds in each setting; the study's own, then those from the largest one on",
     )
     error: float = Field(
         0.05,
@@ -59,7 +61,7 @@ class Question(Section):
         description="probability that an interval misses the true difference, in any setting and however often one"
         " looks",
     )
-    target: float | str | None = Field(
+    target: Annotated[float, Field(gt=0, le=1)] | str | None = Field(
         None,
         description="of a metric to a target: an accuracy (0.8), or a share of the reference's best ('95%')",
     )
