@@ -2,6 +2,7 @@
 # make test   install the dev extras, then lint, type-check and test
 # make quick  lint, types, golden runs and the unit tests that are not slow, in under a minute
 # make readme run the demo and take its picture into README.md
+# make city   run the study of a day in a city (20 minutes) and take its picture for README.md
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
 # make schema write the JSON Schemas that editors use, beside the scenarios
 # make golden write the tables of the golden runs again; CHANGELOG.md says when that is allowed
@@ -11,7 +12,7 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo readme test quick checks fuzz schema golden clean
+.PHONY: demo readme city test quick checks fuzz schema golden clean
 
 demo: $(VENV)/installed $(FASHION)
 	$(BIN)/edgefl study scenarios/studies/quickstart.yaml
@@ -20,6 +21,12 @@ readme: $(VENV)/installed $(FASHION)
 	rm -rf runs/readme
 	$(BIN)/edgefl study scenarios/studies/quickstart.yaml --out runs/readme
 	cp runs/readme/comparison.png scenarios/studies/quickstart.png
+
+city: $(VENV)/installed $(FASHION)
+	rm -rf runs/city_day
+	$(BIN)/edgefl study scenarios/studies/city_day.yaml --out runs/city_day
+	$(BIN)/python -m analysis day runs/city_day --cell 0 --begin-hour 4
+	cp runs/city_day/day.png scenarios/studies/city_day.png
 
 test: checks $(FASHION) $(CHROMIUM)
 	$(BIN)/pytest

@@ -4,6 +4,7 @@ python -m analysis compare RUNS_DIR [--out DIR] [--reference NAME] [--target 0.9
 python -m analysis settings RUNS_DIR [--out DIR] [--reference NAME] [--session N ...] [--first-rounds 10]
 python -m analysis drift RUNS_DIR [--out DIR] [--reference NAME] [--by devices] [--window 1] [--from 1] [--to N]
     [--recovery level] [--smooth 10] [--margin 0.01]
+python -m analysis day RUNS_DIR [--cell 0] [--begin-hour 0] [--out DIR] [--reference NAME]
 python -m analysis network RUNS_DIR
 python -m analysis reproduction RUNS_DIR ... [--out FILE]
 """
@@ -17,6 +18,7 @@ from pathlib import Path
 from rich.console import Console
 
 from analysis.comparison import compare
+from analysis.day import draw_day
 from analysis.drift import compare_drift
 from analysis.drift_reading import MARGIN, SMOOTH, Reading
 from analysis.load import load_runs
@@ -79,6 +81,18 @@ def _drift(options: argparse.Namespace) -> None:
         ),
     )
     print_drift(comparison, Console())
+
+
+def _day(options: argparse.Namespace) -> None:
+    path = draw_day(
+        options.runs,
+        cell=options.cell,
+        begin_hour=options.begin_hour,
+        overlap=options.overlap,
+        reference=options.reference,
+        out=options.out,
+    )
+    print(path)
 
 
 def _network(options: argparse.Namespace) -> None:
@@ -185,6 +199,17 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("runs", type=Path, nargs="+", metavar="RUNS_DIR", help="folder of a study")
     command.add_argument("--out", type=Path, help="where to write the page (default: standard output)")
     command.set_defaults(run=_reproduction)
+    command = add_writing(
+        "day",
+        "draw the day of a cell: its population and each variant's accuracy by the hour",
+        _day,
+        "variant to emphasise, whose sessions are marked",
+    )
+    command.add_argument("--cell", type=int, default=0, help="whose day (0)")
+    command.add_argument("--begin-hour", type=float, default=0.0, help="hour of the day at time 0 (0)")
+    command.add_argument(
+        "--overlap", type=float, default=OVERLAP, help=f"as for compare --recurring population ({OVERLAP:g})"
+    )
     add("network", "handovers, ping-pong, time of stay, interruptions, wasted bits and joules", _network)
     return parser
 

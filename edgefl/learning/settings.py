@@ -109,10 +109,12 @@ class LearningSettings(Section):
     payload: Literal["model", "exchanged"] = Field(
         "model", description="a transfer carries one model (J), or all that the algorithm exchanges"
     )
-    booked: Literal["nominal", "processed"] = Field(
+    booked: Literal["nominal", "processed", "all"] = Field(
         "processed",
         description="samples whose compute time and energy are booked: processed: those in a device's mini-batches,"
-        " fewer than e B where it holds less than B or an epoch's last batch is short; nominal: e B (J 27, 28)",
+        " fewer than e B where it holds less than B or an epoch's last batch is short, twice with a personal model;"
+        " all: and a third for each sample run forward only, to stop early or to choose a model; nominal: e B"
+        " (J 27, 28)",
     )
     flops_per_sample: Annotated[float, Field(ge=0, le=1e18)] | Literal["counted"] = Field(
         "counted", description="N_p phi, FLOPs per sample forward and backward: a number, or counted"

@@ -93,6 +93,8 @@ class Trainer:
             result = track.train(ids, batches, lr, terms, stop)
         except Diverged as diverged:
             raise self._divergence(diverged, now.at, track) from diverged
+        # a personal model is trained on the same mini-batches once more
+        processed = result.samples * (2 if self.settings.algorithm.trains_personal else 1)
         scalars = {name: tuple(values.tolist()) for name, values in result.scalars.items()}
         if len(batches.validation):
             epochs = result.steps / np.maximum(1, batches.per_epoch)
@@ -100,7 +102,7 @@ class Trainer:
         return LocalRound(
             tuple(ids),
             tuple(result.steps.tolist()),
-            self._booked(now.at, result.steps, result.samples),
+            self._booked(now.at, result.steps, processed, result.tested),
             tuple(result.down_bits.tolist()),
             tuple(result.up_bits.tolist()),
             scalars,
@@ -213,15 +215,20 @@ class Trainer:
         booked = self._booked(now.at, steps, batches.processed(steps))
         return LocalRound(tuple(ids), tuple(steps.tolist()), booked, bits, bits), losses
 
-    def _booked(self, at: At, steps: np.ndarray, processed: np.ndarray) -> tuple[int, ...]:
+    def _booked(
+        self, at: At, steps: np.ndarray, processed: np.ndarray, tested: np.ndarray | int = 0
+    ) -> tuple[int, ...]:
         """Return the samples whose computing time and energy are booked, forward and backward.
 
         Processed are those in the mini-batches of the steps that were done: D of them per step where a device
-        holds D < B, D per local epoch. Left out: what a device runs forward only (early stopping, choice of
-        a model, losses that it reports), and the second pass of algorithms that train a personal model.
+        holds D < B, D per local epoch. Those tested run forward only (early stopping, choice of a model): `all`
+        counts them as a third, rounded up, for a backward pass is reckoned as two forward ones. Left out: losses
+        that devices report.
         """
-        nominal = self.settings.booked == "nominal"
-        return tuple((steps * self.settings.batch_in(at.phase) if nominal else processed).tolist())
+        how = self.settings.booked
+        if how == "nominal":
+            return tuple((steps * self.settings.batch_in(at.phase)).tolist())
+        return tuple((processed - (-tested // 3 if how == "all" else 0)).tolist())
 
     def _first_losses(self, models: Tensor, batches: Batches, positions: Sequence[int]) -> list[float]:
         return first_batch_losses(self.module, self.layout, models, self.material.train, batches, positions)

@@ -11,7 +11,7 @@ class RecordSettings(Section):
     """What a run writes down of its devices, and in which form; rounds, sessions, events and ledger are always there.
 
     Measured with 10,000 devices in a round, on one core of a busy machine: a row of devices takes 176 bytes and 5 to
-    6 microseconds as CSV, 14 (nobody moves) to 22 bytes and 6 to 13 microseconds as Parquet; a row of positions 35
+    6 microseconds as CSV, 14 (nobody moves) to 22 bytes and 6 to 13 microseconds as Parquet; a row of positions 40
     or 9 bytes and 2 microseconds. 10,000 devices in 1,000 rounds are thus 1.8 GB or 0.2 GB, and one or two minutes of
     writing, little beside the hours of simulating them.
     """
@@ -30,7 +30,7 @@ class RecordSettings(Section):
         None,
         ge=1e-3,
         le=1e9,
-        description="simulated time between two rows of positions.csv for each device, 35 bytes each; none: no"
+        description="simulated time between two rows of positions.csv for each device, 40 bytes each; none: no"
         " such table, s",
     )
 

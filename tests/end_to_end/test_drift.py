@@ -167,3 +167,34 @@ def test_drift_by_the_clock_on_the_labels_test_data(scenario: Path, tmp_path: Pa
     found = rounds(run)
     assert found.drifted.tolist() == [0.0] * (AT - 1) + [0.5] * (ROUNDS - AT + 1)
     assert "accuracy_std" not in found
+
+
+def _booked(scenario: Path, out: Path, *overrides: str) -> pd.DataFrame:
+    """The first round's devices, whose compute energy is in proportion to the samples booked."""
+    devices = pd.read_csv(
+        simulate(load_scenario(scenario, list(overrides)), out, device="cpu") / "devices.csv"
+    )
+    return devices[(devices["round"] == 1) & (devices.session == 1)].set_index("device")
+
+
+def test_a_personal_model_is_booked_too(scenario: Path, tmp_path: Path) -> None:
+    """It is trained on the mini-batches of the local one, which are the same in FedAvg: twice the energy."""
+    plain = _booked(scenario, tmp_path / "fedavg")
+    for name in ("ditto", "apfl"):
+        both = _booked(scenario, tmp_path / name, f"learning.algorithm={name}")
+        assert both.epochs.tolist() == plain.epochs.tolist()
+        assert both.energy_compute_j.tolist() == pytest.approx((2 * plain.energy_compute_j).tolist())
+
+
+def test_what_runs_forward_only_is_booked_as_a_third(scenario: Path, tmp_path: Path) -> None:
+    """To stop early, a device tests its validation samples before the first epoch and after all but the last.
+
+    v of n samples are kept apart: e epochs train e (n - v); after the last of E = 3 nothing is left to decide.
+    """
+    plain = _booked(scenario, tmp_path / "processed")
+    everything = _booked(scenario, tmp_path / "all", "learning.booked=all")
+    more = everything.energy_compute_j / plain.energy_compute_j - 1
+    tests = plain.epochs + (plain.epochs < 3)
+    expected = 3 / 7 * tests / plain.epochs / 3
+    # v and the third are whole numbers: 45 samples or more have a v within 4 % of 0.3 n
+    assert more.to_numpy() == pytest.approx(expected.to_numpy(), rel=0.1)

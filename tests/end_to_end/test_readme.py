@@ -1,4 +1,4 @@
-"""The README's commands work as printed (the two set-up commands aside)."""
+"""The commands of README and docs work as printed (the two set-up commands aside)."""
 
 import os
 import re
@@ -19,12 +19,13 @@ from edgefl.scenario import Scenario
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
+PAGES = "\n".join([README, *(page.read_text() for page in sorted((ROOT / "docs").glob("*.md")))])
 SETUP = ("make ",)
 PICTURE = Path("scenarios", "studies", "quickstart.png")
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    return re.findall(rf"```{language}\n(.*?)```", PAGES, re.DOTALL)
 
 
 def chains() -> list[list[str]]:

@@ -1,0 +1,92 @@
+"""A day in one cell: how its population comes and goes, and how well each variant's model serves it."""
+
+from pathlib import Path
+
+from analysis.figures.day import HOUR_S, day_figure
+from analysis.figures.style import variant_styles
+from analysis.load import Runs, load_runs
+from analysis.metrics import training_rounds
+from analysis.populations import OVERLAP, jaccard
+from analysis.scope import common_seeds, reference_of
+
+DAY_NUMBERS = "day.csv"  # name of the PNG's text with its numbers, hour by hour
+
+
+def draw_day(
+    runs: str | Path | Runs,
+    *,
+    cell: int = 0,
+    begin_hour: float = 0.0,
+    overlap: float = OVERLAP,
+    reference: str | None = None,
+    out: str | Path | None = None,
+) -> Path:
+    """Draw the accuracy of each variant over the hours of the day, with sessions and population, as day.png.
+
+    Args:
+        runs: a folder of run directories, or what `load_runs` made of it.
+        begin_hour: hour of the day at simulated time 0.
+        overlap: from which on a session has the population of an earlier one, the Jaccard index of their devices.
+        out: where to write, by default the folder of the runs.
+
+    Raises:
+        ValueError: no such cell, no accuracy, an hour outside of the day, or a folder that cannot be written.
+    """
+    runs = runs if isinstance(runs, Runs) else load_runs(runs)
+    if not 0 <= begin_hour < 24:
+        raise ValueError(f"begin_hour is {begin_hour}: an hour of the day, from 0 to below 24")
+    seeds = common_seeds(runs.info, [])
+    reference = reference_of(runs.info, reference, [])
+    rounds = runs.rounds[(runs.rounds["cell"] == cell) & runs.rounds["seed"].isin(seeds)]
+    if rounds.empty:
+        known = ", ".join(str(number) for number in sorted(runs.rounds["cell"].unique()))
+        raise ValueError(f"no rounds in cell {cell}; cells with a federation: {known}")
+    if not rounds["accuracy"].notna().any():
+        raise ValueError("no run has an accuracy: a day is drawn of runs with training")
+    names = sorted(rounds["variant"].unique(), key=lambda name: name != reference)
+    shown = reference or names[0]
+    mine = runs.sessions[(runs.sessions["variant"] == shown) & (runs.sessions["cell"] == cell)]
+    mine = mine[mine["seed"] == seeds[0]].sort_values("session", ignore_index=True)
+    members = [frozenset(str(devices).split()) for devices in mine["devices"]]
+    pilots = set(rounds.loc[rounds["phase"] == "pilot", "session"])
+    mine = mine.assign(
+        count=[len(some) for some in members],
+        pilot=mine["session"].isin(pilots),
+        note=_notes(members, [_clock(begin_hour + start_s / HOUR_S) for start_s in mine["start_s"]], overlap),
+    )
+    day = training_rounds(rounds).dropna(subset=["accuracy"])
+    figure = day_figure(
+        day,
+        mine,
+        variant_styles(names, reference),
+        begin_hour=begin_hour,
+        title=f"Who is in cell {cell}, and how well its model serves them",
+    )
+    hours = (begin_hour + day["start_s"] / HOUR_S).astype(int).rename("hour")
+    numbers = day.groupby(["variant", hours])[["accuracy", "participants", "energy_j"]].mean().round(4)
+    folder = Path(out) if out is not None else runs.path
+    path = folder / "day.png"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata={DAY_NUMBERS: numbers.to_csv()})
+    except OSError as error:
+        raise ValueError(
+            f"cannot write to {folder} ({error.strerror or error}): choose another folder with --out"
+        ) from error
+    return path
+
+
+def _notes(members: list[frozenset[str]], begun: list[str], overlap: float) -> list[str]:
+    """Say of each session whose population it has: that of an earlier one, the pilot among them, or a new one."""
+    notes = []
+    for number, mine in enumerate(members):
+        alike = [jaccard(mine, others) for others in members[:number]]
+        best = max(range(number), key=lambda other: (alike[other], other), default=None)
+        seen = best is not None and alike[best] >= overlap
+        notes.append(f"as at {begun[best]}" if seen and best is not None else "new population")
+    return notes
+
+
+def _clock(hour: float) -> str:
+    minutes = round(hour * 60)
+    return f"{minutes // 60 % 24}:{minutes % 60:02d}"

@@ -1,0 +1,98 @@
+"""The figure of a day in one cell: who is there, and how well the model serves them, by the hour."""
+
+import math
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MultipleLocator
+
+from analysis.figures.lines import BAND, PILOT, label_lines
+from analysis.figures.style import DPI, INK, SOFT, Styles, plain
+from analysis.metrics import over_seeds
+
+SIZE_INCH = (32 / 3, 17 / 3)  # 1600 x 850 pixels
+TOP, BOTTOM = (0.058, 0.4, 0.815, 0.42), (0.058, 0.085, 0.815, 0.2)
+HOUR_S = 3600.0
+NARROWEST = 0.055  # share of the axis from which on a session is named
+
+
+def day_figure(
+    rounds: pd.DataFrame, sessions: pd.DataFrame, styles: Styles, *, begin_hour: float, title: str
+) -> Figure:
+    """Draw accuracy and the devices in a round over the hours of the day, sessions shaded.
+
+    Args:
+        rounds: training rounds of one cell: variant, seed, start_s, end_s, accuracy, participants.
+        sessions: of one variant and seed, with session, start_s, pilot, count and note of each.
+        begin_hour: hour of the day at time 0.
+    """
+    figure = Figure(figsize=SIZE_INCH, dpi=DPI)
+    figure.text(0.012, 0.96, title, fontsize=12.5, fontweight="bold", color=INK, va="center")
+    seeds = rounds["seed"].nunique()
+    what = "Accuracy of the cell's model, mean over the rounds of ten minutes."
+    if seeds > 1:
+        what += f" Mean of {seeds} seeds; sessions of the first one."
+    figure.text(0.012, 0.923, what, fontsize=9, color=SOFT, va="center")
+    top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)
+    first_h, last_h = begin_hour, begin_hour + rounds["end_s"].max() / HOUR_S
+    for ax in (top, bottom):
+        plain(ax)
+        ax.set_xlim(first_h, last_h)
+        ax.xaxis.set_major_locator(MultipleLocator(_step_h(last_h - first_h)))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda hour, _: f"{hour % 24:g}:00"))
+    _sessions((top, bottom), sessions, begin_hour, last_h)
+
+    curves, people = {}, {}
+    for name in styles:
+        mine = rounds[rounds["variant"] == name]
+        hours = begin_hour + mine["start_s"] / HOUR_S
+        tenth = (hours * 6).map(math.floor) / 6 + 1 / 12
+        mine = mine.assign(x=tenth)
+        curves[name] = 100 * over_seeds(mine, ["x"], "accuracy").rename_axis("x")
+        people[name] = over_seeds(mine, ["x"], "participants")["mean"]
+    for name, curve in curves.items():
+        top.plot(curve.index, curve["mean"], **styles[name])
+    top.set_ylabel("test accuracy (%)")
+    lowest = min(curve["mean"].min() for curve in curves.values())
+    top.set_ylim(10 * math.floor(lowest / 10), 100)
+    label_lines(top, {name: curve.dropna(subset=["mean"]) for name, curve in curves.items()}, styles)
+    who = next(iter(people.values()))
+    bottom.fill_between(who.index, who, step="mid", color="#c9ced3", linewidth=0, zorder=2)
+    bottom.step(who.index, who, where="mid", color=INK, linewidth=1.0, zorder=3)
+    bottom.set_ylim(bottom=0)
+    bottom.set_ylabel("devices in a round")
+    bottom.set_xlabel("time of day", labelpad=2)
+    return figure
+
+
+def _sessions(axes: tuple[Axes, Axes], sessions: pd.DataFrame, begin_hour: float, last_h: float) -> None:
+    """Shade the sessions, and write above the longer ones how many devices they began with, and who these were."""
+    starts = [begin_hour + start_s / HOUR_S for start_s in sessions["start_s"]]
+    for number, (start, end, row) in enumerate(
+        zip(starts, [*starts[1:], last_h], sessions.itertuples(), strict=True)
+    ):
+        for ax in axes:
+            ax.axvspan(start, end, color=PILOT if row.pilot else BAND if number % 2 else "white", zorder=0)
+            if number:
+                ax.axvline(start, color="#c9ced3", linewidth=0.8, zorder=1)
+        if end - start < NARROWEST * (last_h - begin_hour):
+            continue
+        note = "pilot" if row.pilot else row.note
+        for line, word in enumerate((note, f"{row.count} devices", f"session {row.session}")):
+            axes[0].annotate(
+                word,
+                ((start + end) / 2, 1),
+                xytext=(0, 4 + 11 * line),
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+                ha="center",
+                fontsize=8 if line else 7.5,
+                fontweight="bold" if line == 2 else "normal",
+                color=INK if line else SOFT,
+            )
+
+
+def _step_h(hours: float) -> int:
+    """Hours between two ticks, so that there are at most a dozen or so."""
+    return next(step for step in (1, 2, 3, 4, 6, 12, 24) if hours / step <= 14 or step == 24)

@@ -1,0 +1,74 @@
+"""A day in one cell: which sessions have the population of an earlier one, and what the figure carries."""
+
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from PIL.PngImagePlugin import PngImageFile
+
+from analysis.__main__ import main
+from analysis.day import DAY_NUMBERS, _clock, _notes, draw_day
+
+Write = Callable[..., Path]
+# residents at night, workers by day, residents again: from six in the evening on, with one of them away
+MEMBERS = ["1 2 3", "7 8", "1 2"]
+STARTS_H = [0, 4, 14]
+
+
+def study(write_run: Write) -> Path:
+    for name, accuracy in (("good", 0.9), ("bad", 0.5)):
+        rounds = [
+            {
+                "session": session,
+                "round": number + 1,
+                "phase": "pilot" if session == 1 else "train",
+                "start_s": 3600.0 * (start_h + number),
+                "end_s": 3600.0 * (start_h + number) + 10,
+                "accuracy": accuracy,
+                "participants": len(devices.split()),
+                "energy_j": 2.0,
+            }
+            for session, (start_h, devices) in enumerate(zip(STARTS_H, MEMBERS, strict=True), start=1)
+            for number in range(3)
+        ]
+        sessions = [
+            {"session": number, "labels": "0 1", "devices": devices, "start_s": 3600.0 * STARTS_H[number - 1]}
+            for number, devices in enumerate(MEMBERS, start=1)
+        ]
+        root = write_run(name, rounds, sessions).parent
+    return root
+
+
+def test_whose_population_a_session_has() -> None:
+    members = [frozenset(devices.split()) for devices in MEMBERS]
+    begun = ["4:00", "8:00", "18:00"]
+    assert _notes(members, begun, 0.5) == ["new population", "new population", "as at 4:00"]
+    assert _notes(members, begun, 0.7) == ["new population"] * 3  # two of three
+    assert [_clock(hour) for hour in (4.0, 23.999, 28.25)] == ["4:00", "0:00", "4:15"]
+
+
+def test_the_figure_carries_its_numbers(write_run: Write, tmp_path: Path) -> None:
+    path = draw_day(study(write_run), begin_hour=4, reference="good", out=tmp_path / "figures")
+    picture = PngImageFile(path)
+    assert picture.size == (1600, 850)
+    numbers = pd.read_csv(StringIO(picture.text[DAY_NUMBERS])).set_index(["variant", "hour"])
+    assert numbers.loc[("good", 8), "participants"] == 2
+    assert numbers.loc["bad"].index.tolist() == [4, 5, 6, 8, 9, 10, 18, 19, 20]
+    assert (numbers["accuracy"]["good"] == 0.9).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--cell", "3"], "no rounds in cell 3; cells with a federation: 0"),
+        (["--begin-hour", "24"], "begin_hour is 24.0: an hour of the day"),
+        (["--reference", "god"], "did you mean 'good'"),
+    ],
+)
+def test_what_cannot_be_drawn(
+    options: list[str], message: str, write_run: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["day", str(study(write_run)), *options]) == 2
+    assert message in capsys.readouterr().err
