@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from edgefl.scenario import Scenario
     from edgefl.scenario import load as load_scenario
     from edgefl.simulation import simulate
+    from edgefl.world_record import record
 
 __version__ = "0.1.0"
-__all__ = ["EdgeflError", "Scenario", "__version__", "load_scenario", "resume", "simulate"]
+__all__ = ["EdgeflError", "Scenario", "__version__", "load_scenario", "record", "resume", "simulate"]
 
 # Imported when first used: PyTorch takes a second that `edgefl --help` need not spend.
 _LAZY = {
     "Scenario": ("edgefl.scenario", "Scenario"),
     "load_scenario": ("edgefl.scenario", "load"),
+    "record": ("edgefl.world_record", "record"),
     "resume": ("edgefl.resuming", "resume"),
     "simulate": ("edgefl.simulation", "simulate"),
 }

@@ -13,6 +13,7 @@ from edgefl import outside
 from edgefl.commands import bench
 from edgefl.commands.describe import describe, list_
 from edgefl.commands.merge import merge
+from edgefl.commands.record import record
 from edgefl.commands.report import report
 from edgefl.commands.run import resume, run
 from edgefl.commands.schema import schema
@@ -35,6 +36,7 @@ COMMANDS = (
     study,
     merge,
     validate,
+    record,
     report,
     list_,
     describe,

@@ -2,10 +2,10 @@
 
     edgefl.simulate(scenario, learner=make)
 
-`make` is called once for each federation, that is, for each cell that has a server, with an `Assignment`: what there
-is to know of the world before it begins. It returns that cell's learner; a class whose constructor takes the
-assignment will do, and where there is one federation only, a finished learner too. The scenario names a `workload`: it
-stands where `learning` would stand, and the learner's own payload and FLOPs count in place of the workload's.
+`make` is called once for each federation, that is, for each cell that has a server, with an `Assignment`: what
+there is to know of the world before it begins. It returns that cell's learner; a class whose constructor takes the
+assignment will do, and where there is one federation only, a finished learner too. The scenario names a `workload`:
+it stands where `learning` would stand, and the learner's own payload and FLOPs count in place of the workload's.
 
 A learner answers questions of the network and knows no clock. Of a session it is told who is there, of a round who
 takes part; it answers with the iterations, samples and bits of each, then it is told whose updates arrived. What
