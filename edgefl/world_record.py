@@ -152,7 +152,8 @@ class _Seen:
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         """Keep events."""
         for row in rows:
-            self.write_columns(type(row), **{name: [value] for name, value in vars(row).items()})
+            columns: dict[str, Any] = {name: [value] for name, value in vars(row).items()}
+            self.write_columns(type(row), **columns)
 
     def write_columns(
         self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
