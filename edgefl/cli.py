@@ -14,6 +14,7 @@ from edgefl.commands import bench
 from edgefl.commands.compare import CONTEXT, READING, reading
 from edgefl.commands.describe import describe, list_
 from edgefl.commands.merge import merge
+from edgefl.commands.new import new
 from edgefl.commands.preview import preview
 from edgefl.commands.report import report
 from edgefl.commands.run import resume, run
@@ -34,6 +35,7 @@ app = typer.Typer(
 )
 # in the order in which help shows them
 COMMANDS = (
+    new,
     preview,
     run,
     resume,

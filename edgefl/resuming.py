@@ -6,6 +6,7 @@ from pathlib import Path
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.learners import torch_device
+from edgefl.results import Results
 from edgefl.run_directory import status as run_status
 from edgefl.run_directory.circumstances import SCENARIO, circumstances, differences
 from edgefl.run_directory.journal import FILE, header
@@ -33,7 +34,7 @@ def resume(
     every: Every = DEFAULT,
     on_round: Callable[[Round], None] | None = None,
     on_note: Callable[[str], None] = lambda note: None,
-) -> Path:
+) -> Results:
     """Go on with a run that was left, on the kind of device where it was begun.
 
     Its tables are written anew from the first row on, and in the end hold what an undisturbed run's hold.

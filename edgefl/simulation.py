@@ -28,6 +28,7 @@ from edgefl.identity import LearningIdentity, identity, learning_identity
 from edgefl.learners import Training, available_cores
 from edgefl.learners import build as learners_of
 from edgefl.membership import Sharing, StudyMembership, told_of
+from edgefl.results import Results
 from edgefl.rng import Streams
 from edgefl.run_directory import parquet
 from edgefl.run_directory.circumstances import SCENARIO, circumstances
@@ -60,7 +61,7 @@ def simulate(
     resume_from: Path | None = None,
     load: Loaded | None = None,
     sharing: Sharing = ALONE,
-) -> Path:
+) -> Results:
     """Run a scenario.
 
     Args:
@@ -78,7 +79,7 @@ def simulate(
         sharing: what training is taken from another run, and left for others.
 
     Returns:
-        The run directory.
+        The run directory: a path, with the tables of the run.
 
     Raises:
         EdgeflError: something in the scenario cannot be had; nothing has been written, or what was
@@ -138,7 +139,7 @@ def simulate(
             further = {"journal_notes": journal.notes} if journal and journal.notes else {}
             wall_s = round(time.perf_counter() - began, 3)
             run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=told_at_end, **further)
-    return path
+    return Results(path)
 
 
 @dataclass(frozen=True)
@@ -268,6 +269,8 @@ def compose(
     """
     scenario, env = world.scenario, radio.env
     network = world.network(env, recorder)
+    if world.movement.moves:
+        radio.follow(network.positions_m)
     fleet = world.fleet
     devices = [Device(env, id_, radio, fleet.device(id_), network) for id_ in range(world.count)]
     federations = Federations(env, scenario.rounds.max_wait_s)

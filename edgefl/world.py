@@ -192,6 +192,7 @@ class World:
                 speeds_m_s=self.movement.doppler_speeds_m_s(),
                 gains=self._behind_walls(),
                 streams=self.streams,
+                reading_s=self.scenario.handover.measurement_interval_s,
             )
 
     def network(self, env: simpy.Environment, recorder: Recorder) -> Network:

@@ -64,14 +64,14 @@ def study(
 
         edgefl study scenarios/studies/quickstart.yaml --out runs/shared --shard 1/4
     """
-    from edgefl import study as studies
+    from edgefl import studies
     from edgefl.progress import RunProgress
     from edgefl.run_directory.interruption import Interrupted
     from edgefl.run_directory.snapshot import Every
 
     plan = studies.plan(study, seeds=seed or ())
     if dry_run:
-        from edgefl.study.outlook import outlook
+        from edgefl.studies.outlook import outlook
 
         for line in outlook(plan, out, device=device):
             console.print(line, soft_wrap=True)

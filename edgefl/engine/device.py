@@ -10,7 +10,7 @@ from channel.units import dbm_to_watt
 from edgefl.engine.fleet import Fleet
 from edgefl.engine.links import Link
 from edgefl.engine.network import Network
-from edgefl.engine.parts import Part, Span, Task
+from edgefl.engine.parts import Cause, Part, Span, Task
 from edgefl.engine.radio import Radio
 from edgefl.engine.settings import DeviceSettings
 
@@ -46,7 +46,7 @@ class Device:
     """A device that takes part in rounds; interrupting its process with a Cause cuts it off.
 
     Attributes:
-        receive_power_w, send_power_w: power drawn while its radio is on.
+        receive_power_w: power drawn while its receiver is on.
     """
 
     def __init__(
@@ -57,8 +57,12 @@ class Device:
         self._radio = radio
         self._network = network
         self.receive_power_w = settings.circuit_power_w
-        radiated_w = dbm_to_watt(settings.transmit_power_dbm)
-        self.send_power_w = radiated_w / settings.pa_efficiency + settings.uplink_circuit_power_w
+        self._amplifier_w = dbm_to_watt(settings.transmit_power_dbm) / settings.pa_efficiency
+        self._uplink_circuit_w = settings.uplink_circuit_power_w
+
+    def send_power_w(self, share: float = 1.0) -> float:
+        """Return the power drawn while its transmitter radiates a share of its power."""
+        return self._amplifier_w * share + self._uplink_circuit_w
 
     def start(self, task: Task, link: Link, processors: Processors) -> simpy.Process:
         """Start the device's work on a task of the server; the process returns the Part."""
@@ -74,6 +78,8 @@ class Device:
         if spans[-1].cut is None:
             spans.append((yield from self._send(task, link)))
         self._network.part_ended(self.id)
+        if spans[-1].cut is Cause.RADIO_LINK_FAILURE:
+            self._network.link_failed(self.id)
         return Part.of(self.id, task.iterations, spans)
 
     def _receive(self, task: Task, link: Link) -> Generator[simpy.Event, None, Span]:
@@ -82,9 +88,10 @@ class Device:
         return transfer.span(receive_energy_j(self.receive_power_w, transfer.airtime_s))
 
     def _send(self, task: Task, link: Link) -> Generator[simpy.Event, None, Span]:
-        draw = partial(self._network.power.draw, self.id, self.send_power_w)
+        power_w = self.send_power_w(link.uplink_power)
+        draw = partial(self._network.power.draw, self.id, power_w)
         transfer = yield from self._radio.transfer(link, "uplink", task.up_bits, draw)
-        return transfer.span(transmit_energy_j(self.send_power_w, transfer.airtime_s))
+        return transfer.span(transmit_energy_j(power_w, transfer.airtime_s))
 
     def _compute(self, task: Task, processors: Processors) -> Generator[simpy.Event, None, Span]:
         power, (time_s, energy_j) = self._network.power, processors.cost(self.id, task.samples)

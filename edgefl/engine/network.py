@@ -196,6 +196,23 @@ class Network:
         elif (target := self._a3.target(device, self.env.now)) is not None:
             self._move(np.array([device]), np.array([target]))
 
+    def link_failed(self, device: int) -> None:
+        """Let a device whose radio link has failed select the best cell, where it is again after an interruption.
+
+        A device that has just left its cell, or been handed over, has another link already.
+        """
+        served, now_s = self._served, self.env.now
+        cell = int(served.cell[device])
+        if cell == NOWHERE or served.since_s[device] > now_s:
+            return
+        self._write(EventName.RADIO_LINK_FAILURE, device, cell)
+        best = self._strongest_of(device, self.positions_m())
+        if best != cell:
+            self._move(np.array([device]), np.array([best]))
+            return
+        served.since_s[device] = now_s + self._handover.handover_latency_s
+        self._announce_in(cell, self._handover.handover_latency_s)
+
     def _stop(self, device: int, cause: Cause) -> None:
         """Cut off a device that has been switched off or is empty; with several cells it loses its cell."""
         self._cut_off(device, cause)

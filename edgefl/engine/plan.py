@@ -36,7 +36,10 @@ def planned_parts(scene: Scene, links: Links, tasks: Sequence[Task], processors:
     computed_s = down.clock_s + compute_s
     up = radio.transfers(links, "uplink", up_bits, computed_s)
     receive_w = np.array([device.receive_power_w for device in devices])
-    send_w = np.array([device.send_power_w for device in devices])
+    radiated = np.ones(len(devices)) if links.uplink_power is None else links.uplink_power
+    send_w = np.array(
+        [device.send_power_w(share) for device, share in zip(devices, radiated.tolist(), strict=True)]
+    )
     parts = map(
         Part,
         links.devices,

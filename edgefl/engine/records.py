@@ -109,6 +109,7 @@ class EventName(StrEnum):
     SWITCHED_ON = "switched_on"  # cell: that serves it from then on
     SWITCHED_OFF = "switched_off"  # cell: that served it until then
     BATTERY_EMPTY = "battery_empty"
+    RADIO_LINK_FAILURE = "radio_link_failure"  # its link was below the lowest rate for T310
     BATTERY_BACK = "battery_back"  # charged enough to take part again
 
 

@@ -1,12 +1,9 @@
-"""Settings of the engine: cells, devices, radio, rounds. Defaults are Table I of the journal paper."""
+"""Settings of the engine: cells, devices, rounds. Defaults are Table I of the journal paper."""
 
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from channel.schedulers import Scheduler
-from channel.tdd import Pattern
-from edgefl import registry
 from edgefl.engine.class_settings import CLASS_NAME, ClassSettings, check_sizes
 from edgefl.scenario_fields import Named, Section
 
@@ -163,96 +160,6 @@ class DeviceSettings(Section):
             of_all if one.mobility is None else (("devices", "classes", name, "mobility"), one.mobility)
             for name, one in (self.classes or {"": ClassSettings()}).items()
         ]
-
-
-class TddSettings(Section):
-    """A TDD frame: which slots serve which direction."""
-
-    pattern: str = Field("DDDSU", description="one letter per slot: D downlink, U uplink, S special")
-    special: str = Field("10:2:2", description="symbols of a special slot: downlink:guard:uplink, sum 14")
-
-    @model_validator(mode="after")
-    def _valid(self) -> Self:
-        self.pattern_of()
-        return self
-
-    def pattern_of(self) -> Pattern:
-        """Return the pattern as `channel` describes it."""
-        return Pattern(self.pattern, self.special)
-
-
-class RadioSettings(Section):
-    """Carrier, band, powers, fading and the time grid."""
-
-    carrier_hz: float = Field(3.5e9, ge=0.5e9, le=100e9, description="carrier, Hz, 0.5e9 to 100e9")
-    bandwidth_hz: float = Field(100.0e6, ge=1e5, le=4e9, description="system bandwidth W, Hz, 1e5 to 4e9")
-    noise_dbm_hz: float = Field(-174.0, ge=-200, le=-100, description="noise density N0, dBm/Hz")
-    server_power_dbm: float = Field(43.0, ge=-40, le=70, description="downlink power, dBm, -40 to 70")
-    server_pa_efficiency: float = Field(
-        1.0, gt=0, le=1, description="radiated over drawn power of the base station's amplifier"
-    )
-    path_loss: Annotated[Any, Named("path_loss", "umi", short=True)] = Field(
-        "umi", validate_default=True, description="path-loss model"
-    )
-    line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
-        "always",
-        description="LoS everywhere (J), nowhere, or by 38.901's probability and place; soft: likewise, with a"
-        " gradual change between LoS and NLoS (7.6.3.3)",
-    )
-    shadowing: Literal["round", "spatial"] = Field(
-        "round", description="round: drawn anew each round (J); spatial: a place keeps its shadowing"
-    )
-    shadowing_std_db: float | None = Field(
-        None, ge=0, le=20, description="shadowing, dB; none: the path loss's own (UMi: 4 LoS, 7.82 NLoS)"
-    )
-    site_correlation: float = Field(
-        0.5,
-        ge=0,
-        le=1,
-        description="correlation of a place's shadowing towards different sites, with several cells",
-    )
-    slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot tau, s, 1e-5 to 1e-2")
-    scheduler: Annotated[Any, Named("schedulers", "equal_share")] = Field(
-        "equal_share", validate_default=True, description="who gets which share of the band"
-    )
-    sharing: Literal["static", "dynamic"] = Field(
-        "static",
-        description="static: shares fixed for a round (J); dynamic: anew whenever a transfer starts or ends,"
-        " or in every slot, as the scheduler does",
-    )
-    power_over_share: Literal["full", "per_resource_block"] = Field(
-        "full",
-        description="full: full power over whatever share (J), so that a site with K downlinks sends K times its"
-        " power; per_resource_block: power spread over the whole band",
-    )
-    tdd: TddSettings | None = Field(None, description="frame pattern; none: separate intervals (J)")
-    max_efficiency: float | None = Field(
-        None, ge=1e-3, le=20, description="highest modulation: cap on the rate, bits/s/Hz; none: no cap"
-    )
-    noise_figure_db: float = Field(0.0, ge=0, le=20, description="noise figure of the receivers, dB")
-    interference_margin_db: float = Field(0.0, ge=0, le=40, description="rise of the noise in all links, dB")
-    neighbour_load: float = Field(
-        0.0,
-        ge=0,
-        le=1,
-        description="share of slots in which the other sites send: downlink interference; with full power over"
-        " a share, as many shares as this cell has downlinks",
-    )
-    fidelity: Literal["slot", "renewal", "auto"] = Field(
-        "auto", description="how a transfer's length is found: slot, renewal or auto"
-    )
-
-    @model_validator(mode="after")
-    def _sharing_fits(self) -> Self:
-        scheduler: Scheduler = self.scheduler
-        if scheduler.per_slot and self.sharing == "static":
-            name = registry.name_of("schedulers", scheduler)
-            raise ValueError(f"{name} decides slot by slot: set sharing: dynamic")
-        if self.sharing == "dynamic" and self.fidelity == "renewal":
-            raise ValueError(
-                "a dynamically shared band is simulated slot by slot: set fidelity: auto or slot"
-            )
-        return self
 
 
 class RoundSettings(Section):

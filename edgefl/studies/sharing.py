@@ -13,7 +13,7 @@ from edgefl.membership import Sharing
 from edgefl.rng import Streams
 from edgefl.run_directory.journal import LENT
 from edgefl.scenario import written
-from edgefl.study.planning import Run
+from edgefl.studies.planning import Run
 from edgefl.world import World
 
 

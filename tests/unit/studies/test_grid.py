@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from edgefl.errors import EdgeflError
-from edgefl.study import Plan, plan
+from edgefl.studies import Plan, plan
 
 SCENARIO = """\
 name: radio

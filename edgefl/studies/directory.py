@@ -11,9 +11,9 @@ from edgefl.run_directory.circumstances import SCENARIO
 from edgefl.run_directory.results import fresh_directory
 from edgefl.scenario import load as load_scenario
 from edgefl.scenario import written
-from edgefl.study.planning import Plan, Run
-from edgefl.study.sharing import Share
-from edgefl.study.states import State, about_run
+from edgefl.studies.planning import Plan, Run
+from edgefl.studies.sharing import Share
+from edgefl.studies.states import State, about_run
 
 FILE = "study.yaml"
 

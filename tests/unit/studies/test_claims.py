@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from edgefl.study import claims
-from edgefl.study.claims import STALE_S, Claim, Claims
+from edgefl.studies import claims
+from edgefl.studies.claims import STALE_S, Claim, Claims
 
 RUN = Path("a", "seed-1")
 MANY, ROUNDS = 4, 25
@@ -20,7 +20,7 @@ MANY, ROUNDS = 4, 25
 RACE = """
 import sys, time
 from pathlib import Path
-from edgefl.study.claims import Claims
+from edgefl.studies.claims import Claims
 claims, start = Claims(Path(sys.argv[1])), float(sys.argv[2])
 while time.time() < start: pass
 print(*[n for n in range(int(sys.argv[3])) if claims.take(Path("run", str(n)))])

@@ -7,10 +7,10 @@ from pathlib import Path
 from edgefl.data_loading import Loaded
 from edgefl.forecast import Range, forecast, size, told
 from edgefl.progress import wall_time
-from edgefl.study.directory import FILE, check_unchanged
-from edgefl.study.planning import Plan
-from edgefl.study.sharing import Share, shares
-from edgefl.study.states import State, state_of
+from edgefl.studies.directory import FILE, check_unchanged
+from edgefl.studies.planning import Plan
+from edgefl.studies.sharing import Share, shares
+from edgefl.studies.states import State, state_of
 
 NOTHING = Range(0.0, 0.0)
 

@@ -14,13 +14,13 @@ from edgefl.run_directory.files import replace
 from edgefl.run_directory.interruption import interruptible
 from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario import Scenario
-from edgefl.study.board import Board
-from edgefl.study.directory import FILE, make, place, shard_of
-from edgefl.study.one_run import ELSEWHERE, Task, leave_a_trace, work
-from edgefl.study.outcome import Failed, IncompleteStudy
-from edgefl.study.planning import Plan, Run
-from edgefl.study.sharing import Share, shares
-from edgefl.study.states import State, state_of
+from edgefl.studies.board import Board
+from edgefl.studies.directory import FILE, make, place, shard_of
+from edgefl.studies.one_run import ELSEWHERE, Task, leave_a_trace, work
+from edgefl.studies.outcome import Failed, IncompleteStudy
+from edgefl.studies.planning import Plan, Run
+from edgefl.studies.sharing import Share, shares
+from edgefl.studies.states import State, state_of
 from edgefl.workers import LOOK_AGAIN_S, Failure, side_by_side
 
 

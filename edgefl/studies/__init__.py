@@ -3,10 +3,10 @@
 `plan` reads a study file, `run` carries out what is still to be done of it in its directory.
 """
 
-from edgefl.study.execution import run
-from edgefl.study.outcome import Failed, IncompleteStudy
-from edgefl.study.planning import Case, Plan, Run, load, plan
-from edgefl.study.settings import LONGEST_LABEL, Study
+from edgefl.studies.execution import run
+from edgefl.studies.outcome import Failed, IncompleteStudy
+from edgefl.studies.planning import Case, Plan, Run, load, plan
+from edgefl.studies.settings import LONGEST_LABEL, Study
 
 __all__ = [
     "LONGEST_LABEL",

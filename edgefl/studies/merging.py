@@ -7,9 +7,9 @@ from typing import Any
 
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.files import draft_of, writing
-from edgefl.study.claims import FOLDER
-from edgefl.study.directory import FILE
-from edgefl.study.states import State, about_run, clear, state_of
+from edgefl.studies.claims import FOLDER
+from edgefl.studies.directory import FILE
+from edgefl.studies.states import State, about_run, clear, state_of
 
 # What there is of one run in two places: the further one is kept.
 FURTHER = [State.PLANNED, State.RUNNING, State.STALE, State.FAILED, State.INTERRUPTED, State.COMPLETED]

@@ -16,9 +16,9 @@ from edgefl.run_directory import status
 from edgefl.run_directory.results import RunDirectory
 from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.simulation import simulate
-from edgefl.study.claims import Claims
-from edgefl.study.planning import Run
-from edgefl.study.states import LEFT, State, about_run, clear, standing
+from edgefl.studies.claims import Claims
+from edgefl.studies.planning import Run
+from edgefl.studies.states import LEFT, State, about_run, clear, standing
 from edgefl.workers import Failure
 
 ELSEWHERE = "elsewhere"  # reported of a run that another process works on

@@ -9,7 +9,7 @@ from pathlib import Path
 from edgefl.errors import EdgeflError
 from edgefl.membership import StudyMembership
 from edgefl.scenario import Scenario, from_source
-from edgefl.study.settings import Study
+from edgefl.studies.settings import Study
 from edgefl.yaml_source import Source
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from edgefl.errors import EdgeflError
-from edgefl.study import LONGEST_LABEL, plan
+from edgefl.studies import LONGEST_LABEL, plan
 
 SCENARIO = """\
 name: radio

@@ -7,7 +7,7 @@ from typing import Any
 
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status
-from edgefl.study.claims import Claims
+from edgefl.studies.claims import Claims
 
 
 class State(StrEnum):

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from edgefl.run_directory.journal import LENT
-from edgefl.study.planning import Run
-from edgefl.study.sharing import Share, lent_after
-from edgefl.study.states import ENDED, State, state_of
+from edgefl.studies.planning import Run
+from edgefl.studies.sharing import Share, lent_after
+from edgefl.studies.states import ENDED, State, state_of
 
 
 class Board:
