@@ -31,7 +31,7 @@ from edgefl.scenario import Scenario
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 LANGUAGES = ("sh", "bash", "yaml", "python")
-SETUP = ("make ", "pip ", "edgefl watch")  # installs, or waits for a run under way
+SETUP = ("make ", "pip ")  # they install
 NEEDS_A_SHELL = re.compile(r"[|<>;&*$`#\\]")
 
 
