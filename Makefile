@@ -3,6 +3,7 @@
 # make quick  lint, types, golden runs and the unit tests that are not slow, in under a minute
 # make readme run the demo and take its pictures into README.md
 # make gallery draw every shipped scenario into docs/gallery.md
+# make trust  compute docs/trust.md: each law beside its reference
 # make city   run the study of a day in a city (20 minutes) and take its picture for README.md
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
 # make schema write the JSON Schemas that editors use, beside the scenarios
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo readme gallery city test quick checks fuzz schema golden clean
+.PHONY: demo readme gallery trust city test quick checks fuzz schema golden clean
 
 MOVING := scenarios/handover_hexagonal.yaml --set record.positions_s=0.1
 
@@ -31,6 +32,9 @@ readme: demo
 
 gallery: $(VENV)/installed $(FASHION)
 	$(BIN)/python docs/gallery.py
+
+trust: $(VENV)/installed
+	$(BIN)/python docs/trust.py
 
 city: $(VENV)/installed $(FASHION)
 	rm -rf runs/city_day

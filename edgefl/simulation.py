@@ -121,8 +121,14 @@ def simulate(
                 env.run(until=env.all_of(ends))
             power = scene.network.power
             names = scene.fleet.class_names()
-            for row in scene.ledger.rows(power.running_s(), scene.fleet.idle_power_w, power.charges()):
-                scene.recorder.write(row, further={"class": names[row.device]} if names else None)
+            tail_j = power.tails.energy_j(env.now)
+            for row in scene.ledger.rows(
+                power.running_s(), scene.fleet.idle_power_w, power.charges(), tail_j
+            ):
+                further: dict[str, Any] = {"class": names[row.device]} if names else {}
+                if power.tails.any:
+                    further["tail_j"] = float(tail_j[row.device])
+                scene.recorder.write(row, further=further or None)
             told_at_end = [
                 *run_of.notes,
                 *scene.federations.notes(),

@@ -215,6 +215,7 @@ class World:
             switches=self.fleet.switches(self.streams),
             batteries=self.fleet.batteries(),
             idle_power_w=self.fleet.idle_power_w,
+            draws=self.fleet.draws(),
         )
 
     def survey_of_places(self) -> SurveyOfPlaces | None:
