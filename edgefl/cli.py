@@ -16,6 +16,7 @@ from edgefl.commands.describe import describe, list_
 from edgefl.commands.merge import merge
 from edgefl.commands.new import new
 from edgefl.commands.preview import preview
+from edgefl.commands.record import record
 from edgefl.commands.report import report
 from edgefl.commands.run import resume, run
 from edgefl.commands.scenarios import scenarios
@@ -43,6 +44,7 @@ COMMANDS = (
     merge,
     watch,
     validate,
+    record,
     report,
     list_,
     describe,
