@@ -118,10 +118,9 @@ def _run(command: str, folder: Path) -> None:
         shell(command, folder)
         return
     os.environ.pop(ALLOW, None)  # a page says --allow-code where that is needed
-    try:
+    with pytest.raises(SystemExit) as ended:
         main(shlex.split(command)[1:])
-    except SystemExit as ended:
-        assert not ended.code, f"{command}: exit code {ended.code}"
+    assert not ended.value.code, f"{command}: exit code {ended.value.code}"
 
 
 def scenario_of(keys: dict[str, Any]) -> Scenario:

@@ -9,7 +9,7 @@ import yaml
 from edgefl import registry
 from edgefl.scenario import Scenario
 from edgefl.units_of_keys import UNITS
-from tests.end_to_end.pages import LANGUAGES, ROOT, Block, blocks_of, checkout, follow
+from tests.end_to_end.pages import LANGUAGES, ROOT, Block, blocks_of, checkout, follow, scenario_of
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
@@ -73,6 +73,15 @@ def test_the_kinds_told_are_all_and_stand_where_the_page_says() -> None:
             value = value[part]
         name = value["name"] if isinstance(value, dict) else value
         assert name in registry.names(kind), f"{key} does not hold one of {kind}"
+
+
+def test_the_town_shown_has_the_cells_and_the_week_that_it_says() -> None:
+    shown = [
+        yaml.safe_load(block.text) for block in blocks_of(DOCS / "authoring.md") if block.language == "yaml"
+    ]
+    town = scenario_of(next(keys for keys in shown if "areas" in keys))
+    assert town.layout.cells == 9
+    assert town.devices.mobility.calendar.period_h == 168
 
 
 def test_a_block_that_fails_is_named(tmp_path: Path) -> None:
