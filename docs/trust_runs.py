@@ -187,9 +187,9 @@ def _rates_over_time(row: Any, section: Any) -> Any:
         "uccmisl/5Gdataset, downlink of 5G at 1 Hz: 0.81 after 1 s, 0.24 after 5 s",
         "the same cars, each alone in the band, from path loss, line of sight and shadowing",
         rows,
-        "At 40 km/h a second is 11 m, about as far as shadowing keeps (10 to 50 m): in small cells rates"
-        " forget within a second or two; in large ones distance rules, and they keep longer. Measured rates lie"
-        " between, and also change with what other users and the server do, which these figures leave out.",
+        "At 40 km/h a second is 11 m, about as far as shadowing keeps (10 to 50 m): in small cells rates forget"
+        " within a second or two; in large ones distance rules, and they keep longer. Measured rates lie between, and"
+        " also change with what other users and the server do, which these figures leave out.",
     )
 
 
@@ -206,8 +206,8 @@ def _uplink(row: Any, section: Any) -> Any:
         [row(name, 0.23, uplink_share(parts)) for name, parts in cells.items()],
         "It is the payload over the rates, beside how long training takes, and a testbed with its devices a few"
         " metres from the base station has neither of this cell's. The presets bracket it: with line of sight"
-        " everywhere, 22 bit/s/Hz and full power over any share sending is nearly free, with NR's rates"
-        " it is half of a round.",
+        " everywhere, 22 bit/s/Hz and full power over any share sending is nearly free, with NR's rates it"
+        " is half of a round.",
     )
 
 
@@ -239,7 +239,8 @@ def _joules(row: Any, section: Any) -> Any:
         rows,
         "A joule per bit is 3.5 W over the rate, and little else. At the measured rates the law gives what was"
         " measured; the simulated cell is slower at its edge in the uplink, and never as fast in the downlink, where"
-        " 100 MHz carry no more than 600 Mbit/s, so that a bit costs more.",
+        " 100 MHz carry no more than 600 Mbit/s, so that a bit costs more. Devices that share a band pay by"
+        " their share.",
     )
 
 

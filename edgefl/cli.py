@@ -14,7 +14,9 @@ from edgefl.commands import bench
 from edgefl.commands.compare import CONTEXT, READING, reading
 from edgefl.commands.describe import describe, list_
 from edgefl.commands.merge import merge
+from edgefl.commands.new import new
 from edgefl.commands.preview import preview
+from edgefl.commands.record import record
 from edgefl.commands.report import report
 from edgefl.commands.run import resume, run
 from edgefl.commands.scenarios import scenarios
@@ -34,6 +36,7 @@ app = typer.Typer(
 )
 # in the order in which help shows them
 COMMANDS = (
+    new,
     preview,
     run,
     resume,
@@ -41,6 +44,7 @@ COMMANDS = (
     merge,
     watch,
     validate,
+    record,
     report,
     list_,
     describe,

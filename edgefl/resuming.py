@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from edgefl.contract import Learner
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.learners import torch_device
+from edgefl.outside_learners import Maker, name_of
+from edgefl.results import Results
 from edgefl.run_directory import status as run_status
 from edgefl.run_directory.circumstances import SCENARIO, circumstances, differences
 from edgefl.run_directory.journal import FILE, header
@@ -33,7 +36,8 @@ def resume(
     every: Every = DEFAULT,
     on_round: Callable[[Round], None] | None = None,
     on_note: Callable[[str], None] = lambda note: None,
-) -> Path:
+    learner: Maker | Learner | None = None,
+) -> Results:
     """Go on with a run that was left, on the kind of device where it was begun.
 
     Its tables are written anew from the first row on, and in the end hold what an undisturbed run's hold.
@@ -44,6 +48,7 @@ def resume(
         every: how often snapshots are taken.
         on_round: called with every round, those that are replayed too.
         on_note: told what is damaged, and what is done about it.
+        learner: the one from outside that the run was begun with, if it was.
 
     Returns:
         The run directory.
@@ -53,6 +58,7 @@ def resume(
     """
     path = Path(path)
     scenario = left_behind(path)
+    _check_learner(path, learner)
     begun = header(path / FILE) or {"device": "auto"}
     return simulate(
         scenario,
@@ -62,7 +68,21 @@ def resume(
         every=every,
         on_note=on_note,
         resume_from=path,
+        learner=learner,
     )
+
+
+def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
+    """Refuse to go on with another learner than the run's own."""
+    theirs = (run_status.read(path).get("learner") or {}).get("name")
+    ours = None if learner is None else name_of(learner)
+    if theirs != ours:
+        remedy = (
+            f"give {theirs}: edgefl.resume({str(path)!r}, learner=...)" if theirs else "leave learner out"
+        )
+        raise EdgeflError(
+            f"{path}: was begun with {theirs or 'no learner from outside'}, not with {ours or 'none'}; {remedy}"
+        )
 
 
 def can_go_on(path: Path, scenario: Scenario) -> bool:

@@ -14,7 +14,7 @@ FILE = Path(__file__).parents[2] / "scenarios" / "background_traffic.yaml"
 
 @pytest.mark.slow
 def test_priority_brings_more_uploads_in_time(tmp_path: Path) -> None:
-    """FedSched-5G: of 6 uploads 3.36 with proportional fair and 4.87 with priority. The same devices here, 6 rounds."""
+    """FedSched-5G: of 6 uploads 3.36 with proportional fair and 4.87 with priority. Here: 6 rounds."""
     completed = {}
     for scheduler in ("proportional_fair", "learning_first"):
         overrides = [f"radio.scheduler={scheduler}", "sessions.rounds=6"]
