@@ -295,7 +295,7 @@ def compose(
         fleet=fleet,
         duration_s=scenario.duration_s or math.inf,
     )
-    for process in network.processes():
+    for process in (*network.processes(), *world.background(radio)):
         env.process(process)
     if scenario.record.positions_s is not None:
         every_s = scenario.record.positions_s
