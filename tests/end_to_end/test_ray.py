@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 BASE = """\
 name: base
 devices: {count: 8}
-sessions: {name: schedule, count: 3, rounds: 30}
+sessions: {name: schedule, count: 3, rounds: 12}
 learning:
   dataset: digits
   partition: {name: dirichlet, alpha: 0.5, overlap: 0.0}
@@ -40,6 +40,7 @@ VARIANTS = """\
   late: {rounds.deadline_s: 0.00055}
 """
 EVERY = Every(rounds=2)
+STORE = 80_000_000  # bytes, about the least
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +49,11 @@ def cluster() -> Iterator[Any]:
     ray = pytest.importorskip("ray", reason="in the ray extra")
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 80_000_000})
-    made.add_node(num_cpus=1, object_store_memory=80_000_000)
+    made = Cluster(
+        initialize_head=True,
+        head_node_args={"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False},
+    )
+    made.add_node(num_cpus=1, object_store_memory=STORE)
     ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
     yield made
     ray.shutdown()
@@ -97,7 +101,7 @@ def test_as_in_one_process_and_reported_round_by_round(
     out = run(plan(study), tmp_path / "out", executor=OnRay(), progress=progress)
     check_nothing_is_lost(out, alone)
     assert sorted(complete) == sorted(run_.label for run_ in plan(study).runs)
-    assert rounds["trains seed 3"] == 90
+    assert rounds["trains seed 3"] == 36
 
 
 class Killer(threading.Thread):
@@ -138,7 +142,7 @@ def test_workers_are_killed_in_the_middle(cluster: Any, study: Path, alone: Path
 
 def test_a_node_goes(cluster: Any, study: Path, alone: Path, tmp_path: Path) -> None:
     """With both of its runs under way: one on each node."""
-    node = cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
+    node = cluster.add_node(num_cpus=1, object_store_memory=STORE)
 
     def drop() -> None:
         while len(list((tmp_path / "out").glob("*/*/rounds.csv"))) < 3:
@@ -158,7 +162,7 @@ def test_interrupted_and_gone_on_with(cluster: Any, study: Path, alone: Path, tm
     def leave(label: str, row: Round | None) -> None:
         nonlocal seen
         seen += 1
-        if seen == 60:
+        if seen == 40:
             raise Interrupted
 
     with pytest.raises(Interrupted):
