@@ -17,7 +17,8 @@ from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
 from edgefl.studies import IncompleteStudy, plan, run
-from edgefl.studies.on_ray import OnRay
+from edgefl.studies.on_ray import MOST_LOSSES, OnRay
+from edgefl.studies.states import State, state_of
 from edgefl.testing.kill import differences
 
 pytestmark = pytest.mark.slow
@@ -105,18 +106,18 @@ def test_as_in_one_process_and_reported_round_by_round(
 
 
 class Killer(threading.Thread):
-    """Kills the process of each run that is seen at work, some rounds after it began, once for each run."""
+    """Kills the process of each run that is seen at work, some rounds after it began, so many times in all."""
 
-    def __init__(self, out: Path, most: int) -> None:
+    def __init__(self, out: Path, most: int, runs: str = "*/*", again: bool = False) -> None:
         super().__init__(daemon=True)
-        self.out, self.most = out, most
+        self.out, self.most, self.runs, self.again = out, most, runs, again
         self.killed: dict[Path, int] = {}
         self.over = threading.Event()
 
     def run(self) -> None:
         while not self.over.wait(0.02):
-            for path in self.out.glob("*/*/run.json"):
-                if path in self.killed or len(self.killed) == self.most:
+            for path in self.out.glob(f"{self.runs}/run.json"):
+                if (path in self.killed and not self.again) or len(self.killed) == self.most:
                     continue
                 about = told(path)
                 rounds = path.with_name("rounds.csv")
@@ -125,6 +126,8 @@ class Killer(threading.Thread):
                 if len(rounds.read_text().splitlines()) < 10:
                     continue
                 pid = about["process"]["pid"]
+                if pid == self.killed.get(path):
+                    continue
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
                     self.killed[path] = pid
@@ -138,6 +141,18 @@ def test_workers_are_killed_in_the_middle(cluster: Any, study: Path, alone: Path
     assert len(killer.killed) == 3
     assert all("resumed" in told(path) for path in killer.killed), "from a snapshot, not from the beginning"
     check_nothing_is_lost(out, alone)
+
+
+def test_a_run_that_is_lost_again_and_again_fails(cluster: Any, study: Path, tmp_path: Path) -> None:
+    """As one does that wants more memory than there is; the others go on."""
+    killer = Killer(tmp_path / "out", most=MOST_LOSSES, runs="late/seed-3", again=True)
+    killer.start()
+    with pytest.raises(IncompleteStudy, match=r"late seed 3: its process was lost 3 times") as error:
+        run(plan(study, [3]), tmp_path / "out", executor=OnRay(), every=EVERY)
+    killer.over.set()
+    assert len(error.value.failures) == 1
+    assert state_of(tmp_path / "out", Path("trains", "seed-3")) is State.COMPLETED
+    assert state_of(tmp_path / "out", Path("late", "seed-3")) is not State.RUNNING
 
 
 def test_a_node_goes(cluster: Any, study: Path, alone: Path, tmp_path: Path) -> None:
