@@ -13,6 +13,7 @@ from edgefl import outside, shipped
 from edgefl.commands import bench
 from edgefl.commands.compare import CONTEXT, READING, reading
 from edgefl.commands.describe import describe, list_
+from edgefl.commands.export import export
 from edgefl.commands.merge import merge
 from edgefl.commands.new import new
 from edgefl.commands.preview import preview
@@ -42,6 +43,7 @@ COMMANDS = (
     resume,
     study,
     merge,
+    export,
     watch,
     validate,
     record,

@@ -4,7 +4,7 @@ import sys
 import warnings
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -14,6 +14,7 @@ from edgefl.errors import EdgeflError
 if TYPE_CHECKING:
     from edgefl import studies
     from edgefl.studies.asking import Seeds, Setting
+    from edgefl.studies.on_ray import OnRay
 
 
 def study(
@@ -44,6 +45,15 @@ def study(
         bool,
         typer.Option("--alone", help="Train every run by itself, also where runs could share a training."),
     ] = False,
+    executor: Annotated[
+        str, typer.Option(help="Where runs are carried out: local (processes), inline (this process) or ray.")
+    ] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Of the Ray cluster: auto, local (start one here) or HOST:PORT.")
+    ] = None,
+    gpus: Annotated[
+        float | None, typer.Option(min=0, help="With ray: share of a GPU for each run, such as 0.25.")
+    ] = None,
     snapshot_rounds: SnapshotRounds = None,
     dry_run: Annotated[
         bool,
@@ -71,6 +81,8 @@ def study(
         edgefl study scenarios/studies/journal_table_x_mnist.yaml --seed 100 --fail-fast
 
         edgefl study scenarios/studies/quickstart.yaml --out runs/shared --shard 1/4
+
+        edgefl study scenarios/studies/quickstart.yaml --executor ray --address auto
     """
     from edgefl import studies
     from edgefl.run_directory.interruption import Interrupted
@@ -88,6 +100,7 @@ def study(
     options: dict[str, Any] = {
         "device": device,
         "jobs": jobs,
+        "executor": _executor(executor, address, gpus),
         "noted": lambda note: print(f"edgefl: note: {note}", file=sys.stderr),
         "fail_fast": fail_fast,
         "retry": retry,
@@ -160,6 +173,20 @@ def _look(plan: "studies.Plan", path: Path, seeds: "Seeds") -> dict["Setting", i
     except ValueError as error:
         raise EdgeflError(f"question: {error}") from error
     return found.wanted()
+
+
+def _executor(name: str, address: str | None, gpus: float | None) -> "Literal['local', 'inline'] | OnRay":
+    from edgefl.studies.on_ray import OnRay
+
+    if name == "ray":
+        return OnRay(address or "auto", gpus or 0.0)
+    if address is not None or gpus is not None:
+        raise EdgeflError(f"--{'gpus' if address is None else 'address'}: is for --executor ray alone")
+    if name == "local":
+        return "local"
+    if name == "inline":
+        return "inline"
+    raise EdgeflError(f"--executor {name}: choose local, inline or ray")
 
 
 def _parts(text: str) -> tuple[int, int]:

@@ -30,6 +30,8 @@ Metric = Literal[
     "latency_s",
 ]
 TO_TARGET = "_to_target"
+SHARE = re.compile(r"\d+(\.\d+)? ?%( of (?P<peak>.+))?")  # of a best accuracy
+BEST = "best"  # of all variants
 
 
 class Question(Section):
@@ -73,6 +75,10 @@ class Question(Section):
         if self.metric.endswith(TO_TARGET) != (self.target is not None):
             wants = "needs a target, such as 0.8 or '95%'" if self.target is None else "has no target"
             raise ValueError(f"target: {self.metric} {wants}")
+        if isinstance(self.target, str) and not SHARE.fullmatch(self.target):
+            raise ValueError(
+                f"target: '{self.target}' cannot be read: give an accuracy (0.8) or a share ('95%', '95% of {BEST}')"
+            )
         return self
 
 
@@ -152,11 +158,15 @@ def _check_question(question: Question, study: Study) -> None:
         )
     if max(study.seeds) + question.budget > LARGEST_SEED:
         raise ValueError(f"question.budget: seeds would pass the largest one, {LARGEST_SEED}")
-    relative = isinstance(question.target, str) and " of " not in question.target
-    if relative and study.reference is None:
+    share = SHARE.fullmatch(question.target) if isinstance(question.target, str) else None
+    if share and share["peak"] is None and study.reference is None:
         raise ValueError(
             f"question.target: '{question.target}' is a share of the reference's best accuracy, and the study has"
-            " no reference; give one, '95% of best', or an accuracy"
+            f" no reference; give one, '{question.target} of {BEST}', or an accuracy"
+        )
+    if share and share["peak"] not in (None, BEST, *study.variants):
+        raise ValueError(
+            f"question.target: '{share['peak']}' is none of the variants {list(study.variants)}, nor '{BEST}'"
         )
 
 

@@ -107,6 +107,9 @@ def test_the_answer_of_a_whole_study_errs_as_seldom_as_it_says(
         ("latency_s", "seconds_to_target", r"target: seconds_to_target needs a target"),
         ("budget: 40", "budget: 40, target: 0.8", r"target: latency_s has no target"),
         ("latency_s", "seconds_to_target, target: 95%", r"the study has no reference"),
+        ("latency_s", "seconds_to_target, target: 95% of c", r"'c' is none of the variants"),
+        ("latency_s", "seconds_to_target, target: most", r"target: 'most' cannot be read"),
+        ("latency_s", "seconds_to_target, target: 80", r"question.target"),
     ],
 )
 def test_a_question_that_cannot_be_answered_is_refused(
