@@ -1,7 +1,9 @@
-# make demo   install edgefl, get Fashion-MNIST, run the quickstart study
+# make demo   install edgefl, get Fashion-MNIST, run the quickstart study, then a moving network and its report
 # make test   install the dev extras, then lint, type-check and test
 # make quick  lint, types, golden runs and the unit tests that are not slow, in under a minute
-# make readme run the demo and take its picture into README.md
+# make readme run the demo and take its pictures into README.md
+# make gallery draw every shipped scenario into docs/gallery.md
+# make trust  compute docs/trust.md: each law beside its reference
 # make city   run the study of a day in a city (20 minutes) and take its picture for README.md
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
 # make schema write the JSON Schemas that editors use, beside the scenarios
@@ -12,15 +14,27 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo readme city test quick checks fuzz schema golden clean
+.PHONY: demo readme gallery trust city test quick checks fuzz schema golden clean
+
+MOVING := scenarios/handover_hexagonal.yaml --set record.positions_s=0.1
 
 demo: $(VENV)/installed $(FASHION)
+	rm -rf runs/demo
 	$(BIN)/edgefl study scenarios/studies/quickstart.yaml
+	$(BIN)/edgefl run $(MOVING) --out runs/demo
+	$(BIN)/edgefl report runs/demo --picture runs/demo/moving.png
 
-readme: $(VENV)/installed $(FASHION)
+readme: demo
 	rm -rf runs/readme
 	$(BIN)/edgefl study scenarios/studies/quickstart.yaml --out runs/readme
 	cp runs/readme/comparison.png scenarios/studies/quickstart.png
+	cp runs/demo/moving.png docs/moving.png
+
+gallery: $(VENV)/installed $(FASHION)
+	$(BIN)/python docs/gallery.py
+
+trust: $(VENV)/installed
+	$(BIN)/python docs/trust.py
 
 city: $(VENV)/installed $(FASHION)
 	rm -rf runs/city_day

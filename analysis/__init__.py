@@ -2,10 +2,12 @@
 
 from analysis import metrics
 from analysis.comparison import compare
+from analysis.costs_report import report_costs
 from analysis.load import Runs, load_runs, load_settings
 from analysis.network import handover_figures
 from analysis.results import Comparison, SettingsTable
 from analysis.settings import compare_settings
+from analysis.sweep import sweep
 
 __all__ = [
     "Comparison",
@@ -17,4 +19,6 @@ __all__ = [
     "load_runs",
     "load_settings",
     "metrics",
+    "report_costs",
+    "sweep",
 ]

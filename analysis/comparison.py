@@ -1,59 +1,69 @@
 """A study at a glance: every variant's adaptation and cost, over seeds, as tables, files and one figure."""
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 
-from analysis import metrics
+from analysis import averages, metrics
+from analysis.figures.column import save
 from analysis.figures.comparison import adaptation_figure, cost_figure
+from analysis.figures.curves import curves_figure
 from analysis.formatting import natural
-from analysis.load import Runs, load_runs
-from analysis.metrics import RUN, SESSION
+from analysis.load import Paths, Runs, load_runs
+from analysis.metrics import SESSION
 from analysis.populations import OVERLAP, notes_on, population_kinds
-from analysis.results import DIFFER, Comparison
+from analysis.results import PLAIN, Comparison, Layout
 from analysis.scope import FIRST_ROUNDS, common_seeds, have_rounds, own_notes, reference_of, scope_of
-from analysis.tables.comparison import latex, markdown
+from analysis.tables.comparison import check_columns, latex, markdown
+from analysis.targets import Target, targets_of, usable
+from analysis.transitions import transitions
 
 FIGURE_NUMBERS = "comparison.csv"  # name of the PNG's text with the table
-PER_SESSION = [
-    *("accuracy_start", "accuracy_round_1", "accuracy_first"),
-    *("rounds_to_target", "seconds_to_target", "joules_to_target", "probe_rounds", "gain"),
-]
-PER_RUN = [
-    *("energy_j", "simulated_s", "latency_s", "latency_mean_s"),
-    *("round_energy_j", "round_energy_rx_j", "round_energy_tx_j", "round_energy_compute_j"),
-]
+FILES = {
+    "table": "comparison.csv",
+    "per_session": "comparison_sessions.csv",
+    "to_targets": "comparison_targets.csv",
+    "tests": "comparison_tests.csv",
+}
 
 
 def compare(
-    runs: str | Path | Runs,
+    runs: Paths | Runs,
     *,
     out: str | Path | None = None,
     reference: str | None = None,
-    target: float = 0.95,
+    target: str | float | Target | Iterable[str | float | Target] = "95%",
     recurring: Literal["labels", "population"] = "labels",
     overlap: float = OVERLAP,
+    layout: Layout = PLAIN,
 ) -> Comparison:
-    """Compare the variants of a study and write comparison.csv, .md, .tex, .png and comparison_sessions.csv.
+    """Compare variants, and write comparison.csv, .md, .tex, .png, .pdf and the tables behind them.
+
+    Those are comparison_sessions.csv, _targets.csv (several targets), _tests.csv (paired tests over seeds) and the
+    curves over simulated time and energy, comparison_curves.png and .pdf.
 
     Args:
-        runs: a folder of run directories, or what `load_runs` made of it.
+        runs: a folder of run directories, several, or what `load_runs` made of it.
         out: where to write, by default the folder of the runs.
-        reference: the variant whose peak accuracy sets the target, by default the one that the runs name.
-        target: rho of J (31), a share of that peak.
+        reference: the variant whose peak accuracy relative targets are of, by default the one that the runs name.
+        target: one or several: 0.8 is an accuracy, "95%" a share of that peak (rho of J 31), "95% of best" of the
+            best variant's. The first one is the headline's.
         recurring: average over the sessions whose labels were seen before, or over those whose population was.
         overlap: from which on two populations are the same, see `populations.population_kinds`.
+        layout: which columns the Markdown and LaTeX tables have, and which way round.
 
     Raises:
         ValueError: no completed run, no such reference, no seed that all variants share, a target or an overlap
             outside (0, 1], or a folder that cannot be written.
     """
     runs = runs if isinstance(runs, Runs) else load_runs(runs)
-    notes = [*runs.left_out, *own_notes(runs.info)]
+    notes = [*runs.left_out, *runs.remarks, *own_notes(runs.info)]
     some = have_rounds(runs.info, runs.rounds)
     if not some.any():
         raise ValueError(f"the runs in {runs.path} have no rounds: simulate at least one session")
+    check_columns(layout)
     notes += [f"left out {path}: it has no rounds" for path in runs.info.loc[~some, "path"]]
     info = runs.info[some]
     seeds = common_seeds(info, notes)
@@ -61,6 +71,8 @@ def compare(
     sessions = runs.sessions[runs.sessions["seed"].isin(seeds)]
     trained = bool(rounds["accuracy"].notna().any())
     reference = reference_of(info, reference, notes)
+    names = sorted(info["variant"].unique(), key=lambda name: (name != reference, natural(name)))
+    targets = usable(targets_of(target), names, reference, notes if trained else [])
 
     if rounds["cell"].nunique() > 1:
         cells = rounds["cell"].nunique()
@@ -72,22 +84,29 @@ def compare(
     else:
         kinds = population_kinds(rounds, sessions, overlap=overlap)
         notes += notes_on(kinds, sessions, overlap)
-    detail = _detail(kinds, rounds, sessions, reference, target)
+    detail = _detail(kinds, rounds, sessions, reference, targets)
     scope = scope_of(detail, notes if trained else [], recurring)
     if trained:
         _check_paired(detail, notes)
     else:
         notes.append("no run has an accuracy (runs without training): latency and energy only")
-    variants = sorted(detail["variant"].unique(), key=lambda name: (name != reference, natural(name)))
+    variants = [name for name in names if name in set(detail["variant"])]
+    totals = metrics.totals(rounds)
+    in_scope = detail[detail["in_scope"]]
     folder = Path(out) if out is not None else runs.path
     comparison = Comparison(
-        table=_table(detail, metrics.totals(rounds), variants),
-        per_session=_per_session(detail, variants, "recurring" if recurring == "labels" else "returning"),
+        table=averages.of_variants(detail, totals, variants),
+        per_session=averages.of_sessions(
+            detail, variants, "recurring" if recurring == "labels" else "returning"
+        ),
+        to_targets=averages.to_targets(rounds, sessions, in_scope, variants, targets, reference),
+        tests=averages.tests(detail, totals, variants, reference),
         detail=detail,
         figure=folder / "comparison.png",
         out=folder,
         reference=reference,
-        target=target,
+        targets=tuple(targets) if trained else (),
+        layout=layout,
         seeds=tuple(seeds),
         sessions=tuple(
             sorted(int(session) for session in detail.loc[detail["in_scope"], "session"].unique())
@@ -105,14 +124,20 @@ def _detail(
     rounds: pd.DataFrame,
     sessions: pd.DataFrame,
     reference: str | None,
-    target: float,
+    targets: Sequence[Target],
 ) -> pd.DataFrame:
     """Gather every per-session metric beside the session's kind."""
-    times = metrics.time_to_target(rounds, sessions, reference=reference, target=target)
+    if targets:
+        times = metrics.time_to_target(rounds, sessions, reference=reference, target=targets[0])
+    else:  # how long sessions are, and how many probes they have
+        times = metrics.time_to_target(rounds, sessions, reference=None, target=1.0)
+        wanted = ["target_accuracy", *(f"{unit}_to_target" for unit in averages.UNITS)]
+        times[wanted] = float("nan")
     parts = [
         metrics.accuracy_after_change(rounds, sessions),
         metrics.accuracy_first_rounds(rounds, FIRST_ROUNDS),
         times,
+        transitions(rounds, sessions),
     ]
     if reference is not None:
         parts.append(metrics.speed_up(times, reference=reference))
@@ -136,65 +161,24 @@ def _check_paired(detail: pd.DataFrame, notes: list[str]) -> None:
         )
 
 
-def _table(detail: pd.DataFrame, totals: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
-    scope = detail[detail["in_scope"]]
-    rows = []
-    for variant in variants:
-        spells, run = scope[scope["variant"] == variant], totals[totals["variant"] == variant]
-        by_seed = spells.groupby(RUN)[PER_SESSION].mean()
-        row: dict[str, object] = {"variant": variant, "seeds": len(run)}
-        for column in PER_SESSION:
-            row |= _mean_and_std(column, by_seed[column])
-        timed = spells[spells["rounds_to_target"].notna()]
-        missed = timed["rounds_to_target"] == float("inf")
-        row["rounds_to_target_median"] = timed["rounds_to_target"].median()
-        for unit, length in (("seconds", "session_s"), ("joules", "session_j")):
-            spent = timed[f"{unit}_to_target"].mask(missed, timed[length])
-            row[f"{unit}_to_target_at_least"] = spent.groupby(timed["seed"]).mean().mean()
-        row |= {"not_reached": int(missed.sum()), "targets": len(timed)}
-        for unit in ("rounds", "seconds", "joules"):
-            row[f"speed_up_{unit}_median"] = spells[f"speed_up_{unit}"].median()
-        for column in PER_RUN:
-            row |= _mean_and_std(column, run[column])
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def _mean_and_std(name: str, values: pd.Series) -> dict[str, float]:
-    """Average over seeds; the deviation of one seed, or of something infinite, is unknown (NaN)."""
-    mean = values.mean()
-    spread = values.std(ddof=1) if abs(mean) < float("inf") else float("nan")
-    return {f"{name}_mean": mean, f"{name}_std": spread}
-
-
-def _per_session(detail: pd.DataFrame, variants: list[str], again: str) -> pd.DataFrame:
-    rows = []
-    for session, group in detail.groupby("session"):
-        texts = group["labels"].unique()
-        row: dict[str, object] = {
-            "session": session,
-            "labels": texts[0] if len(texts) == 1 else DIFFER,
-            "kind": "pilot" if group["pilot"].any() else again if group["recurring"].any() else "new",
-        }
-        for variant in variants:
-            starts = group.loc[group["variant"] == variant].groupby("seed")["accuracy_start"].mean()
-            row |= _mean_and_std(f"{variant}_accuracy_start", starts)
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
 def _write(comparison: Comparison, rounds: pd.DataFrame) -> None:
     """Write all files of a comparison."""
     draw = adaptation_figure if comparison.trained else cost_figure
     try:
         comparison.out.mkdir(parents=True, exist_ok=True)
-        comparison.table.to_csv(comparison.out / "comparison.csv", index=False)
-        comparison.per_session.to_csv(comparison.out / "comparison_sessions.csv", index=False)
+        for name in ("table", "per_session", "to_targets", "tests"):
+            frame: pd.DataFrame = getattr(comparison, name)
+            if name in ("table", "per_session") or len(frame) > 0:
+                frame.to_csv(comparison.out / FILES[name], index=False)
         (comparison.out / "comparison.md").write_text(markdown(comparison), encoding="utf-8")
         (comparison.out / "comparison.tex").write_text(latex(comparison), encoding="utf-8")
         # the figure carries its numbers: whoever finds it can see whether they are still those of a run
         numbers = {FIGURE_NUMBERS: comparison.table.to_csv(index=False)}
-        draw(comparison, rounds).savefig(comparison.figure, metadata=numbers)
+        figure = draw(comparison, rounds)
+        figure.savefig(comparison.figure, metadata=numbers)
+        figure.savefig(comparison.figure.with_suffix(".pdf"), metadata={"CreationDate": None})
+        if comparison.trained:
+            save(curves_figure(comparison, rounds), comparison.out / "comparison_curves.png")
     except OSError as error:
         raise ValueError(
             f"cannot write to {comparison.out} ({error.strerror or error}): choose another folder with --out"

@@ -51,7 +51,7 @@ def compare_drift(
             lack a column, or a folder that cannot be written.
     """
     runs = runs if isinstance(runs, Runs) else load_runs(runs)
-    notes = [*runs.left_out, *runs.notes]
+    notes = [*runs.left_out, *runs.remarks, *runs.notes]
     info = runs.info[have_rounds(runs.info, runs.rounds)]
     if "drifted" not in runs.rounds:
         raise ValueError(f"the runs in {runs.path} have no concept drift: give learning.drift")

@@ -69,6 +69,7 @@ def with_spread(mean: float, std: float, decimals: int | None = None) -> str:
     return text if math.isnan(std) else f"{text} ± {amount(std, decimals)}"
 
 
-def named_seeds(seeds: Sequence[int]) -> str:
-    """Say how many seeds a table averages over, or which one it shows."""
-    return f"{len(seeds)} seeds, mean ± standard deviation" if len(seeds) > 1 else f"seed {seeds[0]}"
+def named_seeds(seeds: Sequence[int], interval: bool = False) -> str:
+    """Say how many seeds a table averages over, and what stands behind ±, or which one it shows."""
+    spread = "95 % interval (t)" if interval else "standard deviation"
+    return f"{len(seeds)} seeds, mean ± {spread}" if len(seeds) > 1 else f"seed {seeds[0]}"

@@ -1,9 +1,11 @@
 """Run directories as tidy tables: one row per run, round, participation, event, session or device."""
 
 import json
+import math
 import os
 import shlex
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,41 +14,17 @@ from typing import Any
 import pandas as pd
 
 from analysis.formatting import natural
+from analysis.reading import forms, read_all
+from analysis.scenario_keys import differing, keys_of
 
 SCHEMA_VERSION = 1
 INFO_COLUMNS = [
     *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name", "notes"),
-    "devices_recorded",
+    *("devices_recorded", "payload_bits"),
 ]
-# what the metrics and figures rely on; further columns are kept as they are
-REQUIRED_COLUMNS = {
-    "rounds": [
-        *("session", "round", "phase", "start_s", "end_s", "latency_s", "latency_mean_s"),
-        *("energy_j", "energy_rx_j", "energy_tx_j", "energy_compute_j", "accuracy"),
-    ],
-    "devices": [
-        *("session", "round", "phase", "device", "energy_j", "outcome"),
-        *("downlink_bits", "uplink_bits"),
-    ],
-    "events": ["time_s", "event", "device", "session", "detail"],
-    "sessions": ["session", "start_s", "labels", "accuracy_start"],
-    "ledger": ["device", "receive_j", "transmit_j", "compute_j", "idle_j", "total_j", "wasted_j"],
-    "positions": ["time_s", "device", "x_m", "y_m", "cell", "gain_db"],
-}
-# columns of words or of lists: "3" in them is a list of one, not a number
-TEXT_COLUMNS = {
-    "rounds": {"phase"},
-    "devices": {"phase", "outcome", "class"},
-    "events": {"event", "detail"},
-    "sessions": {"reason", "devices", "labels", "warm_start", "weights"},
-    "ledger": {"class"},
-    "positions": set(),
-}
-# empty throughout in runs without training: a number all the same
-FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start", "gain_db", "sinr_db"}
-
 MOST_OF_AN_ERROR = 160  # characters; run.json has all of it
 
+Paths = str | Path | Sequence[str | Path]
 Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () without one
 
 
@@ -58,11 +36,12 @@ class Runs:
         path: the folder that was searched.
         info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name,
             notes (what the run had to say of itself), devices_recorded (rows of devices.csv: of all rounds, of
-            none, or of every n-th).
+            none, or of every n-th), payload_bits (of one model transfer; NaN: not known).
         rounds: rounds.csv of all runs. Accuracy (0..1) is NaN on probe rounds and in runs without training.
         events: events.csv of all runs.
         sessions: sessions.csv of all runs.
         left_out: one sentence for each run directory that was not read, and why.
+        remarks: what a reader has to know of those that were, one sentence each.
     """
 
     path: Path
@@ -71,6 +50,7 @@ class Runs:
     events: pd.DataFrame = field(repr=False)
     sessions: pd.DataFrame = field(repr=False)
     left_out: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @cached_property
     def devices(self) -> pd.DataFrame:
@@ -78,7 +58,7 @@ class Runs:
 
         Not all rounds have rows where a run was told not to record them: see `notes`.
         """
-        return _read_all(self.info, "devices")
+        return read_all(self.info, "devices")
 
     @cached_property
     def positions(self) -> pd.DataFrame:
@@ -87,10 +67,10 @@ class Runs:
         Raises:
             ValueError: none has.
         """
-        some = [any(_forms(Path(path), "positions")) for path in self.info["path"]]
+        some = [any(forms(Path(path), "positions")) for path in self.info["path"]]
         if not any(some):
             raise ValueError(f"the runs in {self.path} have no positions: run them with record.positions_s")
-        return _read_all(self.info[some], "positions")
+        return read_all(self.info[some], "positions")
 
     @property
     def notes(self) -> list[str]:
@@ -108,32 +88,111 @@ class Runs:
     @cached_property
     def ledger(self) -> pd.DataFrame:
         """Read ledger.csv of all runs, one row per device: its joules by what it was doing, and those wasted."""
-        return _read_all(self.info, "ledger")
+        return read_all(self.info, "ledger")
 
 
-def load_runs(path: str | Path) -> Runs:
-    """Read every completed run directory below a folder, or the folder itself if it is one.
+def load_runs(
+    path: Paths, *, names: Sequence[str] = (), partial: bool = False, every_setting: bool = False
+) -> Runs:
+    """Read every completed run directory below a folder, or the folder itself if it is one; or below several.
 
-    A run outside a study takes its own name as its variant. A run that is not completed is left out,
-    with a warning that names it.
+    A run outside a study takes its own name as its variant.
+
+    Args:
+        path: one folder or several. Where runs of several would have one variant and seed, variants are called by
+            their folder too.
+        names: of the folders, in place of their own.
+        partial: take runs too that are not completed, with the sessions that they have completed. Otherwise they are
+            left out, with a warning that names them.
+        every_setting: settings of a grid become variants, called by both.
 
     Raises:
         ValueError: no such folder, no completed run below it, runs of several settings of a grid, two runs of
             one variant and seed, or a run directory whose tables are missing or lack a column.
     """
-    by_setting = load_settings(path)
-    if len(by_setting) > 1:
-        first = next(iter(by_setting.values())).path
+    info, root, said = _found(path, names, partial)
+    if every_setting:
+        words = [" ".join(label for _, label in setting) for setting in info["setting"]]
+        both = [" ".join(filter(None, pair)) for pair in zip(words, info["variant"], strict=True)]
+        return _read(info.assign(variant=both), root, said)
+    settings = list(dict.fromkeys(info["setting"]))
+    if len(settings) > 1:
+        first = _folder(info[[setting == settings[0] for setting in info["setting"]]])
         raise ValueError(
-            f"{path} holds {len(by_setting)} settings of a grid: give the folder of one, such as {first}, or "
-            "compare them all with `python -m analysis settings`"
+            f"{root} holds {len(settings)} settings of a grid: give the folder of one, such as {first}, or "
+            "compare them all with `edgefl settings` or `edgefl sweep`"
         )
-    return next(iter(by_setting.values()))
+    return _read(info, root, said)
 
 
-def load_settings(path: str | Path) -> dict[Setting, Runs]:
+def load_settings(path: Paths, *, partial: bool = False) -> dict[Setting, Runs]:
     """Read the runs of each setting of a study's grid as `load_runs` does, in order of their folders."""
-    root = Path(path)
+    info, root, said = _found(path, (), partial)
+    by_setting = {}
+    for setting, group in info.groupby("setting", sort=False):
+        folder = root if len(group) == len(info) else _folder(group)
+        by_setting[setting] = _read(group, folder, said)
+    return by_setting
+
+
+def _folder(info: pd.DataFrame) -> Path:
+    return Path(os.path.commonpath(list(info["path"])))
+
+
+def _read(info: pd.DataFrame, path: Path, said: "_Said") -> Runs:
+    runs = info.sort_values(["variant", "seed"], ignore_index=True)
+    _check_distinct(runs)
+    tables = {name: read_all(runs, name) for name in ("rounds", "events", "sessions")}
+    remarks = list(said.remarks)
+    unfinished = int((runs["status"] != "completed").sum())
+    if unfinished:
+        tables = whole_sessions(runs, tables)
+        ends_s = tables["rounds"].groupby(["variant", "seed"])["end_s"].max()
+        known = runs["simulated_s"].astype(float)
+        of_run = [float(ends_s.get((run.variant, run.seed), 0.0)) for run in runs.itertuples()]
+        runs["simulated_s"] = known.fillna(pd.Series(of_run, runs.index))
+        remarks.append(
+            f"{unfinished} of {len(runs)} runs are not completed: only their sessions that have ended count,"
+            f" and their"
+            " totals are of these"
+        )
+    return Runs(path=path, info=runs, left_out=tuple(said.left_out), remarks=tuple(remarks), **tables)
+
+
+@dataclass
+class _Said:
+    """What is told about runs, as in `Runs`."""
+
+    left_out: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+
+def _found(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.DataFrame, Path, _Said]:
+    """Find the runs below one folder or several; returns also the folder that holds them all."""
+    roots = [Path(path)] if isinstance(path, str | Path) else [Path(one) for one in path]
+    if names and len(names) != len(roots):
+        raise ValueError(f"{len(names)} names for {len(roots)} folders: give one for each")
+    said = _Said()
+    rows = []
+    for number, root in enumerate(roots):
+        rows += [{"folder": number, **row} for row in _rows(root, partial, said.left_out)]
+    if not rows:
+        raise ValueError(
+            f"no completed run in or below {', '.join(map(str, roots))}: {'; '.join(said.left_out)}; let one"
+            f" run to its end" + ("" if partial else ", or read what there is with --partial")
+        )
+    for sentence in said.left_out:
+        warnings.warn(sentence, stacklevel=4)
+    info = pd.DataFrame(rows, columns=["folder", "study", *INFO_COLUMNS])
+    if len(roots) > 1:
+        info = _told_apart(info, roots, names, said)
+        return info[INFO_COLUMNS], Path(os.path.commonpath([root.resolve() for root in roots])), said
+    if names:
+        info["variant"] = _called(info, list(names))
+    return info[INFO_COLUMNS], roots[0], said
+
+
+def _rows(root: Path, partial: bool, left_out: list[str]) -> list[dict[str, Any]]:
     if not root.is_dir():
         raise ValueError(f"no folder {root}: give the folder of a run or of a study")
     directories = _run_directories(root)
@@ -141,27 +200,71 @@ def load_settings(path: str | Path) -> dict[Setting, Runs]:
         raise ValueError(
             f"no run directory (a folder with run.json) in or below {root}: run a scenario first"
         )
-    rows, left_out = [], []
+    rows = []
     for directory in directories:
         try:
-            rows.append(_info(directory))
+            rows.append(_info(directory, partial))
         except _NotUsableError as reason:
             left_out.append(f"left out {directory}: {reason}")
-    if not rows:
-        raise ValueError(
-            f"no completed run in or below {root}: {'; '.join(left_out)}; let one run to its end"
+    return rows
+
+
+def _told_apart(info: pd.DataFrame, roots: Sequence[Path], names: Sequence[str], said: _Said) -> pd.DataFrame:
+    """Name the variants of several folders, by their folder where it takes that; each run alone is one seed."""
+    if names or info.duplicated(["setting", "variant", "seed"]).any() or _of_different_settings(info):
+        info = info.assign(variant=_called(info, list(names) or _apart(roots)), reference=None)
+    seeds = [set(group["seed"]) for _, group in info.groupby("variant")]
+    if not set.intersection(*seeds) and all(len(own) == 1 for own in seeds):
+        listed = "; ".join(f"{run.variant} {run.seed}" for run in info.itertuples())
+        said.remarks.append(
+            f"the runs have different seeds ({listed}): different worlds, not a paired comparison"
         )
-    for sentence in left_out:
-        warnings.warn(sentence, stacklevel=3)
-    info = pd.DataFrame(rows, columns=INFO_COLUMNS)
-    by_setting = {}
-    for setting, group in info.groupby("setting", sort=False):
-        runs = group.sort_values(["variant", "seed"], ignore_index=True)
-        _check_distinct(runs)
-        tables = {name: _read_all(runs, name) for name in ("rounds", "events", "sessions")}
-        folder = root if len(runs) == len(info) else Path(os.path.commonpath(list(runs["path"])))
-        by_setting[setting] = Runs(path=folder, info=runs, left_out=tuple(left_out), **tables)
-    return by_setting
+        info = info.assign(seed=min(map(min, seeds)))
+    return info
+
+
+def _of_different_settings(info: pd.DataFrame) -> bool:
+    """Whether runs outside of studies have one name, but are not seeds of one scenario."""
+    loose = info[info["study"].isna()]
+    for _, runs in loose.groupby("variant"):
+        if len(runs) > 1 and differing([keys_of(path) for path in runs["path"]]):
+            return True
+    return False
+
+
+def _called(info: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    """Name each run by its folder's name, and its variant where a folder has several."""
+    variants = info.groupby("folder")["variant"].nunique()
+    return [
+        names[run.folder] if variants[run.folder] == 1 else f"{names[run.folder]} {run.variant}"
+        for run in info.itertuples()
+    ]
+
+
+def _apart(roots: Sequence[Path]) -> list[str]:
+    """Name folders by as many of their last parts as tell them apart."""
+    parts = [root.resolve().parts for root in roots]
+    for length in range(1, max(map(len, parts)) + 1):
+        found = ["/".join(own[-length:]) for own in parts]
+        if len(set(found)) == len(found):
+            return found
+    raise ValueError(f"the folder {roots[0]} is given twice: give different ones")
+
+
+def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Keep of runs that are not completed the sessions that have ended."""
+    keys = ["variant", "seed", "cell", "session"]
+    partial = info.loc[info["status"] != "completed", ["variant", "seed"]].itertuples(index=False, name=None)
+    some = set(partial)
+    ends = tables["events"].loc[tables["events"]["event"] == "session_end", keys]
+    ended = set(ends.itertuples(index=False, name=None))
+
+    def kept(frame: pd.DataFrame) -> pd.DataFrame:
+        rows = frame[keys].itertuples(index=False, name=None)
+        mask = [row[:2] not in some or row in ended for row in rows]
+        return frame[mask].reset_index(drop=True)
+
+    return tables | {name: kept(tables[name]) for name in ("rounds", "sessions")}
 
 
 class _NotUsableError(Exception):
@@ -178,7 +281,7 @@ def _run_directories(root: Path) -> list[Path]:
     return directories
 
 
-def _info(directory: Path) -> dict[str, Any]:
+def _info(directory: Path, partial: bool) -> dict[str, Any]:
     try:
         run = json.loads((directory / "run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -189,10 +292,11 @@ def _info(directory: Path) -> dict[str, Any]:
         raise _NotUsableError(
             f"schema version {run.get('schema_version')}, this release reads {SCHEMA_VERSION}: run it again"
         )
-    if run.get("status") != "completed":
+    if run.get("status") != "completed" and not (partial and (directory / "rounds.csv").exists()):
         raise _NotUsableError(_what_is_missing(run, directory))
     name = run.get("name") or directory.name
     return {
+        "study": run.get("study"),
         **{column: run.get(column) for column in ("seed", "status", "wall_s", "simulated_s", "reference")},
         "path": directory,
         "setting": tuple((run.get("setting") or {}).items()),
@@ -200,6 +304,7 @@ def _info(directory: Path) -> dict[str, Any]:
         "name": name,
         "notes": tuple(run.get("notes") or ()),
         "devices_recorded": str(run.get("devices_recorded", "all")),
+        "payload_bits": (run.get("model") or {}).get("payload_bits", math.nan),
     }
 
 
@@ -231,55 +336,3 @@ def _check_distinct(info: pd.DataFrame) -> None:
             f"two runs of variant '{first.variant}' and seed {first.seed}: {first.path} and {second.path}; "
             "give the folder of one study"
         )
-
-
-def _read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
-    frames = []
-    for run in info.itertuples():
-        frame = _read(Path(str(run.path)), table)
-        frame.insert(0, "variant", run.variant)
-        frame.insert(1, "seed", run.seed)
-        frames.append(frame)
-    # an empty table has no dtypes that another one should take over
-    return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
-
-
-def _forms(directory: Path, table: str) -> list[Path]:
-    """List the forms in which a run has a table: CSV, or a folder of Parquet files."""
-    return [path for path in (directory / f"{table}.csv", directory / f"{table}.parquet") if path.exists()]
-
-
-def _read(directory: Path, table: str) -> pd.DataFrame:
-    path = next(iter(_forms(directory, table)), directory / f"{table}.csv")
-    try:
-        if path.suffix == ".parquet":
-            frame = _parquet(path)
-            columns = list(frame.columns)
-            texts = [column for column in columns if column in TEXT_COLUMNS[table]]
-        else:
-            columns = list(pd.read_csv(path, nrows=0).columns)
-            texts = [column for column in columns if column in TEXT_COLUMNS[table]]
-            numbers = [column for column in columns if column in FLOAT_COLUMNS]
-            frame = pd.read_csv(path, dtype=dict.fromkeys(texts, str) | dict.fromkeys(numbers, float))
-    except ImportError as error:
-        raise ValueError(f"{path} needs the package pyarrow: pip install 'edgefl-cosim[parquet]'") from error
-    except pd.errors.EmptyDataError as error:
-        raise ValueError(
-            f"{path} is empty, without even a header: remove the run directory or run it again"
-        ) from error
-    except (OSError, ValueError) as error:
-        raise ValueError(f"cannot read {path} ({error}): remove the run directory or run it again") from error
-    missing = [column for column in REQUIRED_COLUMNS[table] if column not in columns]
-    if missing:
-        raise ValueError(f"{path} lacks the column {', '.join(missing)}: run it again with this release")
-    if "cell" not in columns and table != "ledger":  # a device's joules belong to no cell
-        frame["cell"] = 0
-    frame[texts] = frame[texts].fillna("")
-    # without a row pandas knows no type: sums and means of nothing are numbers all the same
-    return frame if len(frame) else frame.astype({c: float for c in frame.columns if c not in texts})
-
-
-def _parquet(path: Path) -> pd.DataFrame:
-    """Read a folder of Parquet files, text as a CSV file's is read."""
-    frame = pd.read_parquet(path)
-    return frame.astype({name: str for name in frame.columns if frame[name].dtype == "category"})

@@ -13,6 +13,8 @@ import math
 import numpy as np
 import pandas as pd
 
+from analysis.targets import BEST, Target, target_of
+
 RUN = ["variant", "seed"]
 SESSION = [*RUN, "cell", "session"]
 SPELL = ["seed", "cell", "session"]  # what the variants of a study have in common
@@ -50,14 +52,15 @@ def session_kinds(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
     piloted = rounds.loc[rounds["phase"] == "pilot", SPELL].itertuples(index=False, name=None)
     pilots = set(piloted)
     kinds["pilot"] = [(row.seed, row.cell, row.session) in pilots for row in kinds.itertuples()]
-    kinds["recurring"] = False
-    for _, run in kinds.groupby([*RUN, "cell"], sort=False):
-        seen: set[frozenset[str]] = set()
-        for row in run.itertuples():
-            labels = frozenset(str(row.labels).split())
-            kinds.loc[row.Index, "recurring"] = labels in seen
-            if labels and not row.pilot:
-                seen.add(labels)
+    seen: dict[tuple[object, ...], set[frozenset[str]]] = {}
+    recurring = []
+    for row in kinds.itertuples():
+        earlier = seen.setdefault((row.variant, row.seed, row.cell), set())
+        labels = frozenset(str(row.labels).split())
+        recurring.append(labels in earlier)
+        if labels and not row.pilot:
+            earlier.add(labels)
+    kinds["recurring"] = pd.Series(recurring, kinds.index, dtype=bool)
     return kinds
 
 
@@ -87,26 +90,37 @@ def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.Da
     return first.groupby(SESSION)["accuracy"].mean().rename("accuracy_first").reset_index()
 
 
-def target_accuracy(rounds: pd.DataFrame, *, reference: str | None, target: float) -> pd.DataFrame:
-    """Set the accuracy to reach in a session: target x the reference's best over its training rounds.
+def target_accuracy(
+    rounds: pd.DataFrame, *, reference: str | None, target: str | float | Target = "95%"
+) -> pd.DataFrame:
+    """Return the accuracy to reach in each session.
 
-    Without a reference the best of all variants counts, so that all have the same goal (and a single variant is
-    its own reference).
+    Args:
+        reference: the variant whose best accuracy a relative target is a share of, unless it names another; None:
+            that of the best variant.
+        target: see `targets.target_of`.
 
     Returns:
         seed, cell, session, target_accuracy. Source: J (31), rho = target.
     """
-    if not 0 < target <= 1:
-        raise ValueError(f"target is {target}: must be a share above 0 and at most 1, such as 0.95")
+    goal = target_of(target)
     training = training_rounds(rounds)
-    if reference is not None:
-        training = training[training["variant"] == reference]
+    if not goal.relative:
+        return training[SPELL].drop_duplicates().assign(target_accuracy=goal.value)
+    peak = goal.peak or reference
+    best_of_all = peak is None or (goal.peak == BEST and BEST not in set(training["variant"]))
+    if not best_of_all:
+        training = training[training["variant"] == peak]
     best = training.groupby(SPELL)["accuracy"].max()
-    return (target * best).rename("target_accuracy").reset_index()
+    return (goal.value * best).rename("target_accuracy").reset_index()
 
 
 def time_to_target(
-    rounds: pd.DataFrame, sessions: pd.DataFrame, *, reference: str | None, target: float = 0.95
+    rounds: pd.DataFrame,
+    sessions: pd.DataFrame,
+    *,
+    reference: str | None,
+    target: str | float | Target = "95%",
 ) -> pd.DataFrame:
     """Measure T_rho: how long each session takes to reach `target_accuracy` of the same seed and session.
 
@@ -120,39 +134,36 @@ def time_to_target(
 
     Source: J (31) and Table VII. Unlike there, joules and seconds are those simulated, not a constant per round.
     """
-    goals = target_accuracy(rounds, reference=reference, target=target).set_index(SPELL)
-    starts = sessions.set_index(SESSION)["start_s"]
-    rows = []
-    for key, spell in rounds.sort_values([*SESSION, "start_s"]).groupby(SESSION):
-        variant, seed, cell, session = key
-        training = training_rounds(spell)
-        if training.empty:
-            continue
-        if key not in starts.index:
-            raise ValueError(
-                f"session {session} of '{variant}', seed {seed}, has rounds but no row in sessions.csv"
-            )
-        goal = float(goals["target_accuracy"].get((seed, cell, session), math.nan))
-        start_s = float(starts.loc[key])
-        spent_j = spell["energy_j"].cumsum()
-        row = {
-            **dict(zip(SESSION, key, strict=True)),
-            "target_accuracy": goal,
-            "probe_rounds": len(spell) - len(training),
-            "session_s": spell["end_s"].max() - start_s,
-            "session_j": spell["energy_j"].sum(),
-        }
-        reached = training.index[training["accuracy"] >= goal - TIE]
-        missing = math.nan if math.isnan(goal) or training["accuracy"].isna().all() else math.inf
-        if len(reached):
-            row["rounds_to_target"] = float(training.loc[reached[0], "round"])
-            row["seconds_to_target"] = training.loc[reached[0], "end_s"] - start_s
-            row["joules_to_target"] = spent_j.loc[reached[0]]
-        else:
-            row |= dict.fromkeys(("rounds_to_target", "seconds_to_target", "joules_to_target"), missing)
-        rows.append(row)
-    columns = [*SESSION, "target_accuracy", "rounds_to_target", "seconds_to_target", "joules_to_target"]
-    return pd.DataFrame(rows, columns=[*columns, "probe_rounds", "session_s", "session_j"])
+    spells = rounds.sort_values([*SESSION, "start_s"], ignore_index=True)
+    spells["spent_j"] = spells.groupby(SESSION)["energy_j"].cumsum()
+    training = training_rounds(spells).merge(
+        target_accuracy(rounds, reference=reference, target=target), on=SPELL, how="left"
+    )
+    found = training.groupby(SESSION).agg(
+        target_accuracy=("target_accuracy", "first"),
+        tested=("accuracy", "count"),
+        trained=("round", "size"),
+    )
+    whole = spells.groupby(SESSION).agg(
+        session_s=("end_s", "max"), session_j=("energy_j", "sum"), all_rounds=("round", "size")
+    )
+    starts = sessions.drop_duplicates(SESSION).set_index(SESSION)["start_s"]
+    found = found.join(whole).join(starts)
+    for key in found.index[found["start_s"].isna()]:
+        raise ValueError(
+            f"session {key[3]} of '{key[0]}', seed {key[1]}, has rounds but no row in sessions.csv"
+        )
+    found["session_s"] -= found["start_s"]
+    found["probe_rounds"] = found["all_rounds"] - found["trained"]
+    reached = training[training["accuracy"] >= training["target_accuracy"] - TIE].drop_duplicates(SESSION)
+    first = reached.set_index(SESSION)[["round", "end_s", "spent_j"]].reindex(found.index)
+    nothing = found["target_accuracy"].isna() | (found["tested"] == 0)
+    missing = pd.Series(math.inf, found.index).mask(nothing, math.nan)
+    found["rounds_to_target"] = first["round"].astype(float).fillna(missing)
+    found["seconds_to_target"] = (first["end_s"] - found["start_s"]).fillna(missing)
+    found["joules_to_target"] = first["spent_j"].fillna(missing)
+    columns = ["target_accuracy", "rounds_to_target", "seconds_to_target", "joules_to_target"]
+    return found[[*columns, "probe_rounds", "session_s", "session_j"]].reset_index()
 
 
 def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:

@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from analysis import tables
-from analysis.results import Comparison, DriftComparison, SettingsTable
+from analysis.costs_report import CostReport
+from analysis.results import Comparison, DriftComparison, SettingsTable, Sweep
 
 GAP, EDGES = 3, 2  # blanks between the columns and around the table, as rich draws it
 
@@ -23,6 +24,9 @@ def print_comparison(comparison: Comparison, console: Console | None = None) -> 
     console = console or Console()
     console.print(Text(tables.comparison.caption(comparison), style="bold"))
     _print_table(console, tables.comparison.headline(comparison).T, comparison.reference)
+    for title, further in tables.comparison.further_tables(comparison).items():
+        console.print(Text(title, style="bold"))
+        _print_table(console, further, comparison.reference)
     if comparison.trained:
         console.print(
             Text("Accuracy (%) of the model that opens each session, before training", style="bold")
@@ -52,6 +56,36 @@ def print_drift(comparison: DriftComparison, console: Console) -> None:
         console.print(Text(name, style="bold"))
         _print_table(console, tables.drift.headline(comparison, change).T, comparison.reference)
     _print_end(console, tables.drift.explanations(comparison), comparison.figure)
+
+
+def print_sweep(sweep: Sweep, console: Console) -> None:
+    """Print costs by value, how they are to be read, and where the figures are."""
+    console.print(Text(tables.sweep.caption(sweep), style="bold"))
+    table = tables.sweep.headline(sweep)
+    console.print(Text(str(table.index.name), style="dim"))
+    _print_table(console, table, None)
+    for line in tables.sweep.explanations(sweep):
+        console.print(Text(line, style="dim"))
+    for figure in sweep.figures:
+        console.print(Text.assemble("Figure: ", (str(figure), "bold"), " and .pdf"), soft_wrap=True)
+
+
+def print_costs(costs: CostReport, console: Console) -> None:
+    """Print every table of costs, how they are to be read, and where they are."""
+    for title, table in costs.tables.items():
+        console.print(Text(title, style="bold"))
+        _print_table(console, table, None)
+    for line in costs.explanations:
+        console.print(Text(line, style="dim"))
+    console.print(Text.assemble("Tables: ", (str(costs.out / "costs.md"), "bold")), soft_wrap=True)
+
+
+def print_theory(by_run: pd.DataFrame, path: Path, console: Console) -> None:
+    """Print constants, terms and limits, runs side by side, and where the rounds are."""
+    _print_table(console, tables.theory.headline(by_run), None)
+    for line in tables.theory.EXPLANATIONS:
+        console.print(Text(line, style="dim"))
+    console.print(Text.assemble("Round by round: ", (str(path), "bold")), soft_wrap=True)
 
 
 def print_network(figures: pd.DataFrame, console: Console, notes: Iterable[str] = ()) -> None:

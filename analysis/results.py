@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.drift_reading import Reading
+from analysis.targets import Target
 
 RECURRING = "recurring sessions"  # a comparison's usual scope
 RETURNING = "sessions whose population came back"
@@ -13,22 +14,48 @@ DIFFER = "differ"  # labels of a session that are not the same in every seed and
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Variants side by side. Means and sample standard deviations are over seeds.
+class Layout:
+    """How a table is laid out in the terminal, Markdown and LaTeX.
 
     Attributes:
-        table: one row per variant, the reference first; units in the column names, accuracies 0..1. `_mean` and
-            `_std` are over seeds of each seed's mean over `sessions`. A `_to_target_mean` is inf as soon as one
-            session missed the target; `_to_target_at_least` then is what can be said: the mean when a session
-            that missed counts with its whole length. not_reached of targets sessions x seeds missed it.
-        per_session: one row per session: labels (or: differ, by seed or cell), kind (pilot, new, recurring,
+        columns: names of the columns, see `tables.comparison.COLUMNS`; none: all that apply.
+        transposed: LaTeX and Markdown with a column per variant, as the terminal has it.
+        interval: behind ± stands half the 95 % interval of the mean (Student's t) in place of the deviation.
+    """
+
+    columns: tuple[str, ...] = ()
+    transposed: bool = False
+    interval: bool = False
+
+    @property
+    def spread(self) -> str:
+        """Ending of the columns that hold what stands behind ±."""
+        return "ci" if self.interval else "std"
+
+
+PLAIN = Layout()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Variants side by side. Means, sample standard deviations and 95 % intervals are over seeds.
+
+    Attributes:
+        table: one row per variant, the reference first; units in the column names, accuracies 0..1. `_mean`, `_std`
+            and `_ci` (half the 95 % interval) are over seeds of each seed's mean over `sessions`. A `_to_target_mean`
+            is inf as soon as one session missed the target; `_to_target_at_least` then is what can be said: the mean
+            when a session that missed counts with its whole length. not_reached of targets sessions x seeds missed
+        it. per_session: one row per session: labels (or: differ, by seed or cell), kind (pilot, new, recurring,
             returning; in any seed or cell), and per variant the mean and standard deviation of its opening
-            model's accuracy.
+            model's accuracy, its accuracy over the first rounds, dip and rounds to recovery.
+        to_targets: one row per target and variant: what reaching it costs, see `averages.to_targets`.
+        tests: one row per quantity and variant: paired tests against the reference, see `averages.tests`.
         detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
         figure: the PNG.
         out: the folder of all files.
-        reference: the variant that sets the target; None: the best variant of each session sets it.
-        target: rho of J (31).
+        reference: the variant whose peak relative targets are of, and that others are tested against; None: none is.
+        targets: the accuracies to reach, the first one in `table`; none: nothing sets one.
+        layout: of the tables.
         seeds: the seeds that all variants have; only these are compared.
         sessions: the sessions that `table` averages over.
         scope: what these sessions are, in words.
@@ -38,11 +65,14 @@ class Comparison:
 
     table: pd.DataFrame = field(repr=False)
     per_session: pd.DataFrame = field(repr=False)
+    to_targets: pd.DataFrame = field(repr=False)
+    tests: pd.DataFrame = field(repr=False)
     detail: pd.DataFrame = field(repr=False)
     figure: Path
     out: Path
     reference: str | None
-    target: float
+    targets: tuple[Target, ...]
+    layout: Layout
     seeds: tuple[int, ...]
     sessions: tuple[int, ...]
     scope: str
@@ -99,4 +129,32 @@ class DriftComparison:
     reference: str | None
     seeds: tuple[int, ...]
     reading: Reading
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Costs against the values of one key or two.
+
+    Attributes:
+        table: one row per series and value: series, a column per key, setting, variant, seeds, NAME_mean, _std and
+            _ci of seconds_to_target, joules_to_target, rounds_to_target, accuracy_first, latency_s, round_energy_j,
+            energy_j, simulated_s; not_reached of targets. Where a target was missed, its costs count the whole
+            session: a lower bound.
+        keys: dotted; one, or two of a map.
+        costs: the columns that the figures show: time and energy, to the target or per round.
+        target: None: there is none to reach.
+        figures: PNG files; a PDF lies beside each.
+        notes: what a reader has to know, one sentence each.
+    """
+
+    table: pd.DataFrame = field(repr=False)
+    keys: tuple[str, ...]
+    costs: tuple[str, str]
+    target: Target | None
+    reference: str | None
+    seeds: tuple[int, ...]
+    layout: Layout
+    out: Path
+    figures: tuple[Path, ...]
     notes: tuple[str, ...]

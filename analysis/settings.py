@@ -27,6 +27,7 @@ def compare_settings(
     reference: str | None = None,
     sessions: Sequence[int] | None = None,
     first_rounds: int = FIRST_ROUNDS,
+    partial: bool = False,
 ) -> SettingsTable:
     """Compare the variants in every setting and write settings.csv, .md, .tex and .png.
 
@@ -39,17 +40,19 @@ def compare_settings(
         reference: the variant whose lead is counted, by default the one that the runs name.
         sessions: these; None: those whose labels were seen before, without training all.
         first_rounds: training rounds of a session to average over (J, Table X: 10).
+        partial: take runs too that are not completed.
 
     Raises:
         ValueError: no completed run, no grid, other axes or seeds in some settings, no such reference or session,
             no round, accuracies in some settings only, or a folder that cannot be written.
     """
-    by_setting = load_settings(path)
+    by_setting = load_settings(path, partial=partial)
     axes = tuple(axis for axis, _ in next(iter(by_setting)))
     if not axes:
-        raise ValueError(f"the runs in {path} are of no grid: use `python -m analysis compare`")
+        raise ValueError(f"the runs in {path} are of no grid: use `edgefl compare`")
     info = pd.concat([runs.info for runs in by_setting.values()], ignore_index=True)
     notes = list(dict.fromkeys(note for runs in by_setting.values() for note in runs.left_out))
+    notes += dict.fromkeys(note for runs in by_setting.values() for note in runs.remarks)
     notes += own_notes(info)
     seeds = _seeds(by_setting, notes)
     reference = reference_of(info, reference, notes)

@@ -21,12 +21,20 @@ CAUSES = {
     "empty": "its battery ran empty",
     "late": "the deadline had come",
     "surplus": "enough other updates had arrived",
+    "failed": "its link was below the lowest rate for too long",
 }
 STAGES = ("downlink", "compute", "uplink")  # what the cause cut off
-GONE = frozenset({"left", "off", "empty"})  # causes in the device; the others are decisions of the server
+GONE = frozenset(
+    {"left", "off", "empty", "failed"}
+)  # causes in the device; the others are decisions of the server
 OUTCOMES: dict[str, Cut | None] = {
     COMPLETED: None,  # nothing cut it off
-    **{f"{cause}_{stage}": Cut(cause, stage) for cause in CAUSES for stage in STAGES},
+    **{
+        f"{cause}_{stage}": Cut(cause, stage)
+        for cause in CAUSES
+        for stage in STAGES
+        if (cause, stage) != ("failed", "compute")  # it has no link then
+    },
 }
 
 HANDOVER = "handover"
@@ -37,6 +45,7 @@ EVENTS = {
     "switched_on": "a device was switched on; it is served by the cell named, if one is",
     "switched_off": "a device was switched off",
     "battery_empty": "a device's battery ran empty",
+    "radio_link_failure": "a device's link failed in the cell named; it selects the best cell anew",
     "battery_back": "a device's battery was charged again; it is served by the cell named, if one is",
     "session_start": "a session began in a cell",
     "session_end": "a session ended in a cell",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from channel.carrier import MAX_SLOTS, Carrier, endless
-from channel.fading import BLOCK, LinkFading
+from channel.fading import BLOCK, Fading
 from channel.schedulers import Flows, Scheduler
 from channel.units import FloatArray
 
@@ -25,7 +25,7 @@ class BandFlow:
     payload_bits: float
     need: float  # sum of bits/s/Hz over slots, on the whole band
     snr: float  # mean, on the whole band with full power
-    fading: LinkFading
+    fading: Fading
     static_power: float | None  # |h|^2 of a link that does not fade
     neighbours: float = 0.0  # what each share of the other transmitters adds to the noise, over it
     blocks: dict[int, FloatArray] = field(default_factory=dict)
@@ -99,7 +99,10 @@ class BandRules:
         shares = self._checked(self.scheduler.shares(view), len(flows))
         # no less than the mean rates (Jensen)
         rates = self.carrier.frame.mean * self.carrier.share_rate(shares, view.snr)
-        if not np.any(view.remaining_bits <= MAX_SLOTS * self.carrier.unit_bits * rates):
+        # where rates come in steps, flows below the lowest wait for better times
+        if self.carrier.steps is None and not np.any(
+            view.remaining_bits <= MAX_SLOTS * self.carrier.unit_bits * rates
+        ):
             raise ValueError(endless(f"{len(flows)} flows share the band", MAX_SLOTS))
         return state, shares
 

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from channel.modulation import Steps, diversity_rate
 from channel.share import (
     PowerRule,
     check_cap,
@@ -32,6 +33,11 @@ class Carrier:
         weights: [period] of a TDD frame, see `channel.tdd`; None: every slot in full.
         cap: highest spectral efficiency in bits/s/Hz, > 0; None: no limit.
         power: how power is spread over a share of the band, see `channel.share.share_power_w`.
+        steps: the rates are those of NR's CQI table; None: Shannon's, up to the cap.
+        goodput: payload bits over the bits that these rates count, above 0 to 1: what control channels, reference
+            signals, headers and retransmissions leave.
+        taps: independent parts of the band that a slot averages over, see `channel.diversity`; the rates are then
+            those of the band's mean SNR.
 
     Raises:
         ValueError: an argument is out of range.
@@ -42,6 +48,9 @@ class Carrier:
     weights: Weights | None = None
     cap: float | None = None
     power: PowerRule = "full"
+    steps: Steps | None = None
+    goodput: float = 1.0
+    taps: int = 1
 
     def __post_init__(self) -> None:
         if not (0 < self.bandwidth_hz < math.inf and 0 < self.slot_s < math.inf):
@@ -51,6 +60,10 @@ class Carrier:
         if self.cap is not None:
             check_cap(self.cap)
         check_power_rule(self.power)
+        if not (0 < self.goodput <= 1 and self.taps >= 1):
+            raise ValueError(
+                f"goodput must be above 0 and at most 1, taps >= 1, got {self.goodput}, {self.taps}"
+            )
         frame_of(self.weights)
 
     @cached_property
@@ -65,7 +78,13 @@ class Carrier:
 
     def unit_bits_of(self, share: Values) -> Values:
         """Count the bits that 1 bit/s/Hz on a share b of this band moves in a full slot, b W tau; shape of b."""
-        return share * self.bandwidth_hz * self.slot_s
+        bits = share * self.bandwidth_hz * self.slot_s
+        return bits if self.goodput == 1.0 else bits * self.goodput
+
+    @property
+    def plain(self) -> bool:
+        """Whether rates are Shannon's over Rayleigh fading, of which renewal knows how they average out."""
+        return self.steps is None and self.taps == 1
 
     def part(self, share: float) -> "Carrier":
         """Take a share, > 0, of this band; the one taken last is kept, as a round has equal shares."""
@@ -102,11 +121,17 @@ class Carrier:
         return payload_bits / self.unit_bits_of(share)
 
     def efficiency(self, snr: npt.ArrayLike) -> FloatArray:
-        """Compute min(log2(1 + snr), cap), the rate in one full slot in bits/s/Hz; same shape."""
+        """Compute min(log2(1 + snr), cap) or the table's rate, in one full slot in bits/s/Hz; same shape."""
+        if self.steps is not None:
+            return self.steps.efficiency(snr)
         return spectral_efficiency(snr, self.cap)
 
     def mean_efficiency(self, snr: npt.ArrayLike) -> FloatArray:
-        """Average `efficiency` over Rayleigh fading; same shape, bits/s/Hz."""
+        """Average `efficiency` over Rayleigh fading, or that of a band with taps; same shape, bits/s/Hz."""
+        if self.steps is not None:
+            return self.steps.mean_efficiency(snr, self.taps)
+        if self.taps > 1:
+            return diversity_rate(snr, self.taps, self.cap)
         return ergodic_rate(snr, self.cap)
 
     def share_snr(self, share: npt.ArrayLike, snr: npt.ArrayLike) -> FloatArray:

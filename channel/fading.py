@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +77,30 @@ def slot_correlation(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> f
     return float(special.j0(turn))
 
 
+class Fading(Protocol):
+    """The power of a link, relative to its mean SNR, as a function of the slot."""
+
+    @property
+    def static(self) -> bool:
+        """Whether it never changes."""
+
+    @property
+    def correlation(self) -> float:
+        """Rho of the fading between consecutive slots."""
+
+    @property
+    def mean_power(self) -> float:
+        """What it is on average over time: |h|^2 of a static link, else its expectation."""
+
+    def power(self, first_slot: int, count: int) -> FloatArray:
+        """[count] power of the slots first_slot, first_slot + 1, ..."""
+
+    def generator(
+        self, first_slot: int, stream: int, reused: np.random.Generator | None = None
+    ) -> np.random.Generator:
+        """Make random numbers of this link that belong to a slot and purpose."""
+
+
 class LinkFading:
     """Gauss-Markov fading of one link, h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n] with e ~ CN(0, 1).
 
@@ -123,6 +148,11 @@ class LinkFading:
     def static(self) -> bool:
         """True when the fading never changes (rho = 1)."""
         return self.correlation == 1.0
+
+    @property
+    def mean_power(self) -> float:
+        """|h|^2 of a static link, E|h|^2 = 1 of another."""
+        return float(self.power(0, 1)[0]) if self.static else 1.0
 
     def gain(self, first_slot: int, count: int) -> npt.NDArray[np.complex128]:
         """[count] complex h of the slots first_slot, first_slot + 1, ...
@@ -206,7 +236,7 @@ class LinkFading:
         return self._page(level, page)[:, offset : offset + 1]
 
 
-def power_of_many(links: Sequence[LinkFading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:
+def power_of_many(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:
     """Read the power of many links at once; the numbers are those of `LinkFading.power`.
 
     Blocks that several links of one correlation lack are drawn together.
@@ -224,6 +254,13 @@ def power_of_many(links: Sequence[LinkFading], first_slots: npt.NDArray[np.int64
     """
     if count <= 0 or first_slots.min(initial=0) < 0:
         raise ValueError(f"first_slots must be >= 0 and count > 0, got {first_slots} and {count}")
+    plain = [link for link in links if isinstance(link, LinkFading)]
+    if len(plain) < len(links):
+        return np.stack([link.power(at, count) for link, at in zip(links, first_slots.tolist(), strict=True)])
+    return _power_of_many(plain, first_slots, count)
+
+
+def _power_of_many(links: Sequence[LinkFading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:
     if 1.0 in [link.correlation for link in links]:
         raise ValueError("a static link has no slots to read one by one")
     parts = np.empty((len(links), 2, count))

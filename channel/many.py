@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
-from channel.fading import BLOCK, LinkFading, power_of_many
+from channel.fading import BLOCK, Fading, power_of_many
 from channel.tdd import Direction
 from channel.transfer import AUTO_COHERENCE_TIMES, AUTO_SLOTS, CHUNK_BLOCKS, Fidelity, Flow, check_choices
 from channel.units import FloatArray
@@ -27,7 +27,7 @@ def slots_of_many(
     *,
     share: npt.ArrayLike,
     snr: npt.ArrayLike,
-    fading: Sequence[LinkFading],
+    fading: Sequence[Fading],
     first_slot: npt.ArrayLike,
     direction: Direction = "downlink",
     fidelity: Fidelity = "auto",
@@ -64,7 +64,8 @@ def slots_of_many(
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = need / mean
     correlation = np.array([link.correlation for link in fading])
-    alone = _may_not_be_drawn(expected, correlation, fidelity)
+    static = np.array([link.static for link in fading], dtype=bool)
+    alone = _may_not_be_drawn(expected, correlation, fidelity if carrier.plain else "slot", static)
     # as in `Carrier.refuse_endless`, where it is close: the flow itself then decides
     alone |= need > (1.0 - _CLOSE) * MAX_SLOTS * carrier.frame.mean * carrier.efficiency(gamma)
 
@@ -81,10 +82,9 @@ def slots_of_many(
 
 
 def _may_not_be_drawn(
-    expected: FloatArray, correlation: FloatArray, fidelity: Fidelity
+    expected: FloatArray, correlation: FloatArray, fidelity: Fidelity, static: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_]:
     """Mark [n] static links, and transfers that are drawn by renewal or come close to it."""
-    static = correlation == 1.0
     if fidelity == "slot":
         return static
     if fidelity == "renewal":
@@ -98,7 +98,7 @@ def _drawn(
     carrier: Carrier,
     need: FloatArray,
     snr: FloatArray,
-    links: list[LinkFading],
+    links: list[Fading],
     first: IntArray,
     mean: FloatArray,
 ) -> IntArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from channel.band_slots import BandFlow, BandRules, BandState, check_neighbours
 from channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
-from channel.fading import BLOCK, LinkFading
+from channel.fading import BLOCK, Fading
 from channel.schedulers import Scheduler
 from channel.units import FloatArray
 
@@ -77,7 +77,7 @@ class SharedBand:
         payload_bits: float,
         *,
         snr_whole_band: float,
-        fading: LinkFading,
+        fading: Fading,
         slot: int,
         neighbours: float = 0.0,
     ) -> None:
@@ -109,6 +109,19 @@ class SharedBand:
             return
         self._flows.append(flow)
         self._state = self._state.with_new()
+        self._plan = None
+
+    def change(self, id_: Hashable, snr_whole_band: float, slot: int) -> None:
+        """Give a flow another mean SNR from a slot boundary on.
+
+        Raises:
+            ValueError: no such flow, the SNR is not positive, the slot is past, or flows end before it.
+        """
+        check_snr(snr_whole_band)
+        self._advance(slot)
+        flow = self._flows[self._row(id_)]
+        flow.snr = snr_whole_band
+        flow.blocks.clear()  # its interference may have changed
         self._plan = None
 
     def next_end(self, horizon: int | None = None) -> tuple[int, list[Any]] | None:

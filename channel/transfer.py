@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
-from channel.fading import BLOCK, LinkFading
+from channel.fading import BLOCK, Fading
 from channel.renewal import slots_renewal
 from channel.tdd import Direction
 from channel.units import FloatArray
@@ -57,7 +57,7 @@ class Flow:
 
     carrier: Carrier
     snr: float
-    fading: LinkFading
+    fading: Fading
     first_slot: int
     direction: Direction = "downlink"
     fidelity: Fidelity = "auto"
@@ -168,7 +168,7 @@ class Flow:
         Raises:
             ValueError: the payload is out of range.
         """
-        if self.fading.static or self.fidelity == "slot":
+        if self.fading.static or self.fidelity == "slot" or not self.carrier.plain:
             return False
         return self.fidelity == "renewal" or long_enough(
             self.expected_slots(payload_bits), self.fading.correlation

@@ -160,8 +160,9 @@ def _check_first_round(scenario: Scenario, rounds: Rounds, present: Sequence[int
         many = len(selection.ids)
         down_bits, up_bits = [payload_bits] * many, [payload_bits + rounds.report_bits] * many
         links = radio.open_round(selection.survey, rounds.cell, {"downlink": down_bits, "uplink": up_bits})
+        links = links.at(radio.in_sync(links))  # the others are given up
         compute_s = _compute_s(scenario, rounds.scene.fleet, rounds.processors)
-        if not radio.dynamic:  # else one transfer's end depends on all others
+        if not radio.dynamic and len(links):  # else one transfer's end depends on all others
             _check_slowest(radio, links, payload_bits, payload_bits + rounds.report_bits, compute_s)
 
 

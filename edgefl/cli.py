@@ -9,16 +9,21 @@ from typing import Annotated
 import typer
 
 import edgefl
-from edgefl import outside
+from edgefl import outside, shipped
 from edgefl.commands import bench
+from edgefl.commands.compare import CONTEXT, READING, reading
 from edgefl.commands.describe import describe, list_
 from edgefl.commands.merge import merge
+from edgefl.commands.new import new
+from edgefl.commands.preview import preview
 from edgefl.commands.record import record
 from edgefl.commands.report import report
 from edgefl.commands.run import resume, run
+from edgefl.commands.scenarios import scenarios
 from edgefl.commands.schema import schema
 from edgefl.commands.study import study
 from edgefl.commands.validate import validate
+from edgefl.commands.watch import watch
 from edgefl.errors import EdgeflError
 
 app = typer.Typer(
@@ -31,19 +36,25 @@ app = typer.Typer(
 )
 # in the order in which help shows them
 COMMANDS = (
+    new,
+    preview,
     run,
     resume,
     study,
     merge,
+    watch,
     validate,
     record,
     report,
     list_,
     describe,
     schema,
+    scenarios,
 )
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)
+for name, help_ in READING.items():
+    app.command(name, help=help_, add_help_option=False, context_settings=CONTEXT)(reading(name))
 app.add_typer(bench.app, name="bench")
 
 
@@ -52,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text that it can write
     try:
+        shipped.require_own()
         app(arguments)
     except EdgeflError as error:
         # plain print: rich would wrap long lines and take brackets for markup

@@ -30,6 +30,7 @@ MEANINGS = {
     "selectors": "which devices take part in a round",
     "sessions": "when a session ends",
     "churn": "when devices are switched on",
+    "power_models": "what a device's radio draws",
     "schedulers": "which device gets which share of the band",
     "path_loss": "how much of the power arrives",
 }
@@ -284,6 +285,8 @@ def _size(model: Any) -> list[str]:
         return [
             "Size: counted by `edgefl validate`; with class variables typical_input and typical_classes also here."
         ]
+    if any(field.is_required() for field in parameters_of(model).model_fields.values()):
+        return ["Size: depends on its parameters; `edgefl validate` counts it."]
     sizes = f"{'x'.join(map(str, shape))} inputs and {classes} classes"
     try:
         module = build_module(model(), shape, classes, Streams(0))

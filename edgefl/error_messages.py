@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from edgefl.errors import quoted
 from edgefl.registry import did_you_mean
+from edgefl.unit_slips import unit_slip
 
 Place = tuple[str, ...]
 LONGEST_KEY = 40
@@ -68,7 +69,19 @@ def flat(errors: Sequence[Any], model: type[BaseModel] | None) -> list[Fault]:
             # a check of the whole document names the key itself
             place = place or getattr(context.get("error"), "place", ())
             faults.append(Fault(place, _Message(error, place, model)))
-    return faults
+    return [fault for fault in faults if not _is_of_an_empty_section(fault.place, errors, model)]
+
+
+def _is_of_an_empty_section(place: Place, errors: Sequence[Any], model: type[BaseModel] | None) -> bool:
+    """Whether an unknown key belongs to a section with nothing in it: its line lacks its blanks, and that is said."""
+    unknown = {tuple(map(str, error["loc"])) for error in errors if error["type"] == "extra_forbidden"}
+    empty = [
+        error["loc"]
+        for error in errors
+        if error["type"] in ("model_type", "dict_type") and error["input"] is None
+    ]
+    sections = [_model_at(model, tuple(map(str, section))) for section in empty]
+    return place in unknown and any(section and place[-1] in section.model_fields for section in sections)
 
 
 @dataclass(frozen=True)
@@ -91,7 +104,7 @@ class _Message:
         text = text.replace("greater than or equal to", ">=").replace("less than or equal to", "<=")
         text = text.replace("greater than", ">").replace("less than", "<")
         if error["type"] != "strict":  # which has said what it got
-            text = f"{text}, got {quoted(error['input'])}{_remedy(error)}"
+            text = f"{text}, got {quoted(error['input'])}{_remedy(error) or unit_slip(place, error)}"
         field = parent.model_fields.get(place[-1]) if parent and place else None
         return f"{text} ({field.description})" if field and field.description else text
 

@@ -7,7 +7,8 @@ import numpy as np
 from channel.layout import Wraparound
 from channel.path_loss import PathLoss
 from edgefl.engine.layout import LayoutSettings
-from edgefl.engine.settings import CellSettings, RadioSettings
+from edgefl.engine.radio_settings import RadioSettings
+from edgefl.engine.settings import CellSettings
 from edgefl.errors import EdgeflError, refused
 from edgefl.mobility import Mobility
 from edgefl.mobility._together import Widest

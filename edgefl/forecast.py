@@ -22,7 +22,7 @@ from edgefl.progress import wall_time
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario, dump, from_source, load
 from edgefl.simulation import simulate
-from edgefl.study import planning
+from edgefl.studies import planning
 from edgefl.workers import Failure, InOrder, side_by_side
 from edgefl.world import World
 from edgefl.yaml_source import Source

@@ -11,11 +11,12 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType, TracebackType
+from typing import Any
 
 from edgefl.errors import EdgeflError, clipped
 
@@ -31,8 +32,8 @@ def allow() -> None:
 
 
 @contextmanager
-def looking_in(folder: Path) -> Iterator[None]:
-    """Find modules in the folder of a scenario, too."""
+def looking_in(folder: Path | None) -> Iterator[None]:
+    """Find modules in the folder of a scenario, too, if it has one."""
     before = _folder.set(folder)
     try:
         yield
@@ -51,13 +52,9 @@ def load(path: str, *, trusted: bool = False) -> type:
     """
     module_name, _, class_name = path.partition(":")
     if not (trusted or _may_run(module_name)):
-        raise EdgeflError(
-            f"'{path}' is code from outside of edgefl, which runs only if you say so: read it, then add --allow-code"
-            f" (in Python: import {module_name.partition('.')[0]} first), or set {ALLOW}=1 for scenarios of your own"
-        )
+        raise EdgeflError(f"{_ask(path)} (in Python: import {module_name.partition('.')[0]} first)")
     module = _imported(path, module_name)
-    if getattr(module, "__file__", None):
-        _loaded.add(str(module.__file__))
+    _remember(module)
     try:
         found = getattr(module, class_name)
     except AttributeError as error:
@@ -73,6 +70,25 @@ def load(path: str, *, trusted: bool = False) -> type:
     if not inspect.isclass(found):
         raise EdgeflError(f"cannot load '{path}': {class_name} is no class")
     return found
+
+
+def load_function(path: str) -> Callable[..., Any]:
+    """Import the function of `module:function`, which will be called with arguments from the scenario.
+
+    Raises:
+        EdgeflError: code may not run, though its module be imported already, as that of `os:system` is; or there is
+            no such function.
+    """
+    module_name, _, name = path.partition(":")
+    if not _allowed():
+        raise EdgeflError(_ask(path))
+    module = _imported(path, module_name)
+    _remember(module)
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise EdgeflError(f"cannot load '{path}': {_place(module)} has no function {name}")
+    function: Callable[..., Any] = found
+    return function
 
 
 def require_methods(path: str, component: type, base: type) -> None:
@@ -97,11 +113,23 @@ def blame(error: BaseException) -> str | None:
     return f"{last.filename}:{last.lineno} {last.name}: {type(error).__name__}: {clipped(str(error), 300)}"
 
 
+def _remember(module: ModuleType) -> None:
+    if getattr(module, "__file__", None):
+        _loaded.add(str(module.__file__))
+
+
+def _allowed() -> bool:
+    return os.environ.get(ALLOW, "0") not in ("", "0")
+
+
 def _may_run(module_name: str) -> bool:
+    return _allowed() or module_name in sys.modules or module_name.startswith(_OURS)
+
+
+def _ask(path: str) -> str:
     return (
-        os.environ.get(ALLOW, "0") not in ("", "0")
-        or module_name in sys.modules
-        or module_name.startswith(_OURS)
+        f"'{path}' is code from outside of edgefl, which runs only if you say so: read it, then add --allow-code or"
+        f" set {ALLOW}=1"
     )
 
 

@@ -75,8 +75,19 @@ def preview(scenario: Scenario, device: str = "auto", load: Loaded | None = None
         model=run.about["model"]["name"],
         parameters=run.about["model"]["parameters"],
         samples=_samples(run) if learns else None,
-        notes=tuple(run.notes),
+        notes=(*run.notes, *_day_that_hardly_passes(scenario)),
     )
+
+
+def _day_that_hardly_passes(scenario: Scenario) -> list[str]:
+    """Say that people who live by the clock may never set out, where nothing makes the run last for hours."""
+    lasts = scenario.duration_s or scenario.rounds.every_s or scenario.rounds.pause_s
+    if scenario.day is None or lasts or scenario.sessions.longest is None:
+        return []
+    return [
+        f"devices live by a day of {scenario.day.day_s:g} s, and rounds follow one another at once: the run may be"
+        " over before anybody sets out; give rounds.every_s, or sessions by the hour (daily) with duration_s"
+    ]
 
 
 def preview_all(

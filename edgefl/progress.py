@@ -11,6 +11,7 @@ from edgefl.engine.records import Round
 from edgefl.scenario import Scenario
 
 MOST_BARS = 12  # more runs show only what is under way, and how many are done
+WIDE = 110  # columns, from which on a line has room for everything
 SHORTEST_S = 2.0  # of wall time, before what is left is estimated
 PROBE = "probe"
 
@@ -19,9 +20,10 @@ class RunProgress:
     """A live display with one bar per run: session, rounds, accuracy, time of day, and the wall time left."""
 
     def __init__(self, console: Console, runs: Mapping[str, Scenario]) -> None:
+        self._narrow = console.width < WIDE
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=16),
+            BarColumn(bar_width=8 if self._narrow else 16),
             TextColumn("{task.fields[latest]}", markup=False),
             TimeElapsedColumn(),
             TextColumn("{task.fields[left]}", markup=False),
@@ -56,7 +58,7 @@ class RunProgress:
         course = self._courses[label]
         course.follow(row)
         left = course.left(self._progress.tasks[task].elapsed or 0.0)
-        self._progress.update(task, completed=course.share, latest=course.text(row), left=left)
+        self._progress.update(task, completed=course.share, latest=course.text(row, self._narrow), left=left)
 
     def failed(self, label: str) -> None:
         """Show that a run has failed."""
@@ -113,12 +115,19 @@ class Course:
         of_sessions = sum(self._cells.values()) / len(self._cells) if self._cells else 0.0
         return min(1.0, max(of_time, of_sessions))
 
-    def text(self, row: Round) -> str:
-        """Return where the run stands, for people."""
+    def text(self, row: Round, short: bool = False) -> str:
+        """Return where the run stands, for people.
+
+        Args:
+            short: as fits beside a bar in a terminal of 80 columns.
+        """
         count, day = self._scenario.sessions.count, self._scenario.day
         session = f"session {row.session}/{count}" if count else f"session {row.session}"
         time = day.clock(row.end_s) if day else f"{row.end_s:.4g} s simulated"
         accuracy = [f"accuracy {row.accuracy:.3f}"] if row.accuracy is not None else []
+        if short:
+            accuracy = [f"{100 * row.accuracy:.1f} %"] if row.accuracy is not None else []
+            return " · ".join([session, time.removesuffix(" simulated"), *accuracy])
         rounds = f"{self.rounds} round{'s' * (self.rounds > 1)}"
         return " · ".join([session, rounds, time, *accuracy])
 

@@ -29,6 +29,7 @@ PACKAGES = {
     "selectors": "edgefl.engine.selectors",
     "sessions": "edgefl.engine.sessions",
     "churn": "edgefl.engine.churn",
+    "power_models": "edgefl.engine.power_models",
     "schedulers": "channel.schedulers",
     "path_loss": "channel.path_loss",
 }
@@ -128,9 +129,9 @@ def _component_at(kind: str, path: str, *, trusted: bool = False) -> type[AnyCom
         raise EdgeflError(
             f"'{path}' is not a {parent.__name__}: let it extend {parent.__module__}.{parent.__name__}"
         )
-    outside.require_methods(path, component_class, parent)
     try:
         parameters_of(component_class)
     except Exception as error:  # annotations that cannot be read, bounds that make no sense
         raise EdgeflError(f"'{path}' has malformed parameters: {error}") from error
+    outside.require_methods(path, component_class, parent)
     return component_class

@@ -8,6 +8,7 @@ from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.learners import torch_device
 from edgefl.outside_learners import Maker, name_of
+from edgefl.results import Results
 from edgefl.run_directory import status as run_status
 from edgefl.run_directory.circumstances import SCENARIO, circumstances, differences
 from edgefl.run_directory.journal import FILE, header
@@ -36,7 +37,7 @@ def resume(
     on_round: Callable[[Round], None] | None = None,
     on_note: Callable[[str], None] = lambda note: None,
     learner: Maker | Learner | None = None,
-) -> Path:
+) -> Results:
     """Go on with a run that was left, on the kind of device where it was begun.
 
     Its tables are written anew from the first row on, and in the end hold what an undisturbed run's hold.

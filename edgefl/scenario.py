@@ -4,7 +4,8 @@
 `scenario.yaml` gives the same run again. Defaults are Table I of the journal paper.
 """
 
-from collections.abc import Iterator, Sequence
+import copy
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -16,16 +17,17 @@ from pydantic import (
 )
 
 from channel.path_loss import PathLoss
-from edgefl import outside
+from edgefl import outside, shipped
 from edgefl.areas import Area
 from edgefl.day import Day, named_days
 from edgefl.engine.layout import LayoutSettings
+from edgefl.engine.presets import with_presets
+from edgefl.engine.radio_settings import RadioSettings
 from edgefl.engine.settings import (
     LONGEST_S,
     CellSettings,
     DeviceSettings,
     HandoverSettings,
-    RadioSettings,
     RoundSettings,
     WorkloadSettings,
 )
@@ -82,6 +84,21 @@ class Scenario(Section):
 
         return complete(super().model_json_schema(*arguments, **options))
 
+    def with_(self, changes: Mapping[str, Any] | None = None, **keys: Any) -> "Scenario":
+        """Return this scenario with other values, checked like a file.
+
+        Args:
+            changes: dotted key -> value: `scenario.with_({"learning.lr": 0.1})`.
+            keys: likewise, with two underscores for each dot: `scenario.with_(seed=7, radio__bandwidth_hz=5e7)`.
+
+        Raises:
+            EdgeflError: names key and remedy for everything that is wrong.
+        """
+        source = copy.deepcopy(self._source) or Source.of(self.model_dump(exclude_none=True))
+        for key, value in {**(changes or {}), **{k.replace("__", "."): v for k, v in keys.items()}}.items():
+            source.override(key, value, "with_")
+        return from_source(source)
+
     @contextmanager
     def naming_places(self) -> Iterator[None]:
         """Make errors raised inside name the file and line of the key they are about."""
@@ -94,6 +111,11 @@ class Scenario(Section):
             if self._source:
                 located = str(self._source.error(error.place, str(error)))
             raise EdgeflError(located) from error
+
+    @model_validator(mode="before")
+    @classmethod
+    def _preset_fills(cls, data: Any) -> Any:
+        return with_presets(data) if isinstance(data, dict) else data
 
     @model_validator(mode="after")
     def _one_task(self) -> Self:
@@ -205,18 +227,23 @@ class Scenario(Section):
         return self
 
 
-def load(path: str | Path, overrides: Sequence[str] = (), seed: int | None = None) -> Scenario:
-    """Load the scenario of a YAML file.
+def load(
+    scenario: str | Path | Mapping[str, Any], overrides: Sequence[str] = (), seed: int | None = None
+) -> Scenario:
+    """Load a scenario from a YAML file, or from a dict of the same keys.
 
     Args:
-        path: the file.
+        scenario: the file, or the dict; in a dict a component may also be an object.
         overrides: `dotted.key=value` strings, applied in order.
-        seed: replaces the file's seed.
+        seed: replaces the scenario's seed.
 
     Raises:
         EdgeflError: names file, line, key and remedy for everything that is wrong.
     """
-    source = Source(Path(path))
+    if isinstance(scenario, Mapping):
+        source = Source.of(scenario)
+    else:
+        source = Source(shipped.find(Path(scenario), "scenario"))
     for text in overrides:
         key, equals, value = text.partition("=")
         origin = f"--set {clipped(text)}"
@@ -230,7 +257,7 @@ def load(path: str | Path, overrides: Sequence[str] = (), seed: int | None = Non
 
 def from_source(source: Source) -> Scenario:
     """Validate the scenario of a document that has been read, perhaps with overrides."""
-    with outside.looking_in(source.path.parent):
+    with outside.looking_in(source.folder):
         scenario = source.validate(Scenario)
     scenario._source = source  # not a key: it only names places in later errors
     return scenario

@@ -148,7 +148,7 @@ def _inlined(schema: Json) -> Json:
 
 def _study() -> Json:
     from edgefl.scenario import Scenario
-    from edgefl.study import Study
+    from edgefl.studies import Study
 
     base = Scenario.model_json_schema()
     keys = {key: value for key, value in _dotted(base, base) if key != "seed"}

@@ -29,6 +29,7 @@ from edgefl.learners import Training, available_cores
 from edgefl.learners import build as learners_of
 from edgefl.membership import Sharing, StudyMembership, told_of
 from edgefl.outside_learners import Maker, name_of
+from edgefl.results import Results
 from edgefl.rng import Streams
 from edgefl.run_directory import parquet
 from edgefl.run_directory.circumstances import SCENARIO, circumstances
@@ -59,7 +60,7 @@ def simulate(
     load: Loaded | None = None,
     sharing: Sharing = ALONE,
     learner: Maker | Learner | None = None,
-) -> Path:
+) -> Results:
     """Run a scenario.
 
     Args:
@@ -79,7 +80,7 @@ def simulate(
             federation; the scenario then names a workload.
 
     Returns:
-        The run directory.
+        The run directory: a path, with the tables of the run.
 
     Raises:
         EdgeflError: something in the scenario cannot be had; nothing has been written, or what was
@@ -121,8 +122,14 @@ def simulate(
                 env.run(until=env.all_of(ends))
             power = scene.network.power
             names = scene.fleet.class_names()
-            for row in scene.ledger.rows(power.running_s(), scene.fleet.idle_power_w, power.charges()):
-                scene.recorder.write(row, further={"class": names[row.device]} if names else None)
+            tail_j = power.tails.energy_j(env.now)
+            for row in scene.ledger.rows(
+                power.running_s(), scene.fleet.idle_power_w, power.charges(), tail_j
+            ):
+                further: dict[str, Any] = {"class": names[row.device]} if names else {}
+                if power.tails.any:
+                    further["tail_j"] = float(tail_j[row.device])
+                scene.recorder.write(row, further=further or None)
             told_at_end = [
                 *run_of.notes,
                 *scene.federations.notes(),
@@ -139,7 +146,7 @@ def simulate(
             further = {"journal_notes": journal.notes} if journal and journal.notes else {}
             wall_s = round(time.perf_counter() - began, 3)
             run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=told_at_end, **further)
-    return path
+    return Results(path)
 
 
 @dataclass(frozen=True)
@@ -271,6 +278,8 @@ def compose(
     """
     scenario, env = world.scenario, radio.env
     network = world.network(env, recorder)
+    if world.movement.moves:
+        radio.follow(network.positions_m)
     fleet = world.fleet
     devices = [Device(env, id_, radio, fleet.device(id_), network) for id_ in range(world.count)]
     federations = Federations(env, scenario.rounds.max_wait_s)

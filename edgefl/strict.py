@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from edgefl.errors import quoted
+from edgefl.unit_slips import with_unit
 from edgefl.yaml_nodes import scalar
 
 
@@ -25,7 +26,9 @@ class Strict(BaseModel):
         assert info.field_name is not None
         for wrong, wanted in _wrong(value, cls.model_fields[info.field_name].annotation):
             # braces are the syntax of pydantic's templates
-            message = {"message": f"must be {wanted}, got {quoted(wrong)}{_remedy(wrong, wanted)}"}
+            message = {
+                "message": f"must be {wanted}, got {quoted(wrong)}{_remedy(wrong, wanted, info.field_name)}"
+            }
             raise PydanticCustomError("strict", "{message}", message)
         # -0.0 is a 0, but NumPy refuses it as a deviation
         return 0.0 if isinstance(value, float) and value == 0 else value
@@ -57,10 +60,12 @@ def _wrong(value: Any, annotation: Any) -> Iterator[tuple[Any, str]]:
         yield value, "a whole number" if annotation is int else "a number"
 
 
-def _remedy(value: Any, wanted: str) -> str:
+def _remedy(value: Any, wanted: str, key: str) -> str:
     """Say how a text that stands for a number is written."""
     if not isinstance(value, str) or "number" not in wanted:
         return ""
+    if remedy := with_unit(key, value):
+        return remedy
     try:
         if isinstance(scalar(value), int | float):
             return ": write it without quotes"

@@ -3,7 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-from edgefl import scenario, study
+from edgefl import scenario, studies
 from edgefl.data_loading import Loaded
 from edgefl.preview import Preview, preview, preview_all
 from edgefl.yaml_source import Source
@@ -28,7 +28,7 @@ def check(path: Path, device: str = "auto", load: Loaded | None = None) -> list[
     """
     source = Source(path)
     if "variants" in source.data:
-        return preview_all(study.plan(path).first_runs(), device, load)
+        return preview_all(studies.plan(path).first_runs(), device, load)
     return [preview(scenario.from_source(source), device, load)]
 
 

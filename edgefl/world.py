@@ -192,6 +192,7 @@ class World:
                 speeds_m_s=self.movement.doppler_speeds_m_s(),
                 gains=self._behind_walls(),
                 streams=self.streams,
+                reading_s=self.scenario.handover.measurement_interval_s,
             )
 
     def network(self, env: simpy.Environment, recorder: Recorder) -> Network:
@@ -214,6 +215,7 @@ class World:
             switches=self.fleet.switches(self.streams),
             batteries=self.fleet.batteries(),
             idle_power_w=self.fleet.idle_power_w,
+            draws=self.fleet.draws(),
         )
 
     def survey_of_places(self) -> SurveyOfPlaces | None:

@@ -31,6 +31,7 @@ import numpy as np
 import simpy
 
 import edgefl
+from channel.energy import transfer_energy_j
 from edgefl.checking import check_world
 from edgefl.engine.device import Processors
 from edgefl.engine.links import DIRECTIONS, Links
@@ -304,9 +305,14 @@ def _costs(scene: Scene, radio: Radio, links: Links, bits: Sequence[int], time_s
     for direction in DIRECTIONS:
         done = radio.transfers(links, direction, bits, np.full(len(links), time_s))
         devices = [scene.devices[id_] for id_ in links.devices]
-        power_w = [one.receive_power_w if direction == "downlink" else one.send_power_w for one in devices]
-        found[f"{direction}_s"] = (done.end_s - done.start_s).tolist()
-        found[f"{direction}_j"] = (np.array(power_w) * done.airtime_s).tolist()
+        down, lasts_s = direction == "downlink", done.end_s - done.start_s
+        power_w = np.array([one.draws.receive_w if down else one.send_power_w() for one in devices])
+        wait_w = np.array([one.draws.wait_w for one in devices])
+        j_bit = np.array([one.draws.receive_j_bit if down else one.draws.send_j_bit for one in devices])
+        energy_j = transfer_energy_j(
+            power_w, done.airtime_s, wait_w, lasts_s - done.airtime_s, j_bit * np.array(bits)
+        )
+        found[f"{direction}_s"], found[f"{direction}_j"] = lasts_s.tolist(), np.asarray(energy_j).tolist()
     return found
 
 
@@ -319,8 +325,8 @@ def _devices(scene: Scene) -> Columns:
         "class": fleet.class_names() or [""] * len(ids),
         "compute_s_per_gflop": [seconds for seconds, _ in costs],
         "compute_j_per_gflop": [joules for _, joules in costs],
-        "receive_w": [device.receive_power_w for device in scene.devices],
-        "send_w": [device.send_power_w for device in scene.devices],
+        "receive_w": [device.draws.receive_w for device in scene.devices],
+        "send_w": [device.send_power_w() for device in scene.devices],
         "idle_w": fleet.idle_power_w.tolist(),
         "battery_j": [fleet.device(device).battery_j for device in ids],
     }

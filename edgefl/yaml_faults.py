@@ -4,6 +4,8 @@ A parser names the place where it cannot go on. Where a bracket was never closed
 with its neighbours, the place to be changed is another one, mostly further up.
 """
 
+import re
+
 import yaml
 
 from edgefl.errors import quoted
@@ -56,6 +58,9 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, quote: tuple[i
         return wrong, f"a key needs a colon and a blank after it, as in 'lr: 0.1'{_near(lines, wrong)}"
     if quote and quote[0] < quote[1] == line:
         return quote[0], f"the quote that is opened here is closed only in line {line}"
+    above = next((number for number in range(line - 1, 0, -1) if lines[number - 1].strip()), 0)
+    if "mapping values" in problem and above and _lacks_a_blank(lines[above - 1]):
+        return above, f"a key needs a colon and a blank after it, as in 'lr: 0.1'{_near(lines, above)}"
     if "mapping values" in problem and mark and not _begins_line(lines, line, mark.column):
         return line, f"a second ': ' in one value; put the value in quotes{_near(lines, line)}"
     if "mapping values" in problem or "<block end>" in problem or "<document start>" in problem:
@@ -73,6 +78,11 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, quote: tuple[i
 def _near(lines: list[str], line: int) -> str:
     here = lines[line - 1].strip() if line <= len(lines) else ""
     return f", here {quoted(here)}" if here else ""
+
+
+def _lacks_a_blank(text: str) -> bool:
+    """Whether a line is a key and a value with no blank between them, as in `lr:0.1`."""
+    return re.fullmatch(r"[\s-]*[A-Za-z_]\w*:[^\s:/]+\s*(#.*)?", text) is not None
 
 
 def _begins_line(lines: list[str], line: int, colon: int) -> bool:

@@ -1,5 +1,6 @@
 """YAML files with line numbers, dotted overrides, and errors that name the place and the remedy."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -8,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from edgefl.error_messages import Place, dotted, flat, in_short
 from edgefl.errors import EdgeflError, clipped, quoted
-from edgefl.yaml_nodes import DEEPEST, FaultyText, read, scalar
+from edgefl.yaml_nodes import DEEPEST, FaultyText, Node, read, scalar
 
 Model = TypeVar("Model", bound=BaseModel)
 LARGEST_FILE = 10_000_000  # bytes; a settings file has some hundreds
@@ -31,6 +32,19 @@ class Source:
         self._node = node
         self.data: dict[str, Any] = node.data()
         self._overrides: dict[Place, str] = {}
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> "Source":
+        """Make a document of data that stand in no file: its errors name keys and no lines."""
+        source = cls.__new__(cls)
+        source.path, source._node = Path("scenario"), Node(0, kind=dict)
+        source.data, source._overrides = _plain_copy(data), {}
+        return source
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the file, in which the parts that it names may lie; None: there is no file."""
+        return self.path.parent if self._node.line else None
 
     def override(self, dotted: str, value: Any, origin: str) -> None:
         """Set one dotted key; `origin` names it in errors, e.g. `--set learning.lr=0.1`."""
@@ -66,7 +80,7 @@ class Source:
             if part not in node.children:
                 break
             line, node = node.lines[part], node.children[part]
-        return f"{self.path}:{line}"
+        return f"{self.path}:{line}" if self._node.line else f"{self.path}:"
 
     def error(self, place: Place, message: str) -> EdgeflError:
         """Make an error at a key of this document."""
@@ -84,6 +98,13 @@ class Source:
             faults = flat(error.errors(include_url=False), model)
             lines = (str(self.error(fault.place, fault.message())) for fault in faults)
             raise EdgeflError(in_short(lines, len(faults))) from error
+
+
+def _plain_copy(data: Any) -> Any:
+    """Copy dicts and lists, so that what is changed here is not changed there; all else is kept."""
+    if isinstance(data, Mapping):
+        return {str(key): _plain_copy(value) for key, value in data.items()}
+    return [_plain_copy(each) for each in data] if isinstance(data, list | tuple) else data
 
 
 def parse_value(text: str, origin: str) -> Any:

@@ -12,7 +12,7 @@ from analysis import metrics
 from analysis.figures.bars import draw_bars
 from analysis.figures.lines import curve_of, draw_lines, label_lines, session_bands
 from analysis.figures.style import DPI, INK, SOFT, Styles, variant_styles
-from analysis.formatting import ENERGY_UNITS, TIME_UNITS, percent_of, ranges, unit_for
+from analysis.formatting import ENERGY_UNITS, TIME_UNITS, ranges, unit_for
 from analysis.results import RECURRING, Comparison
 
 SIZE_INCH = (32 / 3, 20 / 3)  # 1600 x 1000 pixels
@@ -32,13 +32,17 @@ def adaptation_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
     )
     _accuracy(figure.add_axes(TOP), comparison, rounds, styles)
 
+    if not comparison.targets:
+        _round_costs(figure, comparison, styles)
+        return figure
     probes = ", probe rounds included" if comparison.detail["probe_rounds"].gt(0).any() else ""
     missed = comparison.table["not_reached"].any()
     hatched = " Hatched: not reached by the end of the session." if missed else ""
     again = "Sessions whose labels were seen before. " if comparison.scope == RECURRING else ""
     means = _spread(comparison, "whiskers")
     explained = f"{again}{means}Counted from the start of the session{probes}.{hatched}"
-    _title(figure, 0.365, f"What it takes to reach {_goal(comparison)}", explained)
+    goal = comparison.targets[0].named(comparison.reference, len(comparison.table) == 1)
+    _title(figure, 0.365, f"What it takes to reach {goal}", explained)
     time = _cost_bars(figure.add_axes(LEFT), comparison, styles, "seconds", "session_s", TIME_UNITS)
     time.set_title(f"simulated time ({time.get_label()})", **SUBTITLE)
     energy = _cost_bars(figure.add_axes(RIGHT), comparison, styles, "joules", "session_j", ENERGY_UNITS)
@@ -61,7 +65,12 @@ def cost_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
     top.set_ylabel(f"latency ({time})")
     top.set_ylim(bottom=0)
     label_lines(top, curves, styles)
+    _round_costs(figure, comparison, styles)
+    return figure
 
+
+def _round_costs(figure: Figure, comparison: Comparison, styles: Styles) -> None:
+    time, seconds = unit_for(comparison.table["latency_s_mean"], TIME_UNITS)
     means = f"{_spread(comparison, 'whiskers')}Each seed's mean over all rounds but probe rounds."
     _title(figure, 0.365, "What a round costs", means)
     latency = figure.add_axes(LEFT)
@@ -74,7 +83,6 @@ def cost_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
     names = {f"round_energy{part}_j": name for part, name in parts.items()}
     draw_bars(energy, _averages(comparison, names, joules), list(names.values()), styles)
     energy.set_title(f"energy of all devices ({unit})", **SUBTITLE)
-    return figure
 
 
 def styles_of(comparison: Comparison) -> Styles:
@@ -88,14 +96,6 @@ def styles_of(comparison: Comparison) -> Styles:
 def _spread(comparison: Comparison, sign: str = "band") -> str:
     n = len(comparison.seeds)
     return f"Mean of {n} seeds, {sign} ± 1 standard deviation. " if n > 1 else ""
-
-
-def _goal(comparison: Comparison) -> str:
-    share = percent_of(comparison.target)
-    if len(comparison.table) == 1:
-        return f"{share} % of the session's best accuracy"
-    whose = comparison.reference or "the best variant"
-    return f"{share} % of {whose}'s best accuracy in the session"
 
 
 def _title(figure: Figure, height: float, title: str, explained: str) -> None:

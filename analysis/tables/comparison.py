@@ -1,5 +1,6 @@
 """A comparison in words and rounded numbers: the text behind the terminal, Markdown and LaTeX."""
 
+import difflib
 import math
 from collections.abc import Iterable
 
@@ -12,21 +13,101 @@ from analysis.formatting import (
     amount,
     compact_labels,
     named_seeds,
-    percent_of,
     ranges,
     unit_for,
     with_spread,
 )
 from analysis.markup import latex_escape, latex_tabular, markdown_table
-from analysis.results import Comparison
+from analysis.results import Comparison, Layout
+
+POINTS = (("points", 0.01),)
+# what is tested -> words, units
+QUANTITIES: dict[str, tuple[str, tuple[tuple[str, float], ...]]] = {
+    "accuracy_start": ("Accuracy at start ({unit})", POINTS),
+    "accuracy_first": ("First 10 rounds ({unit})", POINTS),
+    "seconds_to_target": ("Time to the target ({unit})", TIME_UNITS),
+    "joules_to_target": ("Energy to the target ({unit})", ENERGY_UNITS),
+    "energy_j": ("Total energy ({unit})", ENERGY_UNITS),
+    "simulated_s": ("Total time ({unit})", TIME_UNITS),
+    "latency_s": ("Round latency ({unit})", TIME_UNITS),
+    "round_energy_j": ("Round energy ({unit})", ENERGY_UNITS),
+}
+# name -> whether runs have it: with training, without, or both
+COLUMNS = {
+    **dict.fromkeys(
+        ("start", "first", "rounds", "seconds", "joules", "missed", "speed_up", "gain"), "trained"
+    ),
+    **dict.fromkeys(("dip", "recovery"), "asked for"),
+    **dict.fromkeys(("latency", "latency_mean", "round_energy"), "untrained"),
+    **dict.fromkeys(("total_energy", "total_time"), "both"),
+}
+
+
+def check_columns(layout: Layout) -> None:
+    """Refuse the name of a column that there is not.
+
+    Raises:
+        ValueError: names it and those that there are.
+    """
+    for name in layout.columns:
+        if name not in COLUMNS:
+            near = difflib.get_close_matches(name, COLUMNS, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(COLUMNS)}"
+            raise ValueError(f"no column '{name}': {hint}")
 
 
 def headline(comparison: Comparison) -> pd.DataFrame:
     """Write the headline table, [variants x columns]. The reference has no speed-up and gain of its own."""
     table = comparison.table.set_index("variant")
-    columns = _adaptation(comparison, table) if comparison.trained else _cost_per_round(table)
-    columns |= _totals(table)
-    return pd.DataFrame(columns, index=table.index)
+    columns = _adaptation(comparison, table) if comparison.trained else {}
+    columns |= _cost_per_round(table, comparison.layout) | _totals(table, comparison.layout)
+    kinds = ("both", "trained" if comparison.trained else "untrained")
+    wanted = comparison.layout.columns or [name for name, kind in COLUMNS.items() if kind in kinds]
+    chosen = [columns[name] for name in wanted if name in columns]
+    return pd.DataFrame(dict(chosen), index=table.index)
+
+
+def targets(comparison: Comparison) -> pd.DataFrame:
+    """Write what each target costs, [targets x (variant, unit)]; empty where there is only one target."""
+    if len(comparison.targets) < 2:
+        return pd.DataFrame()
+    found, table = {}, comparison.to_targets
+    energy, joules = unit_for(table["joules_to_target_at_least"], ENERGY_UNITS)
+    time, seconds = unit_for(table["seconds_to_target_at_least"], TIME_UNITS)
+    ending = comparison.layout.spread
+    for variant, rows in table.groupby("variant", sort=False):
+        medians = rows["rounds_to_target_median"]
+        found[f"{variant}, rounds"] = [f"{m:g}" if math.isfinite(m) else amount(m) for m in medians]
+        for unit, kind, size in ((time, "seconds", seconds), (energy, "joules", joules)):
+            cells = [_to_target(row, kind, size, ending) for _, row in rows.iterrows()]
+            found[f"{variant}, {unit}"] = cells
+    return pd.DataFrame(found, index=[target.short for target in comparison.targets])
+
+
+def tests(comparison: Comparison) -> pd.DataFrame:
+    """Write the differences to the reference, [quantity and variant x columns]; empty without two seeds."""
+    table = comparison.tests[comparison.tests["pairs"] > 1]
+    if table.empty:
+        return pd.DataFrame()
+    rows, names = [], []
+    for row in table.itertuples():
+        words, units = QUANTITIES[str(row.quantity)]
+        unit, size = units[0] if len(units) == 1 else unit_for([abs(row.mean)], units)
+        names.append(f"{words.format(unit=unit)}, {row.variant}")
+        rows.append(
+            {
+                "difference ± 95 % interval": with_spread(row.mean / size, row.half_width / size),
+                "pairs": str(row.pairs),
+                "p (paired t)": probability(row.p_t),
+                "p (Wilcoxon)": probability(row.p_wilcoxon),
+            }
+        )
+    return pd.DataFrame(rows, index=names)
+
+
+def probability(p: float) -> str:
+    """Write a p with two digits, tiny ones as a bound."""
+    return NOTHING if math.isnan(p) else "<0.001" if p < 0.001 else f"{p:.2g}"
 
 
 def per_session(comparison: Comparison) -> pd.DataFrame:
@@ -37,13 +118,14 @@ def per_session(comparison: Comparison) -> pd.DataFrame:
         "kind": table["kind"],
     }
     for variant in comparison.table["variant"]:
-        columns[variant] = _pair(table, f"{variant}_accuracy_start", 100, 2)
+        ending = comparison.layout.spread
+        columns[variant] = _pair(table, f"{variant}_accuracy_start", 100, 2, ending)
     return pd.DataFrame(columns, index=table.index)
 
 
 def caption(comparison: Comparison) -> str:
     """Say in one line what the headline table shows."""
-    seeds = named_seeds(comparison.seeds)
+    seeds = named_seeds(comparison.seeds, comparison.layout.interval)
     if not comparison.trained:
         return f"Latency and energy ({seeds})"
     return f"Adaptation, {comparison.scope}: {ranges(comparison.sessions)} ({seeds})"
@@ -54,14 +136,12 @@ def explanations(comparison: Comparison) -> list[str]:
     seeds = " and seeds" if len(comparison.seeds) > 1 else ""
     what = f"the sessions{seeds}" if comparison.trained else f"the rounds{seeds}; totals are of whole runs"
     lines = [f"Numbers not called median are means over {what}."]
-    if comparison.trained:
-        whose = "the best variant's" if comparison.reference is None else f"{comparison.reference}'s"
-        if len(comparison.table) == 1:
-            whose = "its own"
-        share = percent_of(comparison.target)
+    if comparison.trained and comparison.targets:
+        goal = comparison.targets[0]
+        in_full = goal.named(comparison.reference, len(comparison.table) == 1)
         lines.append(
-            f"{share} %: reached in the first training round with at least {share} % of {whose} best accuracy in the "
-            "same session and seed. Time and energy count from the start of the session, probe rounds included."
+            f"{goal.short}: reached in the first training round with at least {in_full}, of the same seed. Time and"
+            " energy count from the start of the session, probe rounds included."
         )
         if comparison.table["not_reached"].any():
             lines.append(
@@ -69,16 +149,35 @@ def explanations(comparison: Comparison) -> list[str]:
             )
         if comparison.reference is not None and len(comparison.table) > 1:
             lines.append(
-                f"Speed-up: time to {share} % over that of {comparison.reference}; below 1 the variant is faster. "
+                f"Time over {comparison.reference}'s: 2× takes twice as long to the target (J's speed-up of it). "
                 "Accumulated gain: its accuracy minus the variant's, summed over the rounds of a session."
             )
+    if comparison.layout.columns and {"dip", "recovery"} & {*comparison.layout.columns}:
+        lines.append(
+            "Dip: the last accuracy of the session before minus the lowest of this one. Recovery: training"
+            " rounds until"
+            " at most one point is missing of the level before (∞: not in this session)."
+        )
+    if comparison.tests["pairs"].gt(1).any():
+        lines.append(
+            f"Tests: each seed's mean minus that of {comparison.reference} on the same seed; p of the paired t"
+            f" test (two"
+            " sided; differences normal) and of Wilcoxon's signed-rank test (exact; with n pairs never below"
+            " 2^(1-n));"
+            " not corrected for the number of comparisons. Pairs in which a target was missed are left out."
+        )
     return lines + [f"Note: {note}." for note in comparison.notes]
 
 
 def markdown(comparison: Comparison) -> str:
     """Write the whole comparison as a Markdown page."""
-    parts = [f"# {caption(comparison)}", markdown_table(headline(comparison), "variant")]
+    table = headline(comparison)
+    if comparison.layout.transposed:
+        table = table.T
+    parts = [f"# {caption(comparison)}", markdown_table(table, _corner(comparison))]
     parts.append("\n".join(f"- {line}" for line in explanations(comparison)))
+    for title, further in further_tables(comparison).items():
+        parts += [f"## {title}", markdown_table(further, "")]
     if comparison.trained:
         parts += ["## Accuracy (%) of the model that opens each session, before training"]
         parts += [markdown_table(per_session(comparison), "session")]
@@ -86,28 +185,56 @@ def markdown(comparison: Comparison) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def further_tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
+    """Write the tables that stand behind the headline where there are several targets or seeds: title -> table."""
+    found = {"Cost of each target (median rounds, mean time and energy)": targets(comparison)}
+    if comparison.reference is not None:
+        found[f"Differences to {comparison.reference}, paired by seed"] = tests(comparison)
+    return {title: table for title, table in found.items() if len(table)}
+
+
 def latex(comparison: Comparison) -> str:
     """Write the headline table as a LaTeX tabular, for the package booktabs."""
-    table = headline(comparison).reset_index(names="Variant").map(latex_escape)
-    head = [latex_escape(name) for name in table.columns]
-    return latex_tabular(caption(comparison), "l" + "r" * (len(head) - 1), [head], table)
+    table = headline(comparison)
+    if comparison.layout.transposed:
+        table = table.T
+    texts = table.reset_index(names=_corner(comparison).capitalize()).map(latex_escape)
+    head = [latex_escape(name) for name in texts.columns]
+    return latex_tabular(caption(comparison), "l" + "r" * (len(head) - 1), [head], texts)
 
 
-def _adaptation(comparison: Comparison, table: pd.DataFrame) -> dict[str, list[str]]:
-    share = percent_of(comparison.target)
+def _corner(comparison: Comparison) -> str:
+    return "" if comparison.layout.transposed else "variant"
+
+
+Columns = dict[str, tuple[str, list[str]]]  # name -> heading, cells
+
+
+def _adaptation(comparison: Comparison, table: pd.DataFrame) -> Columns:
+    ending = comparison.layout.spread
+    columns: Columns = {
+        "start": ("Accuracy at start (%)", _pair(table, "accuracy_start", 100, 2, ending)),
+        "first": ("First 10 rounds (%)", _pair(table, "accuracy_first", 100, 2, ending)),
+        "dip": ("Dip (points)", _pair(table, "dip", 100, 2, ending)),
+        "recovery": ("Recovery (mean, rounds)", _pair(table, "recovery_rounds", 1, 1, ending)),
+    }
+    if not comparison.targets:
+        return columns
+    goal = comparison.targets[0].short
     energy, joules = unit_for(table["joules_to_target_at_least"], ENERGY_UNITS)
     time, seconds = unit_for(table["seconds_to_target_at_least"], TIME_UNITS)
-    columns = {
-        "Accuracy at start (%)": _pair(table, "accuracy_start", 100, 2),
-        "First 10 rounds (%)": _pair(table, "accuracy_first", 100, 2),
-        f"Rounds to {share} % (median)": [_rounds(row) for _, row in table.iterrows()],
-        f"Time to {share} % (mean, {time})": [
-            _to_target(row, "seconds", seconds) for _, row in table.iterrows()
-        ],
-        f"Energy to {share} % (mean, {energy})": [
-            _to_target(row, "joules", joules) for _, row in table.iterrows()
-        ],
-        "Not reached": [f"{row.not_reached} of {row.targets}" for row in table.itertuples()],
+    rows = [row for _, row in table.iterrows()]
+    columns |= {
+        "rounds": (f"Rounds to {goal} (median)", [_rounds(row) for row in rows]),
+        "seconds": (
+            f"Time to {goal} (mean, {time})",
+            [_to_target(row, "seconds", seconds, ending) for row in rows],
+        ),
+        "joules": (
+            f"Energy to {goal} (mean, {energy})",
+            [_to_target(row, "joules", joules, ending) for row in rows],
+        ),
+        "missed": ("Not reached", [f"{row['not_reached']:.0f} of {row['targets']:.0f}" for row in rows]),
     }
     if comparison.reference is None or len(table) == 1:
         return columns
@@ -116,32 +243,37 @@ def _adaptation(comparison: Comparison, table: pd.DataFrame) -> dict[str, list[s
         NOTHING if math.isnan(ratio) else f"{amount(ratio)}×".replace("∞×", "∞")
         for ratio in table["speed_up_seconds_median"]
     ]
-    gains = _pair(table, "gain", 100, 1)
-    columns["Speed-up in time (median)"] = [
-        cell if other else NOTHING for cell, other in zip(ratios, others, strict=True)
-    ]
-    columns["Accumulated gain (%)"] = [
-        cell if other else NOTHING for cell, other in zip(gains, others, strict=True)
-    ]
+    gains = _pair(table, "gain", 100, 1, ending)
+    for name, heading, cells in (
+        ("speed_up", f"Time over {comparison.reference}'s (median)", ratios),
+        ("gain", "Accumulated gain (%)", gains),
+    ):
+        shown = [cell if other else NOTHING for cell, other in zip(cells, others, strict=True)]
+        columns[name] = (heading, shown)
     return columns
 
 
-def _cost_per_round(table: pd.DataFrame) -> dict[str, list[str]]:
+def _cost_per_round(table: pd.DataFrame, layout: Layout) -> Columns:
     energy, joules = unit_for(table["round_energy_j_mean"], ENERGY_UNITS)
     time, seconds = unit_for(table["latency_s_mean"], TIME_UNITS)
+    words = {
+        "latency": (f"Round latency, slowest device ({time})", "latency_s", seconds),
+        "latency_mean": (f"Round latency, mean device ({time})", "latency_mean_s", seconds),
+        "round_energy": (f"Round energy ({energy})", "round_energy_j", joules),
+    }
     return {
-        f"Round latency, slowest device ({time})": _pair(table, "latency_s", 1 / seconds),
-        f"Round latency, mean device ({time})": _pair(table, "latency_mean_s", 1 / seconds),
-        f"Round energy ({energy})": _pair(table, "round_energy_j", 1 / joules),
+        name: (heading, _pair(table, column, 1 / size, None, layout.spread))
+        for name, (heading, column, size) in words.items()
     }
 
 
-def _totals(table: pd.DataFrame) -> dict[str, list[str]]:
+def _totals(table: pd.DataFrame, layout: Layout) -> Columns:
     energy, joules = unit_for(table["energy_j_mean"], ENERGY_UNITS)
     time, seconds = unit_for(table["simulated_s_mean"], TIME_UNITS)
+    ending = layout.spread
     return {
-        f"Total energy ({energy})": _pair(table, "energy_j", 1 / joules),
-        f"Total time ({time})": _pair(table, "simulated_s", 1 / seconds),
+        "total_energy": (f"Total energy ({energy})", _pair(table, "energy_j", 1 / joules, None, ending)),
+        "total_time": (f"Total time ({time})", _pair(table, "simulated_s", 1 / seconds, None, ending)),
     }
 
 
@@ -153,15 +285,15 @@ def _rounds(row: pd.Series) -> str:
     return f"{text} (+{probes:.2g} probe)" if probes > 0 else text
 
 
-def _to_target(row: pd.Series, kind: str, unit: float) -> str:
+def _to_target(row: pd.Series, kind: str, unit: float, ending: str) -> str:
     if row["not_reached"]:
         return f"> {amount(row[f'{kind}_to_target_at_least'] / unit)}"
-    return with_spread(row[f"{kind}_to_target_mean"] / unit, row[f"{kind}_to_target_std"] / unit)
+    return with_spread(row[f"{kind}_to_target_mean"] / unit, row[f"{kind}_to_target_{ending}"] / unit)
 
 
-def _pair(table: pd.DataFrame, name: str, scale: float, decimals: int | None = None) -> list[str]:
-    """Write cells from the columns name_mean and name_std."""
+def _pair(table: pd.DataFrame, name: str, scale: float, decimals: int | None, ending: str) -> list[str]:
+    """Write cells from the columns name_mean and name_std, or name_ci."""
     return [
         with_spread(mean * scale, std * scale, decimals)
-        for mean, std in zip(table[f"{name}_mean"], table[f"{name}_std"], strict=True)
+        for mean, std in zip(table[f"{name}_mean"], table[f"{name}_{ending}"], strict=True)
     ]

@@ -1,11 +1,10 @@
 """`edgefl bench`: speed on this machine."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from edgefl.commands.shared import AllowCode, Json, Override, TorchDevice, show
+from edgefl.commands.shared import AllowCode, Json, Override, ScenarioFile, TorchDevice, show
 
 app = typer.Typer(help="Measure speed on this machine, against named rivals in the same run.")
 
@@ -66,7 +65,7 @@ def bench_training(
 
 @app.command("run")
 def bench_run(
-    scenario: Annotated[Path, typer.Argument(help="Scenario YAML.")],
+    scenario: ScenarioFile,
     set_: Override = None,
     device: TorchDevice = "auto",
     json: Json = False,

@@ -21,7 +21,7 @@ def merge(
 
         edgefl merge node1/quickstart node2/quickstart --out runs/quickstart
     """
-    from edgefl.study.merging import merge as merged
+    from edgefl.studies.merging import merge as merged
 
     states = merged(parts, out)
     told = ", ".join(f"{count} {state}" for state, count in states.items())

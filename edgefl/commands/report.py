@@ -12,6 +12,9 @@ from edgefl.errors import EdgeflError
 def report(
     run: Annotated[Path, typer.Argument(help="Run directory, or the folder of a study.")],
     out: Annotated[Path | None, typer.Option(help="File to write. Default: report.html in it.")] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Also draw a run with positions as one picture: png, pdf or svg.")
+    ] = None,
 ) -> None:
     """Write a report as one HTML file: words, tables, charts, and a replay of the devices on a time slider.
 
@@ -23,6 +26,8 @@ def report(
         edgefl report runs/quickstart-seed100
 
         edgefl report runs/quickstart --out quickstart.html
+
+        edgefl report runs/moving --picture moving.png
     """
     from rich.text import Text
 
@@ -30,6 +35,10 @@ def report(
 
     try:
         path = write_report(run, out)
+        if picture:
+            from analysis.html.picture import draw_run
+
+            draw_run(run, picture)
     except ValueError as error:
         raise EdgeflError(str(error)) from error
     console.print(Text(f"report: {path} ({path.stat().st_size / 1e6:.2f} MB)"), soft_wrap=True)

@@ -10,6 +10,7 @@ from edgefl.commands.shared import (
     Notes,
     Out,
     Override,
+    ScenarioFile,
     SnapshotRounds,
     TorchDevice,
     console,
@@ -19,7 +20,7 @@ from edgefl.commands.shared import (
 
 
 def run(
-    scenario: Annotated[Path, typer.Argument(help="Scenario YAML.")],
+    scenario: ScenarioFile,
     set_: Override = None,
     seed: Annotated[int | None, typer.Option(help="Replace the scenario's seed.")] = None,
     out: Out = None,
@@ -30,6 +31,8 @@ def run(
     """Run a scenario into one run directory.
 
     Examples:
+
+        edgefl run quickstart
 
         edgefl run scenarios/quickstart.yaml
 

@@ -15,6 +15,29 @@ from edgefl import outside
 # what is printed is text as it stands: a folder may be called [red] or :car:
 console = Console(highlight=False, markup=False, emoji=False)
 
+
+def _scenario(wanted: Path) -> Path:
+    from edgefl import shipped
+
+    return shipped.find(wanted, "scenario")
+
+
+def _study(wanted: Path) -> Path:
+    from edgefl import shipped
+
+    return shipped.find(wanted, "study")
+
+
+ScenarioFile = Annotated[
+    Path, typer.Argument(help="Scenario YAML, or the name of one that comes with edgefl.", callback=_scenario)
+]
+StudyFile = Annotated[
+    Path,
+    typer.Argument(
+        help="Study YAML (base scenario, variants, seeds), or the name of one that comes with edgefl.",
+        callback=_study,
+    ),
+]
 Out = Annotated[Path | None, typer.Option(help="Directory to write; new or empty. Default: below runs/.")]
 Override = Annotated[
     list[str] | None,

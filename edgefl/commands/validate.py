@@ -33,12 +33,14 @@ def validate(
 
         edgefl validate scenarios/commute_clock.yaml --plan
     """
+    from edgefl import shipped
     from edgefl.data_loading import Loaded
     from edgefl.validation import check, summary
 
     failures, load = [], Loaded(download=False)
     for file in files:
         try:
+            file = shipped.find(file, "scenario")
             found = check(file, device, load)
             print("\n  ".join([f"{file}: ok", *summary(found)]))
             if plan:

@@ -1,11 +1,8 @@
 """A band that is shared dynamically: transfers of one cell and direction, an event per end."""
 
-from collections.abc import Generator
-from typing import Any, cast
-
 import simpy
 
-from channel.fading import LinkFading
+from channel.fading import Fading
 from channel.shared_band import SharedBand
 from edgefl.errors import refused
 
@@ -24,18 +21,22 @@ class BandInUse:
         self._plans = 0
         self._taken_slots = 0.0
 
-    def move(
+    def begin(
         self,
         id_: int,
-        payload_bits: int,
+        payload_bits: float,
         *,
         snr_whole_band: float,
-        fading: LinkFading,
+        fading: Fading,
         slot: int,
         neighbours: float = 0.0,
-    ) -> Generator[simpy.Event, Any, int]:
-        """Move a payload from the boundary `slot` on, which is now; return the boundary at which it has arrived."""
-        self._catch_up(slot)
+    ) -> simpy.Event:
+        """Begin to move a payload at the boundary `slot`, which is now.
+
+        Returns:
+            An event that succeeds with the boundary at which it has arrived.
+        """
+        self.catch_up(slot)
         end = self._ends[id_] = self.env.event()
         self._band.add(
             id_,
@@ -46,12 +47,18 @@ class BandInUse:
             neighbours=neighbours,
         )
         self._plan()
-        ended = yield end
-        return cast(int, ended)
+        return end
 
-    def cut_off(self, id_: int, payload_bits: int, slot: int) -> float:
+    def change(self, id_: int, snr_whole_band: float, slot: int) -> None:
+        """Let a flow have another mean SNR from the boundary `slot` on, which is now, if it has not just ended."""
+        self.catch_up(slot)
+        if id_ in self._ends:
+            self._band.change(id_, snr_whole_band, slot)
+            self._plan()
+
+    def cut_off(self, id_: int, payload_bits: float, slot: int) -> float:
         """Remove a flow at the boundary `slot`; return the bits it had moved."""
-        self._catch_up(slot)
+        self.catch_up(slot)
         if id_ not in self._ends:
             return payload_bits  # its last bit had just arrived
         del self._ends[id_]
@@ -64,7 +71,7 @@ class BandInUse:
         sent, self._taken_slots = self._band.sent_slots - self._taken_slots, self._band.sent_slots
         return sent
 
-    def _catch_up(self, slot: int) -> None:
+    def catch_up(self, slot: int) -> None:
         """End every flow whose last bit arrives up to a boundary, which is not in the future."""
         while True:
             due = self._band.next_end(max(slot, self._band.slot))
@@ -90,7 +97,7 @@ class BandInUse:
         def wake(_: simpy.Event) -> None:
             if plan == self._plans:
                 with refused("radio"):
-                    self._catch_up(next_slot)
+                    self.catch_up(next_slot)
                     self._plan()
 
         delay_s = max(0.0, next_slot * self._slot_s - self.env.now)

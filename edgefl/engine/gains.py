@@ -1,7 +1,7 @@
 """Large-scale gain between devices and sites: drawn for each round (J), or fixed by the place."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from channel.large_scale import LargeScale
 from channel.path_loss import PathLoss
 from channel.shadowing import draw_shadowing_db
 from channel.units import db_to_linear
-from edgefl.engine.settings import RadioSettings
+from edgefl.engine.radio_settings import RadioSettings
 from edgefl.extent import Extent
 from edgefl.rng import Streams
 
@@ -27,16 +27,21 @@ class Survey:
     gains_db: np.ndarray  # path loss and shadowing, negative
     distances_m: np.ndarray  # 2D
     others: np.ndarray  # sum of the linear gains to all other sites; 0 where nobody asks for it
+    key: RoundKey | None = None  # names the round
+    of_cells: np.ndarray | None = None  # [devices, cells] linear gains to the other cells, where asked for
 
     def of(self, ids: Sequence[int]) -> "Survey":
         """Return the survey of some of its devices, given by sorted ids."""
         rows = np.searchsorted(self.ids, ids)
-        return Survey(ids, self.gains_db[rows], self.distances_m[rows], self.others[rows])
+        of_cells = None if self.of_cells is None else self.of_cells[rows]
+        return Survey(ids, self.gains_db[rows], self.distances_m[rows], self.others[rows], self.key, of_cells)
 
     def behind(self, loss_db: np.ndarray) -> "Survey":
         """Return the survey of the same devices with a further loss [devices] towards all sites."""
-        others = self.others * db_to_linear(-loss_db)
-        return Survey(self.ids, self.gains_db - loss_db, self.distances_m, others)
+        through = db_to_linear(-loss_db)
+        of_cells = None if self.of_cells is None else self.of_cells * through[:, None]
+        others = self.others * through
+        return replace(self, gains_db=self.gains_db - loss_db, others=others, of_cells=of_cells)
 
 
 class Gains(Protocol):
@@ -55,6 +60,9 @@ class Gains(Protocol):
 
     def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
         """Survey the links of these devices to the cell's site during the round named by key."""
+
+    def power_db(self, positions_m: np.ndarray) -> np.ndarray:
+        """Return [devices, cells] the gain in dB; -inf for a device that is absent."""
 
 
 class PerRound:
@@ -94,6 +102,9 @@ class PerRound:
             self._streams("shadowing", *key), len(positions_m), std_db=self._std_db
         )[chosen]
         return Survey(ids, -(loss_db + shadowing_db), distances_m, np.zeros(len(ids)))
+
+    def power_db(self, positions_m: np.ndarray) -> np.ndarray:
+        raise NotImplementedError("one cell has no neighbours")
 
     def _loss_db(self, distances_m: np.ndarray, extent: Extent) -> np.ndarray:
         nearest_m, farthest_m = extent.min_distance_m, extent.model_ends_m
@@ -147,7 +158,7 @@ class PerPlace:
             places_m[outside] *= (self.large_scale.area_radius_m / distances_m[outside])[:, None]
         _, sectors = self._kinds[0]
         sites = np.full(len(ids), cell if sectors is None else sectors.site_of(cell))
-        gains_db, others = np.empty(len(ids)), np.zeros(len(ids))
+        gains_db, others, of_all = np.empty(len(ids)), np.zeros(len(ids)), None
         for (large_scale, sectors), rows in by_kind(self._kinds, self._of[chosen]):
             gains_db[rows] = large_scale.gain_db_to(places_m[rows], sites[rows])
             if sectors is not None:
@@ -157,7 +168,12 @@ class PerPlace:
                 # device by device in memory: a sum's rounding depends on it
                 everywhere = db_to_linear(of_cells.astype(float, order="C"))
                 others[rows] = everywhere.sum(axis=1) - everywhere[:, cell]
-        return Survey(ids, gains_db, self.large_scale.distance_m(places_m, sites), others)
+                if of_all is None:
+                    of_all = np.zeros((len(ids), everywhere.shape[1]))
+                of_all[rows] = everywhere
+                of_all[rows, cell] = 0.0
+        distances_m = self.large_scale.distance_m(places_m, sites)
+        return Survey(ids, gains_db, distances_m, others, of_cells=of_all)
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         """Return [devices, cells] the gain in dB: what a measurement compares, as all cells send alike.

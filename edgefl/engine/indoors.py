@@ -66,3 +66,9 @@ class BehindWalls:
     def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
         survey, chosen = self._gains.of_round(positions_m, ids, cell, key), np.asarray(ids, dtype=np.intp)
         return survey.behind(self._indoors.loss_db(positions_m[chosen], chosen))
+
+    def power_db(self, positions_m: np.ndarray) -> np.ndarray:
+        power_db = np.array(self._gains.power_db(positions_m), dtype=float)
+        here = np.flatnonzero(np.isfinite(positions_m[:, 0]))
+        power_db[here] -= self._indoors.loss_db(positions_m[here], here)[:, None]
+        return power_db

@@ -1,27 +1,41 @@
 """Links of a round between devices and their cell's site, and transfers over them, as values."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from channel.fading import LinkFading
+from channel.fading import Fading
 from channel.tdd import Direction
 from channel.units import FloatArray
+from edgefl.engine.broadcast import Broadcast
 from edgefl.engine.parts import Cause, Span
+from edgefl.engine.readings import Readings
 
 DIRECTIONS: tuple[Direction, Direction] = ("downlink", "uplink")
 
 
 @dataclass(frozen=True)
 class Link:
-    """A device's large-scale SNR and its share of the band, both held for one round."""
+    """A device's large-scale SNR and its share of the band, both held for one round; readings may change the SNR."""
 
     device: int
     cell: int
-    fading: LinkFading
+    fading: Fading
     snr: dict[Direction, float]  # with full power over the whole band
     share: dict[Direction, float]  # of the band; not used where the band is shared dynamically
     neighbours: float = 0.0  # over the downlink's noise, of each share that they send; not in its snr
+    readings: Readings | None = None  # None: the SNR holds for the round
+    broadcast: Broadcast | None = None  # None: the downlink is unicast
+    uplink_power: float = 1.0  # share of its power that the device radiates; counted in snr
+    interfered: Mapping[Direction, Fading] | None = None  # None: interference is in the snr
+
+    def power(self, direction: Direction) -> Fading:
+        """What the SNR is multiplied by in each slot."""
+        return self.fading if self.interfered is None else self.interfered[direction]
+
+    def snr_now(self, direction: Direction) -> float:
+        """The mean SNR now, with full power over the whole band."""
+        return self.snr[direction] if self.readings is None else self.readings.snr(self.device, direction)
 
 
 @dataclass(frozen=True)
@@ -30,10 +44,14 @@ class Links:
 
     devices: Sequence[int]
     cells: Sequence[int]
-    fading: Sequence[LinkFading]
+    fading: Sequence[Fading]
     snr: dict[Direction, FloatArray]
     share: dict[Direction, FloatArray]
     neighbours: FloatArray
+    readings: Readings | None = None
+    broadcast: Broadcast | None = None
+    uplink_power: FloatArray | None = None
+    interfered: Mapping[Direction, Sequence[Fading]] | None = None
 
     def __len__(self) -> int:
         return len(self.devices)
@@ -42,7 +60,10 @@ class Links:
         for i, (device, cell, fading) in enumerate(zip(self.devices, self.cells, self.fading, strict=True)):
             snr = {d: float(self.snr[d][i]) for d in DIRECTIONS}
             share = {d: float(self.share[d][i]) for d in DIRECTIONS}
-            yield Link(device, cell, fading, snr, share, float(self.neighbours[i]))
+            power = 1.0 if self.uplink_power is None else float(self.uplink_power[i])
+            seen = None if self.interfered is None else {d: self.interfered[d][i] for d in DIRECTIONS}
+            near = float(self.neighbours[i])
+            yield Link(device, cell, fading, snr, share, near, self.readings, self.broadcast, power, seen)
 
     def at(self, rows: Sequence[int]) -> "Links":
         """Return some of the links, by their places here."""
@@ -53,6 +74,12 @@ class Links:
             {direction: snr[rows] for direction, snr in self.snr.items()},
             {direction: share[rows] for direction, share in self.share.items()},
             self.neighbours[rows],
+            self.readings,
+            self.broadcast,
+            None if self.uplink_power is None else self.uplink_power[rows],
+            None
+            if self.interfered is None
+            else {direction: [seen[row] for row in rows] for direction, seen in self.interfered.items()},
         )
 
 

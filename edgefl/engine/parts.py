@@ -23,6 +23,7 @@ class Cause(StrEnum):
     EMPTY = "empty"  # its battery ran empty
     LATE = "late"  # the round's deadline came
     SURPLUS = "surplus"  # enough updates of others had arrived
+    RADIO_LINK_FAILURE = "failed"  # its link was too weak for too long
 
 
 class Outcome(StrEnum):
@@ -44,6 +45,8 @@ class Outcome(StrEnum):
     SURPLUS_DOWNLINK = "surplus_downlink"
     SURPLUS_COMPUTE = "surplus_compute"
     SURPLUS_UPLINK = "surplus_uplink"
+    FAILED_DOWNLINK = "failed_downlink"
+    FAILED_UPLINK = "failed_uplink"
 
     @classmethod
     def cut_off(cls, cause: Cause, activity: Activity) -> "Outcome":

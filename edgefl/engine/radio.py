@@ -1,43 +1,36 @@
 """The radio: links of a round, and transfers as one event each."""
 
-import math
 from collections.abc import Callable, Generator, Sequence
-from functools import lru_cache
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import simpy
 
-from channel.carrier import Carrier
-from channel.fading import LinkFading, slot_correlation
 from channel.many import slots_of_many
-from channel.schedulers import Flows, Scheduler
-from channel.share import mean_snr
 from channel.shared_band import SharedBand
-from channel.tdd import Direction, OnTime, rounding_s
+from channel.tdd import Direction, OnTime
 from channel.transfer import Flow
-from channel.units import FloatArray, db_to_linear, dbm_to_watt
+from channel.units import FloatArray
 from edgefl.engine.band import BandInUse
 from edgefl.engine.efficiency import Efficiency
-from edgefl.engine.gains import Gains, RoundKey, Survey
-from edgefl.engine.links import DIRECTIONS, Link, Links, Transfer, Transfers
-from edgefl.engine.parts import Span
+from edgefl.engine.links import Link, Links, Transfer, Transfers
+from edgefl.engine.parts import Cause, Span
+from edgefl.engine.readings import InTheBand, Moving, OwnShare, Track
 from edgefl.engine.records import total
 from edgefl.engine.regime import RenewalRegime
-from edgefl.engine.settings import RadioSettings
+from edgefl.engine.round_links import LinksOfRounds
 from edgefl.errors import refused
-from edgefl.rng import Streams
-
-# Links whose drawn slots are kept, some 50 KB each. Fading is a function of time: a dropped one comes back.
-LINKS_KEPT = 4096
 
 
-class Radio:
+class Radio(LinksOfRounds):
     """The radio of all cells: how long transfers between base stations and devices take.
 
-    The large-scale gain is held for a round, fading is a function of link and slot. A device's downlink and
-    uplink follow one another (J's intervals), or take the slots that a TDD frame gives each direction; its
-    radio is on in these, while its transfer lasts. Devices of a cell do not interfere with one another.
+    The large-scale gain is held for a round, or read anew while a transfer lasts; fading is a function of link
+    and slot. A device's downlink and uplink follow one another (J's intervals), or take the slots that a TDD frame
+    gives each direction; its radio is on in these, while its transfer lasts. Devices of a cell do not interfere
+    with one another.
 
     What the server sends follows `power_over_share`: with `full` every downlink's share is sent with its full
     power, K shares with K times as much; `per_resource_block` is one full power over the whole band, for as
@@ -46,128 +39,35 @@ class Radio:
 
     Args:
         device_power_w: [devices] what each radiates while it sends, or one for all.
+        reading_s: time between two readings of a gain, where the settings ask for them.
     """
 
-    def __init__(
-        self,
-        env: simpy.Environment,
-        *,
-        settings: RadioSettings,
-        device_power_w: float | FloatArray,
-        speeds_m_s: np.ndarray,
-        gains: Gains,
-        streams: Streams,
-    ) -> None:
-        self.env = env
-        server_power_w = dbm_to_watt(settings.server_power_dbm)
-        self.server_draw_w = server_power_w / settings.server_pa_efficiency
-        self._settings = settings
-        self.dynamic = settings.sharing == "dynamic"
-        self._scheduler: Scheduler = settings.scheduler
-        self._server_power_w = server_power_w
-        self._device_power_w = np.broadcast_to(device_power_w, len(speeds_m_s))
-        self._noise_psd_w_hz = dbm_to_watt(settings.noise_dbm_hz)
-        self._gains = gains
-        self._fading_key = streams.key("fading")
-        self._correlations = [
-            slot_correlation(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
-            for speed in speeds_m_s
-        ]
-        pattern = settings.tdd.pattern_of() if settings.tdd else None
-        self._carriers = {
-            d: Carrier(
-                settings.bandwidth_hz,
-                settings.slot_s,
-                weights=pattern.weights(d) if pattern else None,
-                cap=settings.max_efficiency,
-                power=settings.power_over_share,
-            )
-            for d in DIRECTIONS
-        }
+    def __init__(self, env: simpy.Environment, **parts: Any) -> None:
+        super().__init__(env, **parts)
+        settings = self._settings
+        self.server_draw_w = self._budget.server_power_w / settings.server_pa_efficiency
         on_shares = {direction: carrier.frame.mean for direction, carrier in self._carriers.items()}
         self.efficiency = Efficiency(settings.bandwidth_hz, on_shares, self.dynamic)
-        self.fading = lru_cache(maxsize=LINKS_KEPT)(self._fading)
         self.regime = RenewalRegime()
         self._bands: dict[tuple[int, Direction], BandInUse] = {}
-
-    def survey(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
-        """Survey the links of these devices to the cell's site in the round named by key."""
-        return self._gains.of_round(positions_m, ids, cell, key)
-
-    def open_round(self, survey: Survey, cell: int, payload_bits: dict[Direction, Sequence[int]]) -> Links:
-        """Make the links of a round's participants, who share the cell's band.
-
-        Args:
-            payload_bits: direction -> bits of each participant.
-        """
-        full = self._settings.power_over_share == "full"
-        # in a dynamic band the neighbours' shares come and go as this cell's do, and the band counts them
-        counted = full and self.dynamic
-        sent = int(np.count_nonzero(payload_bits["downlink"])) if full else 1
-        cells, snr = [cell] * len(survey.ids), self.snr(survey, 0 if counted else sent)
-        neighbours = self._rise(survey) if counted else np.zeros(len(survey.ids))
-        fading = [self.fading(device, cell) for device in survey.ids]
-        shares = dict.fromkeys(DIRECTIONS, np.ones(len(fading)))
-        if not self.dynamic:
-            static = np.array([link.static for link in fading])
-            power = np.ones(len(fading))
-            for i in np.flatnonzero(static).tolist():
-                power[i] = fading[i].power(0, 1)[0]
-            shares = {d: self._static_shares(d, snr[d] * power, static, payload_bits[d]) for d in DIRECTIONS}
-        return Links(survey.ids, cells, fading, snr, shares, neighbours)
-
-    def snr(self, survey: Survey, neighbours: int = 1) -> dict[Direction, np.ndarray]:
-        """Return [devices] the mean SNR in each direction, with full power over the whole band.
-
-        Args:
-            neighbours: shares that each of the other sites sends at once, with full power each.
-        """
-        settings = self._settings
-        # on average, noise rises by this factor
-        rise = 1.0 + neighbours * self._rise(survey)
-        uplink_w = self._device_power_w[np.asarray(survey.ids, dtype=np.intp)]
-        power_w = {"downlink": np.full(len(rise), self._server_power_w), "uplink": uplink_w}
-        rises_db = {"downlink": 10.0 * np.log10(rise), "uplink": np.zeros(len(rise))}
-        return {
-            d: mean_snr(
-                power_w[d],
-                db_to_linear(survey.gains_db),
-                self._noise_psd_w_hz,
-                settings.bandwidth_hz,
-                noise_figure_db=settings.noise_figure_db,
-                interference_margin_db=settings.interference_margin_db + rises_db[d],
-            )
-            for d in DIRECTIONS
-        }
-
-    def mean_sinr(self, survey: Survey) -> FloatArray:
-        """Return [devices] the mean SINR of downlinks with full power over the whole band, for maps."""
-        return self.snr(survey)["downlink"]
-
-    def links(
-        self,
-        survey: Survey,
-        cells: Sequence[int],
-        snr: dict[Direction, FloatArray],
-        shares: dict[Direction, FloatArray],
-    ) -> Links:
-        """Make links of devices to their cells' sites, with given SNR and shares of the band."""
-        fading = [self.fading(device, cell) for device, cell in zip(survey.ids, cells, strict=True)]
-        return Links(survey.ids, cells, fading, snr, shares, np.zeros(len(fading)))
 
     def server_energy_j(self, cell: int, downlinks: Sequence[Span]) -> float:
         """Return what the server of a cell drew for the downlinks of a round that is over.
 
         They begin together. In a dynamic band it is the shares in use, in whole slots.
         """
-        airtimes_s = [span.airtime_s for span in downlinks]
+        airtimes_s, to_all_s = [span.airtime_s for span in downlinks], 0.0
+        if cell in self._sent_to_all:
+            # for as long as anybody listens, and then for each that lacked something
+            to_all_s = min(self._sent_to_all[cell].airtime_s, max(airtimes_s))
+            airtimes_s = [max(0.0, airtime_s - to_all_s) for airtime_s in airtimes_s]
         if self._settings.power_over_share == "per_resource_block":
             sent_s = max(airtimes_s)
         elif self.dynamic:
             sent_s = self._band(cell, "downlink").take_sent_slots() * self._settings.slot_s
         else:
             sent_s = total(airtimes_s)
-        return self.server_draw_w * sent_s
+        return self.server_draw_w * (to_all_s + sent_s)
 
     def transfer(
         self,
@@ -190,28 +90,82 @@ class Radio:
         except simpy.Interrupt as interrupt:
             return Transfer(self.env.now, self.env.now, 0, 0.0, interrupt.cause)
         radio_on(on)
+        got_bits, broadcast = 0, link.broadcast if direction == "downlink" and payload_bits else None
+        if broadcast is not None:
+            try:
+                yield self.env.timeout(max(0.0, broadcast.end_slot * slot_s - self.env.now))
+            except simpy.Interrupt as interrupt:
+                end_s = max(self.env.now, start_s)
+                bits = int(min(payload_bits, broadcast.bits_until(link.device, on.place(end_s)[0])))
+                return Transfer(start_s, end_s, bits, _airtime_s(on, start_s, end_s), interrupt.cause)
+            first_slot = broadcast.end_slot
+            got_bits = payload_bits - broadcast.missing_bits(link.device, payload_bits)
+            payload_bits -= got_bits
+            link = replace(link, share={**link.share, "downlink": broadcast.share})
+        moving = self._moving(link, direction, payload_bits, first_slot)
+        cut: Cause | None = None
         try:
-            if self.dynamic:
+            if moving is not None:
+                end_slot, cut = yield from self._read_and_move(link, moving, first_slot)
+            elif self.dynamic:
                 with refused("radio"):
-                    end_slot = yield from self._band(link.cell, direction).move(
+                    end = self._band(link.cell, direction).begin(
                         link.device,
                         payload_bits,
                         snr_whole_band=link.snr[direction],
                         neighbours=link.neighbours if direction == "downlink" else 0.0,
-                        fading=link.fading,
+                        fading=link.power(direction),
                         slot=first_slot,
                     )
+                    end_slot = cast(int, (yield end))
             else:
                 end_slot = first_slot + self._static_slots(link, direction, payload_bits, first_slot)
                 yield self.env.timeout(max(0.0, end_slot * slot_s - self.env.now))
         except simpy.Interrupt as interrupt:
             # only whole slots have moved bits; the power was spent until the very end
             end_s = max(self.env.now, start_s)
-            slots = on.place(end_s)[0] - first_slot
-            bits = self._bits_until_now(link, direction, payload_bits, first_slot, slots)
-            return Transfer(start_s, end_s, bits, _airtime_s(on, start_s, end_s), interrupt.cause)
-        end_s = end_slot * slot_s
-        return Transfer(start_s, end_s, payload_bits, _airtime_s(on, start_s, end_s))
+            end_slot, cut = on.place(end_s)[0], interrupt.cause
+        else:
+            end_s = end_slot * slot_s
+        bits = payload_bits
+        if cut is not None and moving is not None:
+            bits = moving.bits(end_slot)
+        elif cut is not None:
+            bits = self._bits_until_now(link, direction, payload_bits, first_slot, end_slot - first_slot)
+        return Transfer(start_s, end_s, got_bits + bits, _airtime_s(on, start_s, end_s), cut)
+
+    def _moving(self, link: Link, direction: Direction, payload_bits: int, first_slot: int) -> Moving | None:
+        """Return a transfer whose SNR may change or fail; None: it holds throughout."""
+        if not payload_bits or (
+            link.readings is None and self._in_sync(link, direction, link.snr[direction])
+        ):
+            return None
+        track: Track
+        carrier, fading = self._carriers[direction], link.power(direction)
+        if self.dynamic:
+            neighbours = link.neighbours if direction == "downlink" else 0.0
+            band = self._band(link.cell, direction)
+            track = InTheBand(band, link.device, fading, payload_bits, neighbours, self._settings.slot_s)
+        else:
+            track = OwnShare(self.env, carrier, link.share[direction], fading, payload_bits, first_slot)
+        return Moving(
+            self.env,
+            self._rules,
+            track,
+            lambda: link.snr_now(direction),
+            lambda snr: self._sync_snr(link, direction, snr),
+        )
+
+    def _read_and_move(
+        self, link: Link, moving: Moving, first_slot: int
+    ) -> Generator[simpy.Event, Any, tuple[int, Cause | None]]:
+        """Run a transfer while its gain is read."""
+        active = link.readings.active if link.readings else set[int]()
+        active.add(link.device)
+        try:
+            return (yield from moving.run(first_slot))
+        finally:
+            active.discard(link.device)
 
     def transfers(
         self, links: Links, direction: Direction, payload_bits: Sequence[int], from_s: FloatArray
@@ -266,10 +220,6 @@ class Radio:
             self.regime.count(expected, [link.correlation for link in fading])
         return slots
 
-    def next_slot(self, time_s: float) -> int:
-        """Return the first slot that begins no earlier than a time."""
-        return math.ceil((time_s - rounding_s(time_s)) / self._settings.slot_s)
-
     def _bits_until_now(
         self, link: Link, direction: Direction, payload_bits: int, first_slot: int, slots: int
     ) -> int:
@@ -281,38 +231,13 @@ class Radio:
             return int(band.cut_off(link.device, payload_bits, first_slot + slots))
         return int(self._flow(link, direction, first_slot).bits(slots, payload_bits))
 
-    def _rise(self, survey: Survey) -> np.ndarray:
-        """Return [devices] how much one share of full power at all other sites adds to the downlink's noise."""
-        settings = self._settings
-        floor_w = self._noise_psd_w_hz * settings.bandwidth_hz * db_to_linear(settings.noise_figure_db)
-        rise: np.ndarray = settings.neighbour_load * self._server_power_w * survey.others / floor_w
-        return rise
-
-    def _fading(self, device: int, cell: int) -> LinkFading:
-        """Make the fading of the link between a device and a cell's site."""
-        # any change of its key gives Philox an independent stream
-        return LinkFading(self._fading_key ^ (device << 64 | cell), self._correlations[device])
-
-    def _static_shares(
-        self, direction: Direction, snr: np.ndarray, static: np.ndarray, payload_bits: Sequence[int]
-    ) -> np.ndarray:
-        bits = np.asarray(payload_bits, dtype=float)
-        busy, shares = bits > 0, np.zeros(len(bits))
-        if busy.any():  # who has nothing to move needs no share, and schedulers expect bits to move
-            carrier = self._carriers[direction]
-            with refused("radio"):
-                shares[busy] = self._scheduler.shares(
-                    Flows(carrier, snr=snr[busy], remaining_bits=bits[busy], static=static[busy])
-                )
-        return shares
-
     def _flow(self, link: Link, direction: Direction, first_slot: int) -> Flow:
         """Make the flow of a link, on its share of the band, from a slot on."""
         carrier, share = self._carriers[direction], link.share[direction]
         return Flow(
             carrier.part(share),
             float(carrier.share_snr(share, link.snr[direction])),
-            link.fading,
+            link.power(direction),
             first_slot,
             direction,
             self._settings.fidelity,

@@ -109,6 +109,7 @@ class EventName(StrEnum):
     SWITCHED_ON = "switched_on"  # cell: that serves it from then on
     SWITCHED_OFF = "switched_off"  # cell: that served it until then
     BATTERY_EMPTY = "battery_empty"
+    RADIO_LINK_FAILURE = "radio_link_failure"  # its link was below the lowest rate for T310
     BATTERY_BACK = "battery_back"  # charged enough to take part again
 
 
@@ -116,7 +117,8 @@ class EventName(StrEnum):
 class LedgerRow:
     """A row about one device: its joules over the run, by activity. Wasted: part of the first three.
 
-    With a battery, capacity_j + recharged_j - left_j is total_j. None: on mains.
+    With a battery, capacity_j + recharged_j - left_j is total_j. None: on mains. Where radios have a tail, a further
+    column tail_j is what they drew between transfers, part of the total.
     """
 
     device: int

@@ -72,7 +72,7 @@ class Rounds:
             Task(*task)
             for task in zip(local.down_bits, up_bits, local.iterations, local.samples, strict=True)
         ]
-        if self._undisturbed(selection):
+        if self._undisturbed(selection) and scene.radio.predictable(links):
             plan = planned_parts(scene, links, tasks, self.processors)
             yield from wait_until(scene.env, plan.end_s)
             scene.radio.efficiency.count(plan.parts, links.share)
@@ -90,7 +90,6 @@ class Rounds:
         """Whether the whole round is known when it opens: nobody can leave, be late or be one too many."""
         return (
             self.scene.network.still
-            and not self.scene.radio.dynamic
             and self.rules.deadline_s is None
             and selection.wanted == len(selection.ids)
         )

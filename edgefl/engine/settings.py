@@ -1,13 +1,13 @@
-"""Settings of the engine: cells, devices, radio, rounds. Defaults are Table I of the journal paper."""
+"""Settings of the engine: cells, devices, rounds. Defaults are Table I of the journal paper."""
 
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from channel.schedulers import Scheduler
-from channel.tdd import Pattern
+from channel.units import dbm_to_watt
 from edgefl import registry
 from edgefl.engine.class_settings import CLASS_NAME, ClassSettings, check_sizes
+from edgefl.engine.power_models import CIRCUITS, Draws, Equipment
 from edgefl.scenario_fields import Named, Section
 
 LONGEST_S = 1e9  # s, 32 years: of any time that is given
@@ -96,6 +96,11 @@ class DeviceSettings(Section):
         "static", validate_default=True, description="mobility model"
     )
     transmit_power_dbm: float = Field(23.0, ge=-40, le=40, description="uplink power, dBm, -40 to 40")
+    power: Annotated[Any, Named("power_models", "journal")] = Field(
+        "journal",
+        validate_default=True,
+        description="what the radio draws: journal, by the three keys about its circuits below; or as measured",
+    )
     circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving, W")
     clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f, Hz, 1e6 to 1e11")
     flops_per_cycle: float = Field(
@@ -145,10 +150,33 @@ class DeviceSettings(Section):
         return self
 
     @model_validator(mode="after")
+    def _circuits_that_count(self) -> Self:
+        given = [
+            key for key in sorted(CIRCUITS) if getattr(self, key) != type(self).model_fields[key].default
+        ]
+        _refuse_ignored("", self.power, given)
+        for name, one in (self.classes or {}).items():
+            power = self.power if one.power is None else one.power
+            given = [key for key in sorted(CIRCUITS) if getattr(one, key) is not None]
+            _refuse_ignored(f"classes.{name}.", power, given)
+        return self
+
+    @model_validator(mode="after")
     def _somebody_in_each_population(self) -> Self:
         if self.count is not None and self.count < self.populations:
             raise ValueError(f"count {self.count} does not make {self.populations} populations")
         return self
+
+    def draws(self) -> Draws:
+        """Return what the radio of such a device draws."""
+        equipment = Equipment(
+            dbm_to_watt(self.transmit_power_dbm),
+            self.pa_efficiency,
+            self.circuit_power_w,
+            self.uplink_circuit_power_w,
+        )
+        draws: Draws = self.power.draws(equipment)
+        return draws
 
     def kinds(self) -> list["DeviceSettings"]:
         """Return what the devices of each class are like; without classes, of all."""
@@ -163,96 +191,6 @@ class DeviceSettings(Section):
             of_all if one.mobility is None else (("devices", "classes", name, "mobility"), one.mobility)
             for name, one in (self.classes or {"": ClassSettings()}).items()
         ]
-
-
-class TddSettings(Section):
-    """A TDD frame: which slots serve which direction."""
-
-    pattern: str = Field("DDDSU", description="one letter per slot: D downlink, U uplink, S special")
-    special: str = Field("10:2:2", description="symbols of a special slot: downlink:guard:uplink, sum 14")
-
-    @model_validator(mode="after")
-    def _valid(self) -> Self:
-        self.pattern_of()
-        return self
-
-    def pattern_of(self) -> Pattern:
-        """Return the pattern as `channel` describes it."""
-        return Pattern(self.pattern, self.special)
-
-
-class RadioSettings(Section):
-    """Carrier, band, powers, fading and the time grid."""
-
-    carrier_hz: float = Field(3.5e9, ge=0.5e9, le=100e9, description="carrier, Hz, 0.5e9 to 100e9")
-    bandwidth_hz: float = Field(100.0e6, ge=1e5, le=4e9, description="system bandwidth W, Hz, 1e5 to 4e9")
-    noise_dbm_hz: float = Field(-174.0, ge=-200, le=-100, description="noise density N0, dBm/Hz")
-    server_power_dbm: float = Field(43.0, ge=-40, le=70, description="downlink power, dBm, -40 to 70")
-    server_pa_efficiency: float = Field(
-        1.0, gt=0, le=1, description="radiated over drawn power of the base station's amplifier"
-    )
-    path_loss: Annotated[Any, Named("path_loss", "umi", short=True)] = Field(
-        "umi", validate_default=True, description="path-loss model"
-    )
-    line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
-        "always",
-        description="LoS everywhere (J), nowhere, or by 38.901's probability and place; soft: likewise, with a"
-        " gradual change between LoS and NLoS (7.6.3.3)",
-    )
-    shadowing: Literal["round", "spatial"] = Field(
-        "round", description="round: drawn anew each round (J); spatial: a place keeps its shadowing"
-    )
-    shadowing_std_db: float | None = Field(
-        None, ge=0, le=20, description="shadowing, dB; none: the path loss's own (UMi: 4 LoS, 7.82 NLoS)"
-    )
-    site_correlation: float = Field(
-        0.5,
-        ge=0,
-        le=1,
-        description="correlation of a place's shadowing towards different sites, with several cells",
-    )
-    slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot tau, s, 1e-5 to 1e-2")
-    scheduler: Annotated[Any, Named("schedulers", "equal_share")] = Field(
-        "equal_share", validate_default=True, description="who gets which share of the band"
-    )
-    sharing: Literal["static", "dynamic"] = Field(
-        "static",
-        description="static: shares fixed for a round (J); dynamic: anew whenever a transfer starts or ends,"
-        " or in every slot, as the scheduler does",
-    )
-    power_over_share: Literal["full", "per_resource_block"] = Field(
-        "full",
-        description="full: full power over whatever share (J), so that a site with K downlinks sends K times its"
-        " power; per_resource_block: power spread over the whole band",
-    )
-    tdd: TddSettings | None = Field(None, description="frame pattern; none: separate intervals (J)")
-    max_efficiency: float | None = Field(
-        None, ge=1e-3, le=20, description="highest modulation: cap on the rate, bits/s/Hz; none: no cap"
-    )
-    noise_figure_db: float = Field(0.0, ge=0, le=20, description="noise figure of the receivers, dB")
-    interference_margin_db: float = Field(0.0, ge=0, le=40, description="rise of the noise in all links, dB")
-    neighbour_load: float = Field(
-        0.0,
-        ge=0,
-        le=1,
-        description="share of slots in which the other sites send: downlink interference; with full power over"
-        " a share, as many shares as this cell has downlinks",
-    )
-    fidelity: Literal["slot", "renewal", "auto"] = Field(
-        "auto", description="how a transfer's length is found: slot, renewal or auto"
-    )
-
-    @model_validator(mode="after")
-    def _sharing_fits(self) -> Self:
-        scheduler: Scheduler = self.scheduler
-        if scheduler.per_slot and self.sharing == "static":
-            name = registry.name_of("schedulers", scheduler)
-            raise ValueError(f"{name} decides slot by slot: set sharing: dynamic")
-        if self.sharing == "dynamic" and self.fidelity == "renewal":
-            raise ValueError(
-                "a dynamically shared band is simulated slot by slot: set fidelity: auto or slot"
-            )
-        return self
 
 
 class RoundSettings(Section):
@@ -317,3 +255,13 @@ class WorkloadSettings(Section):
     flops_per_sample: float = Field(ge=0, le=1e18, description="FLOPs per sample, forward and backward")
     steps: int = Field(5, ge=1, le=1_000_000, description="e: local iterations per round")
     batch: int = Field(128, ge=1, le=10_000_000, description="B: samples per mini-batch")
+
+
+def _refuse_ignored(where: str, power: Any, given: list[str]) -> None:
+    """Refuse keys about circuits that a power model has no use for."""
+    name, ignored = registry.name_of("power_models", power), [key for key in given if key in power.ignores]
+    if ignored:
+        raise ValueError(
+            f"power: {name} has its own circuits, and {where}{ignored[0]} would not count: leave it out, or set"
+            " power: journal"
+        )

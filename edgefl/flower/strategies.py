@@ -141,7 +141,8 @@ class OfResults:
         ]
 
     def aggregate(self, number: int, arrived: Sequence[Message], missing: Sequence[Message]) -> None:
-        results, failures = [], [ConnectionError("its update did not arrive") for _ in missing]
+        results: list[Any] = []
+        failures: list[Any] = [ConnectionError("its update did not arrive") for _ in missing]
         for reply in arrived:
             found = compat.recorddict_to_fitres(reply.content, keep_input=False)
             pair = _Proxy(reply.metadata.src_node_id), found

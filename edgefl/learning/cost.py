@@ -8,6 +8,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
+from edgefl.errors import EdgeflError
 from edgefl.learning import task
 from edgefl.learning.models import Model
 from edgefl.learning.parameters import ModelLayout
@@ -48,6 +49,12 @@ def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
         # oneDNN would run an LSTM as one operation that the counter does not know; without it, it is products
         with torch.backends.mkldnn.flags(enabled=False):
             logits = module(x)
+            if logits.dim() != 2:
+                raise EdgeflError(
+                    f"the model gives {list(logits.shape)} for one sample: edgefl learns classes, and a model gives"
+                    " logits [batch, classes] (a class per token is not supported: give the last token's)",
+                    ("learning", "model"),
+                )
             task.loss(logits, torch.zeros(1, dtype=torch.long), "mean").backward()
     module.train(training)
     module.zero_grad(set_to_none=True)

@@ -88,6 +88,12 @@ class Holdings:
         labels = [self._labels[self._samples[device]] for device in devices]
         return np.unique(np.concatenate(labels)).tolist() if labels else []
 
+    def mix(self, devices: Sequence[int]) -> dict[int, int]:
+        """Return how many samples of each label these devices hold together."""
+        held = np.concatenate([self._labels[self._samples[device]] for device in devices])
+        labels, counts = np.unique(held, return_counts=True)
+        return dict(zip(labels.tolist(), counts.tolist(), strict=True))
+
     def sizes(self, devices: Iterable[int]) -> dict[int, int]:
         """Return the number of samples of each of these devices, in order of id."""
         return {device: len(self._samples[device]) for device in sorted(devices)}

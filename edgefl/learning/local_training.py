@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.batches import Batches
-from edgefl.learning.batching import Batching, choose, chunk_bytes
+from edgefl.learning.batching import CPU_WRITTEN_OUT_BYTES, Batching, choose, chunk_bytes
 from edgefl.learning.chunk_training import ChunkTraining, Worker
 from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.gradients import ByHand, Kernel, OneByOne, Precision, Stacked
@@ -67,6 +67,9 @@ class LocalTraining:
         self._batching = batching
         self._precision = precision or Precision()
         self._memory_bytes = memory_bytes or chunk_bytes(train.x.device)
+        self._written_out_bytes = self._memory_bytes
+        if memory_bytes is None and train.x.device.type == "cpu":
+            self._written_out_bytes = CPU_WRITTEN_OUT_BYTES
         threads = 1 if train.x.device.type == "cuda" else threads
         self._pool = ThreadPoolExecutor(threads - 1, initializer=_one_thread_each) if threads > 1 else None
         self._helpers = threads - 1
@@ -123,14 +126,17 @@ class LocalTraining:
         weights = (1 - rho**left) / (1 - rho)
         return np.concatenate([[0.0], np.cumsum(weights)])[steps]
 
-    def chunk(self, batch: int) -> int:
-        """Return how many stacked devices fit the memory for a chunk."""
+    def chunk(self, batch: int, memory_bytes: int | None = None) -> int:
+        """Return how many stacked devices fit the memory for a chunk; None: that of this training."""
         models = self.layout.size + 3 * self.layout.parameters.size  # model, velocity, gradients twice
         bytes_per_device = 4 * (models + batch * self._numbers_per_sample)
-        return max(1, self._memory_bytes // bytes_per_device)
+        return max(1, (memory_bytes or self._memory_bytes) // bytes_per_device)
 
     def _run(self, kind: type[Kernel], task: LocalTask, models: LocalModels) -> None:
-        chunks = iter(list(self._chunks(task.batches, kind)))
+        memory_bytes = None
+        if kind is ByHand and not task.has_terms():
+            memory_bytes = self._written_out_bytes
+        chunks = iter(list(self._chunks(task.batches, kind, memory_bytes)))
 
         def train(worker: Worker) -> None:
             for positions in chunks:  # whoever is free takes the next
@@ -142,10 +148,10 @@ class LocalTraining:
         for done in waiting:
             done.result()
 
-    def _chunks(self, batches: Batches, kind: type[Kernel]) -> Iterator[list[int]]:
+    def _chunks(self, batches: Batches, kind: type[Kernel], memory_bytes: int | None) -> Iterator[list[int]]:
         """Yield chunks of positions, by falling number of steps and else in order; results keep their places."""
         order = np.argsort(-batches.steps, kind="stable").tolist()
-        size = kind.at_once or self.chunk(batches.rows.shape[2])
+        size = kind.at_once or self.chunk(batches.rows.shape[2], memory_bytes)
         for begin in range(0, len(order), size):
             yield order[begin : begin + size]
 

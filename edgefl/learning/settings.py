@@ -27,6 +27,18 @@ class EarlyStopping(Section):
         return before - loss < self.threshold / epoch
 
 
+class TheoryRecording(Section):
+    """Gradients and their noise, measured along the run for the bound of the journal paper's Theorem 1.
+
+    Measuring costs wall time, about two passes over all participants' data, and neither simulated time nor energy.
+    """
+
+    every: int = Field(10, ge=1, le=10**9, description="rounds from one measurement to the next")
+    samples: int = Field(
+        32, ge=2, le=10**6, description="of each device, whose single gradients give the noise's variance"
+    )
+
+
 class LearningSettings(Section):
     """What is trained, on which data, and how."""
 
@@ -132,6 +144,10 @@ class LearningSettings(Section):
     channels_last: bool = Field(
         False,
         description="colour images in channels-last order in local training, one device after the other",
+    )
+    theory: TheoryRecording | None = Field(
+        None,
+        description="measure what the convergence bound needs, as columns theory_* of rounds; none: nothing",
     )
     memory_gb: float | None = Field(
         None,

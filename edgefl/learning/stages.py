@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from edgefl.contract import BEGIN, REPORTED_LOSS, Evaluation, LocalRound, Now, StageFacts
+from edgefl.learning import theory
 from edgefl.learning.federation import At, Federation, Reports
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.track import Track
@@ -49,9 +50,18 @@ class Train:
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         trainer, now = self.trainer, self.federation.now
         tested = list(present) or sorted(now.members)  # if nobody is there any more
-        if not trainer.due(now.moment.round):
-            return trainer.untested(now, tested)
-        return trainer.test(self._deployed(tested), now, tested)
+        if trainer.due(now.moment.round):
+            evaluation = trainer.test(self._deployed(tested), now, tested)
+        else:
+            evaluation = trainer.untested(now, tested)
+        recording = trainer.settings.theory
+        if recording is None:
+            return evaluation
+        due = now.moment.round % recording.every == 0
+        measured = (
+            theory.measure(trainer, self.federation.model, now.at) if due else dict.fromkeys(theory.COLUMNS)
+        )
+        return replace(evaluation, scalars={**evaluation.scalars, **measured})
 
     def _deployed(self, ids: Sequence[int]) -> Tensor:
         """Return the model with which these devices are served, [M + Q], or one of each, [K, M + Q]."""

@@ -41,9 +41,15 @@ def require_labels(data: Data) -> None:
     for name, split in (("training", data.train), ("test", data.test)):
         y = split.y
         if y.ndim != 1 or not np.issubdtype(y.dtype, np.integer):
+            several = y.ndim > 1 and np.issubdtype(y.dtype, np.integer)
+            instead = (
+                "a label per token is not supported: make a sample of each token's past, as shakespeare does"
+                if several
+                else "regression is not supported: cut the range of the targets into classes"
+            )
             raise EdgeflError(
                 f"the {name} targets are {y.dtype} {list(y.shape)}: edgefl learns classes, and a target is one "
-                "label per sample, an integer from 0 on (regression is not supported)"
+                f"label per sample, an integer from 0 on ({instead})"
             )
         if len(y) and not 0 <= int(y.min()) <= int(y.max()) < data.num_classes:
             raise EdgeflError(

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
+from edgefl import shipped
 from edgefl.errors import EdgeflError, about, refused
 from edgefl.mobility import Coordinate, Mobility, Movement
 from edgefl.mobility._trace_files import READABLE, Samples, read
@@ -92,7 +93,7 @@ class Trace(Mobility):
     ) -> Movement:
         count = len(positions_m)
         with about(*PLACE):
-            samples = read(self.path, self.kinds, keep=count, degrees=self.geo)
+            samples = read(shipped.data(self.path), self.kinds, keep=count, degrees=self.geo)
             if samples.degrees:
                 self._places.on_earth()  # or an error that says what is missing
         traced = len(samples.ids)

@@ -13,7 +13,7 @@ import pytest
 
 from edgefl import load_scenario
 from edgefl.cli import main
-from edgefl.study import load as load_study
+from edgefl.studies import load as load_study
 
 
 class Done(NamedTuple):

@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 
 from analysis import load_runs
 from analysis.html import replay, report, write_report
 from analysis.html.packing import Column, pack, unpack
+from analysis.html.picture import draw_run
 from edgefl.scenario import load
 from edgefl.simulation import simulate
 from tests.end_to_end.chromium import PROGRAM, Page, browser
@@ -122,6 +124,15 @@ def test_what_is_written_by_others_does_not_run(walkers: Path, tmp_path: Path) -
     assert "<script>alert" not in report(load_runs(evil))
 
 
+def test_a_run_is_one_picture_too(walkers: Path, digits: Path, tmp_path: Path) -> None:
+    draw_run(walkers, tmp_path / "moving.png")
+    with Image.open(tmp_path / "moving.png") as picture:
+        assert len(picture.convert("RGB").getcolors(1 << 24) or []) > 300
+    still = simulate(load(digits, ["sessions.count=1"]), tmp_path / "run", device="cpu")
+    with pytest.raises(ValueError, match=r"have no positions: run them with record\.positions_s"):
+        draw_run(still, tmp_path / "still.png")
+
+
 @in_browser
 def test_it_opens_without_a_complaint_and_draws_its_charts(page: Page, file: Path) -> None:
     page.open(file)
@@ -200,10 +211,8 @@ def test_a_click_opens_the_time_line_of_a_device(page: Page, file: Path, walkers
 def test_every_chart_gives_its_data(page: Page, file: Path) -> None:
     page.open(file)
     page.js("edgefl.got = []; edgefl.download = (name, text) => edgefl.got.push([name, text]); 1")
-    page.js(
-        "for (const button of document.querySelectorAll('button.download'))"
-        " if (button.offsetParent) button.click(); 1"
-    )
+    buttons = "[...document.querySelectorAll('button.download')].filter((button) => button.offsetParent)"
+    page.js(f"{buttons}.forEach((button) => button.click()); 1")
     got = dict(page.js("edgefl.got"))
     assert {"accuracy.csv", "latency.csv", "energy.csv", "participants.csv", "runs.csv"} <= set(got)
     assert {"scenario.yaml", "run.json", "sessions-0.csv"} <= set(got)

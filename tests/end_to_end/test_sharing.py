@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edgefl.study import plan, run
+from edgefl.studies import plan, run
 from edgefl.testing.kill import differences
 
 SESSIONS, ROUNDS, PROBES = 4, 3, 3

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from edgefl import study
+from edgefl import studies
 from edgefl.scenario import Scenario
 
 STUDIES = sorted((Path(__file__).parents[2] / "scenarios" / "studies").glob("*.yaml"))
@@ -13,7 +13,7 @@ STUDIES = sorted((Path(__file__).parents[2] / "scenarios" / "studies").glob("*.y
 @pytest.mark.slow  # up to 80 cases each
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_study(path: Path) -> None:
-    content, cases = study.load(path, seeds=[100])
+    content, cases = studies.load(path, seeds=[100])
     assert content.name == path.stem
     settings = 1
     for points in content.grid.values():
@@ -24,7 +24,7 @@ def test_study(path: Path) -> None:
 
 def learning(name: str, variant: str, **setting: str) -> Scenario:
     """The scenario of a case, with what of the setting is not given left open."""
-    _, cases = study.load(STUDIES[0].parent / f"{name}.yaml", seeds=[100])
+    _, cases = studies.load(STUDIES[0].parent / f"{name}.yaml", seeds=[100])
     for case in cases:
         if case.variant == variant and setting.items() <= case.setting.items():
             return case.scenario

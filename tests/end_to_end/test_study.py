@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from edgefl.cli import main
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.status import resumable
-from edgefl.study import Failed, IncompleteStudy, plan, run
+from edgefl.studies import Failed, IncompleteStudy, plan, run
 
 EDGEFL = (sys.executable, "-c", "from edgefl.cli import main; main()")
 WILD = "  wild: {learning.lr: 90, learning.algorithm: {name: fedprox, mu: 1.0e+9}}\n"

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from edgefl.errors import EdgeflError
-from edgefl.study import IncompleteStudy, plan, run
-from edgefl.study.merging import merge
-from edgefl.study.states import State, state_of
+from edgefl.studies import IncompleteStudy, plan, run
+from edgefl.studies.merging import merge
+from edgefl.studies.states import State, state_of
 
 EDGEFL = (sys.executable, "-c", "from edgefl.cli import main; main()")
 RADIO = """\

@@ -9,7 +9,7 @@ import pytest
 from edgefl.engine.records import Round
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
-from edgefl.study import plan, run
+from edgefl.studies import plan, run
 from edgefl.testing import kill_study
 from edgefl.testing.kill import differences
 

@@ -48,10 +48,11 @@ def test_the_test_can_fail() -> None:
     assert offences("edgefl/engine", ("simpy",)) != []
 
 
-def test_only_the_command_line_uses_analysis() -> None:
+def test_only_the_command_line_and_the_python_interface_use_analysis() -> None:
     users = {line.split()[0] for line in offences("edgefl", ("analysis",))}
     assert users
-    assert all(user.startswith("edgefl/commands/") for user in users)
+    interface = ("edgefl/commands/", "edgefl/api.py", "edgefl/results.py")
+    assert all(user.startswith(interface) for user in users)
 
 
 def test_only_devices_and_composition_roots_start_processes() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from edgefl import scenario, study, validation
+from edgefl import scenario, studies, validation
 from edgefl.errors import EdgeflError
 from edgefl.preview import preview
 from edgefl.simulation import prepare, simulate
@@ -121,7 +121,7 @@ def test_a_study_looks_at_every_variant_before_its_first_run(digits: Path) -> No
     with pytest.raises(EdgeflError, match=r"wrong seed 1: .*study\.yaml:7 radio: .* too fast"):
         validation.check(file)
     with pytest.raises(EdgeflError, match="wrong seed 1"):
-        study.run(study.plan(file), "out", device="cpu", jobs=1)
+        studies.run(studies.plan(file), "out", device="cpu", jobs=1)
     assert not Path("out").exists()
 
 

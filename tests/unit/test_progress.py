@@ -1,12 +1,14 @@
 """The progress line: time of day, rounds, wall time left."""
 
 from dataclasses import replace
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from edgefl.day import Day
 from edgefl.engine.records import Round
-from edgefl.progress import Course, wall_time
+from edgefl.progress import Course, RunProgress, wall_time
 from edgefl.scenario import Scenario
 
 ROW = Round(
@@ -29,6 +31,8 @@ ROW = Round(
     accuracy=0.5,
     loss=1.0,
 )
+
+FOUR = {"sessions": {"name": "schedule", "count": 4, "rounds": 6}}
 
 
 def scenario(**sections: object) -> Scenario:
@@ -86,3 +90,19 @@ def test_the_clock_of_a_short_day() -> None:
 )
 def test_wall_time_for_people(seconds: float, text: str) -> None:
     assert wall_time(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("width", "told"), [(80, "session 2/4 · 3900 s · 50.0 %"), (140, "1 round · 3900 s simulated")]
+)
+def test_nothing_is_cut_off_in_80_columns_without_colour(width: int, told: str) -> None:
+    console = Console(width=width, color_system=None, force_terminal=True, file=StringIO())
+    with RunProgress(console, {"similarity-seed100": scenario(**FOUR)}) as progress:
+        progress.update("similarity-seed100", ROW)
+        with console.capture() as capture:
+            console.print(progress._progress)
+    shown = capture.get()
+    assert told in shown
+    assert "…" not in shown
+    assert "similarity-seed100" in shown
+    assert max(map(len, shown.splitlines())) <= width

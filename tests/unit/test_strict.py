@@ -11,7 +11,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel, Field, ValidationError
 from pydantic.fields import FieldInfo
 
-from edgefl import registry, study
+from edgefl import registry, studies
 from edgefl import scenario as scenarios
 from edgefl.component import parameters_of
 from edgefl.error_messages import LONGEST_MESSAGE
@@ -44,7 +44,7 @@ def models() -> dict[str, type[BaseModel]]:
         for kind in registry.KINDS
         for name in registry.names(kind)
     }
-    waiting: list[type[BaseModel]] = [Scenario, study.Study, *found.values()]
+    waiting: list[type[BaseModel]] = [Scenario, studies.Study, *found.values()]
     while waiting:
         model = waiting.pop()
         if issubclass(model, Section):
@@ -261,7 +261,7 @@ grid:
 def test_a_study_is_read_by_the_same_rules(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(GOOD)
     (tmp_path / "s.yaml").write_text(STUDY)
-    loaded, cases = study.load(tmp_path / "s.yaml")
+    loaded, cases = studies.load(tmp_path / "s.yaml")
     assert (list(loaded.variants), loaded.grid) == (["1", "off"], {"2026": {"10": {"devices.count": 5}}})
     assert cases[1].scenario.learning is not None
     assert (cases[1].scenario.learning.lr, cases[1].scenario.learning.steps) == (0.1, 3)
@@ -276,7 +276,7 @@ def test_a_study_is_read_by_the_same_rules(tmp_path: Path) -> None:
     ]:
         (tmp_path / "s.yaml").write_text(STUDY.replace(right, wrong))
         with pytest.raises(EdgeflError) as error:
-            study.load(tmp_path / "s.yaml")
+            studies.load(tmp_path / "s.yaml")
         assert message in str(error.value)
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
+from edgefl import shipped
 from edgefl.engine.churn import Churn
 from edgefl.errors import EdgeflError, quoted
 from edgefl.rng import Streams
@@ -66,13 +67,13 @@ class AvailabilityTrace(Churn):
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
         try:
-            status = self.path.stat()
+            status = shipped.data(self.path).stat()
         except OSError as error:
             why = f"{self.path}: cannot be read ({error.strerror}) in {Path.cwd()}"
             raise EdgeflError(
                 f"{why}; a relative path begins in the folder where edgefl runs", PLACE
             ) from error
-        clients = _read(self.path, Path.cwd(), status.st_mtime_ns, status.st_size)
+        clients = _read(shipped.data(self.path), Path.cwd(), status.st_mtime_ns, status.st_size)
         if device >= len(clients) and not self.reuse:
             raise EdgeflError(
                 f"{self.path} has {len(clients)} clients and there are more devices: take at most as many, or"

@@ -100,7 +100,9 @@ def test_files_go_where_they_are_asked_to(write_run: Write, tmp_path: Path) -> N
     root = write_run("a", two_sessions([0.5]), AGAIN)
     comparison = compare(root, out=tmp_path / "new" / "folder")
     assert {file.name for file in comparison.out.iterdir()} == {
-        *("comparison.csv", "comparison.md", "comparison.tex", "comparison.png", "comparison_sessions.csv")
+        *("comparison.pdf", "comparison_curves.png", "comparison_curves.pdf"),
+        *("comparison.csv", "comparison.md", "comparison.tex", "comparison.png", "comparison_sessions.csv"),
+        "comparison_targets.csv",
     }
     assert not (root / "comparison.csv").exists()
 

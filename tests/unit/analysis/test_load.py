@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from analysis import compare, handover_figures, load_runs, load_settings
-from analysis.__main__ import main
+from analysis.command_line import main
 
 Write = Callable[..., Path]
 ROUNDS = [{"session": 1, "round": 1, "accuracy": 0.5}]
@@ -163,7 +163,7 @@ def test_the_command_prints_the_table_and_the_figure(
     [
         (["compare", "{none}"], "no folder"),
         (["compare", "{root}", "--reference", "similarty"], "did you mean 'similarity'?"),
-        (["compare", "{root}", "--target", "95"], "must be a share above 0 and at most 1"),
+        (["compare", "{root}", "--target", "95"], "must be an accuracy or a share above 0 and at most 1"),
         (["compare", "{root}", "--out", "/proc/none"], "choose another folder with --out"),
         (["compare", "{empty}"], "no run directory"),
     ],

@@ -210,7 +210,7 @@ def test_devices_that_are_off_empty_or_outside_count_for_the_time_that_they_are_
 def test_a_tie_reaches_the_target_whatever_its_last_binary_digit(write_run: Write, peak: float) -> None:
     rounds = rounds_of(1, [0.1, round(0.95 * peak, 6), peak])
     runs = load_runs(write_run("a", rounds, [{"session": 1}]))
-    times = metrics.time_to_target(runs.rounds, runs.sessions, reference="a", target=0.95)
+    times = metrics.time_to_target(runs.rounds, runs.sessions, reference="a", target="95%")
     assert list(times.rounds_to_target) == [2]
 
 
@@ -222,7 +222,7 @@ def test_the_first_round_that_reaches_the_target_counts_even_if_later_ones_fall_
     assert times.rounds_to_target[0] == 2
     assert times.session_s[0] == 4 * 10
     # all of it: only the peak itself will do
-    strict = metrics.time_to_target(runs.rounds, runs.sessions, reference="a", target=1.0)
+    strict = metrics.time_to_target(runs.rounds, runs.sessions, reference="a", target="100%")
     assert strict.rounds_to_target[0] == 4
 
 

@@ -126,6 +126,13 @@ def test_the_command_writes_the_page(write_run: Writer, tmp_path: Path) -> None:
     assert main(["reproduction", str(tmp_path / "nothing")]) == 2
 
 
+def test_the_shipped_page_is_made_by_the_script() -> None:
+    shipped = (PAPERS.parents[1] / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    assert shipped.startswith((PAPERS / "preface.md").read_text(encoding="utf-8").rstrip() + "\n\n| study |")
+    for reasons in PAPERS.glob("journal_*.md"):
+        assert reasons.read_text(encoding="utf-8").rstrip() in shipped
+
+
 def test_every_number_of_the_papers_has_its_place() -> None:
     """No row twice, accuracies in percent; our copy of Table X ends in CIFAR-100, 0.2, 0.7, MOON."""
     counts = {}

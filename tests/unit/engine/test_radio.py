@@ -9,7 +9,7 @@ import simpy
 from edgefl.engine.gains import Survey
 from edgefl.engine.links import Links
 from edgefl.engine.radio import Radio
-from edgefl.engine.settings import RadioSettings
+from edgefl.engine.radio_settings import RadioSettings
 from edgefl.rng import Streams
 
 GAINS_DB = np.array([-90.0, -110.0])

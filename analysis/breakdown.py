@@ -1,0 +1,77 @@
+"""Where a run's joules and simulated seconds went."""
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from analysis.load import Runs
+from analysis.metrics import RUN, training_rounds
+from analysis.vocabulary import COMPLETED
+
+ROUND = [*RUN, "cell", "session", "phase", "round"]
+ENERGIES = {"receive": "energy_rx_j", "transmit": "energy_tx_j", "compute": "energy_compute_j"}
+ROUNDING = 1e-9  # of a run's time: less between rounds is a sum's last digits
+STEPS = ("downlink", "compute", "uplink")
+
+
+def breakdown(runs: Runs) -> pd.DataFrame:
+    """Divide energy by what it was spent on, and time by what was waited for, one row per run.
+
+    Returns:
+        variant, seed; of all devices receive_j, transmit_j, compute_j, idle_j (NaN: no ledger), total_j; of it
+        probe_j (in probe rounds) and wasted_j (on updates that were not aggregated); server_j, apart from it;
+        simulated_s, and of it rounds_s (training), probe_s, between_s (no round going on), means over cells;
+        of the training rounds' completed participations the mean downlink_s, compute_s, uplink_s and waiting_s
+        (queued between them, or for the next slot), and of each round's slowest one slowest_downlink_s, ...: these
+        add up to what a synchronous round waits for. NaN where devices.csv has no rows.
+    """
+    rounds = runs.rounds
+    by_run = rounds.groupby(RUN)
+    found = by_run[list(ENERGIES.values())].sum().set_axis([f"{name}_j" for name in ENERGIES], axis=1)
+    idle = _idle(runs)
+    found["idle_j"] = idle.reindex(found.index) if idle is not None else math.nan
+    found["total_j"] = found.sum(axis=1)
+    probes = rounds[rounds["phase"] == "probe"]
+    found["probe_j"] = probes.groupby(RUN)["energy_j"].sum().reindex(found.index).fillna(0.0)
+    for name in ("wasted", "server"):
+        column = f"energy_{name}_j"
+        found[f"{name}_j"] = by_run[column].sum() if column in rounds else math.nan
+    simulated = runs.info.set_index(RUN)["simulated_s"].astype(float)
+    found["simulated_s"] = simulated.reindex(found.index).fillna(by_run["end_s"].max())
+    cells = by_run["cell"].nunique()
+    lasting = rounds.assign(lasts_s=rounds["end_s"] - rounds["start_s"])
+    for name, some in (("rounds_s", training_rounds(lasting)), ("probe_s", lasting[probes_of(lasting)])):
+        found[name] = some.groupby(RUN)["lasts_s"].sum().reindex(found.index).fillna(0.0) / cells
+    between = found["simulated_s"] - found["rounds_s"] - found["probe_s"]
+    found["between_s"] = between.where(between > ROUNDING * found["simulated_s"], 0.0)
+    return found.join(_participations(runs.devices, rounds)).reset_index()
+
+
+def probes_of(rounds: pd.DataFrame) -> pd.Series:
+    """Mark the probe rounds."""
+    return rounds["phase"] == "probe"
+
+
+def _idle(runs: Runs) -> Any:
+    try:
+        return runs.ledger.groupby(RUN)["idle_j"].sum()
+    except ValueError:  # runs of an older release have none
+        return None
+
+
+def _participations(devices: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
+    """Average the steps of completed participations, and those of the slowest of each round."""
+    columns = [f"{step}_{end}_s" for step in STEPS for end in ("start", "end")]
+    if devices.empty or not set(columns) <= set(devices):
+        return pd.DataFrame()
+    training = training_rounds(devices)
+    done = training[training["outcome"] == COMPLETED].merge(
+        rounds[[*ROUND, "start_s"]], on=ROUND, how="inner"
+    )
+    lasts = {f"{step}_s": done[f"{step}_end_s"] - done[f"{step}_start_s"] for step in STEPS}
+    done = done.assign(**lasts)
+    done["waiting_s"] = done["uplink_end_s"] - done["start_s"] - done[list(lasts)].sum(axis=1)
+    names = [*lasts, "waiting_s"]
+    slowest = done.loc[done.groupby(ROUND)["uplink_end_s"].idxmax()]
+    return done.groupby(RUN)[names].mean().join(slowest.groupby(RUN)[names].mean().add_prefix("slowest_"))

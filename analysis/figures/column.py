@@ -1,0 +1,66 @@
+"""What the figures at column width share: size, series told apart by colour, dash and mark, PNG and PDF."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis.figures.style import INK, PALETTE, plain
+
+WIDTH_INCH = 3.5  # of a column of an IEEE page
+DPI = 300
+SMALL = 7.5  # points
+# each series has its own, so that it is known in grey too
+DASHES: list[Any] = ["-", (0, (4, 1.4)), (0, (1.2, 1.1)), (0, (6, 1.4, 1.2, 1.4)), (0, (2.5, 1))]
+MARKS = "osD^vP*X"
+
+Series = dict[str, dict[str, Any]]
+
+
+def series_styles(names: Sequence[str]) -> Series:
+    """Choose colour, dash and mark of every series, in their order."""
+    return {
+        name: {
+            "color": PALETTE[i % len(PALETTE)],
+            "linestyle": DASHES[i % len(DASHES)],
+            "marker": MARKS[i % len(MARKS)],
+        }
+        for i, name in enumerate(names)
+    }
+
+
+def panels(count: int, height_inch: float, **choices: Any) -> tuple[Figure, list[Axes]]:
+    """Make a figure of one column with panels below one another."""
+    figure = Figure(figsize=(WIDTH_INCH, height_inch), dpi=DPI, layout="constrained")
+    axes = list(figure.subplots(count, 1, squeeze=False, **choices)[:, 0])
+    for ax in axes:
+        plain(ax)
+        ax.tick_params(labelsize=SMALL)
+        ax.xaxis.label.set_fontsize(SMALL + 0.5)
+        ax.yaxis.label.set_fontsize(SMALL + 0.5)
+    return figure, axes
+
+
+def legend(figure: Figure, ax: Axes) -> None:
+    """Name the series above the panels, if there are several."""
+    handles, labels = ax.get_legend_handles_labels()
+    if len(labels) > 1:
+        columns = 2 if max(map(len, labels)) > 14 else min(3, len(labels))
+        figure.legend(
+            handles,
+            labels,
+            loc="outside upper center",
+            ncols=columns,
+            frameon=False,
+            fontsize=SMALL,
+            labelcolor=INK,
+            handlelength=2.6,
+        )
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as PNG, and beside it as PDF."""
+    figure.savefig(path)
+    figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})

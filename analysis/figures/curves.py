@@ -1,0 +1,94 @@
+"""Accuracy over simulated time and over joules, at column width."""
+
+import math
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis import metrics
+from analysis.figures.column import legend, panels, series_styles
+from analysis.figures.style import SOFT
+from analysis.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
+from analysis.results import Comparison
+
+POINTS = 400  # of a line
+Curve = tuple[np.ndarray, np.ndarray, np.ndarray]  # x, mean, deviation; NaN where a seed has no model yet
+
+
+def curves_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
+    """Draw the accuracy of the latest tested model of each variant; band: one deviation over seeds, or none."""
+    variants = list(comparison.table["variant"])
+    figure, axes = panels(2, 4.2, sharey=True)
+    worst = float(rounds["accuracy"].min())
+    lowest = 0 if worst < 0.4 else 10 * math.floor(10 * worst) - 5
+    found = {name: curves_of(rounds[rounds["variant"] == name]) for name in variants}
+    for number, (ax, units, words) in enumerate(
+        zip(axes, (TIME_UNITS, ENERGY_UNITS), ("simulated time", "energy of all devices"), strict=True)
+    ):
+        unit, size = unit_for([float(found[name][number][0].max()) for name in variants], units)
+        for name, style in series_styles(variants).items():
+            x, mean, std = found[name][number]
+            look = {"color": style["color"], "zorder": 4}
+            ax.plot(x / size, 100 * mean, linewidth=1.2, label=name, linestyle=style["linestyle"], **look)
+            if np.isfinite(std).any():
+                low, high = 100 * (mean - std), 100 * (mean + std)
+                ax.fill_between(x / size, low, high, alpha=0.2, linewidth=0, color=style["color"])
+        ax.set_xlim(left=0)
+        ax.margins(x=0)
+        ax.set_xlabel(f"{words} ({unit})")
+        ax.set_ylabel("test accuracy (%)")
+        ax.set_ylim(lowest, 100)
+    of_first = rounds[rounds["variant"] == variants[0]]
+    starts_s = of_first.groupby(["session", "seed"])["start_s"].min().groupby("session").mean()
+    _, size = unit_for([float(found[name][0][0].max()) for name in variants], TIME_UNITS)
+    for start_s in starts_s.iloc[1:] if len(starts_s) <= 12 else []:
+        axes[0].axvline(start_s / size, color=SOFT, linewidth=0.5, linestyle=":", zorder=1)
+    legend(figure, axes[0])
+    return figure
+
+
+def curves_of(rounds: pd.DataFrame) -> tuple[Curve, Curve]:
+    """Average a variant's accuracy over seeds, at equal times and at equal joules.
+
+    A model's accuracy holds from the end of its round to the next test. Cells are averaged within a seed, their
+    joules added up. A curve ends where the first seed ends.
+    """
+    over_s, over_j, ends_s, ends_j = [], [], [], []
+    for _, run in rounds.groupby("seed"):
+        run = run.sort_values("end_s")
+        spent_j = run["energy_j"].cumsum().to_numpy()
+        over_s.append(run)
+        over_j.append((spent_j, run["end_s"].to_numpy()))
+        ends_s.append(float(run["end_s"].max()))
+        ends_j.append(float(spent_j[-1]))
+    times_s, joules = np.linspace(0, min(ends_s), POINTS), np.linspace(0, min(ends_j), POINTS)
+    by_time = np.stack([_accuracy_at(run, times_s) for run in over_s])
+    by_energy = np.stack(
+        [
+            _accuracy_at(run, _step(spent_j, end_s, joules))
+            for run, (spent_j, end_s) in zip(over_s, over_j, strict=True)
+        ]
+    )
+    return _averaged(times_s, by_time), _averaged(joules, by_energy)
+
+
+def _averaged(x: np.ndarray, values: np.ndarray) -> Curve:
+    std = values.std(axis=0, ddof=1) if len(values) > 1 else np.full(len(x), np.nan)
+    return x, values.mean(axis=0), std
+
+
+def _accuracy_at(run: pd.DataFrame, times_s: np.ndarray) -> np.ndarray:
+    """Return the accuracy of the latest model at these times, mean over the cells; NaN before the first test."""
+    tested = metrics.training_rounds(run).dropna(subset="accuracy")
+    cells = [
+        _step(cell["end_s"].to_numpy(), cell["accuracy"].to_numpy(), times_s)
+        for _, cell in tested.groupby("cell")
+    ]
+    return np.mean(cells, axis=0) if cells else np.full(len(times_s), np.nan)
+
+
+def _step(places: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return at each place the value of the last of `places` not beyond it; NaN before the first, or at NaN."""
+    index = np.searchsorted(places, at, side="right") - 1
+    return np.where((index >= 0) & ~np.isnan(at), values[np.maximum(index, 0)], np.nan)

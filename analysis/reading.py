@@ -1,0 +1,152 @@
+"""The tables of many runs as one frame each: CSV files with the same header are parsed in one go."""
+
+import io
+from pathlib import Path
+
+import pandas as pd
+
+# what the metrics and figures rely on; further columns are kept as they are
+REQUIRED_COLUMNS = {
+    "rounds": [
+        *("session", "round", "phase", "start_s", "end_s", "latency_s", "latency_mean_s"),
+        *("energy_j", "energy_rx_j", "energy_tx_j", "energy_compute_j", "accuracy"),
+    ],
+    "devices": [
+        *("session", "round", "phase", "device", "energy_j", "outcome"),
+        *("downlink_bits", "uplink_bits"),
+    ],
+    "events": ["time_s", "event", "device", "session", "detail"],
+    "sessions": ["session", "start_s", "labels", "accuracy_start"],
+    "ledger": ["device", "receive_j", "transmit_j", "compute_j", "idle_j", "total_j", "wasted_j"],
+    "positions": ["time_s", "device", "x_m", "y_m", "cell", "gain_db"],
+}
+# columns of words or of lists: "3" in them is a list of one, not a number
+TEXT_COLUMNS = {
+    "rounds": {"phase"},
+    "devices": {"phase", "outcome", "class"},
+    "events": {"event", "detail"},
+    "sessions": {"reason", "devices", "labels", "warm_start", "weights"},
+    "ledger": {"class"},
+    "positions": set(),
+}
+# empty throughout in runs without training: a number all the same
+FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start", "gain_db", "sinr_db"}
+
+
+def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
+    """Read a table of all runs, with the columns variant and seed in front, in the order of `info`.
+
+    Raises:
+        ValueError: names the file that cannot be read, and the remedy.
+    """
+    paths = [Path(str(path)) for path in info["path"]]
+    keys = list(zip(info["variant"], info["seed"], strict=True))
+    frames: list[pd.DataFrame] = []
+    begin = 0
+    texts = [_text(path / f"{table}.csv") for path in paths]
+    while begin < len(paths):
+        end = begin + 1
+        header = texts[begin] and _header(texts[begin])
+        while header and end < len(paths) and texts[end] and _header(texts[end]) == header:
+            end += 1
+        frames += _read_alike(paths[begin:end], texts[begin:end], keys[begin:end], table)
+        begin = end
+    # an empty table has no dtypes that another one should take over
+    return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
+
+
+def forms(directory: Path, table: str) -> list[Path]:
+    """List the forms in which a run has a table: CSV, or a folder of Parquet files."""
+    return [path for path in (directory / f"{table}.csv", directory / f"{table}.parquet") if path.exists()]
+
+
+def _text(path: Path) -> bytes:
+    """Read a file; nothing where there is none, which is told when it is asked for alone."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _header(text: bytes) -> bytes:
+    return text[: text.find(b"\n") + 1]
+
+
+def _read_alike(
+    paths: list[Path], texts: list[bytes], keys: list[tuple[object, object]], table: str
+) -> list[pd.DataFrame]:
+    """Read the tables of runs whose files have one header, together if they are well-formed, else one by one."""
+    if len(paths) > 1:
+        header = _header(texts[0])
+        bodies = [text[len(header) :] for text in texts]
+        # a last line that was cut off would run into the next file's first
+        if all(body == b"" or body.endswith(b"\n") for body in bodies):
+            counts = [body.count(b"\n") for body in bodies]
+            try:
+                frame = _parsed(header + b"".join(bodies), table)
+            except ValueError:
+                frame = pd.DataFrame()  # the file at fault is found below
+            if len(frame) == sum(counts) > 0 and not _missing(frame, table):
+                owners = pd.Series(range(len(keys))).repeat(counts).to_numpy()
+                return [_completed(frame, table, [keys[i] for i in owners])]
+    frames = []
+    for path, key in zip(paths, keys, strict=True):
+        frame = _read(path, table)
+        frames.append(_completed(frame, table, [key] * len(frame)))
+    return frames
+
+
+def _parsed(text: bytes, table: str) -> pd.DataFrame:
+    columns = _header(text).decode("utf-8").strip().split(",")
+    texts = [column for column in columns if column in TEXT_COLUMNS[table]]
+    numbers = [column for column in columns if column in FLOAT_COLUMNS]
+    return pd.read_csv(io.BytesIO(text), dtype=dict.fromkeys(texts, str) | dict.fromkeys(numbers, float))
+
+
+def _missing(frame: pd.DataFrame, table: str) -> list[str]:
+    return [column for column in REQUIRED_COLUMNS[table] if column not in frame]
+
+
+def _completed(frame: pd.DataFrame, table: str, keys: list[tuple[object, object]]) -> pd.DataFrame:
+    """Fill in what a table may lack, and say whose rows they are."""
+    if "cell" not in frame and table != "ledger":  # a device's joules belong to no cell
+        frame["cell"] = 0
+    texts = [column for column in frame if column in TEXT_COLUMNS[table]]
+    for column in texts:
+        frame[column] = frame[column].fillna("")
+    # without a row pandas knows no type: sums and means of nothing are numbers all the same
+    if not len(frame):
+        frame = frame.astype({column: float for column in frame if column not in texts})
+    frame.insert(0, "variant", [variant for variant, _ in keys])
+    frame.insert(1, "seed", [seed for _, seed in keys])
+    return frame
+
+
+def _read(directory: Path, table: str) -> pd.DataFrame:
+    path = next(iter(forms(directory, table)), directory / f"{table}.csv")
+    try:
+        frame = _parquet(path) if path.suffix == ".parquet" else _parsed(_whole_lines(path), table)
+    except ImportError as error:
+        raise ValueError(f"{path} needs the package pyarrow: pip install 'edgefl-cosim[parquet]'") from error
+    except pd.errors.EmptyDataError as error:
+        raise ValueError(
+            f"{path} is empty, without even a header: remove the run directory or run it again"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise ValueError(f"cannot read {path} ({error}): remove the run directory or run it again") from error
+    missing = _missing(frame, table)
+    if missing:
+        raise ValueError(f"{path} lacks the column {', '.join(missing)}: run it again with this release")
+    return frame
+
+
+def _whole_lines(path: Path) -> bytes:
+    """Read a file up to its last whole line: a killed process may have written half of one."""
+    text = path.read_bytes()
+    return text[: text.rfind(b"\n") + 1]
+
+
+def _parquet(path: Path) -> pd.DataFrame:
+    """Read a folder of Parquet files, text as a CSV file's is read."""
+    frame = pd.read_parquet(path)
+    return frame.astype({name: str for name in frame.columns if frame[name].dtype == "category"})

@@ -1,0 +1,200 @@
+"""A swept key: what a target, or a round, costs against its value; maps of two keys; time against energy."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from analysis import averages, metrics
+from analysis.figures.column import save
+from analysis.figures.sweep import heat_figure, pareto_figure, sweep_figure
+from analysis.formatting import natural
+from analysis.load import Paths, load_settings
+from analysis.results import Layout, Sweep
+from analysis.scenario_keys import differing, of_points
+from analysis.scope import FIRST_ROUNDS, have_rounds, reference_of, scope_of
+from analysis.tables.sweep import latex, markdown
+from analysis.targets import Target, target_of, usable
+
+TRAINED = ("seconds_to_target", "joules_to_target")
+UNTRAINED = ("latency_s", "round_energy_j")
+AT_LEAST = {"seconds_to_target": "session_s", "joules_to_target": "session_j"}
+MEASURED = ["seconds_to_target", "joules_to_target", "rounds_to_target", "accuracy_first"]
+
+
+def sweep(
+    path: Paths,
+    *,
+    keys: Sequence[str] = (),
+    out: str | Path | None = None,
+    reference: str | None = None,
+    target: str | float | Target = "95%",
+    layout: Layout | None = None,
+    partial: bool = False,
+) -> Sweep:
+    """Measure costs against a swept key and write sweep.csv, .md, .tex, and the figures as PNG and PDF.
+
+    Args:
+        path: folder of a study whose variants or settings differ in the key, or several.
+        keys: one or two, dotted or by their last part; none: the numbers in which the runs differ.
+        out: where to write, by default the folder of the runs.
+        reference: the variant whose peak a relative target is of, by default the one that the runs name.
+        target: see `targets.target_of`.
+
+    Raises:
+        ValueError: no completed run, no key that is swept or too many, no such key, or a folder that cannot be
+            written.
+    """
+    goal = target_of(target)
+    by_setting = load_settings(path, partial=partial)
+    info = pd.concat([runs.info for runs in by_setting.values()], ignore_index=True)
+    first = next(iter(by_setting.values()))
+    notes = [*first.left_out, *dict.fromkeys(note for runs in by_setting.values() for note in runs.remarks)]
+    reference = reference_of(info, reference, notes)
+    points = of_points(info)
+    chosen = _chosen(points, keys)
+    names = list(dict.fromkeys(info["variant"]))
+    trained = any(runs.rounds["accuracy"].notna().any() for runs in by_setting.values())
+    goals = usable([goal], names, reference, notes) if trained else []
+    measured = []
+    for setting, runs in by_setting.items():
+        part = _measure(runs.info, runs.rounds, runs.sessions, goals, reference, notes)
+        part.insert(0, "setting", [setting] * len(part))
+        measured.append(part)
+    by_seed = pd.concat(measured, ignore_index=True)
+    table = _table(by_seed, points, chosen, reference)
+    folder = Path(out) if out is not None else Path(path if isinstance(path, str | Path) else first.path)
+    costs = TRAINED if goals else UNTRAINED
+    files = ["sweep_map.png"] if len(chosen) == 2 else ["sweep.png"]
+    found = Sweep(
+        table=table,
+        keys=tuple(chosen),
+        costs=costs,
+        target=goals[0] if goals else None,
+        reference=reference,
+        seeds=tuple(sorted(int(seed) for seed in info["seed"].unique())),
+        layout=layout or Layout(interval=True),
+        out=folder,
+        figures=tuple(folder / file for file in (*files, "sweep_pareto.png")),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+    _write(found)
+    return found
+
+
+def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> list[str]:
+    """Find the swept keys: those wanted, or all numbers in which the points differ."""
+    every = differing(points.values())
+    swept = [key for key in every if all(_is_number(point.get(key)) for point in points.values())]
+    if not wanted:
+        if 1 <= len(swept) <= 2:
+            return swept
+        which = (
+            f"differ in {', '.join(swept)}: choose one or two with --key" if swept else "differ in no number"
+        )
+        raise ValueError(f"the runs {which}; numbers are needed for an axis")
+    chosen = []
+    for name in wanted:
+        fitting = [key for key in every if key == name or key.endswith(f".{name}")]
+        if len(fitting) != 1:
+            raise ValueError(
+                f"no key '{name}' in which the runs differ; they differ in {', '.join(every) or 'none'}"
+            )
+        if fitting[0] not in swept:
+            raise ValueError(f"'{fitting[0]}' is no number in every run: it cannot be an axis")
+        chosen.append(fitting[0])
+    if len(chosen) > 2:
+        raise ValueError("at most two keys: a line, or a map")
+    return chosen
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _measure(
+    info: pd.DataFrame,
+    rounds: pd.DataFrame,
+    sessions: pd.DataFrame,
+    goals: Sequence[Target],
+    reference: str | None,
+    notes: list[str],
+) -> pd.DataFrame:
+    """Measure the runs of one setting: a row per variant and seed."""
+    for path in info.loc[~have_rounds(info, rounds), "path"]:
+        notes.append(f"left out {path}: it has no rounds")
+    found = metrics.totals(rounds)
+    detail = metrics.session_kinds(rounds, sessions)
+    scope_of(detail, [])
+    scope = detail.loc[detail["in_scope"], metrics.SESSION]
+    times = metrics.time_to_target(
+        rounds, sessions, reference=reference, target=goals[0] if goals else 1.0
+    ).merge(metrics.accuracy_first_rounds(rounds, FIRST_ROUNDS), on=metrics.SESSION, how="left")
+    times = times.merge(scope, on=metrics.SESSION)
+    known = times["rounds_to_target"].notna() & bool(goals)
+    times["missed"] = known & times["rounds_to_target"].eq(float("inf"))
+    times["targets"] = known
+    for name, whole in AT_LEAST.items():
+        times[name] = times[name].mask(times["missed"], times[whole]).where(known)
+    times["rounds_to_target"] = times["rounds_to_target"].where(known)
+    by_run = times.groupby(metrics.RUN)
+    means = by_run[MEASURED].mean().join(by_run[["missed", "targets"]].sum())
+    return found.merge(means.reset_index(), on=metrics.RUN, how="left")
+
+
+def _table(
+    by_seed: pd.DataFrame,
+    points: Mapping[Any, Mapping[str, Any]],
+    keys: Sequence[str],
+    reference: str | None,
+) -> pd.DataFrame:
+    names = _series(points, keys)
+    wanted = [*MEASURED, "latency_s", "round_energy_j", "energy_j", "simulated_s"]
+    rows = []
+    for (setting, variant), group in by_seed.groupby(["setting", "variant"], sort=False):
+        point = (setting, variant)
+        row: dict[str, Any] = {"series": names[point], **{key: points[point][key] for key in keys}}
+        row |= {"setting": " ".join(f"{axis} {label}" for axis, label in setting), "variant": variant}
+        row["seeds"] = len(group)
+        for name in wanted:
+            row |= averages.spread(name, group[name].astype(float))
+        rows.append(row | {"not_reached": int(group["missed"].sum()), "targets": int(group["targets"].sum())})
+    order = {name: (name != reference, natural(name)) for name in names.values()}
+    rows.sort(key=lambda row: (order[row["series"]], *(row[key] for key in keys)))
+    return pd.DataFrame(rows)
+
+
+def _series(points: Mapping[Any, Mapping[str, Any]], keys: Sequence[str]) -> dict[Any, str]:
+    """Name for each point the series it belongs to: points that differ in the swept keys only are one."""
+    others = [key for key in differing(points.values()) if key not in keys]
+    # a component's parameters follow from its name, where that differs
+    others = [key for key in others if not any(key.startswith(f"{other}.") for other in others)]
+    groups: dict[tuple[str, ...], list[Any]] = {}
+    for place, point in points.items():
+        groups.setdefault(tuple(repr(point.get(key)) for key in others), []).append(place)
+    found = {}
+    variants = [tuple(dict.fromkeys(variant for _, variant in group)) for group in groups.values()]
+    by_variant = all(len(own) == 1 for own in variants) and len(set(variants)) == len(variants)
+    for values, group in groups.items():
+        words = ", ".join(
+            f"{key.rpartition('.')[2]} {value.strip(chr(39))}"
+            for key, value in zip(others, values, strict=True)
+        )
+        for place in group:
+            found[place] = str(place[1]) if by_variant and others else words or "all"
+    return found
+
+
+def _write(found: Sweep) -> None:
+    try:
+        found.out.mkdir(parents=True, exist_ok=True)
+        found.table.to_csv(found.out / "sweep.csv", index=False)
+        (found.out / "sweep.md").write_text(markdown(found), encoding="utf-8")
+        (found.out / "sweep.tex").write_text(latex(found), encoding="utf-8")
+        save((heat_figure if len(found.keys) == 2 else sweep_figure)(found), found.figures[0])
+        save(pareto_figure(found), found.figures[1])
+    except OSError as error:
+        raise ValueError(
+            f"cannot write to {found.out} ({error.strerror or error}): choose another folder with --out"
+        ) from error

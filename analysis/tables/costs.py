@@ -1,0 +1,113 @@
+"""Costs in words and rounded numbers: energy, time, and the journal paper's cost analysis."""
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+
+from analysis.averages import spread
+from analysis.formatting import ENERGY_UNITS, NOTHING, TIME_UNITS, amount, unit_for, with_spread
+from analysis.markup import latex_escape, latex_tabular, markdown_table
+
+ENERGY = {
+    "receive_j": "receive",
+    "transmit_j": "transmit",
+    "compute_j": "compute",
+    "idle_j": "idle",
+    "total_j": "all devices",
+    "probe_j": "of it in probe rounds",
+    "wasted_j": "of it wasted",
+    "server_j": "server, besides",
+}
+RUN_TIME = {
+    "rounds_s": "training rounds",
+    "probe_s": "probe rounds",
+    "between_s": "between rounds",
+    "simulated_s": "in all",
+}
+STEP_TIME = {
+    f"{who}{step}_s": f"{words}: {step}"
+    for who, words in (("", "mean device"), ("slowest_", "slowest device"))
+    for step in ("downlink", "compute", "uplink", "waiting")
+}
+COUNTS = {
+    "rounds": "rounds (broadcasts)",
+    "participations": "participations",
+    "uploads": "uploads",
+    "epochs": "local epochs",
+    "iterations": "local iterations",
+}
+
+
+def tables(breakdown: pd.DataFrame, costs: pd.DataFrame, variants: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """Write all tables, [quantities x variants] each, means over seeds: title -> table."""
+    found = {}
+    for title, words, units in (
+        ("Energy of a run", ENERGY, ENERGY_UNITS),
+        ("Simulated time of a run", RUN_TIME, TIME_UNITS),
+        ("Time of a participation in a training round", STEP_TIME, TIME_UNITS),
+    ):
+        table, unit = _spreads(breakdown, words, variants, units)
+        if len(table):
+            found[f"{title} ({unit})"] = table
+    found["Cost analysis (J, section V), means over seeds"] = _stages(costs, variants)
+    return {title: table for title, table in found.items() if len(table)}
+
+
+def _spreads(
+    frame: pd.DataFrame,
+    words: dict[str, str],
+    variants: Sequence[str],
+    units: tuple[tuple[str, float], ...],
+) -> tuple[pd.DataFrame, str]:
+    known = {name: title for name, title in words.items() if name in frame and frame[name].notna().any()}
+    unit, size = unit_for(frame[list(known)].to_numpy().ravel() if known else [], units)
+    columns = {}
+    for variant in variants:
+        rows = frame[frame["variant"] == variant]
+        numbers = [spread("x", rows[name] / size) for name in known]
+        columns[variant] = [with_spread(number["x_mean"], number["x_std"]) for number in numbers]
+    return pd.DataFrame(columns, index=list(known.values())), unit
+
+
+def _stages(costs: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
+    columns: dict[str, dict[str, str]] = {}
+    for variant in variants:
+        rows, cells = costs[costs["variant"] == variant], {}
+        for stage in ("pilot", "gradient", "training"):
+            means = rows[rows["stage"] == stage][[name for name in COUNTS if name in rows]].mean()
+            for name, value in means.items():
+                cells[f"{stage}: {COUNTS[str(name)]}"] = amount(value, 0)
+            bits = rows.loc[rows["stage"] == stage, ["uplink_bits", "downlink_bits"]].mean()
+            for way in ("uplink", "downlink"):
+                cells[f"{stage}: {way} (Mbit)"] = amount(bits[f"{way}_bits"] / 1e6)
+        stored = rows[["stored_models", "stored_temporarily", "model_bits"]].astype(float).mean()
+        size = stored["model_bits"] / 8e6
+        for name, words in (("stored_models", "kept at the end"), ("stored_temporarily", "kept for a while")):
+            count = stored[name]
+            known = not math.isnan(count)
+            cells[f"models {words}"] = amount(count, 0) if known else NOTHING
+            if known and not math.isnan(size):
+                cells[f"models {words}"] += f" ({amount(count * size)} MB)"
+        columns[variant] = cells
+    table = pd.DataFrame(columns).fillna(NOTHING)
+    return table[(table != NOTHING).any(axis=1)]
+
+
+def markdown(found: dict[str, pd.DataFrame], explanations: Sequence[str]) -> str:
+    """Write the tables as a Markdown page."""
+    parts = ["# Costs"]
+    for title, table in found.items():
+        parts += [f"## {title}", markdown_table(table, "")]
+    parts.append("\n".join(f"- {line}" for line in explanations))
+    return "\n\n".join(parts) + "\n"
+
+
+def latex(found: dict[str, pd.DataFrame]) -> str:
+    """Write the tables as LaTeX tabulars, for the package booktabs."""
+    parts = []
+    for title, table in found.items():
+        texts = table.reset_index(names="").map(latex_escape)
+        head = [latex_escape(str(name)) for name in texts.columns]
+        parts.append(latex_tabular(title, "l" + "r" * table.shape[1], [head], texts))
+    return "\n".join(parts)

@@ -1,0 +1,77 @@
+"""A sweep in words and rounded numbers: the text behind the terminal, Markdown and LaTeX."""
+
+import pandas as pd
+
+from analysis.figures.sweep import UNITS, words_of
+from analysis.formatting import amount, named_seeds, unit_for, with_spread
+from analysis.markup import latex_escape, latex_tabular, markdown_table
+from analysis.results import Sweep
+from analysis.units import axis_of
+
+
+def headline(found: Sweep) -> pd.DataFrame:
+    """Write a row per value, a column per series and cost; the values are the index."""
+    texts: dict[str, list[str]] = {}
+    places = found.table[list(found.keys)].drop_duplicates().sort_values(list(found.keys))
+    labels = [axis_of(key, found.table[key]) for key in found.keys]
+    for cost in found.costs:
+        unit, size = unit_for(found.table[f"{cost}_mean"], UNITS[cost])
+        for series, rows in found.table.groupby("series", sort=False):
+            own = places.merge(rows, on=list(found.keys), how="left")
+            lead = "" if series == "all" else f"{series}: "
+            texts[f"{lead}{words_of(cost, found)} ({unit})"] = [
+                f"> {amount(row[f'{cost}_mean'] / size)}"
+                if row["not_reached"] > 0
+                else with_spread(row[f"{cost}_mean"] / size, row[f"{cost}_{found.layout.spread}"] / size)
+                for _, row in own.iterrows()
+            ]
+    index = [
+        ", ".join(f"{value / size:g}" for value, (_, size) in zip(row, labels, strict=True))
+        for row in places.to_numpy()
+    ]
+    table = pd.DataFrame(texts, index=index)
+    table.index.name = ", ".join(label for label, _ in labels)
+    return table
+
+
+def caption(found: Sweep) -> str:
+    """Say in one line what the table shows."""
+    return f"Costs against {' and '.join(found.keys)} ({named_seeds(found.seeds, found.layout.interval)})"
+
+
+def explanations(found: Sweep) -> list[str]:
+    """Say how numbers are defined, and repeat the notes."""
+    lines = []
+    if found.target is None:
+        lines.append(
+            "Round latency: until the slowest device is done. Energy: of all devices. No probe rounds."
+        )
+    else:
+        lines.append(
+            f"To reach {found.target.named(found.reference)}, from the start of the session, probe rounds included;"
+            " means over recurring sessions, if there are any. >: missed somewhere, whole sessions counted."
+        )
+    return lines + [f"Note: {note}." for note in found.notes]
+
+
+def markdown(found: Sweep) -> str:
+    """Write the table as a Markdown page."""
+    table = headline(found)
+    shown = table.T if found.layout.transposed else table
+    parts = [
+        f"# {caption(found)}",
+        markdown_table(shown, "" if found.layout.transposed else str(table.index.name)),
+    ]
+    parts.append("\n".join(f"- {line}" for line in explanations(found)))
+    parts += [f"![{figure.stem}]({figure.name})" for figure in found.figures]
+    return "\n\n".join(parts) + "\n"
+
+
+def latex(found: Sweep) -> str:
+    """Write the table as a LaTeX tabular, for the package booktabs."""
+    table = headline(found)
+    corner = str(table.index.name)
+    shown = table.T if found.layout.transposed else table
+    texts = shown.reset_index(names=corner).map(latex_escape)
+    head = [latex_escape(str(name)) for name in texts.columns]
+    return latex_tabular(caption(found), "l" + "r" * shown.shape[1], [head], texts)

@@ -1,0 +1,143 @@
+"""The convergence theory of the papers, with constants estimated along a run: J's Theorem 1, I's Lemma 1."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from analysis.load import Runs
+from analysis.metrics import RUN, SESSION, training_rounds
+
+TERMS = ["a", "b", "c", "d"]
+MEASURED = "theory_lr"  # the first of the columns that `learning.theory` makes a run record
+
+
+def measured_rounds(runs: Runs) -> pd.DataFrame:
+    """Keep the training rounds in which a run has measured gradients.
+
+    Raises:
+        ValueError: no run has, and what to set.
+    """
+    rounds = training_rounds(runs.rounds)
+    if MEASURED not in rounds or rounds[MEASURED].isna().all():
+        raise ValueError(
+            f"the runs in {runs.path} have measured no gradients: run with --set learning.theory.every=10"
+        )
+    return rounds[rounds[MEASURED].notna()]
+
+
+def constants(measured: pd.DataFrame) -> pd.DataFrame:
+    """Estimate the constants of each run, one row each.
+
+    Returns:
+        variant, seed; beta: the largest secant slope of a device's gradient between two consecutive global models (a
+        lower bound of the true smoothness, which would be over all models); beta_median; zeta2: the largest
+        sum_k a_k |grad F_k|^2 - |grad F|^2 seen, with zeta1 = 1 (exact for the models and shares met, no more than
+        a lower bound beyond them); rounds measured.
+    """
+    divergence = measured["theory_gradient2_devices"] - measured["theory_gradient2"]
+    found = measured.assign(divergence=divergence.clip(lower=0.0)).groupby(RUN)
+    return pd.concat(
+        [
+            found["theory_smoothness"].max().rename("beta"),
+            found["theory_smoothness"].median().rename("beta_median"),
+            found["divergence"].max().rename("zeta2"),
+            found.size().rename("rounds"),
+        ],
+        axis=1,
+    ).reset_index()
+
+
+def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float = 1.0) -> pd.DataFrame:
+    """Compute J's bound on the squared gradient norm round by round, term by term.
+
+    The gradient noise stands in place of its bound through the data: 2 Theta^2 sigma~_k^2 / D_k (J 52) is replaced by
+    the variance sigma_k^2 of device k's gradients, which it bounds, and devices count with D_k / D as in (51). So (b)
+    and (c) are at most those of (9). Lambda is the least that (14) admits at the round's learning rate.
+
+    Args:
+        measured: rounds of one run, as `measured_rounds` gives them.
+
+    Returns:
+        variant, seed, cell, session, round, gradient2 (the left side), a, b, c, d, bound (their sum), control
+        (Lambda;
+        NaN with all terms where the learning rate is too large for any below 1), lr, lr_limit_steps (J 65; negative
+        from four local steps on: no rate is small enough there) and lr_limit_drift (J 14 for Lambda -> 1).
+
+    Source: J, Theorem 1 and appendix B.
+    """
+    lr, e_max = measured["theory_lr"], measured["theory_steps_max"]
+    pairs = e_max * (e_max - 1)
+    x = 4 * beta**2 * lr**2 * pairs  # (14): x (zeta1 + Lambda) <= Lambda
+    control = (x * zeta1 / (1 - x)).where(x < 1)
+    control = control.where(control < 1)
+    slack = 1 - control
+    found = measured[[*SESSION, "round"]].copy()
+    found["gradient2"] = measured["theory_gradient2"]
+    found["a"] = 2 * (measured["theory_loss"] - measured["theory_loss_after"]) / (lr * slack)
+    found["b"] = 2 * beta * lr * measured["theory_noise_steps"] / slack
+    found["c"] = 2 * beta**2 * lr**2 * measured["theory_noise_drift"] / slack
+    found["d"] = 8 * beta**2 * lr**2 * pairs * zeta2 / slack
+    found["bound"] = found[TERMS].sum(axis=1, skipna=False)
+    found["control"] = control
+    found["lr"] = lr
+    found["lr_limit_steps"] = (0.5 - (1 / measured["theory_steps_min"] - 1) ** 2) / beta
+    found["lr_limit_drift"] = 1 / (2 * beta * np.sqrt((zeta1 + 1) * pairs.where(pairs > 0)))
+    return found
+
+
+def along(runs: Runs) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Compute the bound along every run; returns it by round, and the constants with the means over rounds by run."""
+    measured = measured_rounds(runs)
+    estimated = constants(measured)
+    parts = []
+    for run in estimated.itertuples():
+        own = measured[(measured["variant"] == run.variant) & (measured["seed"] == run.seed)]
+        parts.append(theorem1(own, beta=float(run.beta), zeta2=float(run.zeta2)))
+    by_round = pd.concat(parts, ignore_index=True)
+    columns = ["gradient2", *TERMS, "bound", "lr", "lr_limit_steps", "lr_limit_drift"]
+    means = by_round.groupby(RUN)[columns].mean()
+    means["without_bound"] = by_round["bound"].isna().groupby([by_round[c] for c in RUN]).sum()
+    return by_round, estimated.merge(means.reset_index(), on=RUN)
+
+
+def lemma1(
+    *,
+    strong_convexity: float,
+    gradient_bound: float,
+    types: Sequence[np.ndarray],
+    types_after: Sequence[np.ndarray],
+    samples: int,
+    samples_after: int,
+) -> float:
+    """Bound the expected distance of the minimisers before and after a change of clients.
+
+    Args:
+        strong_convexity: mu of all local losses.
+        gradient_bound: C, of the norm of a sample's gradient.
+        types: of each client before, its distribution q over the universal data set [samples of it].
+        types_after: of each client after.
+        samples: D of the global data set before.
+
+    Returns:
+        The right side of (3). Its psi can be negative, and so can the sum: the paper takes its absolute value.
+
+    Source: I, Lemma 1, (3) and (4).
+    """
+    before, after = np.asarray(types, float), np.asarray(types_after, float)
+
+    def psi(one: np.ndarray, d_one: int, other: np.ndarray, d_other: int) -> np.ndarray:
+        total = other.sum(axis=0)
+        products = total**2 - (other**2).sum(axis=0)  # over ordered pairs i != j
+        result: np.ndarray = one.sum(axis=0) / d_one - (products + total) / d_other
+        return result
+
+    least = np.minimum(psi(before, samples, after, samples_after), psi(after, samples_after, before, samples))
+    noise = sum(math.sqrt(gradient_bound * math.pi / (12 * d)) for d in (samples, samples_after))
+    return (noise + gradient_bound * abs(float(least.sum()))) / strong_convexity
+
+
+def shift_of_minimisers(gradient_after: np.ndarray, strong_convexity: float) -> float:
+    """Bound the distance of two minimisers by the new loss's gradient at the old one. Source: I (11)."""
+    return float(np.linalg.norm(gradient_after)) / strong_convexity

@@ -1,0 +1,46 @@
+"""Uplink power control: a device sends no more than its path loss asks for."""
+
+import numpy as np
+import numpy.typing as npt
+
+from channel.units import FloatArray, dbm_to_watt
+
+SUBCARRIERS = 12  # of a resource block
+
+
+def resource_blocks(bandwidth_hz: npt.ArrayLike, slot_s: float) -> FloatArray:
+    """Number of resource blocks in a band, not rounded; a slot of 1 ms has subcarriers of 15 kHz, one of 0.5 ms 30.
+
+    Source: 3GPP TS 38.211, 4.3.2 and 4.4.4.1.
+    """
+    return np.asarray(bandwidth_hz, dtype=float) / (SUBCARRIERS * 15.0 / slot_s)
+
+
+def share_of_power(
+    path_loss_db: npt.ArrayLike,
+    blocks: npt.ArrayLike,
+    max_power_w: npt.ArrayLike,
+    *,
+    p0_dbm: float,
+    alpha: float,
+) -> FloatArray:
+    """Share of its largest power that a device radiates, min(1, P0 M PL^alpha / Pmax).
+
+    With alpha 1 every device arrives with P0 per block, as long as its power suffices; with alpha below 1 those at
+    the edge arrive with less, and disturb other cells less. Leaving it out, all send with Pmax: near devices radiate
+    10 to 20 dB more than their highest rate needs.
+
+    Args:
+        path_loss_db: [devices] with shadowing and walls.
+        blocks: [devices] M, resource blocks of the transmission.
+        max_power_w: [devices] Pmax, or one for all.
+        p0_dbm: what should arrive per block at a path loss of 0 dB.
+        alpha: share of the path loss in dB that is made up for, 0 to 1.
+
+    Returns:
+        [devices] 0 to 1.
+
+    Source: 3GPP TS 38.213, 7.1.1, open loop. Left out: the closed loop's commands and the correction by modulation.
+    """
+    wanted_w = dbm_to_watt(p0_dbm) * np.asarray(blocks) * 10.0 ** (alpha * np.asarray(path_loss_db) / 10.0)
+    return np.asarray(np.minimum(1.0, wanted_w / np.asarray(max_power_w)))

@@ -1,0 +1,89 @@
+"""Draw every shipped scenario into docs/gallery/, and write docs/gallery.md: `make gallery`.
+
+python docs/gallery.py [NAME ...]   only these are drawn again; the page is always of all.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+from edgefl.engine.settings import WorkloadSettings
+from edgefl.errors import EdgeflError
+from edgefl.outlook import Outlook, look
+from edgefl.outlook_figure import draw
+from edgefl.scenario import Scenario, load
+
+HERE = Path(__file__).parent
+SCENARIOS = HERE.parent / "scenarios"
+FACTS = HERE / "gallery" / "facts.json"  # what the page says of each, so that one can be drawn alone
+DPI = 66
+HEAD = """\
+# Gallery
+
+Every scenario that comes with edgefl, as `edgefl preview` draws it before anything runs: the map with its signal,
+devices at the start (dots), their ways (lines) and handovers (red crosses); who is in which cell; and the labels that
+devices hold. `make gallery` makes this page.
+"""
+
+
+def main(names: list[str]) -> None:
+    """Draw the scenarios of these names, or all, and write the page."""
+    facts = json.loads(FACTS.read_text()) if FACTS.exists() else {}
+    files = sorted(SCENARIOS.glob("*.yaml"))
+    for file in files:
+        if names and file.stem not in names:
+            continue
+        print(file.stem, flush=True)
+        scenario = load(file)
+        try:
+            outlook, known = look(scenario), True
+        except EdgeflError:  # its data set is not on this machine
+            outlook, known = look(without_data(scenario)), False
+        draw(outlook, HERE / "gallery" / f"{file.stem}.webp", dpi=DPI)
+        facts[file.stem] = measured(outlook) if known else "Its data were not there when this was drawn."
+        FACTS.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
+    (HERE / "gallery.md").write_text(page(files, facts))
+
+
+def page(files: list[Path], facts: dict[str, str]) -> str:
+    """The page's text."""
+    parts = [HEAD]
+    for file in files:
+        words = " ".join([*sentences(file.read_text())[:2], facts[file.stem]])
+        picture = f"![{file.stem}: its map, population and labels](gallery/{file.stem}.webp)"
+        parts.append(f"## {file.stem}\n\n{words}\n\n`edgefl run scenarios/{file.name}`\n\n{picture}\n")
+    return "\n".join(parts)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences with which a scenario file begins, in its comment."""
+    lines = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        if not re.match(r"# *(yaml-language-server:|\$schema)", line):
+            lines.append(line.lstrip("# "))
+    return [found.strip() for found in re.findall(r".+?[.!?](?=\s|$)", " ".join(lines))]
+
+
+def measured(outlook: Outlook) -> str:
+    """A sentence of figures."""
+    moves = ""
+    if outlook.world.scenario.layout.several and len(outlook.handovers_m):
+        rate = outlook.handovers_per_hour / outlook.world.count
+        moves = f", and each device hands over {rate:,.{0 if rate >= 10 else 1}f} times an hour"
+    return (
+        f"A round of its {outlook.world.count} devices takes {outlook.latency_s:.3g} s and {outlook.energy_j:.3g} J"
+        f" at the beginning{moves}."
+    )
+
+
+def without_data(scenario: Scenario) -> Scenario:
+    """The same world, without learning."""
+    task = WorkloadSettings(payload_bits=1_000_000, flops_per_sample=1e6)
+    return scenario.model_copy(update={"learning": None, "workload": task})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

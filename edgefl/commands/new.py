@@ -1,0 +1,55 @@
+"""`edgefl new`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def new(
+    folder: Annotated[Path, typer.Argument(help="Folder to make; new or empty.")],
+    name: Annotated[
+        str | None, typer.Option(help="Name of scenario and study. Default: the folder's.")
+    ] = None,
+    devices: Annotated[
+        int | None, typer.Option(min=1, max=100_000, help="Number of devices. Default: 12.")
+    ] = None,
+    parts: Annotated[
+        bool | None,
+        typer.Option(
+            "--parts/--no-parts", help="With my_parts.py: an algorithm, model, data set and mobility model."
+        ),
+    ] = None,
+) -> None:
+    """Make a folder that runs: a scenario, a study, parts of your own, a notebook, and schemas for your editor.
+
+    In a terminal it asks for what is not given.
+
+    Examples:
+
+        edgefl new first
+
+        edgefl new first --devices 30 --no-parts
+    """
+    import re
+
+    from edgefl import scaffold
+    from edgefl.errors import EdgeflError
+
+    ask = sys.stdin.isatty() and sys.stdout.isatty()
+    default = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).lstrip("._-") or "first"
+    if name is None:
+        name = typer.prompt("Name", default=default) if ask else default
+    if devices is None:
+        devices = typer.prompt("Number of devices", default=12, type=int) if ask else 12
+    if parts is None:
+        parts = typer.confirm("Parts of your own, in Python", default=True) if ask else True
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise EdgeflError(f"--name {name!r}: use letters, digits, . _ -, a letter or digit first")
+    for file in scaffold.write(folder, name=name, devices=devices, own_parts=parts):
+        print(file)
+    leave = " --allow-code" if parts else ""
+    print(
+        f"\ngo on with:\n  cd {folder}\n  edgefl validate scenario.yaml{leave}\n  edgefl run scenario.yaml{leave}"
+    )

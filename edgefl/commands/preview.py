@@ -1,0 +1,51 @@
+"""`edgefl preview`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgefl.commands.shared import AllowCode, Override, TorchDevice, console
+from edgefl.errors import EdgeflError
+
+PICTURES = (".png", ".pdf", ".svg", ".webp")
+
+
+def preview(
+    scenario: Annotated[Path, typer.Argument(help="Scenario YAML.")],
+    set_: Override = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Picture to write: png, pdf, svg or webp. Default: NAME-preview.png.")
+    ] = None,
+    device: TorchDevice = "auto",
+    allow_code: AllowCode = False,
+) -> None:
+    """Draw a scenario before it runs, in seconds: map, ways, handovers, population, labels; and say what it takes.
+
+    Nothing is trained or downloaded. Devices move as in the run; a few rounds without training give the time and
+    the joules of a round.
+
+    Examples:
+
+        edgefl preview scenarios/handover_hexagonal.yaml
+
+        edgefl preview scenarios/quickstart.yaml --set devices.count=100 --out picture.png
+    """
+    from rich.text import Text
+
+    from edgefl.outlook import look
+    from edgefl.outlook_figure import draw
+    from edgefl.scenario import load
+
+    loaded = load(scenario, set_ or ())
+    target = out or Path(f"{loaded.name}-preview.png")
+    if target.suffix not in PICTURES:
+        raise EdgeflError(f"--out {target}: give a name that ends in {', '.join(PICTURES)}")
+    outlook = look(loaded, device)
+    try:
+        draw(outlook, target)
+    except OSError as error:
+        raise EdgeflError(f"cannot write {target} ({error.strerror}); choose another --out") from error
+    for line in outlook.lines():
+        console.print(Text(line), soft_wrap=True)
+    console.print(Text(f"picture: {target}"), soft_wrap=True)

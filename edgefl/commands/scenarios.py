@@ -1,0 +1,48 @@
+"""`edgefl scenarios`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def scenarios(
+    copy: Annotated[
+        bool, typer.Option("--copy", help="Copy them, with studies and traces, into the folder given.")
+    ] = False,
+    folder: Annotated[Path, typer.Argument(help="Where --copy writes.")] = Path("scenarios"),
+) -> None:
+    """List the scenarios and studies that come with edgefl, or copy them out to change them.
+
+    `edgefl run NAME` and `edgefl study NAME` find them by these names, from any folder.
+
+    Examples:
+
+        edgefl scenarios
+
+        edgefl scenarios --copy
+    """
+    from edgefl import shipped
+
+    if copy:
+        written = shipped.copy(folder)
+        print(f"{len(written)} files in {folder}")
+        return
+    for kind in ("scenario", "study"):
+        command = "run" if kind == "scenario" else "study"
+        print(f"edgefl {command} NAME:")
+        for name, file in shipped.names(kind).items():
+            print(f"  {name:<36} {_about(file)}")
+
+
+def _about(file: Path) -> str:
+    """Return the first sentence of a file's first comment."""
+    lines: list[str] = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if not line.strip() and not lines:
+            continue
+        if not line.startswith("#"):
+            break
+        if "schema:" not in line and "$schema=" not in line:  # for editors
+            lines.append(line.lstrip("# "))
+    return " ".join(lines).partition(". ")[0].rstrip(".")

@@ -1,0 +1,104 @@
+"""A round's model sent once to all: how long that takes, and what each device has of it then."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from channel.carrier import Carrier
+from channel.fading import Fading
+from channel.transfer import Flow
+from channel.units import FloatArray
+from edgefl.errors import EdgeflError
+
+
+@dataclass(frozen=True)
+class Broadcast:
+    """One transmission of a model over the whole band, in an erasure code: how much a device receives is all.
+
+    It lasts as long as the payload takes at one rate, the mean over fading of the device at a quantile of the
+    round's. A device receives in a slot what its own SNR lets it. If that is the payload by the end, it has the
+    model; else it goes on by unicast for the bits that are missing, with an equal share of the band.
+
+    Units: slots, bits; SNR linear, mean on the whole band. Source: 3GPP TS 23.247 (multicast and broadcast with
+    point-to-point repair). Left out: gains read anew while it lasts, which is short, feedback, and that the
+    modulation is the same for all, which layers and codes without a rate come close to. Effect of leaving broadcast
+    out: rounds 1.4 times as long, their slowest device 2 times (90 devices, cell of 250 m).
+
+    Args:
+        received_bits: device -> at the end.
+        fading, snr: of each device.
+        share: of the band, of each device that then lacks something.
+    """
+
+    carrier: Carrier
+    first_slot: int
+    end_slot: int
+    received_bits: dict[int, float]
+    links: dict[int, tuple[float, Fading]]
+    share: float
+
+    @classmethod
+    def of_round(
+        cls,
+        carrier: Carrier,
+        devices: Sequence[int],
+        snr: FloatArray,
+        fading: Sequence[Fading],
+        payload_bits: Sequence[int],
+        *,
+        quantile: float,
+        first_slot: int,
+        lowest_snr: float = 0.0,
+    ) -> "Broadcast":
+        """Plan the broadcast of a round.
+
+        Args:
+            payload_bits: [devices], all the same or 0.
+            quantile: 0: the rate of the worst device.
+            lowest_snr: devices below this mean carry nothing, and nobody waits for them.
+        """
+        payload = max(payload_bits, default=0)
+        if set(payload_bits) - {0, payload}:
+            raise EdgeflError(
+                "broadcast sends one model to all, and here devices receive different ones: set it to unicast",
+                ("radio", "downlink"),
+            )
+        listening = [i for i, bits in enumerate(payload_bits) if bits]
+        links = {devices[i]: (float(snr[i]), fading[i]) for i in listening}
+        rates = [
+            _rate(carrier, *link) for link in links.values() if link[0] * link[1].mean_power >= lowest_snr
+        ]
+        # that of a device, not one between two
+        rate = float(np.quantile(rates, quantile, method="lower")) if rates else 0.0
+        # below the lowest rate nobody listens, and all is left to unicast
+        slots = carrier.frame.slots(first_slot, carrier.need(payload) / rate) if rate else 0
+        received = {device: _received(carrier, *link, first_slot, slots) for device, link in links.items()}
+        lacking = sum(bits < payload for bits in received.values())
+        return cls(carrier, first_slot, first_slot + slots, received, links, 1.0 / max(1, lacking))
+
+    def missing_bits(self, device: int, payload_bits: int) -> int:
+        """Return what a device lacks at the end, in whole bits."""
+        return math.ceil(max(0.0, payload_bits - self.received_bits[device]))
+
+    def bits_until(self, device: int, slot: int) -> float:
+        """Return what a device has received up to a slot."""
+        return _received(self.carrier, *self.links[device], self.first_slot, slot - self.first_slot)
+
+    @property
+    def airtime_s(self) -> float:
+        """How long the site sends it."""
+        slots = self.end_slot - self.first_slot
+        return self.carrier.frame.airtime(self.first_slot, slots) * self.carrier.slot_s
+
+
+def _rate(carrier: Carrier, snr: float, fading: Fading) -> float:
+    if fading.static:
+        return float(carrier.efficiency(snr * fading.mean_power))
+    return float(carrier.mean_efficiency(snr * fading.mean_power))
+
+
+def _received(carrier: Carrier, snr: float, fading: Fading, first_slot: int, slots: int) -> float:
+    # as counted up to the last slot, so that the slowest of static links has all
+    return Flow(carrier, snr, fading, first_slot, fidelity="slot").bits_carried(slots) * (1.0 + 1e-12)

@@ -1,0 +1,129 @@
+"""Link budget: the mean SNR of links from their gains, and the carriers on which they send."""
+
+import numpy as np
+
+from channel.carrier import Carrier
+from channel.power_control import resource_blocks, share_of_power
+from channel.share import mean_snr
+from channel.tdd import Direction
+from channel.units import FloatArray, db_to_linear, dbm_to_watt
+from edgefl.engine.gains import Survey
+from edgefl.engine.links import DIRECTIONS
+from edgefl.engine.radio_settings import RadioSettings
+
+
+def carriers_of(settings: RadioSettings) -> dict[Direction, Carrier]:
+    """Return the whole band in each direction."""
+    pattern = settings.tdd.pattern_of() if settings.tdd else None
+    power = {"downlink": settings.power_over_share, "uplink": settings.uplink_rule}
+    return {
+        d: Carrier(
+            settings.bandwidth_hz,
+            settings.slot_s,
+            weights=pattern.weights(d) if pattern else None,
+            cap=settings.max_efficiency,
+            power=power[d],
+            steps=settings.steps,
+            goodput=settings.goodput,
+            taps=settings.frequency_taps,
+        )
+        for d in DIRECTIONS
+    }
+
+
+class Budget:
+    """What the receivers have of the transmitters' power, over noise and mean interference.
+
+    Args:
+        device_power_w: [devices] what each radiates while it sends.
+    """
+
+    def __init__(self, settings: RadioSettings, device_power_w: FloatArray) -> None:
+        self._settings = settings
+        self._device_power_w = device_power_w
+        self._noise_psd_w_hz = dbm_to_watt(settings.noise_dbm_hz)
+        self.server_power_w = dbm_to_watt(settings.server_power_dbm)
+        at_site_db = settings.site_noise_figure_db
+        self._noise_figures_db: dict[Direction, float] = {
+            "downlink": settings.noise_figure_db,
+            "uplink": settings.noise_figure_db if at_site_db is None else at_site_db,
+        }
+
+    def snr(self, survey: Survey, neighbours: int = 1) -> dict[Direction, np.ndarray]:
+        """Return [devices] the mean SNR in each direction, with full power over the whole band.
+
+        Args:
+            neighbours: shares that each of the other sites sends at once, with full power each; with interference
+                by slot, none is in this SNR.
+        """
+        return self.mean_snr(survey, 0 if self._settings.by_slot else neighbours)
+
+    def mean_snr(self, survey: Survey, neighbours: int) -> dict[Direction, np.ndarray]:
+        """Return the same with the mean interference of some shares at each of the other sites in the noise."""
+        settings = self._settings
+        # on average, noise rises by this factor
+        rise = 1.0 + neighbours * self.rise(survey)
+        uplink_w = self._device_power_w[np.asarray(survey.ids, dtype=np.intp)]
+        power_w = {"downlink": np.full(len(rise), self.server_power_w), "uplink": uplink_w}
+        rises_db = {"downlink": 10.0 * np.log10(rise), "uplink": np.zeros(len(rise))}
+        return {
+            d: mean_snr(
+                power_w[d],
+                db_to_linear(survey.gains_db),
+                self._noise_psd_w_hz,
+                settings.bandwidth_hz,
+                noise_figure_db=self._noise_figures_db[d],
+                interference_margin_db=settings.interference_margin_db + rises_db[d],
+            )
+            for d in DIRECTIONS
+        }
+
+    def uplink_power(self, survey: Survey, share: FloatArray) -> FloatArray:
+        """Return [devices] the share of its power that each radiates in a round, by power control.
+
+        The path loss is that of the round's start: the power is held, as the share is.
+
+        Args:
+            share: [devices] of the band.
+        """
+        settings = self._settings
+        if settings.uplink_p0_dbm is None:
+            return np.ones(len(share))
+        blocks = resource_blocks(settings.bandwidth_hz, settings.slot_s)
+        return share_of_power(
+            -survey.gains_db,
+            blocks * share if settings.uplink_rule == "full" else blocks,
+            self._device_power_w[np.asarray(survey.ids, dtype=np.intp)],
+            p0_dbm=settings.uplink_p0_dbm,
+            alpha=settings.uplink_alpha,
+        )
+
+    def downlink_levels(self, survey: Survey) -> FloatArray:
+        """Return [devices, cells] the power of each other site over the noise, while it sends."""
+        assert survey.of_cells is not None  # with a load, gains to all cells are surveyed
+        floor_w = self._floor_w("downlink")
+        levels: FloatArray = survey.of_cells * self.server_power_w / floor_w
+        return levels
+
+    def uplink_levels(self, power_db: np.ndarray, cell: int) -> list[FloatArray]:
+        """Return, of each cell, [its devices] the power of each over a site's noise, while it sends.
+
+        Args:
+            power_db: [devices, cells] gains; a device belongs to the cell with its largest.
+        """
+        here = np.isfinite(power_db).any(axis=1)
+        of, gain = power_db.argmax(axis=1), db_to_linear(power_db[:, cell].astype(float))
+        level = gain * self._device_power_w / self._floor_w("uplink")
+        cells = range(power_db.shape[1])
+        return [level[here & (of == other)] if other != cell else np.empty(0) for other in cells]
+
+    def _floor_w(self, direction: Direction) -> float:
+        noise_db = self._noise_figures_db[direction] + self._settings.interference_margin_db
+        return float(self._noise_psd_w_hz * self._settings.bandwidth_hz * db_to_linear(noise_db))
+
+    def rise(self, survey: Survey) -> np.ndarray:
+        """Return [devices] how much one share of full power at all other sites adds to the downlink's noise."""
+        settings = self._settings
+        floor_w = self._noise_psd_w_hz * settings.bandwidth_hz * db_to_linear(settings.noise_figure_db)
+        rise: np.ndarray = settings.neighbour_load * self.server_power_w * survey.others / floor_w
+        return rise

@@ -1,0 +1,68 @@
+"""Presets of the radio: what the keys of a scenario are that it leaves out.
+
+`journal` is the defaults of the settings themselves, Table I of the journal paper. `nr` is a radio that exists.
+Where each law is: line of sight and shadowing in `channel.large_scale`, walls in `channel.penetration`, rates in
+`channel.modulation`, power over shares in `channel.share`; the engine reads gains anew and gives links up in
+`edgefl.engine.readings`, and `edgefl.engine.indoors` says who is behind which wall. The layer-3 filter and the
+correlation of the sites' shadowing are the defaults of both presets.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+Preset = Literal["journal", "nr"]
+
+# None of these may be null: a run's scenario.yaml leaves nulls out, and reading it fills them again.
+NR: dict[str, dict[str, Any]] = {
+    "radio": {
+        "line_of_sight": "soft",  # 38.901, 7.4.2 and 7.6.3.3
+        "shadowing": "spatial",  # 7.4.4
+        "site_correlation": 0.5,
+        "power_over_share": "per_resource_block",
+        "uplink_power_over_share": "full",  # a device has the power of its own amplifier
+        "rates": "cqi",  # 38.214, Table 5.2.2.1-3
+        "snr_gap_db": 2.0,  # of NR's LDPC codes and 256QAM at short blocks
+        "control_overhead": 0.14,  # 38.306, 4.1.2, downlink below 6 GHz
+        "protocol_overhead": 0.03,  # MAC, RLC, PDCP, IP and TCP
+        "harq_bler": 0.1,  # the target for which a CQI is reported, 38.214, 5.2.2.1
+        "noise_figure_db": 9.0,  # of devices, 38.802, Annex A
+        "site_noise_figure_db": 5.0,  # likewise
+        "interference": "slot",  # of whatever neighbour_load is given
+        "gain_reading": "interval",
+        "t310_s": 1.0,  # 38.331
+    },
+    "handover": {"l3_filter_k": 4},  # 38.331, 5.5.3.2
+    "devices": {"indoor_share": 0.8, "penetration": "low_loss"},  # 38.901, Table 7.2-1
+}
+
+
+def with_preset(section: str, data: Mapping[str, Any], preset: object) -> dict[str, Any]:
+    """Return a section of a scenario with the preset's values for keys that are left out or null."""
+    given = dict(data)
+    if preset == "nr":
+        for key, value in NR[section].items():
+            if given.get(key) is None:
+                given[key] = value
+    return given
+
+
+def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a scenario with what its radio's preset fills in the other sections.
+
+    38.901 has walls for UMi and UMa only: with another path loss nobody is indoors, unless the scenario says so.
+    """
+    filled, radio = dict(data), data.get("radio")
+    preset = radio.get("preset") if isinstance(radio, Mapping) else getattr(radio, "preset", None)
+    path_loss = radio.get("path_loss") if isinstance(radio, Mapping) else None
+    name = path_loss.get("name") if isinstance(path_loss, Mapping) else path_loss
+    for section in ("handover", "devices"):
+        given = filled.get(section, {})
+        if isinstance(given, Mapping) and preset == "nr":
+            filled[section] = with_preset(section, given, preset)
+            if (
+                section == "devices"
+                and name not in (None, "umi", "uma")
+                and given.get("indoor_share") is None
+            ):
+                del filled[section]["indoor_share"]
+    return filled

@@ -1,0 +1,260 @@
+"""What links are when a round opens: their SNR, shares, interference, and what is read while transfers last."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import simpy
+
+from channel.diversity import DiverseFading
+from channel.fading import Fading, LinkFading, slot_correlation
+from channel.interference import Activity, Heard, Interfered
+from channel.schedulers import Flows, Scheduler
+from channel.tdd import Direction, rounding_s
+from channel.units import FloatArray
+from edgefl.engine.broadcast import Broadcast
+from edgefl.engine.budget import Budget, carriers_of
+from edgefl.engine.gains import Gains, RoundKey, Survey
+from edgefl.engine.links import DIRECTIONS, Link, Links
+from edgefl.engine.radio_settings import RadioSettings
+from edgefl.engine.readings import Readings, Rules, Snr
+from edgefl.errors import refused
+from edgefl.rng import Streams
+
+# Links whose drawn slots are kept, some 50 KB each. Fading is a function of time: a dropped one comes back.
+LINKS_KEPT = 4096
+
+
+class LinksOfRounds:
+    """Makes the links of rounds in all cells.
+
+    Args:
+        device_power_w: [devices] what each radiates while it sends, or one for all.
+        reading_s: time between two readings of a gain, where the settings ask for them.
+    """
+
+    def __init__(
+        self,
+        env: simpy.Environment,
+        *,
+        settings: RadioSettings,
+        device_power_w: float | FloatArray,
+        speeds_m_s: np.ndarray,
+        gains: Gains,
+        streams: Streams,
+        reading_s: float = 0.2,
+    ) -> None:
+        self.env = env
+        self._budget = Budget(settings, np.broadcast_to(device_power_w, len(speeds_m_s)))
+        self._settings = settings
+        self.dynamic = settings.sharing == "dynamic"
+        self._scheduler: Scheduler = settings.scheduler
+        self._gains = gains
+        self._streams = streams
+        self._activities: dict[Direction, Activity] = {}
+        self._everywhere_m = np.empty((0, 2))
+        self._fading_key = streams.key("fading")
+        self._correlations = [
+            slot_correlation(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
+            for speed in speeds_m_s
+        ]
+        self._carriers = carriers_of(settings)
+        self.fading = lru_cache(maxsize=LINKS_KEPT)(self._fading)
+        self._rules = Rules(settings, reading_s if settings.gain_reading == "interval" else None)
+        self._positions_m: Callable[[], np.ndarray] | None = None
+        self._broadcasts = settings.downlink == "broadcast"
+        self._sent_to_all: dict[int, Broadcast] = {}  # of each cell, the last one
+
+    def follow(self, positions_m: Callable[[], np.ndarray]) -> None:
+        """Read gains anew while transfers last, if the settings say so: devices move.
+
+        Args:
+            positions_m: returns [devices, 2] where they are now, nan: absent.
+        """
+        if self._rules.interval is not None:
+            self._positions_m = positions_m
+
+    def survey(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
+        """Survey the links of these devices to the cell's site in the round named by key."""
+        self._everywhere_m = positions_m
+        return replace(self._gains.of_round(positions_m, ids, cell, key), key=key)
+
+    def open_round(self, survey: Survey, cell: int, payload_bits: dict[Direction, Sequence[int]]) -> Links:
+        """Make the links of a round's participants, who share the cell's band.
+
+        Args:
+            payload_bits: direction -> bits of each participant.
+        """
+        full = self._settings.power_over_share == "full"
+        # in a dynamic band the neighbours' shares come and go as this cell's do, and the band counts them
+        counted = full and self.dynamic
+        sent = int(np.count_nonzero(payload_bits["downlink"])) if full else 1
+        sent = 0 if counted else min(sent, 1) if self._broadcasts else sent
+        cells, snr = [cell] * len(survey.ids), self._budget.snr(survey, sent)
+        neighbours = self._budget.rise(survey) if counted else np.zeros(len(survey.ids))
+        fading = [self.fading(device, cell) for device in survey.ids]
+        shares = dict.fromkeys(DIRECTIONS, np.ones(len(fading)))
+        if not self.dynamic:
+            static = np.array([link.static for link in fading])
+            power = np.ones(len(fading))
+            for i in np.flatnonzero(static).tolist():
+                power[i] = fading[i].power(0, 1)[0]
+            unicast = DIRECTIONS[1:] if self._broadcasts else DIRECTIONS
+            shares |= {d: self._static_shares(d, snr[d] * power, static, payload_bits[d]) for d in unicast}
+        radiated = self._budget.uplink_power(survey, shares["uplink"])
+        snr["uplink"] = snr["uplink"] * radiated
+        interfered = self._interfered(survey, cell, fading) if self._settings.by_slot else None
+        readings = self._readings(survey, cell, snr, sent, radiated, interfered)
+        broadcast = None
+        if self._broadcasts:
+            broadcast = self._sent_to_all[cell] = Broadcast.of_round(
+                self._carriers["downlink"],
+                survey.ids,
+                snr["downlink"],
+                interfered["downlink"] if interfered else fading,
+                payload_bits["downlink"],
+                quantile=self._settings.broadcast_quantile,
+                first_slot=self.next_slot(self.env.now),
+                lowest_snr=self._rules.lowest_snr,
+            )
+        return Links(
+            survey.ids,
+            cells,
+            fading,
+            snr,
+            shares,
+            neighbours,
+            readings,
+            broadcast,
+            radiated,
+            interfered,
+        )
+
+    def _interfered(
+        self, survey: Survey, cell: int, fading: Sequence[Fading]
+    ) -> dict[Direction, list[Interfered]]:
+        """Return the links' fading with the interference of the other cells, which send in a slot or do not."""
+        down = self._heard_by_devices(survey)
+        power_db = self._gains.power_db(self._everywhere_m)
+        at_site = Heard(
+            self._activity("uplink", power_db.shape[1]), self._budget.uplink_levels(power_db, cell)
+        )
+        return {
+            "downlink": [Interfered(link, heard) for link, heard in zip(fading, down, strict=True)],
+            "uplink": [Interfered(link, at_site) for link in fading],
+        }
+
+    def _heard_by_devices(self, survey: Survey) -> list[Heard]:
+        levels = self._budget.downlink_levels(survey)
+        activity = self._activity("downlink", levels.shape[1])
+        return [Heard(activity, row) for row in levels[:, :, None]]
+
+    def _activity(self, direction: Direction, cells: int) -> Activity:
+        """Return when each cell's transmitter of a direction sends."""
+        if direction not in self._activities:
+            key = self._streams.key("interference", direction)
+            self._activities[direction] = Activity(key, cells, self._settings.neighbour_load)
+        return self._activities[direction]
+
+    def _readings(
+        self,
+        survey: Survey,
+        cell: int,
+        snr: Snr,
+        neighbours: int,
+        radiated: FloatArray,
+        interfered: dict[Direction, list[Interfered]] | None,
+    ) -> Readings | None:
+        """Return what the links of a round will measure; None: what they measure now."""
+        positions_m, key = self._positions_m, survey.key
+        if positions_m is None or key is None:
+            return None
+
+        def read(ids: Sequence[int]) -> Snr:
+            places_m = positions_m()
+            here = np.isfinite(places_m[ids, 0])
+            found = {d: np.full(len(ids), np.nan) for d in DIRECTIONS}
+            present = [id_ for id_, there in zip(ids, here.tolist(), strict=True) if there]
+            if present:
+                again = self.survey(places_m, present, cell, key)
+                now, rows = self._budget.snr(again, neighbours), np.searchsorted(survey.ids, present)
+                now["uplink"] = now["uplink"] * radiated[rows]
+                if interfered is not None:
+                    for row, heard in zip(rows.tolist(), self._heard_by_devices(again), strict=True):
+                        interfered["downlink"][row].heard = heard
+                for direction, values in found.items():
+                    values[here] = now[direction]
+            return found
+
+        return Readings(self.env, survey.ids, snr, read)
+
+    def predictable(self, links: Links) -> bool:
+        """Whether the lengths of transfers on these links are known when their round opens."""
+        if self.dynamic or any((links.readings, links.broadcast, links.interfered)):
+            return False
+        return len(self.in_sync(links)) == len(links)
+
+    def in_sync(self, links: Links) -> list[int]:
+        """Return the rows of the links that carry something in both directions."""
+        if self._rules.t310 is None:
+            return list(range(len(links)))
+        return [
+            i for i, link in enumerate(links) if all(self._in_sync(link, d, link.snr[d]) for d in DIRECTIONS)
+        ]
+
+    def _sync_snr(self, link: Link, direction: Direction, snr: float) -> float:
+        """Return the mean SNR over fading on a link's share of the band, of that on the whole band."""
+        share = 1.0 if self.dynamic else link.share[direction]
+        return float(self._carriers[direction].share_snr(share, snr)) * link.power(direction).mean_power
+
+    def _in_sync(self, link: Link, direction: Direction, snr: float) -> bool:
+        # who has nothing to move may have no share
+        nothing = not self.dynamic and not link.share[direction]
+        if self._rules.t310 is None or nothing:
+            return True
+        return self._sync_snr(link, direction, snr) >= self._rules.lowest_snr
+
+    def snr(self, survey: Survey) -> Snr:
+        """Return [devices] the mean SNR in each direction, with full power over the whole band."""
+        return self._budget.snr(survey)
+
+    def mean_sinr(self, survey: Survey) -> FloatArray:
+        """Return [devices] the mean SINR of downlinks with full power over the whole band, for maps."""
+        return self._budget.mean_snr(survey, 1)["downlink"]
+
+    def links(
+        self,
+        survey: Survey,
+        cells: Sequence[int],
+        snr: dict[Direction, FloatArray],
+        shares: dict[Direction, FloatArray],
+    ) -> Links:
+        """Make links of devices to their cells' sites, with given SNR and shares of the band."""
+        fading = [self.fading(device, cell) for device, cell in zip(survey.ids, cells, strict=True)]
+        return Links(survey.ids, cells, fading, snr, shares, np.zeros(len(fading)))
+
+    def next_slot(self, time_s: float) -> int:
+        """Return the first slot that begins no earlier than a time."""
+        return math.ceil((time_s - rounding_s(time_s)) / self._settings.slot_s)
+
+    def _fading(self, device: int, cell: int) -> Fading:
+        """Make the fading of the link between a device and a cell's site."""
+        # any change of its key gives Philox an independent stream
+        key, correlation = self._fading_key ^ (device << 64 | cell), self._correlations[device]
+        taps = [LinkFading(key ^ tap << 120, correlation) for tap in range(self._settings.frequency_taps)]
+        return taps[0] if len(taps) == 1 else DiverseFading(taps)
+
+    def _static_shares(
+        self, direction: Direction, snr: np.ndarray, static: np.ndarray, payload_bits: Sequence[int]
+    ) -> np.ndarray:
+        bits = np.asarray(payload_bits, dtype=float)
+        busy, shares = bits > 0, np.zeros(len(bits))
+        if busy.any():  # who has nothing to move needs no share, and schedulers expect bits to move
+            carrier = self._carriers[direction]
+            with refused("radio"):
+                shares[busy] = self._scheduler.shares(
+                    Flows(carrier, snr=snr[busy], remaining_bits=bits[busy], static=static[busy])
+                )
+        return shares

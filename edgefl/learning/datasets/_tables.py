@@ -1,0 +1,81 @@
+"""What data sets of one's own files share: labels from words, a part split off for testing, scaled inputs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.datasets import Data, Split
+from edgefl.rng import Streams
+
+
+def require_file(path: Path, remedy: str) -> None:
+    """Refuse a path at which there is nothing.
+
+    Raises:
+        EdgeflError: says where it was looked for, and the remedy.
+    """
+    if not path.exists():
+        here = "" if path.is_absolute() else f" (looked in the current folder, {Path.cwd()})"
+        raise EdgeflError(f"{path} is not there{here}: {remedy}")
+
+
+def labelled(values: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Number labels: 0 to C-1 if they are just these numbers, else words in alphabetical order.
+
+    Raises:
+        EdgeflError: they are measurements, not labels.
+    """
+    names = sorted(set(values))
+    if all(name.removeprefix("-").isdecimal() for name in names):
+        names.sort(key=int)
+    elif _are_numbers(names):
+        raise EdgeflError(
+            f"the labels are numbers with fractions, such as {names[0]}: edgefl learns classes (regression is not"
+            " supported); cut their range into classes"
+        )
+    number = {name: index for index, name in enumerate(names)}
+    return np.array([number[value] for value in values], np.int64), tuple(names)
+
+
+def split_off(split: Split, share: float, stream: str) -> tuple[Split, Split]:
+    """Split a share off for testing, at random but always the same; return (train, test).
+
+    Raises:
+        EdgeflError: nothing would be left on one side.
+    """
+    count = len(split.y)
+    tests = round(share * count)
+    if not 0 < tests < count:
+        raise EdgeflError(
+            f"a test_share of {share:g} leaves one side of {count} samples empty: take another, or more"
+        )
+    order = Streams(0)("test samples", stream).permutation(count)
+    return _part(split, np.sort(order[tests:])), _part(split, np.sort(order[:tests]))
+
+
+def complete(train: Split, test: Split, names: tuple[str, ...], groups: tuple[str, ...] = ()) -> Data:
+    """Make the data set; its inputs are scaled by the mean and deviation of all training inputs.
+
+    Raises:
+        EdgeflError: there are no samples, or not even two classes.
+    """
+    if not len(train.y) or not len(test.y):
+        raise EdgeflError("there are no samples to train on, or none to test on")
+    if len(names) < 2:
+        raise EdgeflError(f"there is one class only, {names[0]!r}: there is nothing to learn")
+    mean, std = train.x.mean(dtype=np.float64), train.x.std(dtype=np.float64)
+    scale = np.array(std if std > 0 else 1, np.float32)
+    return Data(train, test, len(names), np.array(mean, np.float32), scale, names, groups)
+
+
+def _part(split: Split, rows: np.ndarray) -> Split:
+    return Split(split.x[rows], split.y[rows], None if split.groups is None else split.groups[rows])
+
+
+def _are_numbers(names: Sequence[str]) -> bool:
+    try:
+        return bool([float(name) for name in names])
+    except ValueError:
+        return False

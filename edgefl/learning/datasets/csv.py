@@ -1,0 +1,127 @@
+"""Your own samples in a table of numbers."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.datasets import Data, Dataset, Split
+from edgefl.learning.datasets._tables import complete, labelled, require_file, split_off
+
+Rows = list[list[str]]
+
+
+class Csv(Dataset):
+    """A CSV file with a line of column names: a column of labels, perhaps one of groups, and columns of numbers.
+
+    Groups (say, a person or a place) are for `partition: natural`. Without a file of their own, test samples are
+    split off at random, always the same ones. The numbers are scaled by their mean and deviation, column by column.
+    """
+
+    path: Path = Field(description="the file; relative to the current folder")
+    label: str | None = Field(None, description="column of the labels; none: the last one")
+    group: str | None = Field(None, description="column of the groups; none: there are none")
+    test_path: Path | None = Field(
+        None, description="file of the test samples, same columns; none: split off"
+    )
+    test_share: float = Field(0.2, gt=0, lt=1, description="share split off for testing, without test_path")
+
+    def check(self) -> None:
+        for path in filter(None, (self.path, self.test_path)):
+            require_file(path, "a CSV file with a line of column names is wanted")
+
+    def load(self) -> Data:
+        self.check()
+        head, rows = _read(self.path)
+        tests: Rows = []
+        if self.test_path is not None:
+            test_head, tests = _read(self.test_path)
+            if test_head != head:
+                raise EdgeflError(f"{self.test_path} has the columns {test_head}, {self.path} has {head}")
+        label = self._column(head, self.label) if self.label else len(head) - 1
+        group = self._column(head, self.group) if self.group else None
+        features = [column for column in range(len(head)) if column not in (label, group)]
+        if not features:
+            raise EdgeflError(f"{self.path} has no column of numbers beside {', '.join(head)}")
+        everything = [*rows, *tests]
+        y, names = labelled([row[label] for row in everything])
+        words = [row[group] for row in everything] if group is not None else []
+        groups, group_names = (
+            (np.array(labelled_groups(words)), tuple(sorted(set(words)))) if words else (None, ())
+        )
+        x = np.concatenate(
+            [
+                _numbers(self.path, head, rows, features),
+                _numbers(self.test_path or self.path, head, tests, features),
+            ]
+        )
+        whole = Split(x, y, groups)
+        if tests:
+            many = len(rows)
+            train, test = (
+                Split(x[part], y[part], None if groups is None else groups[part])
+                for part in (slice(many), slice(many, None))
+            )
+        else:
+            train, test = split_off(whole, self.test_share, "csv")
+        data = complete(train, test, names, group_names)
+        # columns have units of their own, unlike the pixels of an image
+        std = train.x.std(0, dtype=np.float64)
+        return Data(
+            train,
+            test,
+            data.num_classes,
+            train.x.mean(0, dtype=np.float64).astype(np.float32),
+            np.where(std > 0, std, 1).astype(np.float32),
+            names,
+            group_names,
+        )
+
+    def _column(self, head: list[str], name: str) -> int:
+        if name not in head:
+            raise EdgeflError(f"{self.path} has no column {name!r}; it has {', '.join(head)}")
+        return head.index(name)
+
+
+def labelled_groups(words: list[str]) -> list[int]:
+    """Number groups in alphabetical order."""
+    number = {word: index for index, word in enumerate(sorted(set(words)))}
+    return [number[word] for word in words]
+
+
+def _read(path: Path) -> tuple[list[str], Rows]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file)
+            head = next(reader, [])
+            rows = []
+            for row in reader:
+                if row and len(row) != len(head):
+                    raise EdgeflError(f"{path}:{reader.line_num}: {len(row)} values, but {len(head)} columns")
+                rows += [row] if row else []
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise EdgeflError(f"{path} cannot be read as a CSV file ({error})") from error
+    if len(head) < 2 or not rows:
+        raise EdgeflError(f"{path} needs a line of column names, at least two, and samples below it")
+    return head, rows
+
+
+def _numbers(path: Path, head: list[str], rows: Rows, columns: list[int]) -> np.ndarray:
+    x = np.empty((len(rows), len(columns)), np.float32)
+    for line, row in enumerate(rows):
+        for place, column in enumerate(columns):
+            try:
+                x[line, place] = float(row[column])
+            except ValueError as error:
+                raise EdgeflError(
+                    f"{path}: column {head[column]!r} has {row[column]!r} in sample {line + 1}, which is no number;"
+                    " name columns of words as label or group, or leave them out of the file"
+                ) from error
+    if not np.isfinite(x).all():
+        column = columns[int(np.argwhere(~np.isfinite(x))[0][1])]
+        raise EdgeflError(
+            f"{path}: column {head[column]!r} has a number that is not finite; fill gaps in first"
+        )
+    return x

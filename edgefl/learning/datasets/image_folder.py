@@ -1,0 +1,70 @@
+"""Your own images, in a folder for each class."""
+
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.datasets import Data, Dataset, Split
+from edgefl.learning.datasets._tables import complete, require_file, split_off
+
+ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
+
+
+class ImageFolder(Dataset):
+    """Images in folders named after their classes: path/train/CAT/1.png and path/test/CAT/2.png, or path/CAT/1.png.
+
+    Without train and test, a share is split off for testing. All images are brought to one size, uint8 (0 to 255).
+    """
+
+    path: Path = Field(description="the folder; relative to the current one")
+    height: int = Field(32, ge=1, le=1024, description="height to which images are brought, pixels")
+    width: int = Field(32, ge=1, le=1024, description="width to which images are brought, pixels")
+    colour: bool = Field(True, description="colour [3, height, width], or grey [height, width]")
+    test_share: float = Field(
+        0.2, gt=0, lt=1, description="share split off for testing, without folders train and test"
+    )
+
+    def check(self) -> None:
+        require_file(self.path, "a folder with a folder of images for each class is wanted")
+
+    def load(self) -> Data:
+        self.check()
+        separate = all((self.path / part).is_dir() for part in ("train", "test"))
+        roots = [self.path / part for part in ("train", "test")] if separate else [self.path]
+        names = sorted({folder.name for root in roots for folder in _folders(root)})
+        if len(names) < 2:
+            raise EdgeflError(
+                f"{roots[0]} needs a folder of images for each class, at least two; it has {names}"
+            )
+        splits = [self._read(root, names) for root in roots]
+        train, test = splits if separate else split_off(splits[0], self.test_share, "image_folder")
+        return complete(train, test, tuple(names))
+
+    def _read(self, root: Path, names: list[str]) -> Split:
+        from PIL import Image, UnidentifiedImageError  # comes with matplotlib
+
+        images, labels = [], []
+        for label, name in enumerate(names):
+            files = sorted(file for file in (root / name).glob("*") if file.suffix.lower() in ENDINGS)
+            for file in files:
+                try:
+                    with Image.open(file) as image:
+                        fitted = image.convert("RGB" if self.colour else "L").resize(
+                            (self.width, self.height)
+                        )
+                except (OSError, UnidentifiedImageError) as error:
+                    raise EdgeflError(f"{file} is no image that can be read ({error})") from error
+                pixels = np.asarray(fitted, np.uint8)
+                images.append(pixels.transpose(2, 0, 1) if self.colour else pixels)
+                labels.append(label)
+        if not images:
+            raise EdgeflError(
+                f"{root}: there is no image in {', '.join(names)}; endings known: {', '.join(ENDINGS)}"
+            )
+        return Split(np.stack(images), np.array(labels, np.int64))
+
+
+def _folders(root: Path) -> list[Path]:
+    return [each for each in root.iterdir() if each.is_dir() and not each.name.startswith(".")]

@@ -1,0 +1,65 @@
+"""Models of other libraries, by the function that makes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field, field_validator
+
+from edgefl import outside
+from edgefl.errors import EdgeflError, clipped
+from edgefl.learning.models import Model
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+class Factory(Model):
+    """The module that a function makes: of timm, torchvision, or your own file.
+
+    `{name: factory, function: "timm:create_model", arguments: {model_name: resnet18}, channels: in_chans}`. The
+    function is told the number of classes and, if it is to be, of the inputs' channels. It is code from outside, so
+    a scenario with it runs with --allow-code only.
+    """
+
+    typical_input: ClassVar = (3, 32, 32)
+    typical_classes: ClassVar = 10
+
+    function: str = Field(pattern=r"^[\w.]+:\w+$", description="module:function that makes the module")
+    arguments: dict[str, Any] = Field(
+        {}, description="what the function is given by name, beside the classes"
+    )
+    classes: str | None = Field(
+        "num_classes", description="name of the argument for the number of classes; none: it has none"
+    )
+    channels: str | None = Field(
+        None, description="name of the argument for the number of channels, say in_chans; none: it has none"
+    )
+
+    @field_validator("function")
+    @classmethod
+    def _there(cls, function: str) -> str:
+        outside.load_function(function)
+        return function
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        from torch import nn
+
+        given = dict(self.arguments)
+        if self.classes:
+            given[self.classes] = classes
+        if self.channels:
+            given[self.channels] = input_shape[0] if len(input_shape) > 2 else 1
+        try:
+            module = outside.load_function(self.function)(**given)
+        except Exception as error:  # whatever a function from outside does
+            shown = ", ".join(f"{name}={value!r}" for name, value in given.items())
+            raise EdgeflError(
+                f"{self.function}({clipped(shown, 200)}) fails: {type(error).__name__}: {clipped(str(error), 200)}",
+                ("learning", "model"),
+            ) from error
+        if not isinstance(module, nn.Module):
+            raise EdgeflError(
+                f"{self.function} makes a {type(module).__name__}, no nn.Module", ("learning", "model")
+            )
+        return module

@@ -1,0 +1,74 @@
+"""What a run leaves behind, as an object: its directory, which is a path, with its tables."""
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from analysis import Runs
+
+    _Path = Path
+else:
+    _Path = type(Path())  # before Python 3.12 Path itself cannot be extended
+
+
+class Results(_Path):
+    """A run directory. It is a path (`results / "rounds.csv"`), and its tables are pandas data frames.
+
+    Example:
+        results = edgefl.simulate(scenario)
+        results.rounds.plot(x="end_s", y="accuracy")
+    """
+
+    def __truediv__(self, key: Any) -> Path:  # type: ignore[override]  # what is inside is no run directory
+        return Path(self) / key
+
+    @cached_property
+    def info(self) -> dict[str, Any]:
+        """What run.json says: status, versions, model, wall time, notes."""
+        found: dict[str, Any] = json.loads((self / "run.json").read_text(encoding="utf-8"))
+        return found
+
+    @property
+    def notes(self) -> list[str]:
+        """What the run has to say of itself, one sentence each."""
+        return list(self.info["notes"])
+
+    @property
+    def rounds(self) -> "pd.DataFrame":
+        """One row per round: start, end, latency, joules, accuracy, loss."""
+        return self._runs.rounds
+
+    @property
+    def devices(self) -> "pd.DataFrame":
+        """One row per device and round: start and end of downlink, compute and uplink, bits, joules, outcome."""
+        return self._runs.devices
+
+    @property
+    def sessions(self) -> "pd.DataFrame":
+        """One row per session: why it began, who was there, labels, warm start."""
+        return self._runs.sessions
+
+    @property
+    def events(self) -> "pd.DataFrame":
+        """One row per arrival, departure, handover, switch, and beginning and end of a session."""
+        return self._runs.events
+
+    @property
+    def ledger(self) -> "pd.DataFrame":
+        """One row per device: all its joules by what it was doing, and those wasted."""
+        return self._runs.ledger
+
+    @property
+    def positions(self) -> "pd.DataFrame":
+        """One row per device and time: place, serving cell, gain; where record.positions_s asks for it."""
+        return self._runs.positions
+
+    @cached_property
+    def _runs(self) -> "Runs":
+        from analysis import load_runs
+
+        return load_runs(self)

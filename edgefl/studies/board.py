@@ -1,0 +1,114 @@
+"""Which run of a study is begun next, by any of the processes that work on it."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from edgefl.run_directory.journal import LENT
+from edgefl.studies.planning import Run
+from edgefl.studies.sharing import Share, lent_after
+from edgefl.studies.states import ENDED, State, state_of
+
+
+class Board:
+    """The runs that are still to be done, in order.
+
+    Args:
+        directory: of the study.
+        runs: those that this process may do.
+        shared: path -> what a run shares; of all runs of the study.
+        retry: whether failed ones are to be done too.
+    """
+
+    def __init__(
+        self, directory: Path, runs: Sequence[Run], shared: Mapping[Path, Share], *, retry: bool
+    ) -> None:
+        self._directory = directory
+        self._shared = shared
+        self._waiting: list[Run] = []
+        self._active: set[Path] = set()
+        self._tried: set[Path] = set()
+        self._retry = retry
+        self.completed: list[Run] = []  # before this process began
+        self.failed: list[Run] = []  # likewise, and left so
+        self.new: list[Run] = []  # not begun by anybody
+        self.elsewhere: list[Run] = []  # done by other processes when last looked at
+        for run in runs:
+            state = state_of(directory, run.path)
+            if state is State.COMPLETED:
+                self.completed.append(run)
+            elif state is State.FAILED and not retry:
+                self.failed.append(run)
+            else:
+                self._waiting.append(run)
+                if state is State.PLANNED:
+                    self.new.append(run)
+
+    @property
+    def to_do(self) -> list[Run]:
+        """The runs that wait."""
+        return list(self._waiting)
+
+    def take(self) -> Run | None:
+        """Return a run to begin now; None: there is none, or those that wait need what others are about to train."""
+        self.elsewhere = []
+        waited_for: dict[Path, bool] = {}
+        for run in list(self._waiting):
+            share = self._shared[run.path]
+            lender = share.lender
+            if lender is not None:
+                if lender not in waited_for:
+                    waited_for[lender] = self._is_under_way(lender)
+                ready = not waited_for[lender] or (not share.whole and lent_after(self._directory / lender))
+                if not ready:
+                    continue
+            state = state_of(self._directory, run.path)
+            if state is State.RUNNING:
+                self.elsewhere.append(run)
+            elif state is State.COMPLETED or (state is State.FAILED and not self._may_fail_again(run)):
+                self._waiting.remove(run)  # another process has done it
+                (self.completed if state is State.COMPLETED else self.failed).append(run)
+            else:
+                self._waiting.remove(run)
+                self._active.add(run.path)
+                self._tried.add(run.path)
+                return run
+        return None
+
+    def waits(self) -> bool:
+        """Whether a run waits for what another process trains for it."""
+        return len(self._waiting) > len(self.elsewhere)
+
+    def put_back(self, run: Run) -> None:
+        """Note that another process was quicker."""
+        self._active.discard(run.path)
+        self._tried.discard(run.path)
+        self._waiting.append(run)
+
+    def ended(self, run: Run) -> None:
+        """Note that a run has ended."""
+        self._active.discard(run.path)
+        family = self._shared[run.path].family
+        # once for each family, as states are read from files
+        if not any(self._shared[one.path].family is family for one in self._waiting):
+            self._tidy(family)
+
+    def tidy(self) -> None:
+        """Remove what runs have left for others that have all ended, say in a process that was killed just then."""
+        for family in {id(share.family): share.family for share in self._shared.values()}.values():
+            if any((self._directory / path / LENT).exists() for path in family):
+                self._tidy(family)
+
+    def _tidy(self, family: Sequence[Path]) -> None:
+        if len(family) > 1 and all(state_of(self._directory, path) in ENDED for path in family):
+            for path in family:
+                shutil.rmtree(self._directory / path / LENT, ignore_errors=True)
+
+    def _may_fail_again(self, run: Run) -> bool:
+        return self._retry and run.path not in self._tried
+
+    def _is_under_way(self, lender: Path) -> bool:
+        """Whether a run is being done, or will be by this process."""
+        if lender in self._active or any(run.path == lender for run in self._waiting):
+            return True
+        return state_of(self._directory, lender) is State.RUNNING

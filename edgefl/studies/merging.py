@@ -1,0 +1,86 @@
+"""Study directories that were computed apart, as one."""
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from edgefl.errors import EdgeflError
+from edgefl.run_directory.files import draft_of, writing
+from edgefl.studies.claims import FOLDER
+from edgefl.studies.directory import FILE
+from edgefl.studies.states import State, about_run, clear, state_of
+
+# What there is of one run in two places: the further one is kept.
+FURTHER = [State.PLANNED, State.RUNNING, State.STALE, State.FAILED, State.INTERRUPTED, State.COMPLETED]
+
+
+def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
+    """Copy the runs of study directories into one, which may be there already; the parts stay as they are.
+
+    Of a run that several of them hold the one that is furthest is taken. Runs under way are left out.
+
+    Returns:
+        How many runs of the result stand how.
+
+    Raises:
+        EdgeflError: the parts are not of one study; nothing has been copied.
+    """
+    for part in parts:
+        if not (part / FILE).is_file():
+            raise EdgeflError(
+                f"{part}: is no study directory, it has no {FILE}; give one that `edgefl study` made"
+            )
+    places = [out, *(part for part in parts if part.resolve() != out.resolve())]
+    found: dict[Path, list[Path]] = {}
+    for place in places:
+        for run in runs_in(place):
+            found.setdefault(run, []).append(place)
+    for run, holders in found.items():
+        _check_one_run(run, holders)
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+        if not (out / FILE).exists():
+            if any(out.iterdir()):
+                raise EdgeflError(f"{out}: is not empty, and no study directory; choose another --out")
+            shutil.copyfile(parts[0] / FILE, out / FILE)
+        for run, holders in found.items():
+            best = max(holders, key=lambda place: FURTHER.index(state_of(place, run)))  # the first of equals
+            if best != out and state_of(best, run) is not State.RUNNING:
+                _copy(best / run, out / run)
+    states = [state_of(out, run) for run in runs_in(out)]
+    return {state: states.count(state) for state in State if state in states}
+
+
+def runs_in(directory: Path) -> list[Path]:
+    """Return the run directories of a study, relative to its own."""
+    return sorted(
+        path.parent.relative_to(directory)
+        for path in directory.rglob("run.json")
+        if path.relative_to(directory).parts[0] != FOLDER
+    )
+
+
+def _check_one_run(run: Path, holders: Sequence[Path]) -> None:
+    """Refuse runs of one name that are not one run."""
+    told: list[tuple[Path, dict[str, Any]]] = [(place, about_run(place / run)) for place in holders]
+    first_place, first = told[0]
+    for place, about in told[1:]:
+        if about and first and _name(about) != _name(first):
+            raise EdgeflError(
+                f"{place / run} and {first_place / run} are not the same run ({_name(about)} and {_name(first)}):"
+                " other settings, data or version of results; merge directories of one study"
+            )
+
+
+def _name(about: dict[str, Any]) -> tuple[Any, ...]:
+    return about.get("study"), (about.get("identity") or {}).get("hash")
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a run directory; until it is whole it is none."""
+    draft = draft_of(target)
+    clear(draft)
+    shutil.copytree(source, draft)
+    clear(target)
+    draft.rename(target)

@@ -1,0 +1,94 @@
+"""One run of a study, in the process that works on it: claimed, then begun, resumed, or begun again."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from edgefl.data_loading import Loaded
+from edgefl.engine.records import Round
+from edgefl.errors import EdgeflError
+from edgefl.identity import identity
+from edgefl.membership import Sharing
+from edgefl.resuming import can_go_on
+from edgefl.run_directory import status
+from edgefl.run_directory.results import RunDirectory
+from edgefl.run_directory.snapshot import DEFAULT, Every
+from edgefl.simulation import simulate
+from edgefl.studies.claims import Claims
+from edgefl.studies.planning import Run
+from edgefl.studies.states import LEFT, State, about_run, clear, standing
+from edgefl.workers import Failure
+
+ELSEWHERE = "elsewhere"  # reported of a run that another process works on
+_LOADED = Loaded(download=True)  # the runs that a process works on often share their data
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run that is to be done in a study's directory."""
+
+    directory: Path
+    run: Run
+    device: str
+    sharing: Sharing
+    every: Every = DEFAULT
+    threads: int | None = 1
+
+    @property
+    def path(self) -> Path:
+        """The run directory."""
+        return self.directory / self.run.path
+
+
+def work(task: Task, report: Callable[[Round | str], None]) -> None:
+    """Do a run, if no other process does it; report its rounds."""
+    claim = Claims(task.directory).take(task.run.path)
+    if claim is None:
+        report(ELSEWHERE)
+        return
+    with claim:
+        state = standing(about_run(task.path), held=False)
+        if state is State.COMPLETED:  # between the look at it and the claim
+            return
+        if state is State.RUNNING:
+            report(ELSEWHERE)
+            return
+        try:
+            _begin(task, state, report)
+        except Exception as error:
+            leave_a_trace(task, Failure.of(error))
+            raise
+
+
+def leave_a_trace(task: Task, failure: Failure) -> None:
+    """Make the directory of a run that failed before it had one: a comparison can say that it is missing."""
+    scenario, about = task.run.scenario, {"notes": [], **asdict(task.run.member)}
+    if not (task.path / status.FILE).exists():
+        with suppress(EdgeflError):  # of data that cannot be had
+            about["identity"] = identity(scenario, _LOADED.checksum(scenario)).written()
+        with suppress(EdgeflError):
+            RunDirectory(task.path, scenario, about).fail(failure.error)
+
+
+def _begin(task: Task, state: State, report: Callable[[Round | str], None]) -> None:
+    left = task.path if state in {*LEFT, State.FAILED} else None
+    if left is not None and not can_go_on(left, task.run.scenario):
+        clear(left)
+        left = None
+    if left is not None:
+        status.give_up(left)
+    options: dict[str, Any] = {"resume_from": left} if left else {}
+    simulate(
+        task.run.scenario,
+        task.path,
+        device=task.device,
+        threads=task.threads,
+        on_round=report,
+        member=task.run.member,
+        every=task.every,
+        load=_LOADED,
+        sharing=task.sharing,
+        **options,
+    )

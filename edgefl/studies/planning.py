@@ -1,0 +1,114 @@
+"""Which runs a study has, in which folders."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from edgefl.errors import EdgeflError
+from edgefl.membership import StudyMembership
+from edgefl.scenario import Scenario, from_source
+from edgefl.studies.settings import Question, Study
+from edgefl.yaml_source import Source
+
+
+@dataclass(frozen=True)
+class Case:
+    """A variant in one setting; the scenario has the base's seed."""
+
+    setting: Mapping[str, str]  # axis -> label; empty without a grid
+    variant: str
+    scenario: Scenario
+
+    @property
+    def folder(self) -> str:
+        """The folder of the setting: `alpha-0.3_algorithm-moon`."""
+        return "_".join(f"{axis}-{label}" for axis, label in self.setting.items())
+
+
+def _named(setting: Mapping[str, str], variant: str) -> str:
+    """Name a variant in a setting in messages: `alpha 0.3, algorithm moon, similarity`."""
+    return ", ".join([*(f"{axis} {label}" for axis, label in setting.items()), variant])
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a study."""
+
+    scenario: Scenario
+    path: Path
+    member: StudyMembership
+
+    @property
+    def label(self) -> str:
+        return f"{_named(self.member.setting, self.member.variant)} seed {self.scenario.seed}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A study's runs, validated, in folders relative to the study's own.
+
+    question: what it is to find out; `edgefl.studies.asking` adds seeds for it.
+    """
+
+    file: Path
+    name: str
+    runs: Sequence[Run]
+    question: Question | None = None
+
+    def first_runs(self) -> list[tuple[str, Scenario]]:
+        """Return label and scenario of every variant in every setting, with the first seed."""
+        seed = self.runs[0].scenario.seed
+        return [(run.label, run.scenario) for run in self.runs if run.scenario.seed == seed]
+
+
+def load(path: str | Path, seeds: Sequence[int] = ()) -> tuple[Study, list[Case]]:
+    """Load a study and its cases, all validated; seeds, each counted once, replace the file's.
+
+    Raises:
+        EdgeflError: names file, line and remedy.
+    """
+    source = Source(Path(path))
+    if seeds:
+        source.override("seeds", list(dict.fromkeys(seeds)), " ".join(f"--seed {seed}" for seed in seeds))
+    study = source.validate(Study)
+    unchanged = Source(source.path.parent / study.scenario)
+    cases = []
+    for labels in product(*study.grid.values()):
+        setting = dict(zip(study.grid, labels, strict=True))
+        for variant, overrides in study.variants.items():
+            base = copy.deepcopy(unchanged)
+            try:
+                for axis, label in setting.items():
+                    for key, value in study.grid[axis][label].items():
+                        base.override(key, value, source.where(("grid", axis, label, key)))
+                for key, value in (overrides or {}).items():
+                    base.override(key, value, source.where(("variants", variant, key)))
+                cases.append(Case(setting, variant, from_source(base)))
+            except EdgeflError as error:
+                raise EdgeflError(f"{_named(setting, variant)}: {error}") from error
+    return study, cases
+
+
+def plan(path: str | Path, seeds: Sequence[int] = ()) -> Plan:
+    """Plan all runs of a study, each in `VARIANT/seed-N`, or with a grid in `SETTING/VARIANT/seed-N`.
+
+    Args:
+        path: study file.
+        seeds: only these, instead of the study's.
+
+    Raises:
+        EdgeflError: names file, line and remedy.
+    """
+    study, cases = load(path, seeds)
+    runs = [
+        Run(
+            case.scenario.model_copy(update={"seed": seed}),
+            Path(case.folder, case.variant, f"seed-{seed}"),
+            StudyMembership(study.name, case.variant, study.reference, case.setting, tuple(study.variants)),
+        )
+        for seed in study.seeds
+        for case in cases
+    ]
+    return Plan(Path(path), study.name, runs, study.question)

@@ -1,0 +1,202 @@
+"""What a study file may say."""
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from edgefl.scenario import LARGEST_SEED
+from edgefl.scenario_fields import Section
+
+Overrides = dict[str, Any]
+# names a folder too: no blanks at its ends, no way out of the study's own
+LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 ._-]*[A-Za-z0-9._-])?")
+POINT = re.compile(rf"-?{LABEL.pattern}")  # of a grid: its folder begins with the axis
+LONGEST_LABEL = 100  # a file system allows 255 bytes, for several labels and a number
+ZIP = "zip"
+
+
+# as `analysis.question` measures them; the first ones are better when higher, the others when lower
+Metric = Literal[
+    "accuracy_end",
+    "accuracy_first",
+    "accuracy_start",
+    "rounds_to_target",
+    "seconds_to_target",
+    "joules_to_target",
+    "energy_j",
+    "simulated_s",
+    "latency_s",
+]
+TO_TARGET = "_to_target"
+
+
+class Question(Section):
+    """What a study is to find out: seeds are added until it is known, or the budget is spent."""
+
+    metric: Metric = Field(
+        description="what is compared, a number per run: accuracy_end (after the last round of a session),"
+        " accuracy_first (mean of its first 10 rounds), accuracy_start (before any), what it takes to reach the"
+        " target, or of the whole run energy_j, simulated_s and latency_s (a round's mean)"
+    )
+    variants: tuple[str, str] = Field(
+        description="two variants: the difference is the first minus the second"
+    )
+    precision: float = Field(
+        ge=1e-9,
+        le=1e12,
+        description="half width of the difference's confidence interval at which no seed is added any more, in the"
+        " metric's unit (accuracies 0..1)",
+    )
+    budget: int = Field(
+        ge=2,
+        le=10_000,
+        description="most seeds in each setting; the study's own, then those from the largest one on",
+    )
+    error: float = Field(
+        0.05,
+        gt=0,
+        lt=1,
+        description="probability that an interval misses the true difference, in any setting and however often one"
+        " looks",
+    )
+    target: Annotated[float, Field(gt=0, le=1)] | str | None = Field(
+        None,
+        description="of a metric to a target: an accuracy (0.8), or a share of the reference's best ('95%')",
+    )
+
+    @model_validator(mode="after")
+    def _answerable(self) -> Self:
+        if self.variants[0] == self.variants[1]:
+            raise ValueError(f"variants: '{self.variants[0]}' twice; name two")
+        if self.metric.endswith(TO_TARGET) != (self.target is not None):
+            wants = "needs a target, such as 0.8 or '95%'" if self.target is None else "has no target"
+            raise ValueError(f"target: {self.metric} {wants}")
+        return self
+
+
+class Study(Section):
+    """The content of a study file."""
+
+    name: str = Field(pattern=rf"^{LABEL.pattern}$", description="letters, digits, . _ -")
+    scenario: str = Field(description="base scenario, relative to the study file")
+    seeds: list[Annotated[int, Field(ge=0, le=LARGEST_SEED)]] = Field(
+        min_length=1, description="each variant runs once per seed"
+    )
+    reference: str | None = Field(
+        None,
+        description="the proposed variant, to whose peak the others are compared; none: nothing is proposed",
+    )
+    variants: dict[str, Overrides | None] = Field(
+        min_length=1, description="name -> dotted overrides of the base scenario"
+    )
+    grid: dict[str, dict[str, Overrides]] = Field(
+        default_factory=dict,
+        description="settings to compare the variants in, all axes crossed: axis -> label -> dotted overrides, "
+        "or a dotted key -> list of values, or axis -> {zip: {dotted key: list of values, ...}} for keys that change "
+        "together, the first values of all, then the second ones",
+    )
+    question: Question | None = Field(
+        None, description="what the study is to find out; seeds are added until it is known"
+    )
+
+    @field_validator("grid", mode="before")
+    @classmethod
+    def _written_out(cls, grid: Any) -> Any:
+        """Write `learning.lr: [0.01, 0.1]` out as `lr: {"0.01": {learning.lr: 0.01}, "0.1": {learning.lr: 0.1}}`."""
+        if not isinstance(grid, dict):
+            return grid
+        written: dict[str, Any] = {}
+        for key, points in grid.items():
+            axis = str(key).rpartition(".")[2] if isinstance(points, list) else key
+            if axis in written:
+                raise ValueError(f"two axes are called '{axis}': name one, as axis -> label -> overrides")
+            if isinstance(points, list):
+                points = _labelled(f"grid.{key}", [{key: value} for value in points])
+            elif isinstance(points, dict) and list(points) == [ZIP]:
+                points = _labelled(f"grid.{key}", list(_zipped(f"grid.{key}", points[ZIP])))
+            written[axis] = points
+        return written
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.reference is not None and self.reference not in self.variants:
+            raise ValueError(f"reference '{self.reference}' is none of the variants {list(self.variants)}")
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ValueError(f"seeds are given twice in {self.seeds}")
+        for axis, points in self.grid.items():
+            if not points:
+                raise ValueError(
+                    f"grid.{axis}: has no point; give a label with overrides, or a list of values"
+                )
+            _check_label(f"grid.{axis}", axis)
+            for label, overrides in points.items():
+                _check_label(f"grid.{axis}", label, POINT)
+                _check_overrides(f"grid.{axis}.{label}", overrides)
+        for variant, variant_overrides in self.variants.items():
+            _check_label("variants", variant)
+            _check_overrides(f"variants.{variant}", variant_overrides or {})
+        if self.question is not None:
+            _check_question(self.question, self)
+        return self
+
+
+def _check_question(question: Question, study: Study) -> None:
+    for variant in question.variants:
+        if variant not in study.variants:
+            raise ValueError(f"question.variants: '{variant}' is none of the variants {list(study.variants)}")
+    if question.budget < len(study.seeds):
+        raise ValueError(
+            f"question.budget: is {question.budget}, and the study has {len(study.seeds)} seeds already"
+        )
+    if max(study.seeds) + question.budget > LARGEST_SEED:
+        raise ValueError(f"question.budget: seeds would pass the largest one, {LARGEST_SEED}")
+    relative = isinstance(question.target, str) and " of " not in question.target
+    if relative and study.reference is None:
+        raise ValueError(
+            f"question.target: '{question.target}' is a share of the reference's best accuracy, and the study has"
+            " no reference; give one, '95% of best', or an accuracy"
+        )
+
+
+def _zipped(place: str, lists: Any) -> Iterator[Overrides]:
+    if not isinstance(lists, dict) or not all(isinstance(values, list) for values in lists.values()):
+        raise ValueError(f"{place}.zip: give dotted keys with lists of values")
+    lengths = {key: len(values) for key, values in lists.items()}
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{key} has {length}" for key, length in lengths.items())
+        raise ValueError(f"{place}.zip: the lists need the same length; {told}")
+    for values in zip(*lists.values(), strict=True):
+        yield dict(zip(lists, values, strict=True))
+
+
+def _labelled(place: str, points: list[Overrides]) -> dict[str, Overrides]:
+    labelled: dict[str, Overrides] = {}
+    for overrides in points:
+        label = " ".join(map(_text, overrides.values()))
+        if label in labelled:
+            raise ValueError(f"{place}: two points are called '{label}': name them, as label -> overrides")
+        labelled[label] = overrides
+    return labelled
+
+
+def _text(value: Any) -> str:
+    """Return the label of a value: of a component its name and parameters."""
+    if isinstance(value, dict):
+        return " ".join(_text(one) if key == "name" else f"{key} {_text(one)}" for key, one in value.items())
+    return str(value)
+
+
+def _check_label(place: str, label: str, allowed: re.Pattern[str] = LABEL) -> None:
+    if not allowed.fullmatch(label) or len(label) > LONGEST_LABEL:
+        raise ValueError(
+            f"{place}: '{label[:LONGEST_LABEL]}' names a folder: use at most {LONGEST_LABEL} letters, digits, blanks,"
+            " . _ -, a letter or digit first"
+        )
+
+
+def _check_overrides(place: str, overrides: Overrides) -> None:
+    """Refuse a seed: it would be replaced by each of the study's."""
+    if "seed" in overrides:
+        raise ValueError(f"{place}: a study has its seeds in `seeds`; leave out the seed here")

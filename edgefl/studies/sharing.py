@@ -1,0 +1,102 @@
+"""Which runs of a study share their training, and who of them trains."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from edgefl.data_loading import Loaded
+from edgefl.errors import EdgeflError
+from edgefl.identity import LearningIdentity, learning_identity
+from edgefl.membership import Sharing
+from edgefl.rng import Streams
+from edgefl.run_directory.journal import LENT
+from edgefl.scenario import written
+from edgefl.studies.planning import Run
+from edgefl.world import World
+
+
+@dataclass
+class Share:
+    """What a run has from another one and leaves for others.
+
+    lender: the run whose training it takes; None: it trains. whole: throughout, else up to the end of the pilot
+    sessions. lends: before which sessions it leaves snapshots. family: the runs that take from one another.
+    """
+
+    lender: Path | None = None
+    whole: bool = False
+    lends: Literal["never", "after_pilot", "every_session"] = "never"
+    family: list[Path] = field(default_factory=list)
+
+    def sharing(self, directory: Path) -> Sharing:
+        """Return it as the run is told, with the study's directory."""
+        if self.lender is None:
+            return Sharing(lends=self.lends)
+        return Sharing(directory / self.lender, self.lender.as_posix(), self.lends)
+
+
+def shares(runs: Sequence[Run], load: Loaded, completed: Collection[Path] = ()) -> dict[Path, Share]:
+    """Return for each run, by its path, what it shares.
+
+    The first run of those whose learners are told the same trains for them all, a completed one rather than another;
+    of the first ones that differ in their warm start alone, the first one trains the pilot sessions for the others.
+
+    Args:
+        completed: paths of runs that need not be run.
+    """
+    found = {run.path: Share(family=[run.path]) for run in runs}
+    for candidates in _candidates(runs):
+        told = {run.path: one for run in candidates if (one := _told(run, load)) is not None}
+        families: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
+        for path, own in told.items():
+            families[own.pilot][own.whole].append(path)
+        for groups in families.values():
+            family = [path for members in groups.values() for path in members]
+            heads = []
+            for members in groups.values():
+                head = next((path for path in members if path in completed), members[0])
+                heads.append(head)
+                for path in members:
+                    found[path] = Share(head, whole=True) if path != head else Share()
+                    found[path].family = family
+                if len(members) > 1:
+                    found[head].lends = "every_session"
+            # one that is complete has no snapshot left
+            waiting = [head for head in heads if head not in completed]
+            for head in waiting[1:]:
+                found[head].lender = waiting[0]
+            if waiting[1:] and found[waiting[0]].lends == "never":
+                found[waiting[0]].lends = "after_pilot"
+    return found
+
+
+def lent_after(run: Path) -> bool:
+    """Whether a run's directory has a snapshot for others."""
+    return any((run / LENT).glob("*.json"))
+
+
+def _candidates(runs: Sequence[Run]) -> Iterator[list[Run]]:
+    """Yield the runs that may share something, by what is quickly seen: seed and settings of learning."""
+    alike: dict[str, list[Run]] = defaultdict(list)
+    settings: dict[int, str] = {}
+    for run in runs:
+        learning = run.scenario.learning
+        if learning is None:
+            continue
+        if id(learning) not in settings:  # the seeds of a case have it in common
+            keys = {
+                key: value for key, value in written(run.scenario)["learning"].items() if key != "warm_start"
+            }
+            settings[id(learning)] = str(keys)
+        alike[f"{run.scenario.seed} {settings[id(learning)]}"].append(run)
+    yield from (group for group in alike.values() if len(group) > 1)
+
+
+def _told(run: Run, load: Loaded) -> LearningIdentity | None:
+    scenario = run.scenario
+    try:
+        return learning_identity(scenario, World(scenario, Streams(scenario.seed)), load.checksum(scenario))
+    except EdgeflError:  # the run itself will say it
+        return None

@@ -1,0 +1,79 @@
+"""How each run of a study stands, as its directory and the claim on it say."""
+
+import shutil
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from edgefl.errors import EdgeflError
+from edgefl.run_directory import status
+from edgefl.studies.claims import Claims
+
+
+class State(StrEnum):
+    """How a run stands."""
+
+    PLANNED = "planned"  # nothing of it is there
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    STALE = "stale"  # its process has ended without a word, or has been silent for long
+
+
+ENDED = {State.COMPLETED, State.FAILED}
+LEFT = {State.INTERRUPTED, State.STALE}
+
+
+def state_of(directory: Path, run: Path) -> State:
+    """Return how a run of a study stands.
+
+    Args:
+        directory: of the study.
+        run: relative to it.
+    """
+    about = about_run(directory / run)
+    if about.get("status") == State.COMPLETED:
+        return State.COMPLETED
+    return standing(about, Claims(directory).held(run))
+
+
+def standing(about: dict[str, Any], held: bool | None) -> State:
+    """Return how a run stands.
+
+    Args:
+        about: what its run.json says.
+        held: whether another process holds the claim on it; None: there is none.
+    """
+    told = about.get("status")
+    if told == State.COMPLETED:
+        return State.COMPLETED
+    if held:
+        return State.RUNNING
+    if told in (State.FAILED, State.INTERRUPTED):
+        return State(told)
+    if about and _process_is_there(about, claimed=held is not None):
+        return State.RUNNING
+    return State.PLANNED if held is None and not about else State.STALE
+
+
+def about_run(path: Path) -> dict[str, Any]:
+    """Return what run.json says; nothing where it is missing or was never written."""
+    try:
+        return status.read(path)
+    except EdgeflError:
+        return {}
+
+
+def clear(path: Path) -> None:
+    """Remove what is left of a run that starts again."""
+    if path.exists():
+        shutil.rmtree(path)
+
+
+def _process_is_there(about: dict[str, Any], *, claimed: bool) -> bool:
+    process = about.get("process")
+    if not process:
+        return False
+    # a claim has the younger sign of life
+    return status.is_there(process, silent_s=0.0 if claimed else status.SILENT_S)

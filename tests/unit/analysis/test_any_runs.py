@@ -1,0 +1,136 @@
+"""Runs of several folders, runs that are not completed, and many of them at once."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from analysis import compare, load_runs, reading
+from analysis.command_line import main
+
+Write = Callable[..., Path]
+SESSIONS = [{"session": 1, "accuracy_start": 0.1}]
+MANY, TIME_S = 1000, 10.0
+
+
+def rounds(accuracy: float, session: int = 1) -> list[dict]:
+    return [{"session": session, "round": t, "accuracy": accuracy} for t in (1, 2)]
+
+
+def test_two_runs_of_one_scenario_are_told_apart_by_their_folders(write_run: Write) -> None:
+    a = write_run("one/quick", rounds(0.5), SESSIONS)
+    b = write_run("two/quick", rounds(0.7), SESSIONS)
+    assert list(load_runs([a, b]).info["variant"]) == ["one/quick", "two/quick"]
+    named = compare(load_runs([a, b], names=("old", "new")), reference="old")
+    assert named.table.set_index("variant").loc["new", "accuracy_first_mean"] == 0.7
+    with pytest.raises(ValueError, match="1 names for 2 folders"):
+        load_runs([a, b], names=("old",))
+    with pytest.raises(ValueError, match="given twice"):
+        load_runs([a, a])
+
+
+def test_two_runs_of_other_settings_are_no_seeds_of_one_variant(write_run: Write) -> None:
+    """Runs of one name and two seeds are averaged, unless their scenarios differ in more than the seed."""
+    paths = []
+    for seed, lr in ((1, 0.1), (2, 0.1)):
+        path = write_run(f"{seed}/quick", rounds(0.5), SESSIONS, seed=seed)
+        (path / "scenario.yaml").write_text(f"seed: {seed}\nlearning: {{lr: {lr}}}\n")
+        paths.append(path)
+    assert list(load_runs(paths).info["variant"]) == ["quick", "quick"]
+    (paths[1] / "scenario.yaml").write_text("seed: 2\nlearning: {lr: 0.2}\n")
+    assert list(load_runs(paths).info["variant"]) == ["1/quick", "2/quick"]
+
+
+def test_the_seeds_of_two_machines_are_one_study(write_run: Write) -> None:
+    for seed in (1, 2):
+        write_run(f"m{seed}/a", rounds(0.5), SESSIONS, variant="a", seed=seed, reference="a")
+        root = write_run(f"m{seed}/b", rounds(0.6), SESSIONS, variant="b", seed=seed, reference="a").parents[
+            1
+        ]
+    comparison = compare([root / "m1", root / "m2"])
+    assert (comparison.reference, comparison.seeds) == ("a", (1, 2))
+
+
+def test_variants_of_two_studies_keep_their_names(write_run: Write) -> None:
+    for study in ("s", "t"):
+        write_run(f"{study}/a", rounds(0.5), SESSIONS, variant="a", reference="a")
+        root = write_run(f"{study}/b", rounds(0.6), SESSIONS, variant="b", reference="a").parents[1]
+    runs = load_runs([root / "s", root / "t"])
+    assert sorted(runs.info["variant"]) == ["s a", "s b", "t a", "t b"]
+    assert compare(runs).reference is None
+
+
+def test_runs_of_different_seeds_are_compared_and_it_is_said(write_run: Write) -> None:
+    a = write_run("a", rounds(0.5), SESSIONS, seed=1)
+    b = write_run("b", rounds(0.7), SESSIONS, seed=2)
+    comparison = compare([a, b], target=0.6, out=a.parent)
+    assert list(comparison.table["accuracy_first_mean"]) == [0.5, 0.7]
+    assert any("different seeds (a 1; b 2)" in note for note in comparison.notes)
+
+
+def test_a_partial_run_counts_with_the_sessions_that_have_ended(write_run: Write) -> None:
+    """The second session is cut off, in the middle of a line."""
+    path = write_run(
+        "cut",
+        [*rounds(0.5), *rounds(0.9, session=2)],
+        [*SESSIONS, {"session": 2}],
+        status="interrupted",
+        simulated_s=None,
+    )
+    events = pd.read_csv(path / "events.csv")
+    end = events.iloc[[0]].assign(event="session_end", time_s=20.0)
+    pd.concat([events, end]).to_csv(path / "events.csv", index=False)
+    table = (path / "rounds.csv").read_text()
+    (path / "rounds.csv").write_text(table[:-30])
+    with pytest.raises(ValueError, match="--partial"):
+        load_runs(path)
+    runs = load_runs(path, partial=True)
+    assert set(runs.rounds["session"]) == set(runs.sessions["session"]) == {1}
+    assert runs.info.loc[0, "simulated_s"] == 20.0
+    comparison = compare(runs)
+    assert comparison.table.loc[0, "accuracy_first_mean"] == 0.5
+    assert any("1 of 1 runs are not completed" in note for note in comparison.notes)
+
+
+def test_files_read_together_are_as_if_read_one_by_one(
+    write_study: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write_study(sessions=2, rounds=2, seeds=(1, 2))
+    lines = (root / "average" / "seed-1" / "rounds.csv").read_text().splitlines()
+    (root / "average" / "seed-1" / "rounds.csv").write_text(lines[0] + "\n")  # one without a row
+    together = load_runs(root)
+    parsed = []
+    monkeypatch.setattr(
+        reading, "_parsed", lambda text, table, own=reading._parsed: parsed.append(1) or own(text, table)
+    )
+    _ = together.devices
+    assert len(parsed) == 1
+    alike = reading._read_alike
+
+    def alone(paths: list, texts: list, keys: list, table: str) -> list:
+        each = zip(paths, texts, keys, strict=True)
+        return [frame for path, text, key in each for frame in alike([path], [text], [key], table)]
+
+    monkeypatch.setattr(reading, "_read_alike", alone)
+    one_by_one = load_runs(root)
+    for name in ("rounds", "sessions", "events", "devices"):
+        pd.testing.assert_frame_equal(getattr(together, name), getattr(one_by_one, name), check_dtype=False)
+
+
+@pytest.mark.slow
+def test_a_thousand_runs_load_and_print_in_ten_seconds(
+    write_study: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = write_study(
+        variants=tuple(f"v{i}" for i in range(10)),
+        seeds=tuple(range(MANY // 10)),
+        sessions=4,
+        rounds=10,
+        reference="v0",
+    )
+    begin = time.process_time()  # not the clock: other tests run beside this one
+    assert main(["compare", str(root)]) == 0
+    assert time.process_time() - begin < TIME_S
+    assert "100 seeds" in capsys.readouterr().out

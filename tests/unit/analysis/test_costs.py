@@ -1,0 +1,111 @@
+"""Where joules and seconds went, and the journal paper's cost analysis, by hand."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from analysis import load_runs
+from analysis.breakdown import breakdown
+from analysis.costs import cost_analysis
+from analysis.costs_report import report_costs
+
+Write = Callable[..., Path]
+
+
+def a_run(write_run: Write, warm_start: dict, **run: object) -> Path:
+    """Two devices; a pilot, a probe and two training rounds in three sessions.
+
+    In the rounds of session 2, from 20 s and 30 s on, device 1 takes 1 s down, 2 s to compute, 3 s up, with 0.5 s of
+    waiting; device 2 a second more up. In round 2 device 2 does not complete.
+    """
+    rounds = [
+        {"session": 1, "round": 1, "phase": "pilot", "participants": 2, "completed": 2},
+        {"session": 2, "round": 1, "phase": "probe", "participants": 2, "completed": 2},
+        {"session": 2, "round": 1, "participants": 2, "completed": 2},
+        {"session": 2, "round": 2, "participants": 2, "completed": 1},
+        {"session": 3, "round": 1, "participants": 2, "completed": 2, "start_s": 50.0},
+    ]
+    path = write_run("a", rounds, [{"session": s} for s in (1, 2, 3)], model={"payload_bits": 8e6}, **run)
+    rows = []
+    for round_, start_s in ((1, 20.0), (2, 30.0)):
+        for device in (1, 2):
+            up_s = 3.0 + (device == 2)
+            rows.append(
+                {
+                    "session": 2,
+                    "round": round_,
+                    "phase": "train",
+                    "device": device,
+                    "cell": 0,
+                    "downlink_start_s": start_s,
+                    "downlink_end_s": start_s + 1,
+                    "compute_start_s": start_s + 1,
+                    "compute_end_s": start_s + 3,
+                    "uplink_start_s": start_s + 3.5,
+                    "uplink_end_s": start_s + 3.5 + up_s,
+                    "iterations": 5,
+                    "downlink_bits": 32,
+                    "uplink_bits": 32,
+                    "energy_j": 5.0,
+                    "outcome": "late_uplink" if (round_, device) == (2, 2) else "completed",
+                }
+            )
+    pd.DataFrame(rows).to_csv(path / "devices.csv", index=False)
+    (path / "ledger.csv").write_text(
+        "device,receive_j,transmit_j,compute_j,idle_j,total_j,wasted_j\n1,1,1,1,2,5,0\n2,1,1,1,3,6,0\n"
+    )
+    (path / "scenario.yaml").write_text(
+        yaml.safe_dump({"learning": {"pilot_sessions": 1, "warm_start": warm_start}})
+    )
+    return path
+
+
+def test_energy_and_time_add_up(write_run: Write) -> None:
+    found = breakdown(load_runs(a_run(write_run, {"name": "similarity"}))).iloc[0]
+    assert (found.receive_j, found.transmit_j, found.compute_j) == (
+        5,
+        15,
+        5,
+    )  # 1, 3 and 1 J in each of 5 rounds
+    assert found.idle_j == 5
+    assert found.total_j == 30
+    assert found.probe_j == 5
+    assert (found.rounds_s, found.probe_s, found.between_s, found.simulated_s) == (40, 10, 10, 60)
+    assert (found.downlink_s, found.compute_s, found.waiting_s) == (1, 2, 0.5)
+    assert found.uplink_s == pytest.approx((3 + 4 + 3) / 3)  # what did not complete is left out
+    assert found.slowest_uplink_s == (4 + 3) / 2  # device 2 in round 1, device 1 in round 2
+
+
+def test_stages_are_counted_as_the_paper_does(write_run: Write) -> None:
+    costs = cost_analysis(load_runs(a_run(write_run, {"name": "similarity", "history": None}))).set_index(
+        "stage"
+    )
+    assert costs["rounds"].to_dict() == {"pilot": 1, "gradient": 1, "training": 3}
+    assert costs["uploads"].to_dict() == {"pilot": 2, "gradient": 2, "training": 5}
+    assert costs.loc["training", "iterations"] == 20
+    # P = 1 session before w_pilot; then w_pilot, and 2 Z for each of two sessions (J: 2Z (S - P) + Z)
+    assert set(costs["stored_models"]) == {1 + 2 * 2}
+    assert set(costs["stored_temporarily"]) == {1}
+
+
+@pytest.mark.parametrize(
+    ("warm_start", "models"),
+    [
+        ({"name": "similarity", "history": 1}, 3),
+        ({"name": "average", "history": None}, 2),
+        ({"name": "previous"}, 1),
+    ],
+)
+def test_storage_by_warm_start(write_run: Write, warm_start: dict, models: int) -> None:
+    costs = cost_analysis(load_runs(a_run(write_run, warm_start)))
+    assert set(costs["stored_models"]) == {models}
+
+
+def test_the_report_is_written_in_three_forms(write_run: Write) -> None:
+    report = report_costs(a_run(write_run, {"name": "similarity"}))
+    assert "models kept at the end | 5 (5.00 MB)" in (report.out / "costs.md").read_text()
+    assert r"\toprule" in (report.out / "costs.tex").read_text()
+    assert pd.read_csv(report.out / "costs.csv").loc[0, "total_j"] == 30

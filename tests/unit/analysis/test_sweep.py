@@ -1,0 +1,134 @@
+"""A swept key: which it is, what a target costs at its values, and the figures of it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from PIL import Image
+
+from analysis import load_runs
+from analysis.figures.column import DPI, WIDTH_INCH
+from analysis.figures.curves import curves_of
+from analysis.figures.sweep import efficient
+from analysis.scenario_keys import differing, flat
+from analysis.sweep import sweep
+from analysis.tables.sweep import headline
+from analysis.units import axis_of
+
+Write = Callable[..., Path]
+
+
+def study(write_run: Write, *, powers: tuple[float, ...] = (23.0,), accuracy: float | str = 0.9) -> Path:
+    """Three bandwidths (20, 100, 200 MHz: 50, 10, 5 s a round), two variants, two seeds; `slow` takes 2 rounds."""
+    for hz, latency_s in ((20e6, 50.0), (100e6, 10.0), (200e6, 5.0)):
+        for power_dbm in powers:
+            for variant, lr in (("ours", 0.1), ("slow", 0.01)):
+                for seed in (1, 2):
+                    setting = {"bandwidth": f"{hz / 1e6:g} MHz", "power": f"{power_dbm:g}"}
+                    low = 0.1 if accuracy else ""
+                    path = write_run(
+                        f"{hz:g}-{power_dbm:g}/{variant}/{seed}",
+                        [
+                            {"session": 1, "round": 1, "accuracy": accuracy if lr == 0.1 else low},
+                            {"session": 1, "round": 2, "accuracy": accuracy},
+                        ],
+                        [{"session": 1}],
+                        variant=variant,
+                        seed=seed,
+                        reference="ours",
+                        setting=setting,
+                    )
+                    table = (
+                        (path / "rounds.csv").read_text().replace(",10.0,8.0,", f",{latency_s + seed},8.0,")
+                    )
+                    (path / "rounds.csv").write_text(table)
+                    radio = {"bandwidth_hz": hz, "power_dbm": power_dbm}
+                    scenario = {"seed": seed, "radio": radio, "learning": {"lr": lr}}
+                    (path / "scenario.yaml").write_text(yaml.safe_dump(scenario))
+    return path.parents[2]
+
+
+def test_settings_are_dotted_keys() -> None:
+    found = flat({"a": {"b": 1}, "learning": {"algorithm": {"name": "fedprox", "mu": 1.0}}})
+    assert found == {"a.b": 1, "learning.algorithm": "fedprox", "learning.algorithm.mu": 1.0}
+    assert differing([{"seed": 1, "a": 1, "b": 2}, {"seed": 2, "a": 1, "b": 3, "c": 0}]) == ["b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "expected"),
+    [
+        ("radio.bandwidth_hz", [20e6, 200e6], ("bandwidth (MHz)", 1e6)),
+        ("rounds.interval_s", [7200.0], ("interval (h)", 3600.0)),
+        ("radio.power_dbm", [23], ("power (dBm)", 1.0)),
+        ("learning.lr", [0.1], ("lr", 1.0)),
+        ("learning.warm_start.scale", [10], ("scale", 1.0)),
+    ],
+)
+def test_an_axis_has_its_unit(key: str, values: list[float], expected: tuple[str, float]) -> None:
+    assert axis_of(key, values) == expected
+
+
+def test_cost_against_the_swept_key_by_series(write_run: Write) -> None:
+    """The key is one of two numbers in which the runs differ: lr goes with the variant, so it must be named."""
+    root = study(write_run)
+    with pytest.raises(ValueError, match="no key 'band' in which the runs differ"):
+        sweep(root, keys=["band"])
+    found = sweep(root, keys=["bandwidth_hz"], target=0.5)
+    assert found.keys == ("radio.bandwidth_hz",)
+    table = found.table.set_index(["series", "radio.bandwidth_hz"])
+    assert list(table.loc["ours"].index) == [20e6, 100e6, 200e6]
+    # rounds last 10 s each, by their start and end; ours needs one, slow two
+    assert set(table.loc["ours", "seconds_to_target_mean"]) == {10}
+    assert set(table.loc["slow", "joules_to_target_mean"]) == {10}
+    assert list(headline(found).index) == ["20", "100", "200"]
+    assert (root / "sweep.tex").read_text().count(r"\\") == 1 + 3
+    for figure in found.figures:
+        assert figure.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
+        assert Image.open(figure).width == round(WIDTH_INCH * DPI)
+
+
+def test_without_training_a_round_costs_latency_and_energy(write_run: Write) -> None:
+    found = sweep(study(write_run, accuracy=""), keys=["radio.bandwidth_hz"])
+    assert found.costs == ("latency_s", "round_energy_j")
+    rows = found.table[found.table["series"] == "ours"]
+    # seeds 1 and 2 add as many seconds: means 51.5, 11.5, 6.5, intervals 12.7062 (t of 1 degree) x 0.5
+    assert rows["latency_s_mean"].tolist() == [51.5, 11.5, 6.5]
+    assert rows["latency_s_ci"].tolist() == pytest.approx([12.7062 * 0.5] * 3, rel=1e-4)
+
+
+def test_a_missed_target_is_a_lower_bound(write_run: Write) -> None:
+    found = sweep(study(write_run), keys=["bandwidth_hz"], target=0.95)
+    assert set(found.table["not_reached"]) == {2}
+    assert set(found.table["seconds_to_target_mean"]) == {20}
+    assert headline(found).to_numpy().ravel()[0].startswith("> ")
+
+
+def test_two_keys_make_a_map(write_run: Write) -> None:
+    root = study(write_run, powers=(20.0, 23.0))
+    with pytest.raises(ValueError, match="choose one or two with --key"):
+        sweep(root)
+    found = sweep(root, keys=["bandwidth_hz", "power_dbm"], target=0.5)
+    assert [figure.name for figure in found.figures] == ["sweep_map.png", "sweep_pareto.png"]
+    assert list(dict.fromkeys(found.table["series"])) == ["ours", "slow"]
+
+
+def test_efficient_points_are_those_that_nothing_beats() -> None:
+    x, y = np.array([1.0, 2.0, 3.0, 2.0, 1.0]), np.array([3.0, 2.0, 2.5, 2.0, np.nan])
+    assert efficient(x, y).tolist() == [True, True, False, True, False]
+
+
+def test_curves_hold_the_last_accuracy_and_average_over_seeds(write_run: Write) -> None:
+    """Rounds of 10 s and 5 J: half of the way through round 2 the first round's accuracy holds."""
+    for seed, low in ((1, 0.2), (2, 0.4)):
+        rounds = [{"session": 1, "round": t, "accuracy": a} for t, a in ((1, low), (2, 0.8))]
+        root = write_run(f"a/{seed}", rounds, [{"session": 1}], variant="a", seed=seed).parent
+    (times_s, over_s, std), (joules, over_j, _) = curves_of(load_runs(root).rounds)
+    at = np.searchsorted(times_s, 15.0)
+    assert over_s[at] == pytest.approx(0.3)
+    assert std[at] == pytest.approx(0.2 / np.sqrt(2))
+    assert np.isnan(over_s[np.searchsorted(times_s, 9.0)])
+    assert over_s[-1] == 0.8
+    assert over_j[np.searchsorted(joules, 7.5)] == pytest.approx(0.3)
+    assert np.isnan(over_j[0])

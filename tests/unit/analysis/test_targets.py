@@ -1,0 +1,82 @@
+"""Targets: accuracies and shares of a peak, one or several."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from analysis import compare, load_runs, metrics
+from analysis.targets import Target, target_of, targets_of
+
+Write = Callable[..., Path]
+SESSIONS = [{"session": 1, "accuracy_start": 0.1}]
+
+
+def rounds(*accuracies: float) -> list[dict]:
+    return [{"session": 1, "round": t, "accuracy": a} for t, a in enumerate(accuracies, start=1)]
+
+
+@pytest.mark.parametrize(
+    ("given", "target"),
+    [
+        (0.8, Target(0.8, relative=False)),
+        ("0.8", Target(0.8, relative=False)),
+        ("95%", Target(0.95)),
+        ("97.5 % of average", Target(0.975, peak="average")),
+        ("90% of best", Target(0.9, peak="best")),
+        (1, Target(1.0, relative=False)),
+    ],
+)
+def test_a_number_is_an_accuracy_and_a_percentage_is_of_a_peak(given: str | float, target: Target) -> None:
+    assert target_of(given) == target
+    assert target_of(target.key) == target
+
+
+@pytest.mark.parametrize("given", ["95", "0", "-1%", "nan", "101%", "high", "%", "80 % accuracy"])
+def test_what_is_no_target_is_refused(given: str) -> None:
+    with pytest.raises(ValueError, match=r"target.*such as 0\.8"):
+        target_of(given)
+
+
+def test_several_targets_are_kept_once_in_their_order() -> None:
+    assert [target.key for target in targets_of(["95%", 0.8, "0.80", "95 %"])] == ["95%", "0.8"]
+
+
+def test_absolute_and_relative_targets_side_by_side(write_run: Write) -> None:
+    """b's peak is 0.6: half of a's is 0.4 (round 2), 0.5 is an accuracy (round 3), half of its own 0.3 (round 1)."""
+    write_run("a", rounds(0.8, 0.8, 0.8), SESSIONS, variant="a", reference="a")
+    root = write_run("b", rounds(0.3, 0.4, 0.6), SESSIONS, variant="b", reference="a").parent
+    comparison = compare(root, target=["50%", 0.5, "50% of b", "50% of best"])
+    of_b = comparison.to_targets[comparison.to_targets["variant"] == "b"].set_index("target")
+    assert of_b["rounds_to_target_mean"].to_dict() == {"50%": 2, "0.5": 3, "50% of b": 1, "50% of best": 2}
+    assert of_b["seconds_to_target_mean"].tolist() == [20, 30, 10, 20]
+    assert of_b["joules_to_target_mean"].tolist() == [10, 15, 5, 10]
+    assert (root / "comparison_targets.csv").exists()
+    # the headline's is the first
+    assert comparison.table.set_index("variant").loc["b", "rounds_to_target_mean"] == 2
+
+
+def test_an_absolute_target_that_is_missed_is_infinite(write_run: Write) -> None:
+    runs = load_runs(write_run("a", rounds(0.3, 0.4), SESSIONS))
+    times = metrics.time_to_target(runs.rounds, runs.sessions, reference=None, target=0.5)
+    assert math.isinf(times.rounds_to_target[0])
+
+
+def test_without_a_reference_there_is_no_target_of_its_peak(write_run: Write) -> None:
+    write_run("a", rounds(0.8), SESSIONS)
+    root = write_run("b", rounds(0.6), SESSIONS).parent
+    comparison = compare(root)
+    assert comparison.targets == ()
+    assert any("no variant is the reference" in note for note in comparison.notes)
+    text = (root / "comparison.md").read_text()
+    assert "Accuracy at start" in text
+    assert "of peak" not in text
+    assert compare(root, target=["95%", "95% of best"]).targets == (Target(0.95, peak="best"),)
+    assert compare(root, reference="a").targets == (Target(0.95),)
+    assert compare(root, target=0.5).targets == (Target(0.5, relative=False),)
+
+
+def test_a_target_of_a_variant_that_is_not_there_is_refused(write_run: Write) -> None:
+    with pytest.raises(ValueError, match=r"no variant 'averge'; known: a, best"):
+        compare(write_run("a", rounds(0.8), SESSIONS), target="95% of averge")

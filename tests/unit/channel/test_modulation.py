@@ -1,0 +1,74 @@
+"""Rates in steps, diversity, and transfers whose SNR changes."""
+
+import numpy as np
+import pytest
+
+from channel.carrier import Carrier
+from channel.changing_flow import ChangingFlow
+from channel.fading import LinkFading
+from channel.modulation import EFFICIENCIES, Steps, diversity_rate, snr_needed
+from channel.share import ergodic_rate
+from channel.transfer import Flow
+
+# modulation order and code rate x 1024 of CQI 1 to 15, TS 38.214, Table 5.2.2.1-3
+ORDERS = [2, 2, 2, 4, 4, 4, 6, 6, 6, 6, 6, 8, 8, 8, 8]
+CODES = [78, 193, 449, 378, 490, 616, 466, 567, 666, 772, 873, 711, 797, 885, 948]
+
+
+def test_the_table_is_bits_per_symbol_times_code_rate() -> None:
+    exact = np.array(ORDERS) * np.array(CODES) / 1024
+    assert np.abs(np.array(EFFICIENCIES) - exact).max() <= 0.5e-4 + 1e-12  # printed with four decimals
+
+
+def test_a_rate_is_carried_from_its_snr_on() -> None:
+    steps = Steps(gap_db=2.0)
+    needs = snr_needed(EFFICIENCIES, 2.0)
+    assert needs == pytest.approx(10**0.2 * (2 ** np.array(EFFICIENCIES) - 1))
+    assert steps.efficiency(needs * (1 + 1e-12)).tolist() == list(EFFICIENCIES)
+    assert steps.efficiency(needs * (1 - 1e-12)).tolist() == [0.0, *EFFICIENCIES[:-1]]
+    assert Steps(cap=5.2).efficiency(1e9) == 5.1152
+
+
+@pytest.mark.parametrize("taps", [1, 4])
+def test_the_mean_over_fading_is_that_of_many_draws(taps: int) -> None:
+    draws = 200_000
+    power = np.random.default_rng(3).gamma(taps, 1 / taps, draws)
+    for snr in (0.1, 3.0, 300.0):
+        rates = Steps().efficiency(snr * power)
+        error = rates.std() / np.sqrt(draws)
+        assert abs(rates.mean() - Steps().mean_efficiency(snr, taps)) < 4 * error
+        rates = np.log2(1 + snr * power)
+        assert abs(rates.mean() - diversity_rate(snr, taps)) < 4 * rates.std() / np.sqrt(draws)
+
+
+@pytest.mark.parametrize("cap", [None, 4.0])
+def test_one_tap_is_rayleigh(cap: float | None) -> None:
+    snr = np.logspace(-4, 6, 21)
+    assert diversity_rate(snr, 1, cap) == pytest.approx(ergodic_rate(snr, cap), rel=1e-9)
+
+
+def test_overheads_and_second_transmissions_take_their_share_of_the_bits() -> None:
+    carrier = Carrier(10e6, 0.5e-3, goodput=0.86 * 0.97 / 1.1)
+    assert carrier.unit_bits == pytest.approx(10e6 * 0.5e-3 * 0.7583636363636364)
+
+
+@pytest.mark.parametrize("steps", [None, Steps()])
+@pytest.mark.parametrize("weights", [None, (1.0, 0.5, 0.0)])
+def test_readings_that_find_the_same_change_nothing(
+    steps: Steps | None, weights: tuple[float, ...] | None
+) -> None:
+    carrier = Carrier(1e6, 0.5e-3, weights=weights, steps=steps)
+    fading, payload, first = LinkFading(5, 0.99), 3e6, 17
+    flow = Flow(carrier, 8.0, fading, first, fidelity="slot")
+    whole = flow.slots(payload)
+    for interval in (1, 7, 400, 10**6):
+        changing, slot, end = ChangingFlow(carrier, fading, payload, first), first, None
+        while end is None:
+            until = slot - slot % interval + interval
+            end = changing.end(slot, 8.0, until)
+            slot = until
+        assert end == first + whole
+    changing = ChangingFlow(carrier, fading, payload, first)
+    changing.end(first, 8.0, first + 500)
+    changing.settle(first + 300)
+    assert changing.bits == flow.bits(300, payload)

@@ -1,0 +1,247 @@
+"""Data sets of one's own: .npz, CSV, folders of images and the Hub; and models of other libraries."""
+
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import edgefl
+from edgefl import outside, testing
+from edgefl.errors import EdgeflError
+from edgefl.learning import cost
+from edgefl.learning.datasets.csv import Csv
+from edgefl.learning.datasets.huggingface import HuggingFace
+from edgefl.learning.datasets.image_folder import ImageFolder
+from edgefl.learning.datasets.npz import Npz
+from edgefl.learning.models.factory import Factory
+
+X = np.arange(80, dtype=np.float32).reshape(20, 4)
+Y = np.arange(20) % 2
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_npz_with_its_own_test_samples() -> None:
+    np.savez(
+        "a.npz", x_train=X, y_train=Y + 5, x_test=X[:4], y_test=Y[:4] + 5, groups_train=Y, groups_test=Y[:4]
+    )
+    data = Npz(path="a.npz").load()
+    assert data.label_names == ("5", "6")
+    assert np.array_equal(data.train.y, Y)
+    assert np.array_equal(data.test.x, X[:4])
+    assert data.train.groups is not None
+    assert data.group_names == ("0", "1")
+    assert float(data.mean) == X.mean()
+    testing.check(Npz, path="a.npz")
+
+
+def test_npz_splits_test_samples_off_always_alike() -> None:
+    np.savez("a.npz", x=(X % 256).astype(np.uint8), y=np.array(["cat", "dog"])[Y])
+    first, again = (Npz(path="a.npz", test_share=0.25).load() for _ in range(2))
+    assert (len(first.train.y), len(first.test.y)) == (15, 5)
+    assert np.array_equal(first.test.x, again.test.x)
+    assert first.train.x.dtype == np.uint8
+    assert first.label_names == ("cat", "dog")
+    both = np.concatenate([first.train.x, first.test.x])
+    assert np.array_equal(np.sort(both[:, 0]), (X % 256)[:, 0]), "each sample is on one side"
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"x_train": X, "y_train": Y}, "lacks x_test, y_test; it has x_train, y_train"),
+        ({"x": X, "y": Y[:3]}, "x is float32 [20, 4], y has 3 labels"),
+        ({"x": X, "y": X[:, 0]}, "y is float32 [20]: a target is one label per sample"),
+        ({"x": X, "y": np.stack([Y, Y])}, "(regression and a label per token are not supported)"),
+        ({"x": X, "y": Y * 0}, "there is one class only, '0'"),
+        ({"x": X, "y": Y, "groups": Y[:2]}, "groups do not name one group for each sample"),
+        ({"x": X, "y": np.array([object()] * 20)}, "cannot be read as a .npz file without objects"),
+    ],
+)
+def test_npz_that_do_not_fit(arrays: dict[str, Any], message: str) -> None:
+    np.savez("a.npz", **arrays)
+    with pytest.raises(EdgeflError) as error:
+        Npz(path="a.npz").load()
+    assert message in str(error.value)
+
+
+def test_csv_columns_are_scaled_one_by_one() -> None:
+    rows = "\n".join(f"{i},{1000 * i},{'ab'[i % 2]},p{i % 3}" for i in range(10))
+    Path("a.csv").write_text(f"mass,height,kind,person\n{rows}\n")
+    data = Csv(path="a.csv", label="kind", group="person", test_share=0.2).load()
+    assert data.label_names == ("a", "b")
+    assert data.group_names == ("p0", "p1", "p2")
+    assert data.train.x.shape == (8, 2)
+    assert data.mean.tolist() == data.train.x.mean(0).tolist()
+    assert float(data.std[1] / data.std[0]) == pytest.approx(1000)
+    testing.check(Csv, path="a.csv", label="kind", group="person")
+
+
+def test_csv_with_a_file_of_test_samples() -> None:
+    Path("a.csv").write_text("x,y\n1,0\n2,1\n3,1\n")
+    Path("b.csv").write_text("x,y\n4,1\n")
+    data = Csv(path="a.csv", test_path="b.csv").load()
+    assert data.train.x.tolist() == [[1], [2], [3]]
+    assert (data.test.x.tolist(), data.test.y.tolist()) == ([[4]], [1])
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("x,y\n1,0\n2\n", {}, "a.csv:3: 1 values, but 2 columns"),
+        ("x,y\n1,0\nfar,1\n", {}, "column 'x' has 'far' in sample 2, which is no number"),
+        ("x,y\n1,0\nnan,1\n", {}, "column 'x' has a number that is not finite"),
+        ("x,y\n1,0\n2,1\n", {"label": "z"}, "a.csv has no column 'z'; it has x, y"),
+        (
+            "x,y\n1,0.5\n2,1.25\n",
+            {},
+            "the labels are numbers with fractions, such as 0.5: edgefl learns classes",
+        ),
+        ("x\n1\n", {}, "needs a line of column names"),
+        ("x,y\n1,0\n2,1\n", {"test_share": 0.01}, "leaves one side of 2 samples empty"),
+    ],
+)
+def test_csv_that_do_not_fit(text: str, options: dict[str, Any], message: str) -> None:
+    Path("a.csv").write_text(text)
+    with pytest.raises(EdgeflError) as error:
+        Csv(path="a.csv", **options).load()
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("parts", [("train", "test"), (".",)])
+def test_a_folder_of_images(parts: tuple[str, ...]) -> None:
+    for part in parts:
+        for name, shade in (("cat", 10), ("dog", 200)):
+            Path("pets", part, name).mkdir(parents=True)
+            for number in range(5):
+                Image.new("RGB", (9, 7), (shade, 0, number)).save(Path("pets", part, name, f"{number}.png"))
+    data = ImageFolder(path="pets", height=4, width=6).load()
+    assert data.label_names == ("cat", "dog")
+    assert data.train.x.shape[1:] == (3, 4, 6)
+    assert len(data.train.y) == (10 if len(parts) == 2 else 8)
+    assert set(data.train.x[data.train.y == 1][:, 0].ravel()) == {200}
+    assert ImageFolder(path="pets", colour=False).load().train.x.shape[1:] == (32, 32)
+    testing.check(ImageFolder, path="pets")
+
+
+def test_folders_that_do_not_fit() -> None:
+    with pytest.raises(EdgeflError, match=r"pets is not there \(looked in the current folder, "):
+        ImageFolder(path="pets").check()
+    Path("pets/cat").mkdir(parents=True)
+    with pytest.raises(EdgeflError, match=r"at least two; it has \['cat'\]"):
+        ImageFolder(path="pets").load()
+    Path("pets/dog").mkdir()
+    with pytest.raises(EdgeflError, match="there is no image in cat, dog"):
+        ImageFolder(path="pets").load()
+    Path("pets/dog/1.png").write_text("no image")
+    with pytest.raises(EdgeflError, match=r"dog/1\.png is no image that can be read"):
+        ImageFolder(path="pets").load()
+
+
+class Hub(types.ModuleType):
+    """Enough of the package `datasets`: splits are lists of dicts by column."""
+
+    DownloadConfig = dict
+
+    @staticmethod
+    def load_dataset(path: str, config: str | None, *, split: str, **options: Any) -> Any:
+        if path != "pets":
+            raise ConnectionError("no such data set")
+        return Columns(
+            {"image": [Image.new("L", (5, 5), n) for n in range(6)], "label": [0, 1] * 3, "x": X[:6].tolist()}
+        )
+
+
+class Columns:
+    def __init__(self, columns: dict[str, list[Any]]) -> None:
+        self.columns, self.column_names = columns, list(columns)
+        self.features = {"label": types.SimpleNamespace(names=["cat", "dog"])}
+
+    def __len__(self) -> int:
+        return len(self.columns["label"])
+
+    def __getitem__(self, key: Any) -> Any:
+        return (
+            self.columns[key]
+            if isinstance(key, str)
+            else {name: column[key] for name, column in self.columns.items()}
+        )
+
+
+def test_data_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", Hub("datasets"))
+    data = HuggingFace(path="pets", height=8, width=8).load()
+    assert (data.train.x.shape, data.label_names) == ((6, 8, 8), ("cat", "dog"))
+    assert HuggingFace(path="pets", inputs="x", test=None, test_share=0.5).load().train.x.shape == (3, 4)
+    with pytest.raises(EdgeflError, match="pets has no column 'text'; it has image, label, x"):
+        HuggingFace(path="pets", inputs="text").check()
+    with pytest.raises(
+        EdgeflError, match=r"cannot be had on this machine \(a run would try to download it\)"
+    ):
+        HuggingFace(path="nobody/nothing").check()
+
+
+def test_without_its_package_the_hub_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(EdgeflError, match=r"pip install 'edgefl-cosim\[huggingface\]'"):
+        HuggingFace(path="ylecun/mnist").check()
+
+
+def test_a_model_of_another_library() -> None:
+    module = Factory(function="edgefl.testing.factories:tiny", channels="in_chans").build((1, 8, 8), 5)
+    assert module(torch.zeros(2, 1, 8, 8)).shape == (2, 5)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"function": "math:floor", "arguments": {"x": 1}},
+            "math:floor(x=1, num_classes=2) fails: TypeError",
+        ),
+        ({"function": "builtins:dict"}, "builtins:dict makes a dict, no nn.Module"),
+    ],
+)
+def test_functions_that_make_no_model(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(EdgeflError) as error:
+        Factory(**options).build((3,), 2)
+    assert message in str(error.value)
+
+
+def test_a_strangers_function_is_not_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(outside.ALLOW)
+    scenario: dict[str, Any] = {
+        "name": "a", "devices": {"count": 2}, "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+        "learning": {"dataset": "digits", "model": {"name": "factory", "function": "os:system"}},
+    }  # fmt: skip
+    for function in ("os:system", "edgefl.outside:allow"):
+        scenario["learning"]["model"]["function"] = function
+        with pytest.raises(
+            EdgeflError, match=rf"learning\.model\.function: '{function}' is code from outside"
+        ):
+            edgefl.load_scenario(scenario)
+
+
+def test_a_class_per_token_is_refused() -> None:
+    module = torch.nn.Embedding(5, 3)
+    with pytest.raises(EdgeflError, match=r"\[1, 4, 3\] for one sample.*a class per token is not supported"):
+        cost.flops_per_sample(_Tokens(module), (4,))
+
+
+class _Tokens(torch.nn.Module):
+    def __init__(self, inner: torch.nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.inner(x.long())
+        return out

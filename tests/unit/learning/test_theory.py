@@ -1,0 +1,39 @@
+"""What `learning.theory` measures, on a run that is small, and what it must not change."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from edgefl.learning.theory import COLUMNS
+from edgefl.scenario import load
+from edgefl.simulation import simulate
+
+SCENARIO = """
+name: measured
+devices: {count: 3}
+sessions: {name: schedule, count: 1, rounds: 4}
+learning: {dataset: digits, model: logistic, steps: 2, batch: 8, lr: 0.05, momentum: 0}
+"""
+
+
+def rounds_of(folder: Path, *overrides: str) -> pd.DataFrame:
+    folder.mkdir()
+    (folder / "measured.yaml").write_text(SCENARIO)
+    path = simulate(load(folder / "measured.yaml", overrides), folder / "out", device="cpu")
+    return pd.read_csv(path / "rounds.csv")
+
+
+def test_measuring_is_every_nth_round_and_changes_nothing_else(tmp_path: Path) -> None:
+    plain = rounds_of(tmp_path / "plain")
+    measured = rounds_of(tmp_path / "measured", "learning.theory.every=2", "learning.theory.samples=1000")
+    assert not set(COLUMNS) & set(plain)
+    pd.testing.assert_frame_equal(measured[plain.columns], plain)
+    assert measured.loc[measured["theory_lr"].notna(), "round"].tolist() == [2, 4]
+    some = measured[measured["round"].isin([2, 4])]
+    # a decreasing loss, gradients of devices that are at least that of the mean (Jensen), a rate that decays
+    assert (some["theory_loss_after"] < some["theory_loss"]).all()
+    assert (some["theory_gradient2_devices"] >= some["theory_gradient2"]).all()
+    assert some["theory_lr"].tolist() == pytest.approx([0.05 * 0.75, 0.05 * 0.25])
+    assert set(some["theory_steps_max"]) == {2}
+    assert (some["theory_smoothness"] > 0).all()

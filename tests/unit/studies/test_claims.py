@@ -1,0 +1,99 @@
+"""One run, one process: claims are exclusive, die with their process, and are taken over once."""
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from edgefl.studies import claims
+from edgefl.studies.claims import STALE_S, Claim, Claims
+
+RUN = Path("a", "seed-1")
+MANY, ROUNDS = 4, 25
+# Claims each of many runs as soon as the others do, and says which it got.
+RACE = """
+import sys, time
+from pathlib import Path
+from edgefl.studies.claims import Claims
+claims, start = Claims(Path(sys.argv[1])), float(sys.argv[2])
+while time.time() < start: pass
+print(*[n for n in range(int(sys.argv[3])) if claims.take(Path("run", str(n)))])
+time.sleep(3)
+"""
+
+
+def another(directory: Path, number: int = 1, *, host: str = "elsewhere", age_s: float = 0.0) -> Path:
+    """A claim of another process on RUN."""
+    path = directory / "claims" / RUN / f"{number}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"pid": os.getpid(), "host": host, "started": 1}))
+    os.utime(path, (time.time() - age_s,) * 2)
+    return path
+
+
+def taken(directory: Path) -> Claim:
+    claim = Claims(directory).take(RUN)
+    assert claim is not None
+    return claim
+
+
+def test_a_run_is_claimed_once_and_leaves_no_file(tmp_path: Path) -> None:
+    assert Claims(tmp_path).held(RUN) is None
+    with taken(tmp_path):
+        assert Claims(tmp_path).held(RUN)
+        assert Claims(tmp_path).take(RUN) is None
+    assert not (tmp_path / "claims").exists()
+
+
+def test_of_processes_that_claim_at_the_same_time_one_wins(tmp_path: Path) -> None:
+    start = time.time() + 1.5
+    command = [sys.executable, "-c", RACE, str(tmp_path), str(start), str(ROUNDS)]
+    for number in range(ROUNDS):  # a dead process has claimed them all before: they are taken over
+        path = tmp_path / "claims" / "run" / str(number) / "1.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({"pid": os.getpid(), "host": platform.node(), "started": 1}))
+    racers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(MANY)]
+    won = [word for racer in racers for word in racer.communicate()[0].split()]
+    assert sorted(map(int, won)) == list(range(ROUNDS))
+
+
+def test_a_process_of_this_machine_that_is_gone_holds_nothing(tmp_path: Path) -> None:
+    another(tmp_path, host=platform.node())  # this process, but begun at another time
+    assert Claims(tmp_path).held(RUN) is False
+    assert taken(tmp_path)._path.name == "2.json"
+
+
+@pytest.mark.parametrize(("age_s", "held"), [(0.0, True), (STALE_S + 1, False)])
+def test_one_of_another_machine_is_believed_while_it_beats(age_s: float, held: bool, tmp_path: Path) -> None:
+    another(tmp_path, age_s=age_s)
+    assert Claims(tmp_path).held(RUN) is held
+
+
+def test_a_copy_of_old_claims_is_nobodys(tmp_path: Path) -> None:
+    another(tmp_path / "there", age_s=STALE_S + 1)
+    shutil.copytree(tmp_path / "there", tmp_path / "here")  # keeps times, as rsync -a does
+    assert Claims(tmp_path / "here").held(RUN) is False
+
+
+def test_a_claim_beats_and_notes_that_it_was_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claims, "BEAT_S", 0.01)
+    ended: list[int] = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    with taken(tmp_path) as claim:
+        os.utime(claim._path, (1.0, 1.0))
+        deadline = time.monotonic() + 10
+        while claim._path.stat().st_mtime == 1.0 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert claim._path.stat().st_mtime > 1.0
+        assert not claim.lost()
+        theirs = another(tmp_path, 2)
+        while not ended and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert ended[0] == claims.TAKEN_OVER
+    assert theirs.exists(), "the other's is left alone"

@@ -1,0 +1,51 @@
+"""What a study file may say."""
+
+from pathlib import Path
+
+import pytest
+
+from edgefl.errors import EdgeflError
+from edgefl.studies import LONGEST_LABEL, plan
+
+SCENARIO = """\
+name: radio
+devices: {count: 4}
+sessions: {name: schedule, count: 1, rounds: 1}
+workload: {payload_bits: 1000, flops_per_sample: 1}
+"""
+STUDY = "name: small\nscenario: radio.yaml\nseeds: [1, 2]\nreference: a\n"
+
+
+def planned(folder: Path, text: str) -> list[str]:
+    (folder / "radio.yaml").write_text(SCENARIO)
+    (folder / "study.yaml").write_text(STUDY + text)
+    return [str(run.path) for run in plan(folder / "study.yaml").runs]
+
+
+def test_every_variant_setting_and_seed_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    text = "variants: {a: {}, 5 devices: {devices.count: 5}}\ngrid: {radio.bandwidth_hz: [1.0e+6, 2.0e+6]}\n"
+    paths = planned(tmp_path, text)
+    assert len(set(paths)) == len(paths) == 2 * 2 * 2
+    assert paths[0] == "bandwidth_hz-1000000.0/a/seed-1"
+
+
+@pytest.mark.parametrize(
+    "name", ["../up", "/absolute", "a/b", "..", "", " a", "a ", "a" * (LONGEST_LABEL + 1)]
+)
+def test_a_variant_cannot_leave_the_study(name: str, tmp_path: Path) -> None:
+    with pytest.raises(EdgeflError, match=r"study.yaml:\d+.*variants: '.*' names a folder: use at most 100"):
+        planned(tmp_path, f"variants: {{a: {{}}, '{name}': {{}}}}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("variants: {a: {}, b: {seed: 5}}\n", "variants.b"),
+        ("variants: {a: {}}\ngrid: {seed: [1, 2]}\n", "grid.seed.1"),
+        ("variants: {a: {}}\ngrid: {way: {x: {devices.count: 5}, y: {seed: 3}}}\n", "grid.way.y"),
+    ],
+)
+def test_a_seed_among_the_overrides_is_refused(text: str, place: str, tmp_path: Path) -> None:
+    """It would be replaced by each of the study's seeds, and the same run be made twice under two names."""
+    with pytest.raises(EdgeflError, match=f"{place}: a study has its seeds in `seeds`"):
+        planned(tmp_path, text)

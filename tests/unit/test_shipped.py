@@ -1,0 +1,102 @@
+"""Scenarios that come with edgefl are found from anywhere; packages that hide its own are named."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from edgefl import shipped
+from edgefl.cli import main
+from edgefl.errors import EdgeflError
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_file_of_the_users_comes_before_a_name(elsewhere: Path) -> None:
+    assert shipped.find(Path("quickstart"), "scenario") == shipped.FOLDER / "quickstart.yaml"
+    assert shipped.find(Path("quickstart"), "study") == shipped.FOLDER / "studies" / "quickstart.yaml"
+    (elsewhere / "quickstart").write_text("name: mine\n")
+    assert shipped.find(Path("quickstart"), "scenario") == Path("quickstart")
+
+
+def test_the_paths_of_the_readme_work_from_anywhere(elsewhere: Path) -> None:
+    for path in ("scenarios/quickstart.yaml", "scenarios/studies/quickstart.yaml"):
+        assert shipped.find(Path(path), "scenario") == shipped.HOME / path
+    trace = Path("scenarios/traces/grid.fcd.xml")
+    assert shipped.data(trace) == shipped.HOME / trace
+    (elsewhere / "scenarios/traces").mkdir(parents=True)
+    trace.write_text("mine")
+    assert shipped.data(trace) == trace
+    # a missing file of the user's stays what it is: its reader names it
+    assert shipped.find(Path("none.yaml"), "scenario") == Path("none.yaml")
+
+
+def test_an_unknown_name_is_one_line_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "quikstart"])
+    assert ended.value.code == 2
+    assert "did you mean 'quickstart'?" in capsys.readouterr().err
+
+
+def test_scenarios_are_listed_with_their_first_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["scenarios"])
+    listed = capsys.readouterr().out
+    assert "A first scenario: 40 devices in one 5G cell" in listed
+    assert "schema" not in listed
+    for kind in ("scenario", "study"):
+        assert all(f"  {name} " in listed for name in shipped.names(kind))
+
+
+def test_all_are_copied_and_nothing_is_overwritten(elsewhere: Path) -> None:
+    written = shipped.copy(elsewhere / "mine")
+    assert elsewhere / "mine/studies/bandwidth_sweep.yaml" in written
+    assert elsewhere / "mine/traces/grid.fcd.xml" in written
+    with pytest.raises(EdgeflError, match="is there already"):
+        shipped.copy(elsewhere / "mine")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda folder: (folder / "analysis.py").touch(), lambda folder: _package(folder / "channel")],
+    ids=["module", "package"],
+)
+def test_what_hides_a_package_is_named(
+    elsewhere: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    make: Callable[[Path], None],
+) -> None:
+    shipped.require_own()
+    make(elsewhere)
+    monkeypatch.syspath_prepend(elsewhere)
+    with pytest.raises(SystemExit) as ended:
+        main(["list"])
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert f"{elsewhere}/" in error
+    assert "stands before edgefl's package" in error
+    assert "rename it" in error
+
+
+def _package(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+
+
+def test_commands_that_read_runs_are_commands_of_edgefl(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", "nowhere"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
+        "edgefl: error: no folder nowhere: give the folder of a run or of a study\n"
+    )
+    for command in ("compare", "sweep", "settings", "drift", "network", "costs", "theory", "reproduction"):
+        with pytest.raises(SystemExit) as ended:
+            main([command, "--help"])
+        assert ended.value.code == 0
+        assert f"usage: edgefl {command}" in capsys.readouterr().out
