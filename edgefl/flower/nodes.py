@@ -20,9 +20,8 @@ MOST_ASKED = 4
 TOO_FEW = (
     "the strategy waits for more nodes than the {many} of this round, and nobody else will come: the scenario says"
     " how many take part (rounds.selector) and how many updates a round needs (rounds.min_updates); let"
-    " the strategy be"
-    " content with one (min_train_nodes, min_evaluate_nodes, min_available_nodes; of the older ones min_fit_clients,"
-    " min_evaluate_clients, min_available_clients)"
+    " the strategy be content with one (min_train_nodes, min_evaluate_nodes, min_available_nodes; of the older ones"
+    " min_fit_clients, min_evaluate_clients, min_available_clients)"
 )
 
 

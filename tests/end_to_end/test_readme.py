@@ -105,8 +105,19 @@ def test_no_command_is_forgotten() -> None:
 
 
 @pytest.mark.slow
+def test_python_with_flower(folder: Path) -> None:
+    pytest.importorskip("flwr", reason="needs pip install 'edgefl-cosim[flower]'")
+    (block,) = [block for block in blocks("python") if "flwr" in block]
+    assert len(block.splitlines()) <= 10
+    (folder / "with_flower.py").write_text(block)
+    shell("python with_flower.py", folder)
+    losses = pd.read_csv(folder / "runs" / "flower" / "rounds.csv").loss.dropna()
+    assert losses.iloc[-1] < losses.iloc[0]
+
+
+@pytest.mark.slow
 def test_python(folder: Path) -> None:
-    for number, block in enumerate(blocks("python")):
+    for number, block in enumerate(block for block in blocks("python") if "flwr" not in block):
         (folder / f"block_{number}.py").write_text(block)
         shell(f"python block_{number}.py", folder)
 

@@ -1,6 +1,7 @@
 """Flower strategies and ClientApps inside a scenario: who takes part, and what arrives, comes from the network."""
 
 import logging
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -28,14 +29,14 @@ logging.getLogger("flwr").setLevel(logging.ERROR)
 ONE: dict[str, Any] = {"min_train_nodes": 1, "min_evaluate_nodes": 1, "min_available_nodes": 1}
 ONE_OLD: dict[str, Any] = {"min_fit_clients": 1, "min_evaluate_clients": 1, "min_available_clients": 1}
 ROUNDS = 6
-BITS, SLOT_S = 1.0e5, 5e-4
+BANDWIDTH_HZ = 1.0e5
 SCENARIO = f"""
 name: flower
 seed: 5
 devices: {{count: 12}}
-radio: {{bandwidth_hz: {BITS}}}
+radio: {{bandwidth_hz: {BANDWIDTH_HZ}}}
 sessions: {{name: schedule, count: 1, rounds: {ROUNDS}}}
-rounds: {{deadline_s: 0.04, selector: {{name: uniform, count: 8}}}}
+rounds: {{deadline_s: 0.0098, selector: {{name: uniform, count: 8}}}}
 workload: {{payload_bits: 1000, flops_per_sample: 1000}}
 """
 
@@ -94,7 +95,7 @@ def test_bits_iterations_and_samples_are_those_of_the_messages(tmp_path: Path) -
     devices = tables["devices"]
     work = {device: 2 * (apps.EXAMPLES + device) for device in range(12)}
     assert devices.iterations.tolist() == [
-        2 * -(-work[d] // 2 // 20) if 0 else 2 * int(np.ceil((32 + d) / 20)) for d in devices.device
+        2 * math.ceil((apps.EXAMPLES + id_) / 20) for id_ in devices.device
     ]
     seconds = [work[device] * 5.0e6 / 8.0e9 for device in devices.device]
     assert (devices.compute_end_s - devices.compute_start_s).tolist() == pytest.approx(seconds)

@@ -128,9 +128,8 @@ def test_in_flowers_own_loop_sessions_have_a_number_of_rounds() -> None:
     assert strategy.openings.number == 5
     assert strategy.openings.weights[3] > 0.99
     plain = in_flowers_loop(new.FedAvg(fraction_evaluate=0.0, **ONE), connected, 4 + 5 * 4)
-    first = [number for number in losses if number > 6 and session_of(number - 2) != session_of(number)][2:]
-    assert first
-    assert all(losses[number] < plain[number] / 5 for number in first)
+    for first in (16, 21):  # round of training of sessions 4 and 5; in the plain run it is the second
+        assert losses[first] < plain[first] / 4
 
 
 def test_in_flowers_own_loop_sessions_begin_when_nodes_have_changed() -> None:
