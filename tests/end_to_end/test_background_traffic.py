@@ -14,7 +14,8 @@ FILE = Path(__file__).parents[2] / "scenarios" / "background_traffic.yaml"
 
 @pytest.mark.slow
 def test_priority_brings_more_uploads_in_time(tmp_path: Path) -> None:
-    """FedSched-5G: of 6 uploads 3.36 with proportional fair and 4.87 with priority. Here: 3.8 and 5.2 in 20 rounds."""
+    """FedSched-5G: of 6 uploads 3.36 with proportional fair and 4.87 with priority. Here: 3.8 and 5.2"
+    " in 20 rounds."""
     completed = {}
     for scheduler in ("proportional_fair", "learning_first"):
         run = simulate(load(FILE, [f"radio.scheduler={scheduler}"]), tmp_path / scheduler)
