@@ -15,7 +15,7 @@ CHROMIUM := /usr/bin/chromium
 
 .PHONY: demo readme gallery city test quick checks fuzz schema golden clean
 
-MOVING := scenarios/handover_hexagonal.yaml --set record.positions_s=0.1
+MOVING := scenarios/handover_hexagonal.yaml
 
 demo: $(VENV)/installed $(FASHION)
 	rm -rf runs/demo
