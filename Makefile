@@ -17,7 +17,7 @@ CHROMIUM := /usr/bin/chromium
 
 .PHONY: demo docs readme gallery trust city test quick checks fuzz schema golden clean
 
-MOVING := scenarios/handover_hexagonal.yaml --set record.positions_s=0.1
+MOVING := scenarios/handover_hexagonal.yaml
 
 demo: $(VENV)/installed $(FASHION)
 	rm -rf runs/demo

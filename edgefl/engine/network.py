@@ -2,13 +2,13 @@
 
 import itertools
 import math
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 
 import numpy as np
 import simpy
 
 from channel.geometry import within
+from edgefl.engine.arrivals import Arrivals
 from edgefl.engine.attachment import NOWHERE, Attachments
 from edgefl.engine.battery import Battery
 from edgefl.engine.handover import EventA3, Layer3Filter
@@ -83,9 +83,7 @@ class Network:
         self._parts: dict[int, simpy.Process] = {}  # of the devices that take part in a round just now
         self._a3 = EventA3(handover, count, cells)
         self._filter = Layer3Filter(handover, count, cells)
-        self._arrivals = [env.event() for _ in range(cells)]
-        # when devices that have handed over will be connected, for those who begin to wait until then
-        self._coming_s = [deque[float]() for _ in range(cells)]
+        self._arrivals = Arrivals(env, cells)
         self.power = Power(
             env,
             count,
@@ -122,10 +120,7 @@ class Network:
 
     def arrival(self, cell: int) -> simpy.Event:
         """Return an event that succeeds when the next device becomes present in the cell."""
-        coming = self._coming_s[cell]
-        while coming:
-            self._announce_at(cell, coming.popleft())
-        return self._arrivals[cell]
+        return self._arrivals.next(cell)
 
     @property
     def still(self) -> bool:
@@ -154,9 +149,9 @@ class Network:
                 self._arrive(device, positions_m)
             if self._power_db is not None:
                 yield from self._measure(self._measured_db(positions_m, self._power_db))
-            for cell in [c for c, arrival in enumerate(self._arrivals) if arrival.callbacks]:
+            for cell in self._arrivals.awaited():
                 if self.present(cell):  # absent for less than a tick: nobody saw it come back
-                    self._announce(cell)
+                    self._arrivals.announce(cell)
 
     def _measured_db(
         self, positions_m: np.ndarray, power_db: Callable[[np.ndarray], np.ndarray]
@@ -215,7 +210,7 @@ class Network:
             self._move(np.array([device]), np.array([best]))
             return
         served.since_s[device] = now_s + self._handover.handover_latency_s
-        self._announce_in(cell, self._handover.handover_latency_s)
+        self._arrivals.announce_in(cell, self._handover.handover_latency_s)
 
     def _stop(self, device: int, cause: Cause) -> None:
         """Cut off a device that has been switched off or is empty; with several cells it loses its cell."""
@@ -271,7 +266,7 @@ class Network:
             detail=np.where(ping_pong, "ping_pong", ""),
         )
         for cell in set(targets.tolist()):
-            self._announce_in(cell, rules.handover_latency_s)
+            self._arrivals.announce_in(cell, rules.handover_latency_s)
 
     def _arrive(self, device: int, positions_m: np.ndarray) -> None:
         self._inside[device] = True
@@ -298,36 +293,7 @@ class Network:
     def _announce_device(self, device: int) -> None:
         cell = int(self._served.cell[device])
         if cell != NOWHERE:
-            self._announce(cell)
-
-    def _announce(self, cell: int) -> None:
-        """Wake the processes that wait for a device in this cell."""
-        if self._arrivals[cell].callbacks:
-            waiting, self._arrivals[cell] = self._arrivals[cell], self.env.event()
-            waiting.succeed()
-
-    def _announce_in(self, cell: int, delay_s: float) -> None:
-        """Wake after a delay those that wait for a device in this cell, and those that begin to meanwhile."""
-        then_s = self.env.now + delay_s
-        if not delay_s:
-            self._announce(cell)
-        elif self._arrivals[cell].callbacks:
-            self._announce_at(cell, then_s)
-        else:
-            # nobody waits, and hardly ever does anybody begin to: no timer for each handover
-            coming = self._coming_s[cell]
-            while coming and coming[0] <= self.env.now:
-                coming.popleft()
-            coming.append(then_s)
-
-    def _announce_at(self, cell: int, time_s: float) -> None:
-        now_s = self.env.now
-        if time_s <= now_s:
-            return
-        delay_s = time_s - now_s
-        while now_s + delay_s < time_s:  # a difference may round; not before the device is connected
-            delay_s = math.nextafter(delay_s, math.inf)
-        self.env.timeout(delay_s).callbacks.append(lambda _: self._announce(cell))
+            self._arrivals.announce(cell)
 
     def _may_be_served(self) -> np.ndarray:
         """Return [devices] whether a cell may serve each: one cell has all that are within its edge."""

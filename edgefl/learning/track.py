@@ -1,13 +1,13 @@
 """A model under training, with all that its algorithm keeps at the server and on the devices."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl.learning.algorithms import Algorithm, Notes, Received, Sent, ServerState, Trained, Updates
+from edgefl.learning.algorithms import Algorithm, Received, Sent, ServerState, Trained, Updates
 from edgefl.learning.batches import Batches
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.local_rounds import LocalResult, WaitingRound
@@ -16,11 +16,11 @@ from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.members import RoundReceivers, SessionMembers
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.payload import Payload
+from edgefl.learning.rows import blocks, in_front, like_rows, notes_at, numbers
 
 LOCAL_MODEL = "last local model"
 PERSONAL_MODEL = "personal model"
 STATISTICS = "statistics"
-AT_ONCE_BYTES = 256_000_000  # of devices' vectors in one call of `upload` or `keep`
 
 
 class Diverged(Exception):
@@ -131,20 +131,20 @@ class Track:
         if not positions:
             return
         ids = [last.ids[k] for k in positions]
-        rows = _in_front(last.rows, positions)
+        rows = in_front(last.rows, positions)
         parameters, statistics = layout.split(rows)
-        sent = parameters if last.sent is None else _in_front(last.sent, positions)
+        sent = parameters if last.sent is None else in_front(last.sent, positions)
         sizes = np.array([samples[id_] for id_ in ids], dtype=np.float64)
         trained = self._trained(positions, parameters)
         updates = Updates(
             rows=sent,
             start=trained.start,
-            shares=_like(sizes / sizes.sum(), rows),
+            shares=like_rows(sizes / sizes.sum(), rows),
             coverage=float(sizes.sum() / sum(samples.values())),
             iterations=trained.iterations,
             travel=trained.travel,
             lr=last.lr,
-            notes={**trained.notes, **_notes_at(positions, last.notes[1])},
+            notes={**trained.notes, **notes_at(positions, last.notes[1])},
         )
         self._keep(ids, positions, rows, trained, sent)
         model, self.state = self._algorithm.aggregate(layout.split(self.model)[0], updates, self.state)
@@ -272,7 +272,7 @@ class Track:
         parameters, _ = self._training.layout.split(last.rows)
         rows = torch.zeros_like(parameters)
         parts = []
-        for begin, end in _blocks(len(positions), parameters):
+        for begin, end in blocks(len(positions), parameters):
             some = positions[begin:end]
             own = self._own([last.ids[k] for k in some], parameters[0])
             part = algorithm.upload(self._trained(some, parameters[some]), self.state, own)
@@ -296,7 +296,7 @@ class Track:
             steps=last.models.steps,
             samples=last.batches.processed(last.models.steps),
             tested=last.models.tested + tested,
-            down_bits=self._bits(_numbers(received.vectors, algorithm.vectors_down, count), received.bits),
+            down_bits=self._bits(numbers(received.vectors, algorithm.vectors_down, count), received.bits),
             up_bits=self._bits(np.full(count, algorithm.vectors_up), sent.bits if sent else None),
             scalars={name: values for name, values in scalars.items() if values.ndim == 1},
         )
@@ -320,10 +320,10 @@ class Track:
         return Trained(
             local=local,
             start=start,
-            iterations=_like(steps, local),
-            travel=_like(self._training.travel(steps), local),
+            iterations=like_rows(steps, local),
+            travel=like_rows(self._training.travel(steps), local),
             lr=last.lr,
-            notes=_notes_at(positions, last.notes[0]),
+            notes=notes_at(positions, last.notes[0]),
         )
 
     def _keep(
@@ -336,9 +336,9 @@ class Track:
         if self._keeps_statistics:
             self.devices.keep(STATISTICS, ids, self._training.layout.split(rows)[1])
         for name in algorithm.remembers:
-            noted = {**trained.notes, **_notes_at(positions, self.last.notes[1])}[name]
+            noted = {**trained.notes, **notes_at(positions, self.last.notes[1])}[name]
             self.devices.keep(name, ids, noted.to(rows.dtype).unsqueeze(1))
-        for begin, end in _blocks(len(ids), trained.local):
+        for begin, end in blocks(len(ids), trained.local):
             if personal is not None:
                 self.devices.keep(PERSONAL_MODEL, ids[begin:end], personal[positions[begin:end]])
             if algorithm.device_vectors:
@@ -346,29 +346,3 @@ class Track:
                 kept = algorithm.keep(trained.part(begin, end), sent[begin:end], self.state, own)
                 for name, vectors in kept.items():
                     self.devices.keep(name, ids[begin:end], vectors)
-
-
-def _blocks(count: int, like: Tensor) -> Iterator[tuple[int, int]]:
-    size = max(1, AT_ONCE_BYTES // (4 * like.shape[-1]))
-    for begin in range(0, count, size):
-        yield begin, min(begin + size, count)
-
-
-def _in_front(rows: Tensor, positions: Sequence[int]) -> Tensor:
-    """Move the rows at ascending positions to the front: in place, as a second [K, M] may not fit; return them."""
-    if len(positions) < len(rows):
-        for k, position in enumerate(positions):
-            rows[k] = rows[position]
-    return rows[: len(positions)]
-
-
-def _notes_at(positions: Sequence[int], notes: Notes) -> dict[str, Tensor]:
-    return {name: note[list(positions)] for name, note in notes.items()}
-
-
-def _numbers(stated: Tensor | None, otherwise: int, count: int) -> np.ndarray:
-    return np.full(count, otherwise) if stated is None else stated.cpu().numpy()
-
-
-def _like(values: np.ndarray, rows: Tensor) -> Tensor:
-    return torch.as_tensor(values, dtype=rows.dtype, device=rows.device)

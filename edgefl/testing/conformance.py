@@ -17,9 +17,8 @@ from edgefl.scenario_fields import Named
 ROOMS = {
     **dict.fromkeys(("selectors", "sessions", "churn", "mobility", "power_models"), "engine_contracts"),
     **dict.fromkeys(("schedulers", "path_loss"), "channel_contracts"),
-    **dict.fromkeys(
-        ("algorithms", "warm_starts", "models", "datasets", "partitions", "drifts"), "learning_contracts"
-    ),
+    **dict.fromkeys(("algorithms", "warm_starts", "models"), "learning_contracts"),
+    **dict.fromkeys(("datasets", "partitions", "drifts"), "data_contracts"),
 }
 
 

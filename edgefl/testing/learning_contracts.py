@@ -1,27 +1,20 @@
-"""Contracts of the kinds that know tensors or samples, from algorithms to drifts."""
+"""Contracts of the kinds that know tensors: algorithms, warm starts, models."""
 
 import copy
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Algorithm, Received, ServerState, Trained, Updates
 from edgefl.learning.cost import flops_per_sample
-from edgefl.learning.datasets import Dataset, Split
-from edgefl.learning.drifts import Drift, Moment
 from edgefl.learning.models import Model, Outputs, OutputTerm, Size
 from edgefl.learning.parameters import TensorLayout
-from edgefl.learning.partitions import Facts, Partition
 from edgefl.learning.warm_starts import Final, Saved, WarmStart
-from edgefl.rng import Streams
 from edgefl.testing.conformance import must
 
 PARAMETERS, STATISTICS, CLASSES = 6, 2, 4
-DEVICES, SAMPLES, LABELS = 8, 2400, 10
 ROUNDING = 1e-5  # of a few float32 sums
 GRADIENT_ROUNDING = 1e-4  # of a model's gradients, whose sums are longer
 
@@ -70,7 +63,7 @@ def algorithms(algorithm: Algorithm) -> None:
     lent = copy.deepcopy(state)
     joined = algorithm.join(state, _Members(), _Members())
     must(
-        set(joined) == set(state) and _same(lent, state),
+        set(joined) == set(state) and same(lent, state),
         f"join() gave a state of {sorted(joined)}, of {sorted(state)}: keep names, and make new tensors",
     )
     received = algorithm.receive(model, state, devices)
@@ -153,7 +146,7 @@ def _one_round(
         f"aggregate() gave a state of {sorted(state_after)}, init_state() one of {sorted(state)}: keep names",
     )
     must(
-        _same(lent, (model, rows, received.start, state)),
+        same(lent, (model, rows, received.start, state)),
         "upload(), keep() or aggregate() changed a tensor in place that it was only lent: make new ones",
     )
     must(
@@ -184,7 +177,7 @@ def warm_starts(start: WarmStart) -> None:
         for gradient in (torch.randn(PARAMETERS), None):
             lent = copy.deepcopy((current, saved, gradient))
             opening = start.opening(current, saved, gradient if start.probes else None)
-            must(_same(lent, (current, saved, gradient)), "opening() changed a tensor that it was only lent")
+            must(same(lent, (current, saved, gradient)), "opening() changed a tensor that it was only lent")
             must(
                 opening.model.shape == (size,)
                 and opening.model.dtype == current.dtype
@@ -253,7 +246,7 @@ def models(model: Model) -> None:
         f"the module gives {tuple(logits.shape)} for two samples: logits are [batch, classes]",
     )
     must(
-        _same(dict(module.state_dict()), dict(built().state_dict())),
+        same(dict(module.state_dict()), dict(built().state_dict())),
         "build() is not a function of torch's seed: initialise from torch's random numbers alone",
     )
     size = model.size(shape, classes)
@@ -273,101 +266,16 @@ def models(model: Model) -> None:
         )
 
 
-def datasets(dataset: Dataset) -> None:
-    """Files that are missing are an EdgeflError; what is there has labels 0 to C-1 and fits together."""
-    try:
-        dataset.check()
-    except EdgeflError:
-        return  # not on this machine: nothing more can be said
-    data = dataset.load()
-    for name, split in (("train", data.train), ("test", data.test)):
-        _split(name, split, data.num_classes)
-    must(data.train.x.shape[1:] == data.test.x.shape[1:], "training and test samples differ in shape")
-    must(
-        len(data.label_names) == data.num_classes,
-        f"{len(data.label_names)} label_names for {data.num_classes} classes",
-    )
-    must(np.all(np.asarray(data.std) > 0), "std has to be > 0: inputs are divided by it")
-
-
-def _split(name: str, split: Split, classes: int) -> None:
-    must(len(split.x) == len(split.y) > 0, f"{name}: {len(split.x)} samples with {len(split.y)} labels")
-    must(
-        split.y.dtype == np.int64 and split.y.min() >= 0 and split.y.max() < classes,
-        f"{name}: labels have to be int64, 0 to {classes - 1}",
-    )
-    must(split.groups is None or len(split.groups) == len(split.y), f"{name}: groups are one per sample")
-
-
-def partitions(partition: Partition) -> None:
-    """Every device has samples, none twice, of the session's labels; a function of seed and session."""
-    rng = np.random.default_rng(0)
-    labels = rng.permutation(np.arange(SAMPLES) % LABELS)
-    facts = Facts(
-        groups=np.arange(SAMPLES) % DEVICES,
-        positions_m=rng.uniform(-100.0, 100.0, (DEVICES, 2)),
-        sites_m=np.array([[0.0, 0.0], [80.0, 0.0]]),
-    )
-    dealt: dict[int, Sequence[np.ndarray]] = {}
-    for session in (1, 2, 3, 4):
-        own = partition.assign(labels, DEVICES, session, Streams(4), facts)
-        must(
-            _same(own, partition.assign(labels, DEVICES, session, Streams(4), facts)),
-            "assign() gave two answers to the same question: draw from the streams it is given",
-        )
-        must(len(own) == DEVICES, f"assign() gave {len(own)} arrays for {DEVICES} devices")
-        every = np.concatenate(own)
-        must(min(map(len, own)) > 0, "assign() left a device without samples: refuse it with an EdgeflError")
-        must(len(np.unique(every)) == len(every), "assign() dealt a sample out twice")
-        must(all(np.array_equal(o, np.unique(o)) for o in own), "assign(): sort each device's samples")
-        allowed = partition.session_labels(session, LABELS, Streams(4))
-        must(
-            set(labels[every].tolist()) <= set(allowed.tolist()),
-            f"assign() dealt out labels that session_labels({session}) does not have",
-        )
-        key = partition.key(session)
-        must(
-            key not in dealt or _same(own, dealt[key]),
-            f"key({session}) is that of an earlier session, but assign() deals otherwise: give it another key",
-        )
-        dealt[key] = own
-
-
-def drifts(drift: Drift) -> None:
-    """What changes keeps shapes, types and order, is a function of the samples, and leaves what is lent alone."""
-    rng = np.random.default_rng(0)
-    x = rng.integers(0, 256, (SAMPLES // 10, 6, 6), dtype=np.uint8)
-    split = Split(x, rng.permutation(np.arange(len(x)) % LABELS), np.arange(len(x)) % DEVICES)
-    lent = copy.deepcopy(split)
-    changed = drift.change(split, LABELS)
-    must(_same(vars(lent), vars(split)), "change() changed the samples in place: make new ones")
-    must(
-        _same(vars(changed), vars(drift.change(split, LABELS))),
-        "change() gave two answers to the same question: draw from a stream of its own seed",
-    )
-    must(
-        changed.x.shape == x.shape and changed.x.dtype == x.dtype,
-        f"change() gave inputs {list(changed.x.shape)} of {changed.x.dtype}: keep shape and type",
-    )
-    _split("after the drift", changed, LABELS)
-    must(_same(changed.groups, split.groups), "change() moved samples to other groups")
-    must(
-        not (_same(changed.x, x) and _same(changed.y, split.y)), "change() changes neither inputs nor labels"
-    )
-    share = drift.drifted_share(Moment(1, 0.0))
-    must(0 <= share <= 1, f"drifted_share() is {share}: a share, in [0, 1]")
-
-
-def _same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any) -> bool:
     """Equality to the last bit, through containers."""
     if isinstance(one, Tensor):
         return torch.equal(one, other)
     if isinstance(one, np.ndarray):
         return np.array_equal(one, other)
     if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
+        return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, Saved):
-        return _same(vars(one), vars(other))
+        return same(vars(one), vars(other))
     return bool(one == other)

@@ -17,6 +17,7 @@ from channel.schedulers import Flows
 from edgefl import registry, testing
 from edgefl.component import AnyComponent, build, parameters_of, values_of
 from edgefl.describe import describe
+from edgefl.engine.power_models import Equipment
 from edgefl.engine.selectors import Candidates
 from edgefl.engine.sessions import SessionState
 from edgefl.errors import EdgeflError
@@ -250,3 +251,10 @@ def test_log_distance_falls_ten_n_db_a_decade() -> None:
     assert loss.path_loss_db([1.0, 10.0, 100.0], **level) == pytest.approx([40.0, 75.0, 110.0])
     with pytest.raises(ValueError, match="from 1 to inf m"):
         loss.path_loss_db([0.5], **level)
+
+
+def test_a_data_sheet_gives_watts_by_its_voltage() -> None:
+    power = make("power_models", supply_v=4, receive_a=0.1, send_a=0.2, listen_a=0.05, listen_s=3)
+    draws = power.draws(Equipment(0.2, 0.5, 0.1, 0.1))
+    assert (draws.receive_w, draws.send_w, draws.wait_w) == (0.4, 0.8, 0.0)
+    assert draws.tail == ((3, 0.2),)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from channel import fading
+from channel import fading, fading_grids
 from edgefl import outline, scenario
 from edgefl.learning.models import Model, Size
 from edgefl.learning.models.logistic import Logistic
@@ -76,7 +76,7 @@ def test_the_loop_and_scipy_filter_alike_to_the_last_bit() -> None:
     rng = np.random.default_rng(0)
     noise, begin = rng.standard_normal((3, 2, 500)), rng.standard_normal((3, 2, 1))
     by_scipy = signal.lfilter([1.0], [1.0, -0.99], noise, zi=begin)[0]
-    assert np.array_equal(fading._filtered_in_turn(noise, 0.99, begin), by_scipy)
+    assert np.array_equal(fading_grids.filtered_in_turn(noise, 0.99, begin), by_scipy)
 
 
 def test_the_written_zero_is_that_of_j0() -> None:

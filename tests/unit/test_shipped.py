@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from edgefl import shipped
 from edgefl.cli import main
@@ -100,3 +101,16 @@ def test_commands_that_read_runs_are_commands_of_edgefl(capsys: pytest.CaptureFi
             main([command, "--help"])
         assert ended.value.code == 0
         assert f"usage: edgefl {command}" in capsys.readouterr().out
+
+
+MOVING = {"handover_hexagonal", "membership_random_waypoint", "labels_by_zone", "commute_clock"}
+MOVING |= {path.stem for path in shipped.FOLDER.glob("mobility_*.yaml")}
+
+
+@pytest.mark.parametrize("name", sorted(MOVING))
+def test_who_moves_does_so_in_real_time_and_the_file_says_what_to_look_at(name: str) -> None:
+    text = (shipped.FOLDER / f"{name}.yaml").read_text()
+    given = yaml.safe_load(text)
+    assert "\n# Look at " in text
+    assert float(given["radio"]["bandwidth_hz"]) >= 100e6
+    assert given["rounds"]["every_s"] >= 1

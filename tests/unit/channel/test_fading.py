@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import linalg, signal
 
-from channel.fading import BLOCK, LinkFading, _grids, doppler_hz, power_of_many, slot_correlation
+from channel.fading import BLOCK, LinkFading, doppler_hz, power_of_many, slot_correlation
+from channel.fading_grids import grids
 
 RADIO = {"carrier_hz": 3.5e9, "slot_s": 0.5e-3}
 KEY = 2**100 + 12345
@@ -63,7 +64,7 @@ def test_impossible_speeds_are_refused(speed_m_s: float) -> None:
 def test_a_bridge_between_two_edges_has_the_law_of_the_process(rho: float) -> None:
     # h[0] = left, free[n] = rho free[n-1] + sqrt(1-rho^2) e[n], h[n] = free[n] + w[n] (right - free[B]).
     # As a matrix on (left, e[1..B], right) with E[left right] = rho^B, the covariance must be rho^|i-j|.
-    weights = _grids(rho)[0].weights
+    weights = grids(rho)[0].weights
     assert weights is not None
     step = np.zeros((BLOCK + 1, BLOCK + 2))
     step[0, 0] = 1.0

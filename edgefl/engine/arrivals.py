@@ -1,0 +1,56 @@
+"""Waiting for the next device that becomes present in a cell."""
+
+import math
+from collections import deque
+
+import simpy
+
+
+class Arrivals:
+    """For each cell, an event that succeeds when the next device becomes present in it."""
+
+    def __init__(self, env: simpy.Environment, cells: int) -> None:
+        self._env = env
+        self._events = [env.event() for _ in range(cells)]
+        # when devices that have handed over will be connected, for those who begin to wait until then
+        self._coming_s = [deque[float]() for _ in range(cells)]
+
+    def next(self, cell: int) -> simpy.Event:
+        """Return the event of a cell's next arrival."""
+        coming = self._coming_s[cell]
+        while coming:
+            self._announce_at(cell, coming.popleft())
+        return self._events[cell]
+
+    def awaited(self) -> list[int]:
+        """Return the cells in which somebody waits for a device."""
+        return [cell for cell, event in enumerate(self._events) if event.callbacks]
+
+    def announce(self, cell: int) -> None:
+        """Wake the processes that wait for a device in this cell."""
+        if self._events[cell].callbacks:
+            waiting, self._events[cell] = self._events[cell], self._env.event()
+            waiting.succeed()
+
+    def announce_in(self, cell: int, delay_s: float) -> None:
+        """Wake after a delay those that wait for a device in this cell, and those that begin to meanwhile."""
+        then_s = self._env.now + delay_s
+        if not delay_s:
+            self.announce(cell)
+        elif self._events[cell].callbacks:
+            self._announce_at(cell, then_s)
+        else:
+            # nobody waits, and hardly ever does anybody begin to: no timer for each handover
+            coming = self._coming_s[cell]
+            while coming and coming[0] <= self._env.now:
+                coming.popleft()
+            coming.append(then_s)
+
+    def _announce_at(self, cell: int, time_s: float) -> None:
+        now_s = self._env.now
+        if time_s <= now_s:
+            return
+        delay_s = time_s - now_s
+        while now_s + delay_s < time_s:  # a difference may round; not before the device is connected
+            delay_s = math.nextafter(delay_s, math.inf)
+        self._env.timeout(delay_s).callbacks.append(lambda _: self.announce(cell))

@@ -1,0 +1,99 @@
+"""Contracts of the kinds that know samples: data sets, partitions, drifts."""
+
+import copy
+from collections.abc import Sequence
+
+import numpy as np
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.datasets import Dataset, Split
+from edgefl.learning.drifts import Drift, Moment
+from edgefl.learning.partitions import Facts, Partition
+from edgefl.rng import Streams
+from edgefl.testing.conformance import must
+from edgefl.testing.learning_contracts import same
+
+DEVICES, SAMPLES, LABELS = 8, 2400, 10
+
+
+def datasets(dataset: Dataset) -> None:
+    """Files that are missing are an EdgeflError; what is there has labels 0 to C-1 and fits together."""
+    try:
+        dataset.check()
+    except EdgeflError:
+        return  # not on this machine: nothing more can be said
+    data = dataset.load()
+    for name, split in (("train", data.train), ("test", data.test)):
+        _split(name, split, data.num_classes)
+    must(data.train.x.shape[1:] == data.test.x.shape[1:], "training and test samples differ in shape")
+    must(
+        len(data.label_names) == data.num_classes,
+        f"{len(data.label_names)} label_names for {data.num_classes} classes",
+    )
+    must(np.all(np.asarray(data.std) > 0), "std has to be > 0: inputs are divided by it")
+
+
+def _split(name: str, split: Split, classes: int) -> None:
+    must(len(split.x) == len(split.y) > 0, f"{name}: {len(split.x)} samples with {len(split.y)} labels")
+    must(
+        split.y.dtype == np.int64 and split.y.min() >= 0 and split.y.max() < classes,
+        f"{name}: labels have to be int64, 0 to {classes - 1}",
+    )
+    must(split.groups is None or len(split.groups) == len(split.y), f"{name}: groups are one per sample")
+
+
+def partitions(partition: Partition) -> None:
+    """Every device has samples, none twice, of the session's labels; a function of seed and session."""
+    rng = np.random.default_rng(0)
+    labels = rng.permutation(np.arange(SAMPLES) % LABELS)
+    facts = Facts(
+        groups=np.arange(SAMPLES) % DEVICES,
+        positions_m=rng.uniform(-100.0, 100.0, (DEVICES, 2)),
+        sites_m=np.array([[0.0, 0.0], [80.0, 0.0]]),
+    )
+    dealt: dict[int, Sequence[np.ndarray]] = {}
+    for session in (1, 2, 3, 4):
+        own = partition.assign(labels, DEVICES, session, Streams(4), facts)
+        must(
+            same(own, partition.assign(labels, DEVICES, session, Streams(4), facts)),
+            "assign() gave two answers to the same question: draw from the streams it is given",
+        )
+        must(len(own) == DEVICES, f"assign() gave {len(own)} arrays for {DEVICES} devices")
+        every = np.concatenate(own)
+        must(min(map(len, own)) > 0, "assign() left a device without samples: refuse it with an EdgeflError")
+        must(len(np.unique(every)) == len(every), "assign() dealt a sample out twice")
+        must(all(np.array_equal(o, np.unique(o)) for o in own), "assign(): sort each device's samples")
+        allowed = partition.session_labels(session, LABELS, Streams(4))
+        must(
+            set(labels[every].tolist()) <= set(allowed.tolist()),
+            f"assign() dealt out labels that session_labels({session}) does not have",
+        )
+        key = partition.key(session)
+        must(
+            key not in dealt or same(own, dealt[key]),
+            f"key({session}) is that of an earlier session, but assign() deals otherwise: give it another key",
+        )
+        dealt[key] = own
+
+
+def drifts(drift: Drift) -> None:
+    """What changes keeps shapes, types and order, is a function of the samples, and leaves what is lent alone."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 256, (SAMPLES // 10, 6, 6), dtype=np.uint8)
+    split = Split(x, rng.permutation(np.arange(len(x)) % LABELS), np.arange(len(x)) % DEVICES)
+    lent = copy.deepcopy(split)
+    changed = drift.change(split, LABELS)
+    must(same(vars(lent), vars(split)), "change() changed the samples in place: make new ones")
+    must(
+        same(vars(changed), vars(drift.change(split, LABELS))),
+        "change() gave two answers to the same question: draw from a stream of its own seed",
+    )
+    must(
+        changed.x.shape == x.shape and changed.x.dtype == x.dtype,
+        f"change() gave inputs {list(changed.x.shape)} of {changed.x.dtype}: keep shape and type",
+    )
+    _split("after the drift", changed, LABELS)
+    must(same(changed.groups, split.groups), "change() moved samples to other groups")
+    must(not (same(changed.x, x) and same(changed.y, split.y)), "change() changes neither inputs nor labels")
+    share = drift.drifted_share(Moment(1, 0.0))
+    must(0 <= share <= 1, f"drifted_share() is {share}: a share, in [0, 1]")

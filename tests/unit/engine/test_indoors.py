@@ -1,0 +1,79 @@
+"""Building loss, by hand: transfers of devices indoors, from the walls' materials to the slot in which they end."""
+
+import math
+
+import numpy as np
+import pytest
+
+from channel.path_loss.umi import UMi
+from edgefl.engine.records import DeviceRound
+from edgefl.mobility._draws import Draws
+from edgefl.rng import Streams
+from edgefl.testing import Scripted, SmallWorld, small_world
+
+SLOT_S, SERVER_W, DEVICE_W = 0.5e-3, 10 ** (43 / 10) / 1000, 10 ** (23 / 10) / 1000
+NOISE_W = 10 ** ((-174 - 30) / 10) * 10e6
+PLACE_M, DEPTH_M, SEED = (60.0, 30.0), 25.0, 7  # buildings of UMi are 25 m deep
+BITS = 20_000_000
+# 38.901, Table 7.4.3-1 at 3.5 GHz: plain glass 2 + 0.2 f, coated glass 23 + 0.3 f, concrete 5 + 4 f
+GLASS_DB = {"low_loss": 2.7, "high_loss": 24.05}
+CONCRETE_DB = 19.0
+# 38.901, Table 7.4.3-2: share of glass, and the deviation
+GLASS = {"low_loss": (0.3, 4.4), "high_loss": (0.7, 6.5)}
+
+
+def world(share: float, walls: str) -> SmallWorld:
+    return small_world(
+        [PLACE_M],
+        learner=Scripted(work=(1, 0, BITS, BITS)),
+        devices={"indoor_share": share, "penetration": walls},
+        seed=SEED,
+    ).run()
+
+
+def wall_db(walls: str) -> float:
+    glass, _ = GLASS[walls]
+    through = glass * 10 ** (-GLASS_DB[walls] / 10) + (1 - glass) * 10 ** (-CONCRETE_DB / 10)
+    return 5 - 10 * math.log10(through)
+
+
+def loss_db(walls: str) -> float:
+    """Wall, way inside and deviation of the device's square of the plane: the third east and second north."""
+    number = ((2**20 + 2) * 2**21 + 2**20 + 1) * 5
+    drawn = Draws(Streams(SEED), 1, ("indoors",)).uniform(np.array([0]), np.array([number]), 5)[:, 0]
+    inside_m = DEPTH_M * min(drawn[1], drawn[2])
+    normal = math.sqrt(-2 * math.log(drawn[3])) * math.cos(2 * math.pi * drawn[4])
+    return float(wall_db(walls) + 0.5 * inside_m + GLASS[walls][1] * normal)
+
+
+def slots(small: SmallWorld, power_w: float, extra_db: float) -> int:
+    h2 = float(small.scene.radio.fading(0, 0).power(0, 1)[0])
+    path_db = float(UMi().path_loss_db(math.hypot(*PLACE_M), carrier_hz=3.5e9)) + extra_db
+    rate = math.log2(1 + power_w * 10 ** (-path_db / 10) * h2 / NOISE_W)
+    return math.ceil(BITS / (10e6 * SLOT_S * rate))
+
+
+@pytest.mark.parametrize("walls", ["low_loss", "high_loss"])
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_a_transfer_from_indoors_ends_in_the_slot_that_its_walls_say(walls: str, share: float) -> None:
+    small = world(share, walls)
+    (row,) = small.rows.of[DeviceRound]
+    extra_db = share * loss_db(walls)
+    for power_w, start_s, end_s in (
+        (SERVER_W, row.downlink_start_s, row.downlink_end_s),
+        (DEVICE_W, row.uplink_start_s, row.uplink_end_s),
+    ):
+        expected = slots(small, power_w, extra_db)
+        assert (end_s or 0.0) - (start_s or 0.0) == pytest.approx(expected * SLOT_S, abs=1e-9)
+
+
+def test_walls_of_coated_glass_take_more_and_time_follows() -> None:
+    """5 - 10 lg(0.3 x 0.537 + 0.7 x 0.01259) = 12.70 dB, and 5 - 10 lg(0.7 x 0.003936 + 0.3 x 0.01259) = 26.85 dB."""
+    assert wall_db("low_loss") == pytest.approx(12.70, abs=0.01)
+    assert wall_db("high_loss") == pytest.approx(26.85, abs=0.01)
+    ends = [world(share, walls).rows.of[DeviceRound][0].uplink_end_s for share, walls in LOSSES]
+    assert ends == sorted(ends)
+    assert ends[-1] > 2 * ends[0]
+
+
+LOSSES = ((0.0, "low_loss"), (1.0, "low_loss"), (1.0, "high_loss"))
