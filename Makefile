@@ -6,6 +6,7 @@
 # make docs   build the pages of docs/ as a site (into site/), run their code and the notebooks
 # make trust  compute docs/trust.md: each law beside its reference
 # make city   run the study of a day in a city (20 minutes) and take its picture for README.md
+# make cluster  get Ray, and test on a cluster of two nodes on this machine; wants a quiet one
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
 # make schema write the JSON Schemas that editors use, beside the scenarios
 # make golden write the tables of the golden runs again; CHANGELOG.md says when that is allowed
@@ -15,7 +16,7 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo docs readme gallery trust city test quick checks fuzz schema golden clean
+.PHONY: demo docs readme gallery trust city test quick cluster checks fuzz schema golden clean
 
 MOVING := scenarios/handover_hexagonal.yaml
 
@@ -57,6 +58,10 @@ checks: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+cluster: $(VENV)/installed-dev
+	$(BIN)/pip install -q -c constraints.txt -e '.[dev,ray,flower]'
+	$(BIN)/pytest -n 0 tests/end_to_end/test_ray.py tests/unit/flower
 
 fuzz: $(VENV)/installed-dev
 	$(BIN)/python -m edgefl.testing.fuzz
