@@ -3,6 +3,8 @@
 # make quick  lint, types, golden runs and the unit tests that are not slow, in under a minute
 # make readme run the demo and take its pictures into README.md
 # make gallery draw every shipped scenario into docs/gallery.md
+# make docs   build the pages of docs/ as a site (into site/), run their code and the notebooks
+# make trust  compute docs/trust.md: each law beside its reference
 # make city   run the study of a day in a city (20 minutes) and take its picture for README.md
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
 # make schema write the JSON Schemas that editors use, beside the scenarios
@@ -13,7 +15,7 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo readme gallery city test quick checks fuzz schema golden clean
+.PHONY: demo docs readme gallery trust city test quick checks fuzz schema golden clean
 
 MOVING := scenarios/handover_hexagonal.yaml --set record.positions_s=0.1
 
@@ -29,8 +31,15 @@ readme: demo
 	cp runs/readme/comparison.png scenarios/studies/quickstart.png
 	cp runs/demo/moving.png docs/moving.png
 
+docs: $(VENV)/installed-docs $(FASHION)
+	$(BIN)/mkdocs build
+	$(BIN)/pytest tests/end_to_end/test_docs.py tests/end_to_end/test_notebooks.py
+
 gallery: $(VENV)/installed $(FASHION)
 	$(BIN)/python docs/gallery.py
+
+trust: $(VENV)/installed
+	$(BIN)/python docs/trust.py
 
 city: $(VENV)/installed $(FASHION)
 	rm -rf runs/city_day
@@ -68,6 +77,10 @@ $(VENV)/installed-dev: pyproject.toml constraints.txt $(VENV)/installed
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
 	touch $@
 
+$(VENV)/installed-docs: pyproject.toml constraints.txt $(VENV)/installed-dev
+	$(BIN)/pip install -q -c constraints.txt -e '.[dev,docs]'
+	touch $@
+
 # Debian and Ubuntu ship the data as a package; elsewhere edgefl downloads it at the first run.
 $(FASHION):
 	@if command -v apt-get >/dev/null; then \
@@ -86,4 +99,4 @@ $(CHROMIUM):
 	else echo "no apt-get: the tests of reports in a browser will be skipped unless there is one"; fi
 
 clean:
-	rm -rf $(VENV) runs fuzz-findings .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) runs site fuzz-findings .pytest_cache .mypy_cache .ruff_cache

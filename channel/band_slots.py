@@ -27,6 +27,7 @@ class BandFlow:
     snr: float  # mean, on the whole band with full power
     fading: Fading
     static_power: float | None  # |h|^2 of a link that does not fade
+    background: bool = False  # traffic that is not of learning
     neighbours: float = 0.0  # what each share of the other transmitters adds to the noise, over it
     blocks: dict[int, FloatArray] = field(default_factory=dict)
 
@@ -193,6 +194,7 @@ class BandRules:
             remaining_bits=(_need(flows) - state.got) * self.carrier.unit_bits,
             static=np.array([power is not None for power in static_power]),
             slot=state.slot,
+            background=np.array([flow.background for flow in flows]),
         )
 
 

@@ -1,17 +1,16 @@
 """Energy and computing time of a device."""
 
-
-def receive_energy_j(circuit_power_w: float, duration_s: float) -> float:
-    """Energy of receiving: circuit power x time. Source: journal paper, eq. (42), first term."""
-    return _power_times_time(circuit_power_w, duration_s)
+from channel.units import Values
 
 
-def transmit_energy_j(transmit_power_w: float, duration_s: float) -> float:
-    """Energy of transmitting: radiated power x time. Source: journal paper, eq. (42), second term.
+def transfer_energy_j(
+    power_w: Values, airtime_s: Values, wait_w: Values, wait_s: Values, bits_j: Values
+) -> Values:
+    """Energy of a transfer: its power while the radio is on, what it draws in between, and what its bits cost.
 
-    Left out, as in the paper: amplifier efficiency and the transmitter's circuit power.
+    Without the latter two the product alone, to the last bit: the journal paper's eq. (42).
     """
-    return _power_times_time(transmit_power_w, duration_s)
+    return power_w * airtime_s + (wait_w * wait_s + bits_j)
 
 
 def compute_time_s(
@@ -67,9 +66,3 @@ def _cycles(flops_per_sample: float, samples: int, flops_per_cycle: float) -> fl
     if not (flops_per_sample >= 0 and samples >= 0):
         raise ValueError(f"work must be >= 0, got {flops_per_sample} FLOPs per sample x {samples} samples")
     return flops_per_sample * samples / flops_per_cycle
-
-
-def _power_times_time(power_w: float, duration_s: float) -> float:
-    if not (power_w >= 0 and duration_s >= 0):
-        raise ValueError(f"power and duration must be >= 0, got {power_w} W and {duration_s} s")
-    return power_w * duration_s

@@ -80,6 +80,7 @@ class SharedBand:
         fading: Fading,
         slot: int,
         neighbours: float = 0.0,
+        background: bool = False,
     ) -> None:
         """Let a flow join, from `slot` on.
 
@@ -89,6 +90,8 @@ class SharedBand:
             fading: its link.
             neighbours: power of one of the others' shares over the noise, >= 0, with power `full`; with
                 `per_resource_block` it does not change, and belongs into the snr.
+
+            background: traffic that is not of learning, for schedulers that tell them apart.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, a flow that ends before it has not
@@ -103,7 +106,7 @@ class SharedBand:
         carrier.refuse_endless(need, snr_whole_band)
         self._advance(slot)
         static_power = float(fading.power(0, 1)[0]) if fading.static else None
-        flow = BandFlow(id_, payload_bits, need, snr_whole_band, fading, static_power, neighbours)
+        flow = BandFlow(id_, payload_bits, need, snr_whole_band, fading, static_power, background, neighbours)
         if need == 0:
             self._done.append(flow)
             return

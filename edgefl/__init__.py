@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from edgefl.scenario import Scenario
     from edgefl.scenario import load as load_scenario
     from edgefl.simulation import simulate
+    from edgefl.world_record import record
 
 __version__ = "0.1.0"
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "__version__",
     "compare",
     "load_scenario",
+    "record",
     "resume",
     "simulate",
     "study",
@@ -41,6 +43,7 @@ _LAZY = {
     "Scenario": ("edgefl.scenario", "Scenario"),
     "compare": ("edgefl.api", "compare"),
     "load_scenario": ("edgefl.scenario", "load"),
+    "record": ("edgefl.world_record", "record"),
     "resume": ("edgefl.resuming", "resume"),
     "simulate": ("edgefl.simulation", "simulate"),
     "study": ("edgefl.api", "study"),

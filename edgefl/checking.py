@@ -43,8 +43,11 @@ class Nowhere:
         pass
 
 
-def check_world(world: World) -> None:
+def check_world(world: World, *, reports: bool = False) -> None:
     """Check what the drop decides, before any data are read.
+
+    Args:
+        reports: whether a learner stands in place of the workload, which may report losses.
 
     Raises:
         EdgeflError: names the key and the remedy.
@@ -52,7 +55,7 @@ def check_world(world: World) -> None:
     scenario = world.scenario
     check_numbers(scenario, world.count)
     # not a rule of the schema: in a small world for tests a workload may stand for a learner that reports
-    if scenario.workload is not None and scenario.sessions.report_bits:
+    if scenario.workload is not None and scenario.sessions.report_bits and not reports:
         name = registry.name_of("sessions", scenario.sessions)
         raise EdgeflError(
             f"{name} sessions end by the devices' losses, and a workload trains nothing: take schedule or"

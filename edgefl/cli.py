@@ -13,9 +13,11 @@ from edgefl import outside, shipped
 from edgefl.commands import bench
 from edgefl.commands.compare import CONTEXT, READING, reading
 from edgefl.commands.describe import describe, list_
+from edgefl.commands.export import export
 from edgefl.commands.merge import merge
 from edgefl.commands.new import new
 from edgefl.commands.preview import preview
+from edgefl.commands.record import record
 from edgefl.commands.report import report
 from edgefl.commands.run import resume, run
 from edgefl.commands.scenarios import scenarios
@@ -41,8 +43,10 @@ COMMANDS = (
     resume,
     study,
     merge,
+    export,
     watch,
     validate,
+    record,
     report,
     list_,
     describe,

@@ -30,6 +30,7 @@ MEANINGS = {
     "selectors": "which devices take part in a round",
     "sessions": "when a session ends",
     "churn": "when devices are switched on",
+    "power_models": "what a device's radio draws",
     "schedulers": "which device gets which share of the band",
     "path_loss": "how much of the power arrives",
 }

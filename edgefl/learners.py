@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from edgefl import memory, memory_needs, registry
+from edgefl import memory, memory_needs, outside_learners, registry
+from edgefl.contract import Learner
 from edgefl.engine.untrained import Untrained
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.snapshot import Snapshotable, Together
@@ -26,10 +27,14 @@ THREADS_PER_OPERATION = 1
 
 @dataclass(frozen=True)
 class Training:
-    """What a run trains, and where; only such a run has a journal: without tensors, the engine alone is as fast."""
+    """What a run trains, and where; only such a run has a journal: without tensors, the engine alone is as fast.
+
+    further: circumstances in which it is trained, beside those of all runs.
+    """
 
     state: Together
     torch_device: "torch.device"
+    further: Mapping[str, str] = field(default_factory=dict)
 
 
 def available_cores() -> int:
@@ -62,8 +67,14 @@ def build(
     threads: int,
     load: "Callable[[Dataset], Data] | None",
     outlines: Mapping[int, Any] | None,
+    outside: outside_learners.Maker | Learner | None = None,
 ) -> tuple[dict[int, Any], dict[str, Any], Training | None]:
     """Build a learner per federation, what run.json says of model and machine, and what is trained."""
+    if outside is not None:
+        made, said = outside_learners.build(world, outside)
+        state = outside_learners.training_of(made)
+        further = {"learner": said["learner"]["name"]}
+        return made, said, Training(state, torch_device("cpu"), further) if state else None
     training = None
     if scenario.workload is not None:
         task = scenario.workload.model_dump()

@@ -114,7 +114,7 @@ def blame(error: BaseException) -> str | None:
 
 
 def _remember(module: ModuleType) -> None:
-    if getattr(module, "__file__", None):
+    if getattr(module, "__file__", None) and not module.__name__.startswith(_OURS):
         _loaded.add(str(module.__file__))
 
 

@@ -29,6 +29,7 @@ PACKAGES = {
     "selectors": "edgefl.engine.selectors",
     "sessions": "edgefl.engine.sessions",
     "churn": "edgefl.engine.churn",
+    "power_models": "edgefl.engine.power_models",
     "schedulers": "channel.schedulers",
     "path_loss": "channel.path_loss",
 }

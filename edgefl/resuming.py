@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from edgefl.contract import Learner
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.learners import torch_device
+from edgefl.outside_learners import Maker, name_of
 from edgefl.results import Results
 from edgefl.run_directory import status as run_status
 from edgefl.run_directory.circumstances import SCENARIO, circumstances, differences
@@ -34,6 +36,7 @@ def resume(
     every: Every = DEFAULT,
     on_round: Callable[[Round], None] | None = None,
     on_note: Callable[[str], None] = lambda note: None,
+    learner: Maker | Learner | None = None,
 ) -> Results:
     """Go on with a run that was left, on the kind of device where it was begun.
 
@@ -45,6 +48,7 @@ def resume(
         every: how often snapshots are taken.
         on_round: called with every round, those that are replayed too.
         on_note: told what is damaged, and what is done about it.
+        learner: the one from outside that the run was begun with, if it was.
 
     Returns:
         The run directory.
@@ -54,6 +58,7 @@ def resume(
     """
     path = Path(path)
     scenario = left_behind(path)
+    _check_learner(path, learner)
     begun = header(path / FILE) or {"device": "auto"}
     return simulate(
         scenario,
@@ -63,7 +68,21 @@ def resume(
         every=every,
         on_note=on_note,
         resume_from=path,
+        learner=learner,
     )
+
+
+def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
+    """Refuse to go on with another learner than the run's own."""
+    theirs = (run_status.read(path).get("learner") or {}).get("name")
+    ours = None if learner is None else name_of(learner)
+    if theirs != ours:
+        remedy = (
+            f"give {theirs}: edgefl.resume({str(path)!r}, learner=...)" if theirs else "leave learner out"
+        )
+        raise EdgeflError(
+            f"{path}: was begun with {theirs or 'no learner from outside'}, not with {ours or 'none'}; {remedy}"
+        )
 
 
 def can_go_on(path: Path, scenario: Scenario) -> bool:

@@ -4,9 +4,9 @@ import math
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import simpy
 
@@ -28,21 +28,19 @@ from edgefl.identity import LearningIdentity, identity, learning_identity
 from edgefl.learners import Training, available_cores
 from edgefl.learners import build as learners_of
 from edgefl.membership import Sharing, StudyMembership, told_of
+from edgefl.outside_learners import Maker, name_of
 from edgefl.results import Results
 from edgefl.rng import Streams
 from edgefl.run_directory import parquet
 from edgefl.run_directory.circumstances import SCENARIO, circumstances
 from edgefl.run_directory.interruption import interruptible
-from edgefl.run_directory.journal import Journal
+from edgefl.run_directory.journal import NEVER, Journal
 from edgefl.run_directory.lending import Loan
 from edgefl.run_directory.replay import JournaledLearner
 from edgefl.run_directory.results import RunDirectory, free_directory
 from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario import Scenario
 from edgefl.world import World
-
-if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
-    pass
 
 ALONE = Sharing()
 RESCUED = "diverged-cell{}.safetensors"  # the last finite model of a cell whose training diverged
@@ -61,6 +59,7 @@ def simulate(
     resume_from: Path | None = None,
     load: Loaded | None = None,
     sharing: Sharing = ALONE,
+    learner: Maker | Learner | None = None,
 ) -> Results:
     """Run a scenario.
 
@@ -77,6 +76,8 @@ def simulate(
         resume_from: a run directory that was left; its tables are written anew. See `edgefl.resuming`.
         load: reads the data set; None: missing files are downloaded.
         sharing: what training is taken from another run, and left for others.
+        learner: trains in place of PyTorch, see `edgefl.outside_learners`: called with an `Assignment` for each
+            federation; the scenario then names a workload.
 
     Returns:
         The run directory: a path, with the tables of the run.
@@ -89,14 +90,14 @@ def simulate(
     began = time.perf_counter()
     with interruptible():
         load = load or Loaded(download=True)
-        run_of = prepare(scenario, device=device, threads=threads, load=load)
+        run_of = prepare(scenario, device=device, threads=threads, load=load, learner=learner)
         world, radio, learners = run_of.world, run_of.radio, run_of.learners
         for note in run_of.notes:
             on_note(note)
-        about = run_of.about | {
-            "notes": run_of.notes,
-            "identity": identity(scenario, load.checksum(scenario)).written(),
-        }
+        own = identity(scenario, load.checksum(scenario))
+        if learner is not None:  # no run without it is this one
+            own = replace(own, data={**own.data, "learner": name_of(learner)})
+        about = run_of.about | {"notes": run_of.notes, "identity": own.written()}
         told = learning_identity(scenario, world, load.checksum(scenario))
         about |= told_of(told) | (asdict(member) if member else {})
         path = resume_from or (
@@ -121,8 +122,14 @@ def simulate(
                 env.run(until=env.all_of(ends))
             power = scene.network.power
             names = scene.fleet.class_names()
-            for row in scene.ledger.rows(power.running_s(), scene.fleet.idle_power_w, power.charges()):
-                scene.recorder.write(row, further={"class": names[row.device]} if names else None)
+            tail_j = power.tails.energy_j(env.now)
+            for row in scene.ledger.rows(
+                power.running_s(), scene.fleet.idle_power_w, power.charges(), tail_j
+            ):
+                further: dict[str, Any] = {"class": names[row.device]} if names else {}
+                if power.tails.any:
+                    further["tail_j"] = float(tail_j[row.device])
+                scene.recorder.write(row, further=further or None)
             told_at_end = [
                 *run_of.notes,
                 *scene.federations.notes(),
@@ -165,6 +172,7 @@ def prepare(
     threads: int | None = None,
     load: Loaded | None = None,
     in_outline: bool = False,
+    learner: Maker | Learner | None = None,
 ) -> Prepared:
     """Build a run's world, data, models and radio, and check all that can be known before it begins.
 
@@ -172,6 +180,7 @@ def prepare(
         device, threads: as in `simulate`.
         load: reads the data set; None: missing files are downloaded.
         in_outline: only to look at: learners need not be able to learn, see `edgefl.outline`.
+        learner: as in `simulate`.
 
     Raises:
         EdgeflError: something in the scenario cannot be had; it names file, line and remedy.
@@ -182,11 +191,11 @@ def prepare(
         if scenario.record.tables == "parquet":
             parquet.require()
         world = World(scenario, Streams(scenario.seed))
-        check_world(world)
+        check_world(world, reports=learner is not None)
         radio = world.radio(simpy.Environment())
         outlines = outline.of(world, device, load) if in_outline else None
         threads = threads or available_cores()
-        learners, about, training = learners_of(scenario, world, device, threads, load, outlines)
+        learners, about, training = learners_of(scenario, world, device, threads, load, outlines, learner)
         rehearsal = twin(world)
         scene, _ = compose(rehearsal, rehearsal.radio(simpy.Environment()), Nowhere(), {})
         told = [
@@ -244,15 +253,15 @@ def _journal(
     every: Every,
     on_note: Callable[[str], None],
 ) -> AbstractContextManager[Journal | None]:
-    if training is None or told is None:
+    if training is None:
         return nullcontext()
-    where = circumstances(path / SCENARIO, training.torch_device)
+    where = {**circumstances(path / SCENARIO, training.torch_device), **training.further}
     return Journal(
         path,
         where,
         borrowed or training.state,
         every=every,
-        lends=sharing.before(told.pilot_sessions),
+        lends=sharing.before(told.pilot_sessions) if told else NEVER,
         ready=lambda: borrowed is None or borrowed.over,
         on_note=on_note,
     )
@@ -286,7 +295,7 @@ def compose(
         fleet=fleet,
         duration_s=scenario.duration_s or math.inf,
     )
-    for process in network.processes():
+    for process in (*network.processes(), *world.background(radio)):
         env.process(process)
     if scenario.record.positions_s is not None:
         every_s = scenario.record.positions_s

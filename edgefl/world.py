@@ -1,8 +1,8 @@
 """The physical world of a scenario: sites, devices that move, their network and their radio."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Generator, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -13,8 +13,10 @@ from channel.gaussian_fields import Common
 from channel.geometry import poisson_count, sample_ring
 from channel.large_scale import LargeScale
 from channel.path_loss import PathLoss
-from channel.units import db_to_linear, dbm_to_watt
+from channel.tdd import Direction
+from channel.units import FloatArray, db_to_linear, dbm_to_watt
 from edgefl.areas import Places, places
+from edgefl.engine.background import Background
 from edgefl.engine.fleet import Fleet
 from edgefl.engine.gains import Gains, PerPlace, PerRound, Survey
 from edgefl.engine.indoors import BehindWalls, Indoors
@@ -28,6 +30,8 @@ from edgefl.mobility import Mobility, Movement
 from edgefl.mobility._together import Together
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario
+
+MOST_DRAWS = 10_000  # of places, until enough are in one cell
 
 
 @dataclass(frozen=True)
@@ -215,6 +219,45 @@ class World:
             switches=self.fleet.switches(self.streams),
             batteries=self.fleet.batteries(),
             idle_power_w=self.fleet.idle_power_w,
+            draws=self.fleet.draws(),
+        )
+
+    def background(self, radio: Radio) -> Iterator[Generator[simpy.Event, None, None]]:
+        """Yield the processes of other users' traffic, if there is any."""
+        settings, snr = self.scenario.radio.background, partial(self.background_snr, radio)
+        if settings is not None:
+            of_cells = Background(radio.env, settings, radio, self.federations, snr, self.streams)
+            yield from of_cells.processes()
+
+    def background_snr(self, radio: Radio, cell: int) -> dict[Direction, FloatArray]:
+        """Draw background users at places of a cell; return [users] their mean SNR.
+
+        Power, height and walls are the first device's.
+        """
+        background, rng = self.scenario.radio.background, self.streams("background", "places", cell)
+        assert background is not None
+        gains, extent, users = self.gains, self.extent, background.users
+        ring = {"inner_radius_m": extent.kept_free_m, "outer_radius_m": extent.edge_m}
+        if isinstance(gains, PerRound):
+            places_m = sample_ring(rng, users, **ring)
+            gains_db = gains.of_places(places_m, rng)
+            if self._indoors:
+                gains_db -= self._indoors.loss_db(places_m, np.zeros(users, dtype=np.intp))
+            alone = Survey([0] * users, gains_db, np.linalg.norm(places_m, axis=1), np.zeros(users))
+            return radio.snr(alone)
+        survey_of = self.survey_of_places()
+        assert isinstance(gains, PerPlace)
+        assert survey_of is not None
+        found = np.empty((0, 2))
+        for _ in range(MOST_DRAWS):
+            places_m = sample_ring(rng, users, **ring)
+            kinds = np.zeros(users, dtype=np.intp)
+            mine = gains.power_db_of(places_m, kinds).argmax(axis=1) == cell
+            found = np.concatenate([found, places_m[mine]])[:users]
+            if len(found) == users:
+                return radio.snr(survey_of(found, kinds, np.full(users, cell)))
+        raise EdgeflError(
+            f"cell {cell} is too small a part of the world for background users", ("radio", "background")
         )
 
     def survey_of_places(self) -> SurveyOfPlaces | None:

@@ -116,7 +116,8 @@ def outcome_table(runs: Runs, run: Any) -> pd.DataFrame:
 def device_table(runs: Runs, run: Any) -> pd.DataFrame:
     """A row per device of one run, or per class where there are many: its joules by what it was doing."""
     ledger = runs.ledger[(runs.ledger["variant"] == run.variant) & (runs.ledger["seed"] == run.seed)]
-    names = ["receive_j", "compute_j", "transmit_j", "idle_j", "total_j", "wasted_j"]
+    tails = ["tail_j"] if "tail_j" in ledger else []  # of radios between transfers
+    names = ["receive_j", "compute_j", "transmit_j", *tails, "idle_j", "total_j", "wasted_j"]
     by = ledger["class"] if "class" in ledger else pd.Series("all devices", index=ledger.index)
     rows = []
     for name, group in ledger.groupby(by):

@@ -40,6 +40,7 @@ class Flows:
         average: bits/s/Hz that each flow was served so far, forgotten with the scheduler's memory; it
             begins with a fair share, the mean efficiency over n.
         airtime: slots that each flow was served so far; it begins with that of the least served flow.
+        background: True for traffic that is not of learning; None: all is of learning.
     """
 
     carrier: Carrier
@@ -50,6 +51,7 @@ class Flows:
     efficiency: FloatArray = field(default_factory=_none)
     average: FloatArray = field(default_factory=_none)
     airtime: FloatArray = field(default_factory=_none)
+    background: BoolArray | None = None
 
     def __len__(self) -> int:
         return len(self.snr)

@@ -2,13 +2,19 @@
 
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from edgefl.commands.shared import AllowCode, SnapshotRounds, StudyFile, TorchDevice, console
 from edgefl.errors import EdgeflError
+
+if TYPE_CHECKING:
+    from edgefl import studies
+    from edgefl.studies.asking import Seeds, Setting
+    from edgefl.studies.on_ray import OnRay
 
 
 def study(
@@ -39,6 +45,15 @@ def study(
         bool,
         typer.Option("--alone", help="Train every run by itself, also where runs could share a training."),
     ] = False,
+    executor: Annotated[
+        str, typer.Option(help="Where runs are carried out: local (processes), inline (this process) or ray.")
+    ] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Of the Ray cluster: auto, local (start one here) or HOST:PORT.")
+    ] = None,
+    gpus: Annotated[
+        float | None, typer.Option(min=0, help="With ray: share of a GPU for each run, such as 0.25.")
+    ] = None,
     snapshot_rounds: SnapshotRounds = None,
     dry_run: Annotated[
         bool,
@@ -50,6 +65,9 @@ def study(
 
     A directory that holds some of the study already is continued: what is complete is not done again, what was left
     goes on. Several processes may work in one directory at the same time.
+
+    A study with a `question` is given more seeds until it is answered, or its budget is spent; the answer is printed
+    last. With --seed or --shard only these runs are done, and nothing is asked.
 
     A run that fails is reported at once and at the end; the others go on, and what they found is compared.
     The exit code then is 2.
@@ -63,9 +81,10 @@ def study(
         edgefl study scenarios/studies/journal_table_x_mnist.yaml --seed 100 --fail-fast
 
         edgefl study scenarios/studies/quickstart.yaml --out runs/shared --shard 1/4
+
+        edgefl study scenarios/studies/quickstart.yaml --executor ray --address auto
     """
     from edgefl import studies
-    from edgefl.progress import RunProgress
     from edgefl.run_directory.interruption import Interrupted
     from edgefl.run_directory.snapshot import Every
 
@@ -76,31 +95,22 @@ def study(
         for line in outlook(plan, out, device=device):
             console.print(line, soft_wrap=True)
         return
+    asked = plan.question is not None and not seed and _parts(shard)[1] == 1
     incomplete = None
+    options: dict[str, Any] = {
+        "device": device,
+        "jobs": jobs,
+        "executor": _executor(executor, address, gpus),
+        "noted": lambda note: print(f"edgefl: note: {note}", file=sys.stderr),
+        "fail_fast": fail_fast,
+        "retry": retry,
+        "shard": _parts(shard),
+        "share": not alone,
+        "every": Every(rounds=snapshot_rounds),
+    }
     try:
-        with RunProgress(console, {run.label: run.scenario for run in plan.runs}) as progress:
-
-            def failed(failure: studies.Failed) -> None:
-                progress.failed(failure.label)
-                print(failure.trace, end="", file=sys.stderr)
-                if not fail_fast:
-                    print(f"edgefl: failed: {failure}", file=sys.stderr)
-
-            path = studies.run(
-                plan,
-                out,
-                device=device,
-                jobs=jobs,
-                progress=progress.update,
-                failed=failed,
-                noted=lambda note: print(f"edgefl: note: {note}", file=sys.stderr),
-                fail_fast=fail_fast,
-                retry=retry,
-                go_on=go_on,
-                shard=_parts(shard),
-                share=not alone,
-                every=Every(rounds=snapshot_rounds),
-            )
+        course = _Course(out, go_on, options)
+        path = studies.ask(plan, course.carry_out, partial(_look, plan)) if asked else course.carry_out(plan)
     except Interrupted as error:
         print("edgefl: interrupted; the same command goes on with it", file=sys.stderr)
         raise typer.Exit(error.exit_code) from error
@@ -112,6 +122,11 @@ def study(
             console.print(f"part {shard} is done in {path}; compare when all are", soft_wrap=True)
             return
         _print_study(path, grid=grid)
+        if asked:
+            console.print(
+                (path / "question.md").read_text(encoding="utf-8").partition("\n")[0], soft_wrap=True
+            )
+            console.print(f"Answer: {path / 'question.md'}", soft_wrap=True)
         return
     if not fail_fast and len(incomplete.failures) < len(plan.runs):
         try:
@@ -119,6 +134,59 @@ def study(
         except EdgeflError as error:
             print(f"edgefl: {error}", file=sys.stderr)
     raise incomplete
+
+
+class _Course:
+    """A study's runs carried out, with their progress shown; what is added later goes into the same directory."""
+
+    def __init__(self, out: Path | None, go_on: bool, options: dict[str, Any]) -> None:
+        self._out, self._go_on, self._options = out, go_on, options
+
+    def carry_out(self, plan: "studies.Plan") -> Path:
+        from edgefl import studies
+        from edgefl.progress import RunProgress
+
+        with RunProgress(console, {run.label: run.scenario for run in plan.runs}) as progress:
+
+            def failed(failure: studies.Failed) -> None:
+                progress.failed(failure.label)
+                print(failure.trace, end="", file=sys.stderr)
+                if not self._options["fail_fast"]:
+                    print(f"edgefl: failed: {failure}", file=sys.stderr)
+
+            self._out = studies.run(
+                plan, self._out, progress=progress.update, failed=failed, go_on=self._go_on, **self._options
+            )
+        self._go_on = True
+        return self._out
+
+
+def _look(plan: "studies.Plan", path: Path, seeds: "Seeds") -> dict["Setting", int]:
+    """Answer the study's question from the pairs so far; say how many seeds each setting wants."""
+    from analysis.question import Question, answer, write
+
+    asked = plan.question
+    assert asked is not None
+    try:
+        found = answer(path, Question(**asked.model_dump()), seeds, plan.runs[0].member.reference)
+        write(found, path)
+    except ValueError as error:
+        raise EdgeflError(f"question: {error}") from error
+    return found.wanted()
+
+
+def _executor(name: str, address: str | None, gpus: float | None) -> "Literal['local', 'inline'] | OnRay":
+    from edgefl.studies.on_ray import OnRay
+
+    if name == "ray":
+        return OnRay(address or "auto", gpus or 0.0)
+    if address is not None or gpus is not None:
+        raise EdgeflError(f"--{'gpus' if address is None else 'address'}: is for --executor ray alone")
+    if name == "local":
+        return "local"
+    if name == "inline":
+        return "inline"
+    raise EdgeflError(f"--executor {name}: choose local, inline or ray")
 
 
 def _parts(text: str) -> tuple[int, int]:

@@ -30,6 +30,7 @@ class BandInUse:
         fading: Fading,
         slot: int,
         neighbours: float = 0.0,
+        background: bool = False,
     ) -> simpy.Event:
         """Begin to move a payload at the boundary `slot`, which is now.
 
@@ -45,6 +46,7 @@ class BandInUse:
             fading=fading,
             slot=slot,
             neighbours=neighbours,
+            background=background,
         )
         self._plan()
         return end

@@ -36,6 +36,7 @@ class Battery:
         self._return_j = return_share * capacity_j
         self._level_j = capacity_j
         self._drain_w = 0.0
+        self._beside_w = 0.0
         self._on: OnTime | None = None
         self._since_s = 0.0
 
@@ -48,35 +49,50 @@ class Battery:
         """Return the energy left at a time, as `charge`."""
         return self.charge(time_s).left_j
 
-    def drain(self, time_s: float, power_w: float, on: OnTime | None = None) -> None:
+    def drain(
+        self, time_s: float, power_w: float, on: OnTime | None = None, *, beside_w: float = 0.0
+    ) -> None:
         """Set the power that the device draws from now on.
 
         Args:
             on: when it draws it; None: all the time.
+            beside_w: what it draws all the time, on top.
         """
         self._taken_in_j, level_j = self.charge(time_s)
         self._level_j = max(0.0, level_j)
-        self._drain_w, self._since_s = power_w, time_s
+        self._drain_w, self._beside_w, self._since_s = power_w, beside_w, time_s
         self._on = None if on is None or on.frame.plain or not power_w else on
+
+    def spend(self, time_s: float, energy_j: float) -> float:
+        """Take energy out at once; return what was there of it."""
+        self.drain(time_s, self._drain_w, self._on, beside_w=self._beside_w)
+        spent_j = min(energy_j, self._level_j)
+        self._level_j -= spent_j
+        return spent_j
 
     def empty_s(self) -> float:
         """Return when the battery will be empty if nothing changes; inf: never."""
         if self._on is not None:
             return self._follow(self._on, math.inf)[2]
-        net_w = self._drain_w - self._recharge_w
+        net_w = self._drain_w - self._rest_w
         return self._since_s + self._level_j / net_w if net_w > 0 else math.inf
 
     def back_s(self) -> float:
         """Return when an empty device will have enough to come back; inf: never."""
-        net_w = self._recharge_w - self._drain_w
+        net_w = self._rest_w - self._drain_w
         missing_j = max(0.0, self._return_j - self._level_j)
         return self._since_s + missing_j / net_w if net_w > 0 else math.inf
+
+    @property
+    def _rest_w(self) -> float:
+        """What comes in, less what is drawn all the time beside the drain."""
+        return self._recharge_w - self._beside_w
 
     def _at(self, time_s: float) -> tuple[float, float]:
         """Return the level at a time, and the energy that a full battery could not take in until then."""
         if self._on is not None:
             return self._follow(self._on, time_s)[:2]
-        net_w = self._recharge_w - self._drain_w
+        net_w = self._rest_w - self._drain_w
         level_j = self._level_j + net_w * (time_s - self._since_s)
         return min(self._capacity_j, level_j), max(0.0, level_j - self._capacity_j)
 
@@ -93,7 +109,7 @@ class Battery:
         level_j, lost_j = self._level_j, 0.0
         slot, into_s = on.place(self._since_s)
         last, rest_s = (math.inf, 0.0) if until_s == math.inf else on.place(until_s)
-        net_w = [self._recharge_w - self._drain_w * weight for weight in on.frame.weights]
+        net_w = [self._rest_w - self._drain_w * weight for weight in on.frame.weights]
         period = len(net_w)
         follow_to = slot + _PERIODS_FOLLOWED * period + 1
         while True:

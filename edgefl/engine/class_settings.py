@@ -24,6 +24,9 @@ class ClassSettings(Section):
     count: int | None = Field(None, ge=1, le=1_000_000, description="number of devices of this class")
     mobility: Annotated[Any, Named("mobility", "static")] | None = Field(None, description="mobility model")
     transmit_power_dbm: float | None = Field(None, ge=-40, le=40, description="uplink power, dBm, -40 to 40")
+    power: Annotated[Any, Named("power_models", "journal")] | None = Field(
+        None, description="what the radio draws"
+    )
     circuit_power_w: float | None = Field(None, ge=0, le=100, description="circuit power while receiving, W")
     clock_hz: float | None = Field(None, ge=1e6, le=1e11, description="CPU clock f, Hz, 1e6 to 1e11")
     flops_per_cycle: float | None = Field(

@@ -5,10 +5,9 @@ from functools import partial
 
 import simpy
 
-from channel.energy import compute_energy_j, compute_time_s, receive_energy_j, transmit_energy_j
-from channel.units import dbm_to_watt
+from channel.energy import compute_energy_j, compute_time_s, transfer_energy_j
 from edgefl.engine.fleet import Fleet
-from edgefl.engine.links import Link
+from edgefl.engine.links import Link, Transfer
 from edgefl.engine.network import Network
 from edgefl.engine.parts import Cause, Part, Span, Task
 from edgefl.engine.radio import Radio
@@ -46,7 +45,7 @@ class Device:
     """A device that takes part in rounds; interrupting its process with a Cause cuts it off.
 
     Attributes:
-        receive_power_w: power drawn while its receiver is on.
+        draws: what its radio draws.
     """
 
     def __init__(
@@ -56,13 +55,11 @@ class Device:
         self.id = id_
         self._radio = radio
         self._network = network
-        self.receive_power_w = settings.circuit_power_w
-        self._amplifier_w = dbm_to_watt(settings.transmit_power_dbm) / settings.pa_efficiency
-        self._uplink_circuit_w = settings.uplink_circuit_power_w
+        self.draws = settings.draws()
 
     def send_power_w(self, share: float = 1.0) -> float:
         """Return the power drawn while its transmitter radiates a share of its power."""
-        return self._amplifier_w * share + self._uplink_circuit_w
+        return self.draws.amplifier_w * share + self.draws.send_w
 
     def start(self, task: Task, link: Link, processors: Processors) -> simpy.Process:
         """Start the device's work on a task of the server; the process returns the Part."""
@@ -83,15 +80,22 @@ class Device:
         return Part.of(self.id, task.iterations, spans)
 
     def _receive(self, task: Task, link: Link) -> Generator[simpy.Event, None, Span]:
-        draw = partial(self._network.power.draw, self.id, self.receive_power_w)
-        transfer = yield from self._radio.transfer(link, "downlink", task.down_bits, draw)
-        return transfer.span(receive_energy_j(self.receive_power_w, transfer.airtime_s))
+        power_w = self.draws.receive_w
+        radio_on = partial(self._network.power.radio_on, self.id, power_w, self.draws.wait_w)
+        transfer = yield from self._radio.transfer(link, "downlink", task.down_bits, radio_on)
+        return transfer.span(self._energy_j(transfer, power_w, self.draws.receive_j_bit))
 
     def _send(self, task: Task, link: Link) -> Generator[simpy.Event, None, Span]:
         power_w = self.send_power_w(link.uplink_power)
-        draw = partial(self._network.power.draw, self.id, power_w)
-        transfer = yield from self._radio.transfer(link, "uplink", task.up_bits, draw)
-        return transfer.span(transmit_energy_j(power_w, transfer.airtime_s))
+        radio_on = partial(self._network.power.radio_on, self.id, power_w, self.draws.wait_w)
+        transfer = yield from self._radio.transfer(link, "uplink", task.up_bits, radio_on)
+        return transfer.span(self._energy_j(transfer, power_w, self.draws.send_j_bit))
+
+    def _energy_j(self, transfer: Transfer, power_w: float, j_bit: float) -> float:
+        """Let the radio off; return what the transfer has drawn."""
+        bits_j = self._network.power.radio_off(self.id, transfer.end_s, j_bit * transfer.bits)
+        wait_s = transfer.end_s - transfer.start_s - transfer.airtime_s
+        return float(transfer_energy_j(power_w, transfer.airtime_s, self.draws.wait_w, wait_s, bits_j))
 
     def _compute(self, task: Task, processors: Processors) -> Generator[simpy.Event, None, Span]:
         power, (time_s, energy_j) = self._network.power, processors.cost(self.id, task.samples)

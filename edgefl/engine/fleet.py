@@ -10,6 +10,7 @@ from channel.units import FloatArray
 from edgefl.engine.battery import Battery
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.class_settings import ClassSettings, class_sizes
+from edgefl.engine.power_models import Draws
 from edgefl.engine.settings import DeviceSettings
 from edgefl.errors import moved
 from edgefl.rng import Streams
@@ -75,6 +76,11 @@ class Fleet:
     def idle_power_w(self) -> FloatArray:
         """[devices] what each draws that is switched on and does nothing."""
         return self.column(lambda kind: kind.idle_power_w)
+
+    def draws(self) -> list[Draws]:
+        """Return what the radio of each device draws."""
+        kinds = [kind.draws() for kind in self.kinds]
+        return [kinds[kind] for kind in self.of.tolist()]
 
     @property
     def samples_kept(self) -> FloatArray | None:

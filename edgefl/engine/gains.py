@@ -103,6 +103,12 @@ class PerRound:
         )[chosen]
         return Survey(ids, -(loss_db + shadowing_db), distances_m, np.zeros(len(ids)))
 
+    def of_places(self, places_m: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return [n] the gains of users at places [n, 2], like the first device's, in dB."""
+        loss_db = self._loss_db(np.linalg.norm(places_m, axis=1), self._extents[0])
+        shadowing_db: np.ndarray = draw_shadowing_db(rng, len(places_m), std_db=self._std_db)
+        return -(loss_db + shadowing_db)
+
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         raise NotImplementedError("one cell has no neighbours")
 

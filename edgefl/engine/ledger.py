@@ -47,15 +47,17 @@ class Ledger:
         on_time_s: np.ndarray,
         idle_power_w: float | np.ndarray,
         charges: Sequence[Charge | None] = (),
+        tail_j: float | np.ndarray = 0.0,
     ) -> Iterator[LedgerRow]:
         """Yield a row per device; a device is idle while it is switched on and does nothing else.
 
         Args:
             idle_power_w: [devices] of each, or one for all.
             charges: of each device's battery, None: on mains; empty: all are.
+            tail_j: [devices] what each radio drew between transfers, beside all else.
         """
         idle_j = idle_power_w * np.maximum(0.0, on_time_s - self._busy_s)
-        total_j = self._receive_j + self._transmit_j + self._compute_j + idle_j
+        total_j = self._receive_j + self._transmit_j + self._compute_j + idle_j + tail_j
         for device in range(len(total_j)):
             charge = charges[device] if charges else None
             yield LedgerRow(

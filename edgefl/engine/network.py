@@ -14,6 +14,7 @@ from edgefl.engine.battery import Battery
 from edgefl.engine.handover import EventA3, Layer3Filter
 from edgefl.engine.parts import Cause
 from edgefl.engine.power import Power, PowerListener
+from edgefl.engine.power_models import Draws
 from edgefl.engine.records import Event, EventName, Recorder
 from edgefl.engine.settings import HandoverSettings
 from edgefl.mobility import Movement
@@ -42,6 +43,7 @@ class Network:
         switches: per device, ascending times of switching on and off, beginning with on; empty: all on.
         batteries: per device, None: on mains; empty: all on mains.
         idle_power_w: [devices] what each draws that is switched on and does nothing; or one for all.
+        draws: of each device's radio; empty: none has a tail.
         power_db_of: as power_db, of some devices: positions, ids -> [n, cells]; None: all devices measure alike.
     """
 
@@ -60,6 +62,7 @@ class Network:
         batteries: Sequence[Battery | None] = (),
         idle_power_w: float | np.ndarray = 0.0,
         power_db_of: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+        draws: Sequence[Draws] = (),
     ) -> None:
         self.env = env
         self._movement = movement
@@ -90,6 +93,7 @@ class Network:
             batteries=batteries,
             idle_power_w=idle_power_w,
             listener=PowerListener(self._power_event, self._announce_device, self._stop),
+            draws=draws,
         )
         self._seen = self._here(positions_m)  # at the last look
         self._inside = self._seen.copy()  # have arrived and not departed: who works may finish outside

@@ -5,12 +5,13 @@ computation's time from its samples. Where nobody moves, switches or runs empty,
 off, the parts are what their processes would return, to the last bit.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
 import numpy as np
 
+from channel.energy import transfer_energy_j
 from channel.units import FloatArray
 from edgefl.engine.device import Processors
 from edgefl.engine.links import Links, Transfers
@@ -35,24 +36,46 @@ def planned_parts(scene: Scene, links: Links, tasks: Sequence[Task], processors:
     compute_s, compute_j = np.array(costs).T
     computed_s = down.clock_s + compute_s
     up = radio.transfers(links, "uplink", up_bits, computed_s)
-    receive_w = np.array([device.receive_power_w for device in devices])
+    receive_w = np.array([device.draws.receive_w for device in devices])
     radiated = np.ones(len(devices)) if links.uplink_power is None else links.uplink_power
     send_w = np.array(
         [device.send_power_w(share) for device, share in zip(devices, radiated.tolist(), strict=True)]
     )
+    wait_w = np.array([device.draws.wait_w for device in devices])
+    receive_j_bit = np.array([device.draws.receive_j_bit for device in devices])
+    send_j_bit = np.array([device.draws.send_j_bit for device in devices])
+    _tails(scene, links, down, up)
     parts = map(
         Part,
         links.devices,
         repeat(Outcome.COMPLETED),
         [task.iterations for task in tasks],
-        _transfers(down, receive_w, down_bits),
+        _transfers(down, receive_w, down_bits, receive_j_bit, wait_w),
         map(Span, down.clock_s.tolist(), computed_s.tolist(), compute_j.tolist()),
-        _transfers(up, send_w, up_bits),
+        _transfers(up, send_w, up_bits, send_j_bit, wait_w),
     )
     return Plan(list(parts), float(up.clock_s.max()))
 
 
-def _transfers(done: Transfers, power_w: FloatArray, bits: Iterable[int]) -> Iterator[Span]:
-    columns = (done.start_s, done.end_s, power_w * done.airtime_s)
+def _tails(scene: Scene, links: Links, down: Transfers, up: Transfers) -> None:
+    """Let the tails of earlier transfers end, and those of these begin."""
+    tails = scene.network.power.tails
+    if not tails.any:
+        return
+    for done in (down, up):
+        for device, start_s, end_s in zip(
+            links.devices, done.start_s.tolist(), done.end_s.tolist(), strict=True
+        ):
+            tails.ends(device, start_s)
+            tails.begins(device, end_s)
+
+
+def _transfers(
+    done: Transfers, power_w: FloatArray, bits: Sequence[int], j_bit: FloatArray, wait_w: FloatArray
+) -> Iterator[Span]:
+    wait_s = done.end_s - done.start_s - done.airtime_s
+    bits_j = j_bit * np.asarray(bits, dtype=float)
+    energy_j = transfer_energy_j(power_w, done.airtime_s, wait_w, wait_s, bits_j)
+    columns = (done.start_s, done.end_s, energy_j)
     times_and_joules = (column.tolist() for column in columns)
     return map(Span, *times_and_joules, bits, repeat(1.0), repeat(None), done.airtime_s.tolist())

@@ -11,7 +11,9 @@ from channel.tdd import OnTime
 from channel.units import FloatArray
 from edgefl.engine.battery import Battery, Charge
 from edgefl.engine.parts import Cause
+from edgefl.engine.power_models import Draws
 from edgefl.engine.records import EventName
+from edgefl.engine.tails import Tails
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Power:
         switches: per device, ascending times of switching on and off, beginning with on; empty: all on.
         batteries: per device, None: on mains; empty: all on mains.
         idle_power_w: [devices] what each draws that is switched on and does nothing; or one for all.
+        draws: of each device's radio; empty: none has a tail.
         listener: told when a device is switched, empty or back, and when it starts or stops to run.
     """
 
@@ -43,6 +46,7 @@ class Power:
         batteries: Sequence[Battery | None],
         idle_power_w: float | FloatArray,
         listener: PowerListener,
+        draws: Sequence[Draws] = (),
     ) -> None:
         self.env = env
         self._switches = switches
@@ -51,6 +55,10 @@ class Power:
         self._listener = listener
         self._sooner = [env.event() for _ in batteries]  # a battery will be empty sooner than was seen
         self._looks_s = np.full(len(batteries), np.inf)  # when each is looked at next
+        self.tails = Tails([radio.tail for radio in draws] if draws else [()] * devices)
+        self._powers_w = self._idle_power_w.copy()  # drawn now, beside a tail
+        self._in_use = np.zeros(devices, dtype=bool)  # radios with a transfer
+        self._changes_s = np.full(devices, np.nan)  # of tails, that are waited for
         self._on = np.ones(devices, dtype=bool)
         self._charged = np.ones(devices, dtype=bool)
         self._running_since_s = np.zeros(devices)
@@ -80,17 +88,62 @@ class Power:
         """Return what each battery has taken in and holds now, None: on mains; empty: all are."""
         return [battery.charge(self.env.now) if battery else None for battery in self._batteries]
 
-    def draw(self, device: int, power_w: float, on: OnTime | None = None) -> None:
-        """Set the power that a device draws from now on; while it does not run, it draws none.
+    def draw(self, device: int, power_w: float) -> None:
+        """Set the power that a device draws from now on beside its radio's tail; none while it does not run."""
+        battery = self._batteries[device] if self._batteries else None
+        if battery is None:
+            return
+        now_s = self.env.now
+        self._powers_w[device] = power_w
+        running = self._on[device] and self._charged[device]
+        beside_w, until_s = self.tails.now(device, now_s) if running else (0.0, None)
+        battery.drain(now_s, power_w if running else 0.0, beside_w=beside_w)
+        if until_s is not None and until_s != self._changes_s[device]:
+            self._look_again(device, until_s)
+        self._look(device, battery)
 
-        Args:
-            on: when it draws it; None: all the time.
-        """
+    def radio_on(self, device: int, power_w: float, wait_w: float, on: OnTime) -> None:
+        """Let a transfer begin now: the radio draws a power while it is on, and another in between."""
+        now_s = self.env.now
+        self._in_use[device] = True
+        self.tails.ends(device, now_s)
         battery = self._batteries[device] if self._batteries else None
         if battery is None:
             return
         running = self._on[device] and self._charged[device]
-        battery.drain(self.env.now, power_w if running else 0.0, on)
+        # without waiting the power itself, to the last bit
+        power_w, wait_w = (power_w - wait_w, wait_w) if running else (0.0, 0.0)
+        battery.drain(now_s, power_w, on, beside_w=wait_w)
+        self._look(device, battery)
+
+    def radio_off(self, device: int, end_s: float, bits_j: float) -> float:
+        """Let a transfer end: its bits cost so much beside its time. Return what of that the battery had.
+
+        When within a transfer its bits are paid for is left out: an empty battery pays no more than it had.
+        """
+        if not self._in_use[device]:
+            return 0.0  # cut off before its first slot
+        self._in_use[device] = False
+        battery = self._batteries[device] if self._batteries else None
+        if battery is not None and bits_j:
+            bits_j = battery.spend(self.env.now, bits_j)
+            self._look(device, battery)
+        if self.running[device]:
+            self.tails.begins(device, end_s)
+        return bits_j
+
+    def _look_again(self, device: int, time_s: float) -> None:
+        """Set the power anew once a tail changes, unless the radio is in use by then."""
+
+        def again(_: simpy.Event) -> None:
+            if self.tails.runs(device):
+                self.draw(device, self._powers_w[device])
+
+        self._changes_s[device] = time_s
+        self.env.timeout(max(0.0, time_s - self.env.now)).callbacks.append(again)
+
+    def _look(self, device: int, battery: Battery) -> None:
+        """Wake the device's process if its battery will be empty sooner than was seen."""
         if battery.empty_s() < self._looks_s[device]:
             sooner, self._sooner[device] = self._sooner[device], self.env.event()
             sooner.succeed()
@@ -138,6 +191,8 @@ class Power:
         was_running = bool(self.running[device])
         state[device] = value
         running = bool(self.running[device])
+        if not running:
+            self.tails.ends(device, self.env.now)
         self.rest(device)
         switched = state is self._on
         self._listener.happened(_NAMES[switched, value], device)

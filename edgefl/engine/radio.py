@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import simpy
 
+from channel.fading import Fading
 from channel.many import slots_of_many
 from channel.shared_band import SharedBand
 from channel.tdd import Direction, OnTime
@@ -133,6 +134,25 @@ class Radio(LinksOfRounds):
         elif cut is not None:
             bits = self._bits_until_now(link, direction, payload_bits, first_slot, end_slot - first_slot)
         return Transfer(start_s, end_s, got_bits + bits, _airtime_s(on, start_s, end_s), cut)
+
+    def seconds_alone(self, direction: Direction, payload_bits: int, snr: FloatArray) -> FloatArray:
+        """Return how long a payload takes alone in the band, the mean over fading; inf: below the lowest rate."""
+        carrier = self._carriers[direction]
+        rate = carrier.mean_efficiency(snr) * carrier.frame.mean
+        with np.errstate(divide="ignore"):
+            taken_s: FloatArray = carrier.need(payload_bits) / rate * self.slot_s
+        lowest = self._rules.lowest_snr if self._rules.t310 is not None else 0.0
+        return np.where(snr >= lowest, taken_s, np.inf)
+
+    def join_background(
+        self, cell: int, direction: Direction, number: int, bits: int, snr: float, fading: Fading, slot: int
+    ) -> None:
+        """Let a file of background traffic into the band at a slot boundary, which is now."""
+        with refused("radio"):
+            # devices have ids from 0 on
+            self._band(cell, direction).begin(
+                -number, bits, snr_whole_band=snr, fading=fading, slot=slot, background=True
+            )
 
     def _moving(self, link: Link, direction: Direction, payload_bits: int, first_slot: int) -> Moving | None:
         """Return a transfer whose SNR may change or fail; None: it holds throughout."""

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from channel.modulation import Steps
 from channel.schedulers import Scheduler
-from channel.tdd import Pattern
+from channel.tdd import Direction, Pattern
 from edgefl import registry
 from edgefl.engine.presets import Preset, with_preset
 from edgefl.scenario_fields import Named, Section
@@ -26,6 +26,23 @@ class TddSettings(Section):
     def pattern_of(self) -> Pattern:
         """Return the pattern as `channel` describes it."""
         return Pattern(self.pattern, self.special)
+
+
+class BackgroundSettings(Section):
+    """Traffic of other users on the same band: files that come at random to each cell."""
+
+    uplink_load: float = Field(
+        0.0, ge=0, le=0.95, description="share of time in which it would use the uplink alone, 0 to 0.95"
+    )
+    downlink_load: float = Field(0.0, ge=0, le=0.95, description="the same of the downlink")
+    file_bits: int = Field(4_000_000, ge=1, le=10**12, description="bits of each file")
+    users: int = Field(20, ge=1, le=10_000, description="users of a cell, at places drawn in it")
+    speed_m_s: float = Field(1.0, ge=0, le=60, description="speed that sets the Doppler of their links, m/s")
+
+    @property
+    def loads(self) -> dict[Direction, float]:
+        """The load in each direction."""
+        return {"downlink": self.downlink_load, "uplink": self.uplink_load}
 
 
 class RadioSettings(Section):
@@ -158,6 +175,9 @@ class RadioSettings(Section):
         le=1,
         description="a broadcast has the mean rate of the device below which this share of them is; 0: the worst",
     )
+    background: BackgroundSettings | None = Field(
+        None, description="traffic of other users on the same band; none: learning has it alone"
+    )
     fidelity: Literal["slot", "renewal", "auto"] = Field(
         "auto", description="how a transfer's length is found: slot, renewal or auto"
     )
@@ -232,6 +252,21 @@ class RadioSettings(Section):
     def goodput(self) -> float:
         """What overheads and second transmissions leave of the bits, 0 to 1."""
         return (1.0 - self.control_overhead) * (1.0 - self.protocol_overhead) / (1.0 + self.harq_bler)
+
+    @model_validator(mode="after")
+    def _background_fits(self) -> Self:
+        if self.background is None:
+            return self
+        if self.sharing != "dynamic":
+            raise ValueError(
+                "background traffic comes and goes within a round, and shares are fixed for it: set sharing: dynamic"
+            )
+        if self.power_over_share == "full":
+            raise ValueError(
+                "with background traffic a site has one power over the whole band: set power_over_share:"
+                " per_resource_block"
+            )
+        return self
 
     @model_validator(mode="after")
     def _sharing_fits(self) -> Self:

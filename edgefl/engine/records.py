@@ -117,7 +117,8 @@ class EventName(StrEnum):
 class LedgerRow:
     """A row about one device: its joules over the run, by activity. Wasted: part of the first three.
 
-    With a battery, capacity_j + recharged_j - left_j is total_j. None: on mains.
+    With a battery, capacity_j + recharged_j - left_j is total_j. None: on mains. Where radios have a tail, a further
+    column tail_j is what they drew between transfers, part of the total.
     """
 
     device: int

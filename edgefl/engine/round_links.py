@@ -50,6 +50,7 @@ class LinksOfRounds:
         self._budget = Budget(settings, np.broadcast_to(device_power_w, len(speeds_m_s)))
         self._settings = settings
         self.dynamic = settings.sharing == "dynamic"
+        self.slot_s, self.carrier_hz = settings.slot_s, settings.carrier_hz
         self._scheduler: Scheduler = settings.scheduler
         self._gains = gains
         self._streams = streams

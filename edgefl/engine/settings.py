@@ -4,7 +4,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from channel.units import dbm_to_watt
+from edgefl import registry
 from edgefl.engine.class_settings import CLASS_NAME, ClassSettings, check_sizes
+from edgefl.engine.power_models import CIRCUITS, Draws, Equipment
 from edgefl.scenario_fields import Named, Section
 
 LONGEST_S = 1e9  # s, 32 years: of any time that is given
@@ -93,6 +96,11 @@ class DeviceSettings(Section):
         "static", validate_default=True, description="mobility model"
     )
     transmit_power_dbm: float = Field(23.0, ge=-40, le=40, description="uplink power, dBm, -40 to 40")
+    power: Annotated[Any, Named("power_models", "journal")] = Field(
+        "journal",
+        validate_default=True,
+        description="what the radio draws: journal, by the three keys about its circuits below; or as measured",
+    )
     circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving, W")
     clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f, Hz, 1e6 to 1e11")
     flops_per_cycle: float = Field(
@@ -142,10 +150,33 @@ class DeviceSettings(Section):
         return self
 
     @model_validator(mode="after")
+    def _circuits_that_count(self) -> Self:
+        given = [
+            key for key in sorted(CIRCUITS) if getattr(self, key) != type(self).model_fields[key].default
+        ]
+        _refuse_ignored("", self.power, given)
+        for name, one in (self.classes or {}).items():
+            power = self.power if one.power is None else one.power
+            given = [key for key in sorted(CIRCUITS) if getattr(one, key) is not None]
+            _refuse_ignored(f"classes.{name}.", power, given)
+        return self
+
+    @model_validator(mode="after")
     def _somebody_in_each_population(self) -> Self:
         if self.count is not None and self.count < self.populations:
             raise ValueError(f"count {self.count} does not make {self.populations} populations")
         return self
+
+    def draws(self) -> Draws:
+        """Return what the radio of such a device draws."""
+        equipment = Equipment(
+            dbm_to_watt(self.transmit_power_dbm),
+            self.pa_efficiency,
+            self.circuit_power_w,
+            self.uplink_circuit_power_w,
+        )
+        draws: Draws = self.power.draws(equipment)
+        return draws
 
     def kinds(self) -> list["DeviceSettings"]:
         """Return what the devices of each class are like; without classes, of all."""
@@ -224,3 +255,13 @@ class WorkloadSettings(Section):
     flops_per_sample: float = Field(ge=0, le=1e18, description="FLOPs per sample, forward and backward")
     steps: int = Field(5, ge=1, le=1_000_000, description="e: local iterations per round")
     batch: int = Field(128, ge=1, le=10_000_000, description="B: samples per mini-batch")
+
+
+def _refuse_ignored(where: str, power: Any, given: list[str]) -> None:
+    """Refuse keys about circuits that a power model has no use for."""
+    name, ignored = registry.name_of("power_models", power), [key for key in given if key in power.ignores]
+    if ignored:
+        raise ValueError(
+            f"power: {name} has its own circuits, and {where}{ignored[0]} would not count: leave it out, or set"
+            " power: journal"
+        )

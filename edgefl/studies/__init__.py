@@ -3,6 +3,7 @@
 `plan` reads a study file, `run` carries out what is still to be done of it in its directory.
 """
 
+from edgefl.studies.asking import ask
 from edgefl.studies.execution import run
 from edgefl.studies.outcome import Failed, IncompleteStudy
 from edgefl.studies.planning import Case, Plan, Run, load, plan
@@ -16,6 +17,7 @@ __all__ = [
     "Plan",
     "Run",
     "Study",
+    "ask",
     "load",
     "plan",
     "run",

@@ -11,10 +11,11 @@ import os
 import platform
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from edgefl.run_directory.files import writing
 from edgefl.run_directory.status import same_process, this_process
@@ -63,6 +64,24 @@ class Claims:
                     return None
                 except FileNotFoundError:  # the folder has just been removed by who released it
                     continue
+
+    def revoke(self, run: Path, owner: Mapping[str, object]) -> float:
+        """Take a run from a process that is said to be gone.
+
+        Args:
+            owner: as `this_process` describes it there; a claim of another one stays.
+
+        Returns:
+            After how many seconds it is gone for certain: who is cut off from us but not from the files finds its
+            claim gone at its next beat, and ends.
+        """
+        folder = self._folder / run
+        newest = _newest(folder)
+        if newest is None or _owner(folder / f"{newest}.json") != owner:
+            return 0.0
+        gone = owner.get("host") == platform.node() and not same_process(dict(owner))
+        Claim(folder / f"{newest}.json").release()
+        return 0.0 if gone else 1.5 * BEAT_S
 
 
 class Claim:
@@ -121,11 +140,22 @@ def _newest(folder: Path) -> int | None:
 def _alive(path: Path) -> bool:
     try:
         silent_s = time.time() - path.stat().st_mtime
-        owner = json.loads(path.read_text(encoding="utf-8") or "{}")
     except FileNotFoundError:
         return False
-    except ValueError:
-        owner = {}
+    owner = _owner(path)
+    if owner is None:
+        return False
     if owner.get("host") == platform.node():
         return same_process(owner)
     return silent_s < STALE_S
+
+
+def _owner(path: Path) -> dict[str, Any] | None:
+    """Return whose claim it is; nothing while it is being written, None where it is gone."""
+    try:
+        owner: dict[str, Any] = json.loads(path.read_text(encoding="utf-8") or "{}")
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        return {}
+    return owner

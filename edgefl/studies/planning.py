@@ -9,7 +9,7 @@ from pathlib import Path
 from edgefl.errors import EdgeflError
 from edgefl.membership import StudyMembership
 from edgefl.scenario import Scenario, from_source
-from edgefl.studies.settings import Study
+from edgefl.studies.settings import Question, Study
 from edgefl.yaml_source import Source
 
 
@@ -47,11 +47,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Plan:
-    """A study's runs, validated, in folders relative to the study's own."""
+    """A study's runs, validated, in folders relative to the study's own.
+
+    question: what it is to find out; `edgefl.studies.asking` adds seeds for it.
+    """
 
     file: Path
     name: str
     runs: Sequence[Run]
+    question: Question | None = None
 
     def first_runs(self) -> list[tuple[str, Scenario]]:
         """Return label and scenario of every variant in every setting, with the first seed."""
@@ -107,4 +111,4 @@ def plan(path: str | Path, seeds: Sequence[int] = ()) -> Plan:
         for seed in study.seeds
         for case in cases
     ]
-    return Plan(Path(path), study.name, runs)
+    return Plan(Path(path), study.name, runs, study.question)

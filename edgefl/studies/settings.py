@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -15,6 +15,71 @@ LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 ._-]*[A-Za-z0-9._-])?")
 POINT = re.compile(rf"-?{LABEL.pattern}")  # of a grid: its folder begins with the axis
 LONGEST_LABEL = 100  # a file system allows 255 bytes, for several labels and a number
 ZIP = "zip"
+
+
+# as `analysis.question` measures them; the first ones are better when higher, the others when lower
+Metric = Literal[
+    "accuracy_end",
+    "accuracy_first",
+    "accuracy_start",
+    "rounds_to_target",
+    "seconds_to_target",
+    "joules_to_target",
+    "energy_j",
+    "simulated_s",
+    "latency_s",
+]
+TO_TARGET = "_to_target"
+SHARE = re.compile(r"\d+(\.\d+)? ?%( of (?P<peak>.+))?")  # of a best accuracy
+BEST = "best"  # of all variants
+
+
+class Question(Section):
+    """What a study is to find out: seeds are added until it is known, or the budget is spent."""
+
+    metric: Metric = Field(
+        description="what is compared, a number per run: accuracy_end (after the last round of a session),"
+        " accuracy_first (mean of its first 10 rounds), accuracy_start (before any), what it takes to reach the"
+        " target, or of the whole run energy_j, simulated_s and latency_s (a round's mean)"
+    )
+    variants: tuple[str, str] = Field(
+        description="two variants: the difference is the first minus the second"
+    )
+    precision: float = Field(
+        ge=1e-9,
+        le=1e12,
+        description="half width of the difference's confidence interval at which no seed is added any more, in the"
+        " metric's unit (accuracies 0..1)",
+    )
+    budget: int = Field(
+        ge=2,
+        le=10_000,
+        description="most seeds in each setting; the study's own, then those from the largest one on",
+    )
+    error: float = Field(
+        0.05,
+        gt=0,
+        lt=1,
+        description="probability that an interval misses the true difference, in any setting and however often one"
+        " looks",
+    )
+    target: Annotated[float, Field(gt=0, le=1)] | str | None = Field(
+        None,
+        description="of a metric to a target: an accuracy (0.8), or a share of the reference's best ('95%')",
+    )
+
+    @model_validator(mode="after")
+    def _answerable(self) -> Self:
+        if self.variants[0] == self.variants[1]:
+            raise ValueError(f"variants: '{self.variants[0]}' twice; name two")
+        if self.metric.endswith(TO_TARGET) != (self.target is not None):
+            wants = "needs a target, such as 0.8 or '95%'" if self.target is None else "has no target"
+            raise ValueError(f"target: {self.metric} {wants}")
+        if isinstance(self.target, str) and not SHARE.fullmatch(self.target):
+            raise ValueError(
+                f"target: '{self.target}' cannot be read: give an accuracy (0.8) or a share ('95%', '95% of {BEST}')"
+            )
+        return self
 
 
 class Study(Section):
@@ -37,6 +102,9 @@ class Study(Section):
         description="settings to compare the variants in, all axes crossed: axis -> label -> dotted overrides, "
         "or a dotted key -> list of values, or axis -> {zip: {dotted key: list of values, ...}} for keys that change "
         "together, the first values of all, then the second ones",
+    )
+    question: Question | None = Field(
+        None, description="what the study is to find out; seeds are added until it is known"
     )
 
     @field_validator("grid", mode="before")
@@ -75,7 +143,31 @@ class Study(Section):
         for variant, variant_overrides in self.variants.items():
             _check_label("variants", variant)
             _check_overrides(f"variants.{variant}", variant_overrides or {})
+        if self.question is not None:
+            _check_question(self.question, self)
         return self
+
+
+def _check_question(question: Question, study: Study) -> None:
+    for variant in question.variants:
+        if variant not in study.variants:
+            raise ValueError(f"question.variants: '{variant}' is none of the variants {list(study.variants)}")
+    if question.budget < len(study.seeds):
+        raise ValueError(
+            f"question.budget: is {question.budget}, and the study has {len(study.seeds)} seeds already"
+        )
+    if max(study.seeds) + question.budget > LARGEST_SEED:
+        raise ValueError(f"question.budget: seeds would pass the largest one, {LARGEST_SEED}")
+    share = SHARE.fullmatch(question.target) if isinstance(question.target, str) else None
+    if share and share["peak"] is None and study.reference is None:
+        raise ValueError(
+            f"question.target: '{question.target}' is a share of the reference's best accuracy, and the study has"
+            f" no reference; give one, '{question.target} of {BEST}', or an accuracy"
+        )
+    if share and share["peak"] not in (None, BEST, *study.variants):
+        raise ValueError(
+            f"question.target: '{share['peak']}' is none of the variants {list(study.variants)}, nor '{BEST}'"
+        )
 
 
 def _zipped(place: str, lists: Any) -> Iterator[Overrides]:

@@ -1,7 +1,8 @@
 """For tests and benchmarks, here and in other packages: small worlds, and what every component must hold.
 
 `small_world` gives a whole run at stated places and times, composed as `edgefl run` composes it; `check`
-tries a component of any kind against the contract of its kind; `invariants.check_run` says whether the tables
+tries a component of any kind against the contract of its kind,
+`check_learner` a learner from outside; `invariants.check_run` says whether the tables
 of any run hold together. Nothing here needs a test framework.
 """
 
@@ -15,6 +16,7 @@ from edgefl.testing.cell import (
     small_world,
 )
 from edgefl.testing.conformance import ContractError, check, underived
+from edgefl.testing.learner_contract import assignment, check_learner
 
 __all__ = [
     "PAYLOAD_BITS",
@@ -24,7 +26,9 @@ __all__ = [
     "Scripted",
     "SmallWorld",
     "SwitchedAt",
+    "assignment",
     "check",
+    "check_learner",
     "small_world",
     "underived",
 ]

@@ -1,4 +1,4 @@
-"""Contracts of the kinds that know time: selectors, session policies, churn and mobility models."""
+"""Contracts of the kinds that know time: selectors, sessions, churn, power and mobility models."""
 
 import itertools
 import math
@@ -10,6 +10,7 @@ import numpy as np
 from channel.geometry import sample_ring
 from edgefl.areas import Disc, Places
 from edgefl.engine.churn import Churn
+from edgefl.engine.power_models import Equipment, PowerModel
 from edgefl.engine.selectors import Candidates, Selector
 from edgefl.engine.sessions import SessionPolicy, SessionState
 from edgefl.mobility import Mobility, Movement
@@ -127,6 +128,25 @@ def churn(model: Churn) -> None:
 
 def _switches(model: Churn, device: int) -> list[float]:
     return list(itertools.islice(model.switches(device, Streams(3)), SWITCHES))
+
+
+def power_models(model: PowerModel) -> None:
+    """Powers are finite and not negative, sending costs no less with more power, and a tail ends."""
+    before_w = 0.0
+    for transmit_w in (1e-3, 0.2, 2.0):
+        draws = model.draws(Equipment(transmit_w, 0.4, 0.1, 0.05))
+        values = (draws.receive_w, draws.wait_w, draws.receive_j_bit, draws.send_j_bit)
+        must(
+            all(0 <= value < math.inf for value in (*values, *itertools.chain(*draws.tail))),
+            f"draws() gave {draws}: return finite powers and times >= 0",
+        )
+        send_w = draws.send_w + draws.amplifier_w
+        must(
+            before_w <= send_w < math.inf,
+            f"sending {transmit_w} W draws {send_w} W, less power {before_w} W: more power draws no less",
+        )
+        must(draws.amplifier_w >= 0, f"amplifier_w is {draws.amplifier_w}: return what it draws, W")
+        before_w = send_w
 
 
 def mobility(model: Mobility) -> None:

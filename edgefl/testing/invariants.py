@@ -162,7 +162,8 @@ def _ledger_sums_the_devices(tables: Tables) -> Iterator[str]:
             total = math.fsum(sums.pop((device, name), ()))
             if tables.recorded == "all" and _differs(row[mine], total):
                 yield f"ledger.csv: device {device:g} has {mine} {row[mine]}, devices.csv {total}"
-        items = [row[name] for name in (*LEDGER, "idle_j")]
+        # of radios between transfers, where the devices' power model knows it
+        items = [*(row[name] for name in (*LEDGER, "idle_j")), row.get("tail_j") or 0.0]
         if _differs(row["total_j"], math.fsum(items)):
             yield f"ledger.csv: device {device:g} has total_j {row['total_j']}, the sum is {math.fsum(items)}"
         capacity_j = tables.battery_j.get(row.get("class", ""))

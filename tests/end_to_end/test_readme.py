@@ -1,10 +1,6 @@
-"""The commands of README and docs work as printed (the two set-up commands aside)."""
+"""The commands of README work as printed (the two set-up commands aside); test_docs.py has the pages of docs/."""
 
-import os
 import re
-import shutil
-import subprocess
-import sys
 from io import StringIO
 from pathlib import Path
 
@@ -15,17 +11,15 @@ from PIL import Image
 
 from analysis import compare
 from analysis.comparison import FIGURE_NUMBERS
-from edgefl.scenario import Scenario
+from tests.end_to_end.pages import ROOT, checkout, shell
 
-ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-PAGES = "\n".join([README, *(page.read_text() for page in sorted((ROOT / "docs").glob("*.md")))])
 SETUP = ("make ",)
 PICTURE = Path("scenarios", "studies", "quickstart.png")
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGES, re.DOTALL)
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
 def chains() -> list[list[str]]:
@@ -46,17 +40,7 @@ def chains() -> list[list[str]]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """What a newcomer has checked out."""
-    for name in ("scenarios", "examples"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("runs"))
-    return tmp_path
-
-
-def shell(command: str, folder: Path) -> None:
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    done = subprocess.run(
-        command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, f"{command}\n{done.stderr}"
+    return checkout(tmp_path)
 
 
 @pytest.mark.slow
@@ -121,14 +105,25 @@ def test_no_command_is_forgotten() -> None:
 
 
 @pytest.mark.slow
+def test_python_with_flower(folder: Path) -> None:
+    pytest.importorskip("flwr", reason="needs pip install 'edgefl-cosim[flower]'")
+    (block,) = [block for block in blocks("python") if "flwr" in block]
+    assert len(block.splitlines()) <= 10
+    (folder / "with_flower.py").write_text(block)
+    shell("python with_flower.py", folder)
+    losses = pd.read_csv(folder / "runs" / "flower" / "rounds.csv").loss.dropna()
+    assert losses.iloc[-1] < losses.iloc[0]
+
+
+@pytest.mark.slow
 def test_python(folder: Path) -> None:
-    for number, block in enumerate(blocks("python")):
+    for number, block in enumerate(block for block in blocks("python") if "flwr" not in block):
         (folder / f"block_{number}.py").write_text(block)
         shell(f"python block_{number}.py", folder)
 
 
 def test_the_scenario_shown_is_the_one_shipped() -> None:
-    shown, _ = [yaml.safe_load(block) for block in blocks("yaml")]
+    shown = yaml.safe_load(blocks("yaml")[0])
     shipped = yaml.safe_load((ROOT / "scenarios" / "quickstart.yaml").read_text())
 
     def agrees(part: object, whole: object) -> bool:
@@ -139,22 +134,8 @@ def test_the_scenario_shown_is_the_one_shipped() -> None:
     assert agrees(shown, shipped)
 
 
-def test_the_real_places_shown_are_a_scenario() -> None:
-    """With what every scenario needs; its maps are read when a run begins."""
-    _, shown = [yaml.safe_load(block) for block in blocks("yaml")]
-    further = {
-        "name": "places",
-        "radio": {"shadowing": "spatial"},
-        "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-        "workload": {"payload_bits": 1, "flops_per_sample": 1},
-    }
-    scenario = Scenario.model_validate(shown | further)
-    assert scenario.layout.cells == 9
-    assert scenario.devices.mobility.calendar.period_h == 168
-
-
 def test_files_and_links_named_exist() -> None:
     for link in re.findall(r"\]\(([^)]+)\)", README):
-        assert (ROOT / link).exists(), link
+        assert (ROOT / link.partition("#")[0]).exists(), link
     for name in re.findall(r"`([\w*]+\.yaml)`", README):
         assert name == "scenario.yaml" or list((ROOT / "scenarios").glob(name)), name

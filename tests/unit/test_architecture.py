@@ -44,6 +44,12 @@ def test_rooms_stay_apart(folder: str) -> None:
     assert offences(folder, FORBIDDEN[folder]) == []
 
 
+def test_only_its_own_room_knows_flower() -> None:
+    users = {line.split()[0] for line in offences("edgefl", ("flwr", "edgefl.flower"))}
+    assert users
+    assert all(user.startswith("edgefl/flower/") for user in users)
+
+
 def test_the_test_can_fail() -> None:
     assert offences("edgefl/engine", ("simpy",)) != []
 

@@ -49,8 +49,8 @@ def test_the_engine_speaks_these_words_and_no_others() -> None:
     assert {event.value for event in EventName} == set(EVENTS)
 
 
-def test_readme_lists_these_words_and_no_others() -> None:
-    text = (ROOT / "README.md").read_text()
+def test_the_docs_list_these_words_and_no_others() -> None:
+    text = (ROOT / "docs" / "run-directory.md").read_text()
     for head, known in (("`outcome` in", OUTCOMES), ("`event` in", EVENTS)):
         table = text.split(f"| {head}")[1].split("\n\n")[0]
         listed = [line.split("|")[1] for line in table.splitlines()[2:]]

@@ -2,16 +2,16 @@
 
 import pytest
 
-from channel.energy import compute_energy_j, compute_time_s, receive_energy_j, transmit_energy_j
+from channel.energy import compute_energy_j, compute_time_s, transfer_energy_j
 
 CPU = {"clock_hz": 1e9, "flops_per_cycle": 8.0}
 # SVHN: 667,178 parameters x 91.04 FLOPs, 5 iterations of 128 samples
 SVHN_FLOPS = 667_178 * 91.04
 
 
-def test_communication_energy_is_power_times_time() -> None:
-    assert receive_energy_j(0.1, 2.0) == pytest.approx(0.2, rel=1e-15)
-    assert transmit_energy_j(0.2, 3.5) == pytest.approx(0.7, rel=1e-15)
+def test_a_transfer_costs_its_airtime_its_waiting_and_its_bits() -> None:
+    assert transfer_energy_j(0.1, 2.0, 0.0, 5.0, 0.0) == 0.1 * 2.0
+    assert transfer_energy_j(4.0, 2.0, 0.5, 5.0, 0.25) == 4.0 * 2.0 + 0.5 * 5.0 + 0.25
 
 
 def test_compute_time_and_energy_of_svhn() -> None:
@@ -36,8 +36,6 @@ def test_no_work_costs_nothing() -> None:
 
 
 def test_bad_values_are_named() -> None:
-    with pytest.raises(ValueError, match="power and duration"):
-        receive_energy_j(0.1, -1.0)
     with pytest.raises(ValueError, match="clock_hz"):
         compute_time_s(1e6, 5 * 128, clock_hz=0.0, flops_per_cycle=8.0)
     with pytest.raises(ValueError, match="flops_per_cycle"):

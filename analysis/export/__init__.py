@@ -1,0 +1,44 @@
+"""A study's runs, tables and figures for MLflow and Weights & Biases, both without a network."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from analysis.export.records import Exported, Study, study_of
+
+TO = ("mlflow", "wandb")
+
+
+def export(path: str | Path, to: str, out: str | Path = ".") -> Exported:
+    """Write a study, or a run, into a tool's own files; what is there of it already is not written again.
+
+    Args:
+        path: a study's directory, or a run's.
+        to: mlflow or wandb.
+        out: folder of the tool's files: mlflow.db and mlartifacts, or wandb.
+
+    Raises:
+        ValueError: no completed run, no such tool, its package is missing, or the folder cannot be written.
+    """
+    if to not in TO:
+        raise ValueError(f"no export to '{to}': choose {' or '.join(TO)}")
+    study = study_of(path)
+    try:
+        Path(out).mkdir(parents=True, exist_ok=True)
+        return _writer(to)(study, Path(out).resolve())
+    except ImportError as error:
+        raise ValueError(
+            f"export to {to} needs a package ({error}): pip install 'edgefl-cosim[{to}]'"
+        ) from error
+    except OSError as error:
+        raise ValueError(
+            f"cannot write to {out} ({error.strerror or error}): choose another --out"
+        ) from error
+
+
+def _writer(to: str) -> Callable[[Study, Path], Exported]:
+    # here, since each needs a package of its own
+    if to == "mlflow":
+        from analysis.export.to_mlflow import write
+    else:
+        from analysis.export.to_wandb import write
+    return write

@@ -1,0 +1,136 @@
+"""What is exported of a study: each run's settings, circumstances and rounds; the study's tables and figures."""
+
+import json
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from analysis.load import load_settings
+from analysis.metrics import RUN, totals
+from analysis.scenario_keys import keys_of
+
+CURVES = ("accuracy", "loss", "latency_s", "energy_j")  # per round
+FILES = ("*.csv", "*.md", "*.tex", "*.png", "*.pdf")  # of a study's own folder
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run.
+
+    Attributes:
+        name: setting, variant and seed.
+        key: tells it from all others, also from one of other settings in the same place.
+        group: setting and variant: its seeds belong together.
+        settings: dotted key of the scenario -> value.
+        about: study, variant, seed, setting and versions, as text.
+        rounds: per round in order: simulated seconds at its end, and name -> finite value.
+        totals: of the whole run, name -> finite value.
+    """
+
+    path: Path
+    name: str
+    key: str
+    group: str
+    settings: dict[str, Any] = field(repr=False)
+    about: dict[str, str] = field(repr=False)
+    rounds: Sequence[tuple[float, dict[str, float]]] = field(repr=False)
+    totals: dict[str, float] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study's runs, and the files that comparisons have left in its folder."""
+
+    path: Path
+    name: str
+    runs: Sequence[Record]
+    files: Sequence[Path]
+    notes: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What has been written.
+
+    Attributes:
+        new: runs that were not there before.
+        there: runs that were.
+        look: how to look at it.
+    """
+
+    place: Path
+    new: int
+    there: int
+    files: int
+    look: str
+    notes: Sequence[str] = ()
+
+
+def study_of(path: str | Path) -> Study:
+    """Gather the completed runs in and below a folder.
+
+    Raises:
+        ValueError: there is none.
+    """
+    folder = Path(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # runs left out are among the notes
+        by_setting = load_settings(folder)
+    records = []
+    name = folder.resolve().name
+    for setting, runs in by_setting.items():
+        spent = totals(runs.rounds).set_index(RUN)
+        for row in runs.info.itertuples():
+            run = Path(str(row.path))
+            about = json.loads((run / "run.json").read_text(encoding="utf-8"))
+            name = about.get("study") or name
+            group = ", ".join([*(f"{axis} {label}" for axis, label in setting), str(row.variant)])
+            own = runs.rounds[(runs.rounds["variant"] == row.variant) & (runs.rounds["seed"] == row.seed)]
+            key = (row.variant, row.seed)
+            records.append(
+                Record(
+                    path=run,
+                    name=f"{group} seed {row.seed}",
+                    key=f"{(about.get('identity') or {}).get('hash', '')} {group} {row.seed}".strip(),
+                    group=group,
+                    settings=keys_of(run),
+                    about=_about(about),
+                    rounds=list(_rounds(own)),
+                    totals=_finite(spent.loc[key].to_dict()) if key in spent.index else {},
+                )
+            )
+    files = sorted(file for pattern in FILES for file in folder.glob(pattern))
+    if (folder / "run.json").exists():  # a single run: its tables are no comparison's
+        files = []
+    notes = dict.fromkeys(note for runs in by_setting.values() for note in runs.left_out)
+    return Study(folder, name, records, files, tuple(notes))
+
+
+def _about(about: dict[str, Any]) -> dict[str, str]:
+    told = {
+        key: about.get(key) for key in ("study", "variant", "seed", "reference", "edgefl_version", "device")
+    }
+    told |= {f"setting.{axis}": label for axis, label in (about.get("setting") or {}).items()}
+    told |= {f"version.{name}": version for name, version in (about.get("versions") or {}).items()}
+    return {key: str(value) for key, value in told.items() if value is not None}
+
+
+def _rounds(rounds: pd.DataFrame) -> Iterator[tuple[float, dict[str, float]]]:
+    """Yield a run's rounds by their end; with several cells each has curves of its own."""
+    several = rounds["cell"].nunique() > 1
+    spent_j = 0.0
+    for row in rounds.sort_values("end_s").to_dict("records"):
+        spent_j += row["energy_j"]
+        of_cell = f".cell_{row['cell']}" if several else ""
+        values = {f"{name}{of_cell}": row[name] for name in CURVES if name in row}
+        values |= {"simulated_s": row["end_s"], "spent_j": spent_j, f"session{of_cell}": row["session"]}
+        yield float(row["end_s"]), _finite(values)
+
+
+def _finite(values: dict[Any, Any]) -> dict[str, float]:
+    return {str(name): float(value) for name, value in values.items() if math.isfinite(value)}

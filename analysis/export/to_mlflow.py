@@ -1,0 +1,92 @@
+"""Runs in an MLflow store of one SQLite file; a look at it: `mlflow ui --backend-store-uri sqlite:///mlflow.db`."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from analysis.export.records import Exported, Record, Study
+
+KEY = "edgefl.key"
+# limits of one request, and of a value, in MLflow
+MOST_METRICS, MOST_PARAMS, LONGEST = 1000, 100, 6000
+
+
+def write(study: Study, out: Path) -> Exported:
+    """Write each run as a run of an experiment named as the study, and its files as those of a parent run.
+
+    The time axis of curves is simulated time.
+    """
+    for name in ("MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK"):  # read when it is imported
+        os.environ.setdefault(name, "true")
+    from mlflow import MlflowClient
+
+    database = out / "mlflow.db"
+    client = MlflowClient(tracking_uri=f"sqlite:///{database}")
+    found = client.get_experiment_by_name(study.name)
+    if found is None:
+        place = (out / "mlartifacts" / study.name).as_uri()
+        experiment = client.create_experiment(study.name, artifact_location=place)
+    else:
+        experiment = found.experiment_id
+    there = _there(client, experiment)
+    whole = f"study {study.name}"
+    parent = there.get(whole)
+    if parent is None:
+        parent = client.create_run(experiment, run_name=whole, tags={KEY: whole}).info.run_id
+        client.set_terminated(parent)
+    for file in study.files:
+        client.log_artifact(parent, str(file))
+    new = [record for record in study.runs if record.key not in there]
+    for record in new:
+        _write_run(client, experiment, parent, record)
+    return Exported(
+        place=database,
+        new=len(new),
+        there=len(study.runs) - len(new),
+        files=len(study.files),
+        look=f"mlflow ui --backend-store-uri sqlite:///{database}",
+        notes=study.notes,
+    )
+
+
+def _there(client: Any, experiment: str) -> dict[str, str]:
+    """Return key -> id of the runs that are complete there; what was cut short is removed."""
+    there, token = {}, None
+    while True:
+        page = client.search_runs([experiment], max_results=1000, page_token=token)
+        for run in page:
+            if run.info.status == "FINISHED":
+                there[run.data.tags.get(KEY, "")] = run.info.run_id
+            elif KEY in run.data.tags:
+                client.delete_run(run.info.run_id)
+        token = page.token
+        if not token:
+            return there
+
+
+def _write_run(client: Any, experiment: str, parent: str, record: Record) -> None:
+    from mlflow.entities import Metric, Param
+
+    tags = {KEY: record.key, "mlflow.parentRunId": parent, "edgefl.group": record.group}
+    tags |= {f"edgefl.{name}": value for name, value in record.about.items()}
+    run = client.create_run(experiment, run_name=record.name, tags=tags).info.run_id
+    params = [Param(key, str(value)[:LONGEST]) for key, value in record.settings.items()]
+    metrics = [
+        Metric(name, value, round(1000 * end_s), step)
+        for step, (end_s, values) in enumerate(record.rounds)
+        for name, value in values.items()
+    ]
+    last_ms = round(1000 * record.rounds[-1][0]) if record.rounds else 0
+    metrics += [Metric(f"total.{name}", value, last_ms, 0) for name, value in record.totals.items()]
+    for some in _parts(params, MOST_PARAMS):
+        client.log_batch(run, params=some)
+    for some in _parts(metrics, MOST_METRICS):
+        client.log_batch(run, metrics=some)
+    client.log_artifact(run, str(record.path / "scenario.yaml"))
+    client.set_terminated(run)
+
+
+def _parts(values: list[Any], most: int) -> Iterator[list[Any]]:
+    for first in range(0, len(values), most):
+        yield values[first : first + most]

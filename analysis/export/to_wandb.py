@@ -1,0 +1,83 @@
+"""Runs as offline runs of Weights & Biases; `wandb sync` sends them to a server, if and when somebody wants to."""
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from analysis.export.records import Exported, Record, Study
+
+WHOLE = "complete"  # a file beside a run's own, so that one cut short is written again
+
+
+def write(study: Study, out: Path) -> Exported:
+    """Write each run as an offline run of a project named as the study, its tables and figures as one more."""
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
+    new = [record for record in study.runs if not _is_there(out, record.key)]
+    for record in new:
+        _write_run(study, record, out)
+    contents = hashlib.sha256(b"".join(file.read_bytes() for file in study.files)).hexdigest()[:12]
+    key = f"study {study.name} {contents}"
+    if study.files and not _is_there(out, key):
+        _write_files(study, key, out)
+    return Exported(
+        place=out / "wandb",
+        new=len(new),
+        there=len(study.runs) - len(new),
+        files=len(study.files),
+        look=f"wandb sync {out / 'wandb'}/offline-run-*",
+        notes=study.notes,
+    )
+
+
+def _id(key: str) -> str:
+    """Return the run's name in wandb: the same for the same run, so that a server has it once."""
+    return hashlib.sha256(key.encode()).hexdigest()[:12]
+
+
+def _is_there(out: Path, key: str) -> bool:
+    return any((out / "wandb").glob(f"offline-run-*-{_id(key)}/{WHOLE}"))
+
+
+def _begun(study: Study, out: Path, key: str, **about: Any) -> Any:
+    import wandb
+
+    # nothing of this machine belongs to a simulation's results
+    settings = wandb.Settings(console="off", x_disable_stats=True, x_disable_meta=True, silent=True)
+    return wandb.init(
+        mode="offline", dir=str(out), project=study.name, id=_id(key), settings=settings, **about
+    )
+
+
+def _ended(run: Any) -> None:
+    folder = Path(run.dir).parent
+    run.finish()
+    (folder / WHOLE).touch()
+
+
+def _write_run(study: Study, record: Record, out: Path) -> None:
+    config = record.settings | {f"edgefl.{name}": value for name, value in record.about.items()}
+    run = _begun(study, out, record.key, name=record.name, group=record.group, job_type="run", config=config)
+    for step, (_, values) in enumerate(record.rounds):
+        run.log(values, step=step)
+    run.summary.update({f"total.{name}": value for name, value in record.totals.items()})
+    _ended(run)
+
+
+def _write_files(study: Study, key: str, out: Path) -> None:
+    """Write tables and pictures; other files go along as they are."""
+    import wandb
+
+    run = _begun(study, out, key, name=f"study {study.name}", job_type="study")
+    for file in study.files:
+        if file.suffix == ".csv":
+            run.log({file.name: wandb.Table(dataframe=pd.read_csv(file))})
+        elif file.suffix == ".png":
+            run.log({file.name: wandb.Image(str(file))})
+        else:
+            # a copy: a link would break once the study is moved
+            run.save(shutil.copy(file, run.dir), base_path=run.dir, policy="end")
+    _ended(run)

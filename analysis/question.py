@@ -1,0 +1,222 @@
+"""The answer to a study's question: which of two variants is better, by how much, and how sure that is."""
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from analysis import metrics
+from analysis.figures.column import save
+from analysis.figures.question import question_figure
+from analysis.formatting import amount, ranges
+from analysis.load import Runs, Setting, load_settings
+from analysis.markup import markdown_table
+from analysis.scope import FIRST_ROUNDS, scope_of
+from analysis.sequential import Interval, interval, pairs_wanted
+
+HIGHER_IS_BETTER = ("accuracy_end", "accuracy_first", "accuracy_start")
+TO_TARGET = ("rounds_to_target", "seconds_to_target", "joules_to_target")
+OF_RUN = ("energy_j", "simulated_s", "latency_s")
+UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: twin of `question` in a study file, which says what the fields mean."""
+
+    metric: str
+    variants: tuple[str, str]
+    precision: float
+    budget: int
+    error: float = 0.05
+    target: str | float | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the pairs say.
+
+    Attributes:
+        table: one row per setting: the axes' labels; pairs, mean, low, high (of the first variant's metric minus
+            the second's, accuracies 0..1), deviation (over pairs), better (a variant's name, or `undecided`),
+            why (it ended: precise, budget, or what is missing), seeds_wanted.
+        sentence: the answer.
+        notes: what a reader has to know, one sentence each.
+    """
+
+    question: Question
+    axes: tuple[str, ...]
+    table: pd.DataFrame = field(repr=False)
+    sentence: str
+    notes: tuple[str, ...]
+
+    def wanted(self) -> dict[Setting, int]:
+        """Return how many seeds each setting wants."""
+        labels = self.table[list(self.axes)].itertuples(index=False, name=None)
+        settings = [tuple(zip(self.axes, row, strict=True)) for row in labels] if self.axes else [()]
+        return dict(zip(settings, self.table["seeds_wanted"].tolist(), strict=True))
+
+
+def answer(
+    path: str | Path,
+    question: Question,
+    seeds: Mapping[Setting, Sequence[int]],
+    reference: str | None = None,
+) -> Answer:
+    """Compare the two variants on the pairs of these seeds, and say how many seeds are wanted.
+
+    Args:
+        path: the study's directory.
+        seeds: of each setting; a pair that is not complete is left out, and noted.
+        reference: whose best accuracy a relative target is a share of.
+
+    Raises:
+        ValueError: no completed run, or no variant of this name.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # runs under way or failed: noted as missing pairs
+        by_setting = load_settings(path)
+    error = question.error / len(seeds)  # of each: together they err with the whole one at most
+    rows, notes = [], []
+    for setting, wanted_seeds in seeds.items():
+        values = _values(by_setting[setting], question, reference) if setting in by_setting else _NOTHING
+        row, note = _row(question, values, wanted_seeds, error)
+        rows.append({**dict(setting), **row})
+        if note:
+            notes.append(f"{_named(setting)}{note}")
+    table = pd.DataFrame(rows)
+    axes = tuple(axis for axis, _ in next(iter(seeds)))
+    return Answer(question, axes, table, _sentence(question, table), tuple(notes))
+
+
+def write(found: Answer, folder: Path) -> list[Path]:
+    """Write question.csv and question.md, and of a grid the map as question.png and .pdf; return the figures."""
+    table = found.table.drop(columns="seeds_wanted")
+    try:
+        table.to_csv(folder / "question.csv", index=False)
+        names = [
+            ", ".join(map(str, row)) for row in table[list(found.axes)].itertuples(index=False, name=None)
+        ]
+        numbers = table.drop(columns=list(found.axes)).set_axis(names or ["all"]).round(6).astype(str)
+        text = [found.sentence, "", markdown_table(numbers, ", ".join(found.axes)), ""]
+        (folder / "question.md").write_text("\n".join([*text, *found.notes, ""]), encoding="utf-8")
+        if not found.axes:
+            return []
+        picture = folder / "question.png"
+        save(question_figure(table, found.axes, found.question.variants, words(found.question)[0]), picture)
+    except OSError as error:
+        raise ValueError(f"cannot write to {folder} ({error.strerror or error})") from error
+    return [picture]
+
+
+def words(question: Question) -> tuple[str, float]:
+    """Return the unit in which a difference is told, and how many of it are one of the metric's."""
+    if question.metric in HIGHER_IS_BETTER:
+        return "percentage points", 100.0
+    return {"rounds_to_target": "rounds", "joules_to_target": "J", "energy_j": "J"}.get(
+        question.metric, "s"
+    ), 1.0
+
+
+_NOTHING = pd.Series(dtype=float, index=pd.MultiIndex.from_arrays([[], []], names=metrics.RUN))
+
+
+def _values(runs: Runs, question: Question, reference: str | None) -> pd.Series:
+    """Return the metric of each run; inf: some session missed the target; NaN: there is nothing to measure."""
+    rounds, sessions, metric = runs.rounds, runs.sessions, question.metric
+    if metric in OF_RUN:
+        return metrics.totals(rounds).set_index(metrics.RUN)[metric]
+    detail = metrics.session_kinds(rounds, sessions)
+    scope_of(detail, [])
+    if metric in TO_TARGET:
+        found = metrics.time_to_target(rounds, sessions, reference=reference, target=question.target or "95%")
+    elif metric == "accuracy_start":
+        found = metrics.accuracy_after_change(rounds, sessions)
+    elif metric == "accuracy_first":
+        found = metrics.accuracy_first_rounds(rounds, FIRST_ROUNDS)
+    else:
+        training = metrics.training_rounds(rounds).sort_values("start_s")
+        found = training.groupby(metrics.SESSION)["accuracy"].last().rename(metric).reset_index()
+    merged = detail[detail["in_scope"]].merge(found, on=metrics.SESSION, how="left")
+    return merged.groupby(metrics.RUN)[metric].agg(lambda values: values.mean(skipna=False))
+
+
+def _row(
+    question: Question, values: pd.Series, seeds: Sequence[int], error: float
+) -> tuple[dict[str, object], str]:
+    first, second = (_of(values, name, seeds) for name in question.variants)
+    pairs = first.notna() & second.notna()
+    missed = pairs & ~(np.isfinite(first) & np.isfinite(second))
+    note = ""
+    if missed.any():
+        note = (
+            f"the target was missed with the seeds {ranges(first.index[missed])}, so there is no difference to"
+            " measure: ask for a lower target, or for accuracy_first"
+        )
+    elif not pairs.all():
+        note = f"no complete pair of the seeds {ranges(first.index[~pairs])}: the answer is without them"
+    usable = pairs & ~missed
+    seen = interval((first - second)[usable], error)
+    if missed.any():
+        seen = Interval(seen.pairs, math.nan, math.nan, math.inf)
+    if seen.half_width <= question.precision:
+        why, wanted = "precise", len(seeds)
+    elif note:
+        why, wanted = "pairs are missing", len(seeds)
+    elif len(seeds) >= question.budget:
+        why, wanted = "budget", len(seeds)
+    else:
+        why, wanted = "", pairs_wanted(seen, question.precision, error, question.budget)
+    return {
+        "pairs": seen.pairs,
+        "mean": seen.mean,
+        "low": seen.low,
+        "high": seen.high,
+        "deviation": seen.deviation,
+        "better": _better(question, seen),
+        "why": why,
+        "seeds_wanted": wanted,
+    }, note
+
+
+def _of(values: pd.Series, variant: str, seeds: Sequence[int]) -> pd.Series:
+    known = values.index.get_level_values("variant")
+    return values[known == variant].droplevel("variant").reindex(list(seeds))
+
+
+def _better(question: Question, seen: Interval) -> str:
+    if not seen.low > 0 and not seen.high < 0:
+        return UNDECIDED
+    first_is_higher = seen.low > 0
+    return question.variants[0 if first_is_higher == (question.metric in HIGHER_IS_BETTER) else 1]
+
+
+def _named(setting: Setting) -> str:
+    return ", ".join(f"{axis} {label}" for axis, label in setting) + ": " if setting else ""
+
+
+def _sentence(question: Question, table: pd.DataFrame) -> str:
+    one, other = question.variants
+    sure = f"{100 * (1 - question.error):g} %"
+    metric = question.metric + (f" ({question.target})" if question.target is not None else "")
+    if len(table) > 1:
+        counts = [int((table["better"] == name).sum()) for name in (one, other, UNDECIDED)]
+        seeds = ranges(table["pairs"].unique())
+        return (
+            f"{metric}: {one} is better than {other} in {counts[0]} of {len(table)} settings, worse in {counts[1]},"
+            f" undecided in {counts[2]} ({sure} sure of all of them together; {seeds} pairs of runs)."
+        )
+    row = table.iloc[0]
+    unit, scale = words(question)
+    if not math.isfinite(row["high"]):
+        return f"{metric}: no answer from {row['pairs']} pairs of {one} and {other}."
+    low, high, mean = (amount(scale * row[key]) for key in ("low", "high", "mean"))
+    end = f"{row['better']} is better" if row["better"] != UNDECIDED else "which one is better is undecided"
+    return (
+        f"{metric} of {one} minus that of {other} is {mean} {unit} (with {sure} between {low} and {high};"
+        f" {row['pairs']} pairs of runs): {end}."
+    )

@@ -1,0 +1,114 @@
+"""Confidence intervals of a mean that hold however often one looks: when to stop may depend on what was seen.
+
+The differences x_1, x_2, ... of pairs are taken as independent and normal, mean mu and deviation sigma both unknown.
+For a supposed mean m write t_n = sqrt(n) (mean_n - m) / s_n, and r_n = t_n^2 / (n - 1). The t statistics know nothing
+of sigma: their law depends on d = (mu - m) / sigma alone, and their likelihood ratio of d against 0, averaged over a
+weight d ~ N(0, g), is
+
+    B_n(m) = k^(-1/2) * ((1 + r_n) / (1 + r_n / k))^(n / 2),    k = 1 + n g,    B_1(m) = 1.
+
+1. Under mu = m, whatever sigma is, B_n(m) is a nonnegative martingale of mean 1: it is a likelihood ratio of what is
+   seen of x_1/|x_1|, ..., x_n/|x_1|, and a mean of martingales over a weight is one (tests/theory/test_sequential.py
+   checks both equalities by quadrature).
+2. Ville's inequality: P(B_n(m) >= 1/error for any n) <= error.
+3. So the set of all m with B_n(m) < 1/error, seen at all n together, misses mu with at most this probability. No
+   stopping rule changes that: what holds for all n at once holds for the n at which somebody stops.
+4. Solved for m, with q = (k / error^2)^(1/n): r_n < k (q - 1) / (k - q) if q < k, and no bound at all if not. With
+   r_n = n (mean_n - m)^2 / ((n - 1) s_n^2) this is an interval around the mean.
+
+The price beside Student's interval, which may be looked at once: 1.6 to 1.7 times the width at 10 to 50 pairs, and no
+interval below five pairs (error 0.05). What is left out: differences that are not normal; the mean of a run's
+sessions or cells comes near it, a share of runs that fail does not.
+
+Source: Wang and Ramdas, Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance,
+2023 (arXiv:2310.03722), the Gaussian mixture; Lai, On confidence sequences, Annals of Statistics 4, 1976; B is the
+Bayes factor of Gonen et al., The Bayesian two-sample t test, 2005, for one sample.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+# g: how large a mean, in deviations, the weight expects; the interval is narrow around 10 to 30 pairs
+SPREAD = 1.0
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What the pairs seen so far say of the mean of their difference.
+
+    Attributes:
+        pairs: how many.
+        mean: of the differences; NaN without a pair.
+        deviation: their sample standard deviation; NaN for fewer than two pairs.
+        half_width: of the interval; inf where there is none yet.
+    """
+
+    pairs: int
+    mean: float
+    deviation: float
+    half_width: float
+
+    @property
+    def low(self) -> float:
+        return self.mean - self.half_width
+
+    @property
+    def high(self) -> float:
+        return self.mean + self.half_width
+
+
+def interval(differences: Sequence[float] | np.ndarray, error: float) -> Interval:
+    """Return the interval of the mean after these pairs.
+
+    Args:
+        differences: [pairs], finite.
+        error: the probability that the interval misses the mean at any number of pairs.
+    """
+    values = np.asarray(differences, float)
+    if not np.isfinite(values).all():
+        raise ValueError("differences must be finite: a pair with an infinite one has no mean")
+    pairs = len(values)
+    if pairs < 2:
+        return Interval(pairs, float(values.mean()) if pairs else math.nan, math.nan, math.inf)
+    deviation = float(values.std(ddof=1))
+    factor = half_width_factor(pairs, error)
+    half_width = factor * deviation if math.isfinite(factor) else math.inf
+    return Interval(pairs, float(values.mean()), deviation, half_width)
+
+
+def half_width_factor(pairs: int, error: float) -> float:
+    """Return the interval's half width in sample deviations; inf where so few pairs bound nothing."""
+    if not 0 < error < 1:
+        raise ValueError(f"error is {error}: must be a probability between 0 and 1")
+    if pairs < 2:
+        return math.inf
+    k = 1 + pairs * SPREAD
+    q = (k / error**2) ** (1 / pairs)
+    return math.sqrt((pairs - 1) / pairs * k * (q - 1) / (k - q)) if q < k else math.inf
+
+
+def pairs_wanted(seen: Interval, precision: float, error: float, most: int) -> int:
+    """Return after how many pairs to look next: where the interval is narrow enough if the deviation stays.
+
+    At most twice the pairs of now, as a deviation of few pairs says little; at least one more.
+    """
+    limit = min(most, max(2 * seen.pairs, seen.pairs + 1))
+    for pairs in range(seen.pairs + 1, limit):
+        if half_width_factor(pairs, error) * (seen.deviation or 0.0) <= precision:
+            return pairs
+    return limit
+
+
+def martingale(values: Sequence[float] | np.ndarray, mean: float = 0.0) -> float:
+    """Return B_n(mean): the evidence against this mean, 1 at the beginning."""
+    centred = np.asarray(values, float) - mean
+    pairs = len(centred)
+    if pairs < 2:
+        return 1.0
+    k = 1 + pairs * SPREAD
+    # r = n mean^2 / sum of squares around the mean; this way it has no pole
+    share = pairs * centred.mean() ** 2 / float(centred @ centred)
+    return float(k**-0.5 * (1 - share + share / k) ** (-pairs / 2))

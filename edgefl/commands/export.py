@@ -1,0 +1,39 @@
+"""`edgefl export`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgefl.commands.shared import console
+from edgefl.errors import EdgeflError
+
+
+def export(
+    path: Annotated[Path, typer.Argument(help="Directory of a study, or of a run.")],
+    to: Annotated[str, typer.Option(help="mlflow or wandb; each is an extra, edgefl-cosim[mlflow].")],
+    out: Annotated[
+        Path, typer.Option(help="Folder of the tool's files: mlflow.db and mlartifacts, or wandb.")
+    ] = Path(),
+) -> None:
+    """Write the runs, tables and figures of a study for MLflow (SQLite) or Weights & Biases (offline).
+
+    Nothing is sent anywhere. What is there already is not written again.
+
+    Examples:
+
+        edgefl export runs/quickstart --to mlflow
+
+        edgefl export runs/quickstart --to wandb --out exported
+    """
+    from analysis.export import export as exported
+
+    try:
+        found = exported(path, to, out)
+    except ValueError as error:
+        raise EdgeflError(str(error)) from error
+    there = f", {found.there} were there" if found.there else ""
+    console.print(f"{found.place}: {found.new} runs{there}; {found.files} tables and figures", soft_wrap=True)
+    for note in found.notes:
+        console.print(f"note: {note}", soft_wrap=True)
+    console.print(f"look: {found.look}", soft_wrap=True)

@@ -1,0 +1,19 @@
+"""The power of the journal paper: a circuit while receiving, the radiated power while sending."""
+
+from edgefl.engine.power_models import Draws, Equipment, PowerModel
+
+
+class Journal(PowerModel):
+    """Circuit power while receiving, radiated power over the amplifier's efficiency while sending.
+
+    With the defaults of `devices` that is 0.1 W to receive and 0.2 W to send, where phones draw 4 W. Source: the
+    journal paper, eq. (42); amplifier efficiency and the transmitter's circuits are added here. Left out: states
+    between transfers, and what a rate costs.
+    """
+
+    def draws(self, equipment: Equipment) -> Draws:
+        return Draws(
+            receive_w=equipment.circuit_power_w,
+            send_w=equipment.uplink_circuit_power_w,
+            amplifier_w=equipment.transmit_w / equipment.pa_efficiency,
+        )

@@ -1,0 +1,43 @@
+"""Flower and edgefl together: `pip install 'edgefl-cosim[flower]'`.
+
+Any Flower strategy and ClientApp inside a scenario, whose network says who is there, who takes part, which updates
+arrive, and when:
+
+    edgefl.simulate(scenario, learner=flower.learner(client_app, strategy, initial=arrays))
+
+The warm start of recurring sessions around any Flower strategy, in edgefl or in Flower's own simulation:
+
+    strategy = flower.warm_started(FedAvg(), rounds=10)
+
+Nothing else in edgefl imports Flower.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from edgefl.errors import EdgeflError
+
+if TYPE_CHECKING:
+    from edgefl.flower.openings import warm_started
+    from edgefl.flower.running import learner
+
+__all__ = ["learner", "warm_started"]
+
+_HOME = {"learner": "edgefl.flower.running", "warm_started": "edgefl.flower.openings"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'edgefl.flower' has no attribute '{name}'")
+    import importlib
+
+    try:
+        import flwr  # noqa: F401
+    except ImportError as error:
+        raise EdgeflError("Flower is not installed: pip install 'edgefl-cosim[flower]'") from error
+    found = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,149 @@
+"""Devices as Flower nodes: each runs the ClientApp in this process, with a context that it keeps."""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from flwr.app import Context, Error, Message, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.serverapp import Grid
+from flwr.supercore.task_identity import TaskIdentity
+
+from edgefl.errors import EdgeflError
+from edgefl.rng import Streams
+
+FIRST_NODE = 1  # of device 0: Flower takes node 0 for none
+UNAVAILABLE = 5  # flwr.common.constant.ErrorCode.NODE_UNAVAILABLE
+# Flower's sampling asks who is connected, and again once a second while these are too few
+MOST_ASKED = 4
+TOO_FEW = (
+    "the strategy waits for more nodes than the {many} of this round, and nobody else will come: the scenario says"
+    " how many take part (rounds.selector) and how many updates a round needs (rounds.min_updates); let"
+    " the strategy be content with one (min_train_nodes, min_evaluate_nodes, min_available_nodes; of the older ones"
+    " min_fit_clients, min_evaluate_clients, min_available_clients)"
+)
+
+
+def node_of(device: int) -> int:
+    """Return the node id of a device."""
+    return device + FIRST_NODE
+
+
+def device_of(node: int) -> int:
+    """Return the device of a node."""
+    return node - FIRST_NODE
+
+
+class Nodes(Grid):  # type: ignore[misc]  # Flower is not there where types are checked
+    """The devices that are connected just now, as a strategy sees them.
+
+    Args:
+        app: what each runs.
+        devices: of the run.
+        streams: random generators by name.
+    """
+
+    def __init__(self, app: ClientApp, devices: Sequence[int], streams: Streams) -> None:
+        self._app = app
+        self._streams = streams
+        self._devices = devices
+        self._contexts: dict[int, Context] = {}
+        self._asked = 0
+        self._replies: dict[str, Message] = {}
+        self.connected: tuple[int, ...] = ()  # devices
+
+    @contextmanager
+    def of(self, devices: Sequence[int], *name: str | int) -> Iterator[None]:
+        """These devices are connected, and Python's own random numbers, which strategies draw, are of this name."""
+        before, self.connected, self._asked = self.connected, tuple(devices), 0
+        state = random.getstate()
+        random.seed(self._streams.key("strategy", *name))
+        try:
+            with _identity():
+                yield
+        finally:
+            random.setstate(state)
+            self.connected = before
+
+    def answers(self, messages: Iterable[Message]) -> dict[int, Message]:
+        """Let devices answer; device -> reply, in order of their ids. What the ClientApp raises is raised."""
+        sent = {device_of(message.metadata.dst_node_id): message for message in messages}
+        return {device: self._app(sent[device], self._context(device)) for device in sorted(sent)}
+
+    def _context(self, device: int) -> Context:
+        if device not in self._contexts:
+            self._contexts[device] = Context(
+                run_id=1,
+                node_id=node_of(device),
+                node_config={
+                    "partition-id": device,
+                    "num-partitions": len(self._devices),
+                    "seed": self._streams.key("node", device) % 2**31,
+                },
+                state=RecordDict(),
+                run_config={},
+            )
+        return self._contexts[device]
+
+    # ---- as Flower's Grid
+
+    def set_run(self, run: Any) -> None:
+        """There is one run, this one."""
+
+    @property
+    def run(self) -> Any:
+        raise EdgeflError("inside edgefl there is no Flower run to be asked about")
+
+    def create_message(
+        self,
+        content: RecordDict,
+        message_type: str,
+        dst_node_id: int,
+        group_id: str,
+        ttl: float | None = None,
+    ) -> Message:
+        return Message(content, dst_node_id, message_type, ttl=ttl, group_id=group_id)
+
+    def get_node_ids(self) -> Iterable[int]:
+        self._asked += 1
+        if self._asked > MOST_ASKED:
+            raise EdgeflError(TOO_FEW.format(many=len(self.connected)))
+        return [node_of(device) for device in self.connected]
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        found = {f"{number}": reply for number, reply in self.answers(messages).items()}
+        self._replies |= found
+        return list(found)
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        return [self._replies.pop(id_) for id_ in message_ids if id_ in self._replies]
+
+    def send_and_receive(
+        self, messages: Iterable[Message], *, timeout: float | None = None
+    ) -> Iterable[Message]:
+        return list(self.answers(messages).values())
+
+
+def lost(message: Message) -> Message:
+    """Return the reply of a device whose update did not arrive."""
+    return Message(Error(UNAVAILABLE, "its update did not arrive"), reply_to=message)
+
+
+def bits_of(content: RecordDict) -> int:
+    """Return how many bits a message carries: arrays, metrics and configuration."""
+    return 8 * sum(record.count_bytes() for record in content.values())
+
+
+@contextmanager
+def _identity() -> Iterator[None]:
+    """Be the server's task: messages are made by one."""
+    names = ("_task_id", "_run_id", "_node_id")
+    before = [getattr(TaskIdentity, name) for name in names]
+    for name in names:
+        setattr(TaskIdentity, name, 1)
+    try:
+        yield
+    finally:
+        for name, value in zip(names, before, strict=True):
+            setattr(TaskIdentity, name, value)

@@ -1,0 +1,189 @@
+"""Any Flower strategy and ClientApp as the learner of a scenario."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from flwr.app import Message
+from flwr.clientapp import ClientApp
+
+from edgefl.contract import BEGIN, Evaluation, LocalRound, Now, Opening, SessionStart, Stage, StageFacts
+from edgefl.errors import EdgeflError
+from edgefl.flower.nodes import Nodes, bits_of
+from edgefl.flower.strategies import EvaluateFn, Metrics, rounds_of
+from edgefl.outside_learners import Assignment
+
+ACCURACY, LOSS = ("accuracy", "eval_acc", "eval_accuracy"), ("loss", "eval_loss")
+FLOPS_PER_PARAMETER = 6.0  # of a dense layer and a sample: 2 forward, 4 backward
+
+
+def learner(
+    client_app: ClientApp,
+    strategy: Any,
+    *,
+    initial: Any = None,
+    evaluate: EvaluateFn | None = None,
+    tests_on_devices: bool = True,
+    config: Mapping[str, Any] | None = None,
+    epochs: int = 1,
+    batch: int | None = None,
+    flops_per_sample: float | None = None,
+    columns: Sequence[str] = (),
+) -> Callable[[Assignment], "FlowerLearner"]:
+    """Return what `edgefl.simulate` takes as its learner.
+
+    The scenario's network says who is there, its selector who may take part: these are the nodes that the strategy is
+    offered in a round; one that it leaves out has a row without bits and joules. The ClientApp runs in this process,
+    device d as the node with partition-id d. What it sends back has as many bits as its message; the strategy gets
+    the replies that arrive, the others as errors. A run cannot go on where it was left.
+
+    Args:
+        client_app: runs on each device; its context is kept. node_config has partition-id, num-partitions and seed.
+        strategy: of flwr.serverapp or flwr.server; for several cells a function that makes one for an `Assignment`.
+        initial: first model, a list of NumPy arrays or an ArrayRecord; older strategies may bring their own.
+        evaluate: tests the model at the server: round, arrays -> MetricRecord or None (older ones: evaluate_fn).
+        tests_on_devices: without a test at the server, the strategy's evaluation on devices present is one. It costs
+            neither time nor energy.
+        config: sent with every message of training and testing.
+        epochs, batch: a device's work is booked as so many epochs over the examples that its reply names, in
+            iterations of `batch` samples; None: one per epoch.
+        flops_per_sample: forward and backward; None: 6 per parameter, as of dense layers.
+        columns: further metrics of the test that become columns of rounds.csv.
+    """
+
+    def make(told: Assignment) -> FlowerLearner:
+        own = strategy(told) if callable(strategy) else strategy
+        nodes = Nodes(client_app, told.devices, told.streams.below("flower", told.cell))
+        rounds = rounds_of(own, nodes, initial, config or {}, evaluate)
+        if not callable(strategy) and len(told.sites_m) > 1:
+            _check_first_use(own)
+        return FlowerLearner(rounds, nodes, own, epochs, batch, flops_per_sample, tests_on_devices, columns)
+
+    named = strategy if callable(strategy) else type(strategy)
+    # as run.json names the learner
+    make.__module__, make.__qualname__ = "edgefl.flower", f"learner({getattr(named, '__name__', named)})"
+    return make
+
+
+def _check_first_use(strategy: Any) -> None:
+    if getattr(strategy, "_used_by_edgefl", False):
+        raise EdgeflError(
+            "one strategy for several cells would mix their models: give a function that makes one for each"
+        )
+    strategy._used_by_edgefl = True
+
+
+class FlowerLearner:
+    """The learner of one cell: a Flower strategy, and devices that run a ClientApp."""
+
+    def __init__(
+        self,
+        rounds: Any,
+        nodes: Nodes,
+        strategy: Any,
+        epochs: int,
+        batch: int | None,
+        flops_per_sample: float | None,
+        tests_on_devices: bool,
+        columns: Sequence[str],
+    ) -> None:
+        self.rounds, self.nodes, self.strategy = rounds, nodes, strategy
+        self.epochs, self.batch, self.tests_on_devices, self.columns = (
+            epochs,
+            batch,
+            tests_on_devices,
+            columns,
+        )
+        arrays = self.rounds.arrays
+        self.payload_bits = 8 * arrays.count_bytes()
+        parameters = sum(
+            math.prod(array.shape)
+            for array in arrays.values()
+            if np.issubdtype(np.dtype(array.dtype), np.inexact)
+        )
+        self.flops_per_sample = (
+            FLOPS_PER_PARAMETER * parameters if flops_per_sample is None else flops_per_sample
+        )
+        self.number = 0  # of the strategy's round, from 1 on through the run
+        self.sent: dict[int, Message] = {}
+        self.replies: dict[int, Message] = {}
+
+    def session(self, start: SessionStart) -> Iterator[Stage]:
+        """Yield the session's stages: with `warm_started` probes first, then training."""
+        opening = Opening()
+        begin = getattr(self.strategy, "begin_session", None)
+        if begin is not None:
+            if probes := begin(self.rounds.arrays):
+                yield FlowerStage(self, StageFacts("probe", probes, evaluates=False))
+            self.rounds.arrays = self.strategy.open_session(self.rounds.arrays)
+            openings = self.strategy.openings
+            opening = Opening("" if openings.is_pilot else openings.name, openings.weights)
+        yield FlowerStage(self, StageFacts("train", None, opening=opening))
+
+    def train(self, ids: Sequence[int]) -> LocalRound:
+        """Let the strategy make its messages for these devices, and the devices answer them."""
+        self.number += 1
+        with self.nodes.of(ids, "train", self.number):
+            messages = self.rounds.configure(self.number)
+            self.sent = {message.metadata.dst_node_id - 1: message for message in messages}
+            self.replies = self.nodes.answers(messages)
+        if strangers := sorted(self.sent.keys() - set(ids)):
+            raise EdgeflError(f"the strategy asks devices {strangers}, which do not take part in this round")
+        work = [self._work(id_) for id_ in ids]
+        iterations, samples, down_bits, up_bits = zip(*work, strict=True)
+        return LocalRound(tuple(ids), iterations, samples, down_bits, up_bits)
+
+    def _work(self, device: int) -> tuple[int, int, int, int]:
+        """Iterations, samples, bits down and up of a device; one that the strategy leaves out has nothing to do."""
+        if device not in self.sent:
+            return 0, 0, 0, 0
+        reply = self.replies[device]
+        examples = self.rounds.examples(reply)
+        iterations = self.epochs * (math.ceil(examples / self.batch) if self.batch else 1)
+        return iterations, self.epochs * examples, bits_of(self.sent[device].content), bits_of(reply.content)
+
+    def aggregate(self, ids: Sequence[int]) -> None:
+        """Give the strategy the replies that arrived, in the order of their devices."""
+        arrived = [self.replies[id_] for id_ in ids if id_ in self.replies]
+        missing = [message for id_, message in sorted(self.sent.items()) if id_ not in set(ids)]
+        with self.nodes.of(ids, "aggregate", self.number):
+            if arrived:
+                self.rounds.aggregate(self.number, arrived, missing)
+
+    def evaluate(self, present: Sequence[int]) -> Evaluation:
+        """Test at the server, or else on the devices that are there."""
+        with self.nodes.of(present, "test", self.number):
+            found = self.rounds.test(self.number)
+            if found is None and self.tests_on_devices and present:
+                replies = self.nodes.answers(self.rounds.configure_test(self.number))
+                found = self.rounds.tested(self.number, list(replies.values())) if replies else None
+        found = found or {}
+        return Evaluation(
+            _first(found, ACCURACY),
+            _first(found, LOSS),
+            {name: _first(found, (name,)) for name in self.columns},
+        )
+
+
+class FlowerStage:
+    """A stage of a Flower learner."""
+
+    def __init__(self, learner: FlowerLearner, facts: StageFacts) -> None:
+        self._learner, self.facts = learner, facts
+
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
+        return self._learner.train(ids)
+
+    def aggregate(self, ids: Sequence[int]) -> None:
+        self._learner.aggregate(ids)
+
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
+        return self._learner.evaluate(present)
+
+
+def _first(metrics: Metrics, names: Sequence[str]) -> float | None:
+    for name in names:
+        if name in metrics and metrics[name] is not None:
+            return float(metrics[name])
+    return None

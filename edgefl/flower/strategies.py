@@ -1,0 +1,244 @@
+"""Flower's two kinds of strategy as one: those of messages (flwr.serverapp), and the older ones (flwr.server)."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from flwr.app import ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.common import (
+    Code,
+    GetParametersIns,
+    MessageType,
+    MessageTypeLegacy,
+    ndarrays_to_parameters,
+    parameters_to_ndarrays,
+)
+from flwr.compat.common import recorddict_compat as compat
+from flwr.server.client_manager import SimpleClientManager
+from flwr.server.client_proxy import ClientProxy
+from flwr.server.strategy import Strategy as OldStrategy
+from flwr.serverapp.strategy import Strategy
+
+from edgefl.errors import EdgeflError
+from edgefl.flower.nodes import TOO_FEW, Nodes, lost, node_of
+
+Metrics = Mapping[str, Any]
+EvaluateFn = Callable[[int, ArrayRecord], MetricRecord | None]
+
+
+class Rounds(Protocol):
+    """The rounds of a strategy: what is sent, and what becomes of the answers."""
+
+    arrays: ArrayRecord  # the global model
+
+    def configure(self, number: int) -> list[Message]:
+        """Make the messages of a round."""
+
+    def aggregate(self, number: int, arrived: Sequence[Message], missing: Sequence[Message]) -> None:
+        """Make the new model of the replies that arrived; missing: messages whose replies did not."""
+
+    def test(self, number: int) -> Metrics | None:
+        """Test the model at the server; None: it does not."""
+
+    def configure_test(self, number: int) -> list[Message]:
+        """Make the messages that ask devices for a test."""
+
+    def tested(self, number: int, replies: Sequence[Message]) -> Metrics:
+        """Return what devices found, put together."""
+
+    def examples(self, reply: Message) -> int:
+        """Return how many samples a reply says that it was trained on."""
+
+
+class OfMessages:
+    """A strategy of messages."""
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        nodes: Nodes,
+        initial: Any,
+        config: Mapping[str, Any],
+        evaluate: EvaluateFn | None,
+    ) -> None:
+        self.strategy, self._nodes, self._evaluate = strategy, nodes, evaluate
+        self._config = config
+        if initial is None:
+            raise EdgeflError(
+                "a strategy of messages begins with arrays of its user: give initial=, a list of NumPy arrays or an"
+                " ArrayRecord"
+            )
+        self.arrays = initial if isinstance(initial, ArrayRecord) else ArrayRecord(list(initial))
+
+    def configure(self, number: int) -> list[Message]:
+        config = ConfigRecord(dict(self._config))
+        return list(self.strategy.configure_train(number, self.arrays, config, self._nodes))
+
+    def aggregate(self, number: int, arrived: Sequence[Message], missing: Sequence[Message]) -> None:
+        replies = [*arrived, *map(lost, missing)]
+        arrays, _ = self.strategy.aggregate_train(number, replies)
+        self.arrays = self.arrays if arrays is None else arrays
+
+    def test(self, number: int) -> Metrics | None:
+        return None if self._evaluate is None else self._evaluate(number, self.arrays)
+
+    def configure_test(self, number: int) -> list[Message]:
+        config = ConfigRecord(dict(self._config))
+        return list(self.strategy.configure_evaluate(number, self.arrays, config, self._nodes))
+
+    def tested(self, number: int, replies: Sequence[Message]) -> Metrics:
+        return self.strategy.aggregate_evaluate(number, list(replies)) or {}
+
+    def examples(self, reply: Message) -> int:
+        key = getattr(self.strategy, "weighted_by_key", "num-examples")
+        for record in reply.content.metric_records.values():
+            if key in record:
+                return int(record[key])
+        raise EdgeflError(
+            f"the ClientApp's reply has no {key!r} in its MetricRecord: put the number of samples"
+            " it was trained on there"
+        )
+
+
+class OfResults:
+    """A strategy of the older kind, of FitIns and FitRes."""
+
+    def __init__(self, strategy: OldStrategy, nodes: Nodes, initial: Any) -> None:
+        self.strategy, self._nodes = strategy, nodes
+        parameters = None
+        if initial is not None:
+            parameters = ndarrays_to_parameters(list(initial))
+        else:
+            with nodes.of((), "begin"):
+                parameters = strategy.initialize_parameters(_Manager(nodes)) or self._of_a_client()
+        self._parameters = parameters
+
+    @property
+    def arrays(self) -> ArrayRecord:
+        return ArrayRecord(parameters_to_ndarrays(self._parameters))
+
+    @arrays.setter
+    def arrays(self, arrays: ArrayRecord) -> None:
+        self._parameters = ndarrays_to_parameters(arrays.to_numpy_ndarrays())
+
+    def _of_a_client(self) -> Any:
+        content = compat.getparametersins_to_recorddict(GetParametersIns(config={}))
+        asked = Message(content, node_of(0), MessageTypeLegacy.GET_PARAMETERS)
+        reply = self._nodes.answers([asked])[0]
+        found = compat.recorddict_to_getparametersres(reply.content, keep_input=False)
+        if found.status.code != Code.OK:
+            raise EdgeflError(
+                "nobody has a first model: give initial=, the strategy initial_parameters, or clients "
+                "get_parameters()"
+            )
+        return found.parameters
+
+    def configure(self, number: int) -> list[Message]:
+        asked = self.strategy.configure_fit(number, self._parameters, _Manager(self._nodes))
+        return [
+            Message(compat.fitins_to_recorddict(ins, keep_input=True), proxy.node_id, MessageType.TRAIN)
+            for proxy, ins in asked
+        ]
+
+    def aggregate(self, number: int, arrived: Sequence[Message], missing: Sequence[Message]) -> None:
+        results: list[Any] = []
+        failures: list[Any] = [ConnectionError("its update did not arrive") for _ in missing]
+        for reply in arrived:
+            found = compat.recorddict_to_fitres(reply.content, keep_input=False)
+            pair = _Proxy(reply.metadata.src_node_id), found
+            (results if found.status.code == Code.OK else failures).append(pair)
+        parameters, _ = self.strategy.aggregate_fit(number, results, failures)
+        self._parameters = self._parameters if parameters is None else parameters
+
+    def test(self, number: int) -> Metrics | None:
+        found = self.strategy.evaluate(number, self._parameters)
+        return None if found is None else {**found[1], "loss": found[0]}
+
+    def configure_test(self, number: int) -> list[Message]:
+        asked = self.strategy.configure_evaluate(number, self._parameters, _Manager(self._nodes))
+        return [
+            Message(
+                compat.evaluateins_to_recorddict(ins, keep_input=True), proxy.node_id, MessageType.EVALUATE
+            )
+            for proxy, ins in asked
+        ]
+
+    def tested(self, number: int, replies: Sequence[Message]) -> Metrics:
+        results = []
+        for reply in replies:
+            found = compat.recorddict_to_evaluateres(reply.content)
+            if found.status.code == Code.OK:
+                results.append((_Proxy(reply.metadata.src_node_id), found))
+        if not results:
+            return {}
+        loss, metrics = self.strategy.aggregate_evaluate(number, results, [])
+        if not metrics and results:  # Flower leaves metrics out unless the strategy has a function for them
+            metrics = _averaged(results)
+        return {**metrics, "loss": loss}
+
+    def examples(self, reply: Message) -> int:
+        return int(compat.recorddict_to_fitres(reply.content, keep_input=True).num_examples)
+
+
+def _averaged(results: Sequence[Any]) -> dict[str, float]:
+    """Average accuracies by examples, as Flower's tutorials do."""
+    total = sum(found.num_examples for _, found in results)
+    have = total and all("accuracy" in found.metrics for _, found in results)
+    if not have:
+        return {}
+    return {"accuracy": sum(found.num_examples * found.metrics["accuracy"] for _, found in results) / total}
+
+
+class _Proxy(ClientProxy):  # type: ignore[misc]
+    """A device as older strategies know it: they name it, and never talk to it themselves."""
+
+    def __init__(self, node: int) -> None:
+        super().__init__(str(node))
+        self.node_id = node
+
+    def _nobody(self, *_: Any, **__: Any) -> Any:
+        raise EdgeflError(
+            "inside edgefl a strategy asks devices by configure_fit and configure_evaluate only"
+        )
+
+    get_properties = get_parameters = fit = evaluate = reconnect = _nobody
+
+
+class _Manager(SimpleClientManager):  # type: ignore[misc]
+    """The devices that are connected just now, for older strategies."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        super().__init__()
+        self.clients = {str(node_of(device)): _Proxy(node_of(device)) for device in nodes.connected}
+
+    def wait_for(self, num_clients: int, timeout: int = 86400) -> bool:
+        if len(self.clients) < num_clients:
+            raise EdgeflError(TOO_FEW.format(many=len(self.clients)))
+        return True
+
+    def sample(self, num_clients: int, min_num_clients: int | None = None, criterion: Any = None) -> Any:
+        self.wait_for(max(num_clients, min_num_clients or 0))
+        fitting = [one for one in self.clients.values() if criterion is None or criterion.select(one)]
+        return random.sample(fitting, num_clients) if num_clients <= len(fitting) else []
+
+
+def rounds_of(
+    strategy: Any, nodes: Nodes, initial: Any, config: Mapping[str, Any], evaluate: EvaluateFn | None
+) -> Rounds:
+    """Return the rounds of a strategy of either kind.
+
+    Raises:
+        EdgeflError: it is of neither, or what it needs is missing.
+    """
+    if isinstance(strategy, Strategy):
+        return OfMessages(strategy, nodes, initial, config, evaluate)
+    if isinstance(strategy, OldStrategy):
+        if evaluate is not None or config:
+            raise EdgeflError(
+                "a strategy of flwr.server has evaluate_fn and on_fit_config_fn of its own: give them there, not here"
+            )
+        return OfResults(strategy, nodes, initial)
+    raise EdgeflError(
+        f"{type(strategy).__name__} is no Flower strategy: extend flwr.serverapp.strategy.Strategy or"
+        " flwr.server.strategy.Strategy"
+    )

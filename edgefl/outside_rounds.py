@@ -1,0 +1,184 @@
+"""The answers of a learner from outside, looked at: what does not fit is one message, with place and remedy."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from edgefl.contract import (
+    BEGIN,
+    REPORTED_LOSS,
+    Evaluation,
+    LocalRound,
+    Now,
+    SessionStart,
+    Stage,
+    StageFacts,
+)
+from edgefl.errors import EdgeflError, quoted
+
+WORK = ("iterations", "samples", "down_bits", "up_bits")
+VERBS = ("facts", "train", "aggregate", "evaluate")
+
+
+@dataclass(frozen=True)
+class Where:
+    """Which learner is asked, and where in the run."""
+
+    name: str
+    cell: int
+    session: int = 0
+    phase: str = ""
+    round: int = 0
+
+    def at(self, **further: Any) -> "Where":
+        """Return a place further in."""
+        return replace(self, **further)
+
+    def __str__(self) -> str:
+        session = f", session {self.session}" if self.session else ""
+        round_ = f", {self.phase} round {self.round}" if self.round else ""
+        return f"learner {self.name} of cell {self.cell}{session}{round_}"
+
+
+class CheckedStage:
+    """A stage of a learner from outside."""
+
+    def __init__(self, stage: Any, start: SessionStart, where: Where) -> None:
+        missing = [name for name in VERBS if not hasattr(stage, name)]
+        if missing:
+            raise EdgeflError(
+                f"{where}: yielded {type(stage).__name__}, which has no {' and no '.join(missing)}; a stage has"
+                f" {', '.join(VERBS)} (edgefl.contract.Stage)"
+            )
+        self._stage: Stage = stage
+        self._start = start
+        self.facts: StageFacts = _facts(stage.facts, where)
+        self._where = where.at(phase=self.facts.phase)
+
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
+        self._where = self._where.at(round=round_)
+        local = _local_round(self._stage.train(tuple(ids), round_, now), tuple(ids), self._where)
+        if self._start.reports and self.facts.evaluates and REPORTED_LOSS not in local.scalars:
+            raise EdgeflError(
+                f"{self._where}: the scenario's sessions end by the devices' losses: put these of the model they"
+                f" receive into LocalRound.scalars[{REPORTED_LOSS!r}]"
+            )
+        return local
+
+    def aggregate(self, ids: Sequence[int]) -> None:
+        self._stage.aggregate(tuple(ids))
+
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
+        found = self._stage.evaluate(tuple(present))
+        if found is None:
+            return None
+        if not isinstance(found, Evaluation):
+            raise EdgeflError(
+                f"{self._where}: evaluate() gave {type(found).__name__}; return an edgefl.contract.Evaluation, or"
+                " None where nothing is tested"
+            )
+        accuracy = _scalar(self._where, "accuracy", found.accuracy)
+        if accuracy is not None and not 0 <= accuracy <= 1:
+            raise EdgeflError(f"{self._where}: evaluate() gave accuracy {accuracy:g}; it is a share, 0 to 1")
+        scalars = {name: _scalar(self._where, name, value) for name, value in found.scalars.items()}
+        return Evaluation(accuracy, _scalar(self._where, "loss", found.loss), scalars)
+
+
+def checked_number(where: Where, name: str, value: Any, *, whole: bool = False, least: float = 0) -> Any:
+    """Return a number as Python's own.
+
+    Raises:
+        EdgeflError: it is none, or too small.
+    """
+    number = _plain(value)
+    fits = isinstance(number, int) if whole else isinstance(number, int | float) and math.isfinite(number)
+    if not fits or isinstance(number, bool) or number < least:
+        raise EdgeflError(
+            f"{where}: {name} is {quoted(value)}; {'an integer' if whole else 'a number'} from {least} on"
+        )
+    return number if whole else float(number)
+
+
+def facts_of(where: Where, facts: Any) -> dict[str, Any]:
+    """Return the facts of a state.
+
+    Raises:
+        EdgeflError: JSON cannot hold them as they are.
+    """
+    try:
+        same = json.loads(json.dumps(facts)) == facts and isinstance(facts, dict)
+    except (TypeError, ValueError):
+        same = False
+    if not same:
+        raise EdgeflError(
+            f"{where}: state() gave facts that JSON does not give back: use text keys, numbers, texts and lists, and"
+            " arrays for the rest"
+        )
+    return dict(facts)
+
+
+def _facts(facts: Any, where: Where) -> StageFacts:
+    if not isinstance(facts, StageFacts):
+        raise EdgeflError(
+            f"{where}: a stage's facts are {type(facts).__name__}; make them edgefl.contract.StageFacts"
+        )
+    if not isinstance(facts.phase, str) or not facts.phase.isidentifier():
+        raise EdgeflError(f"{where}: phase is {quoted(facts.phase)}; name it as Python names things: train")
+    if facts.rounds is not None:
+        checked_number(where, f"rounds of {facts.phase}", facts.rounds, whole=True, least=1)
+    if not 0 < facts.share <= 1:
+        raise EdgeflError(f"{where}: share of {facts.phase} is {facts.share}; above 0, at most 1")
+    return facts
+
+
+def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
+    if not isinstance(local, LocalRound):
+        raise EdgeflError(
+            f"{where}: train() gave {type(local).__name__}; return an edgefl.contract.LocalRound"
+        )
+    given = tuple(_plain(id_) for id_ in local.ids)
+    if given != ids:
+        raise EdgeflError(
+            f"{where}: train() answered for devices {quoted(given)} and was asked about {quoted(ids)}: return the"
+            " ids as they were given, and what each of them does in this order"
+        )
+    work = {}
+    for name in WORK:
+        values = getattr(local, name)
+        _as_many(where, name, values, ids)
+        work[name] = tuple(
+            checked_number(where, f"{name} of device {id_}", value, whole=True)
+            for id_, value in zip(ids, values, strict=True)
+        )
+    scalars = {}
+    for name, values in local.scalars.items():
+        _as_many(where, f"scalars[{name!r}]", values, ids)
+        scalars[name] = tuple(_scalar(where, name, value) for value in values)
+    return LocalRound(ids, **work, scalars=scalars)
+
+
+def _as_many(where: Where, name: str, values: Any, ids: Sequence[int]) -> None:
+    if not hasattr(values, "__len__") or isinstance(values, Mapping) or len(values) != len(ids):
+        given = f"{len(values)} values" if hasattr(values, "__len__") else quoted(values)
+        raise EdgeflError(f"{where}: {name} has {given} for {len(ids)} devices: give one for each")
+
+
+def _scalar(where: Where, name: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    number = _plain(value)
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise EdgeflError(f"{where}: {name} is {quoted(value)}; a number, or None for an empty cell")
+    if not math.isfinite(number):
+        raise EdgeflError(
+            f"{where}: {name} is {number}: training has left the finite numbers; take smaller steps, or None for an"
+            " empty cell"
+        )
+    return float(number)
+
+
+def _plain(value: Any) -> Any:
+    """Return NumPy's and PyTorch's single numbers as Python's."""
+    return value.item() if hasattr(value, "item") and getattr(value, "shape", None) == () else value

@@ -1,0 +1,248 @@
+"""A study's runs on a Ray cluster: each run is a task of one core and a share of a GPU.
+
+All machines need edgefl, and see the study's directory under the same name. Ray says when a task's process or node
+is gone; its run is then taken from it and gone on with elsewhere, from its last snapshot, as after any kill.
+"""
+
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from edgefl import outside
+from edgefl.errors import EdgeflError
+from edgefl.run_directory.interruption import Interrupted, interruptible
+from edgefl.run_directory.status import this_process
+from edgefl.studies.claims import Claims
+from edgefl.studies.course import Course
+from edgefl.studies.directory import FILE
+from edgefl.studies.one_run import ELSEWHERE, Task, work
+from edgefl.workers import GRACE_S, LOOK_AGAIN_S, Failure
+
+MOST_LOSSES = 3  # of one run: more are no accident, it may want more memory than a node has
+REPORT_S = 0.5  # between two messages of a run
+
+
+@dataclass(frozen=True)
+class OnRay:
+    """Carry runs out on a Ray cluster.
+
+    Attributes:
+        address: `auto`: the cluster that this machine belongs to; `local`: one that is started here for the study;
+            host:port, or ray://host:port.
+        gpus: share of a GPU for each run; 0: none.
+    """
+
+    address: str = "auto"
+    gpus: float = 0.0
+
+    def carry_out(self, course: Course, jobs: int | None) -> None:
+        """Do all runs of a study.
+
+        Args:
+            jobs: most runs at once; None: as many as the cluster has room for at the time.
+
+        Raises:
+            EdgeflError: there is no Ray, no such cluster, or no GPU in it.
+        """
+        ray = _ray()
+        ours = not ray.is_initialized()
+        if ours:
+            try:
+                ray.init(address=self.address, log_to_driver=False, logging_level="WARNING")
+            except (ConnectionError, ValueError, RuntimeError) as error:
+                raise EdgeflError(
+                    f"--executor ray: no cluster at address '{self.address}' ({error}); start one with"
+                    " `ray start --head`, or give --address local"
+                ) from error
+        try:
+            with interruptible():  # Ray has taken the signals for itself
+                _Cluster(ray, course, self.gpus, jobs).work()
+        finally:
+            if ours:
+                ray.shutdown()
+
+
+def _ray() -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise EdgeflError("--executor ray needs the package ray: pip install 'edgefl-cosim[ray]'") from error
+    return ray
+
+
+@dataclass
+class _Sent:
+    """A task on the cluster; owner: the process that has begun it, once it has said so."""
+
+    task: Task
+    owner: Mapping[str, object] = field(default_factory=dict)
+
+
+class _Cluster:
+    def __init__(self, ray: Any, course: Course, gpus: float, jobs: int | None) -> None:
+        self._ray, self._course, self._gpus, self._jobs = ray, course, gpus, jobs
+        if gpus and not ray.cluster_resources().get("GPU"):
+            raise EdgeflError(
+                f"--gpus {gpus:g}: the cluster has no GPU; leave it out, or start nodes with some"
+            )
+        here = ray.get_runtime_context().get_node_id()
+        stay = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
+        self._mailbox = ray.remote(_Mailbox).options(num_cpus=0, scheduling_strategy=stay).remote()
+        # what is lost is not tried again by Ray: who does the run then is decided by the claims on it
+        self._remote = ray.remote(_carry_out).options(num_cpus=1, num_gpus=gpus, max_retries=0)
+        self._sent: dict[Any, _Sent] = {}  # by Ray's reference to the task's result
+        self._numbers: dict[int, _Sent] = {}
+        self._lost: list[tuple[float, Task]] = []  # and from when on they may be begun again
+        self._losses: dict[Path, int] = {}
+
+    def work(self) -> None:
+        try:
+            while True:
+                self._put_back()
+                while len(self._sent) < self._room() and (task := self._course.take()) is not None:
+                    self._send(task)
+                if not (self._sent or self._lost or self._course.waits()):
+                    return
+                self._wait()
+        finally:
+            self._cancel()
+
+    def _room(self) -> int:
+        if self._jobs is not None:
+            return self._jobs
+        have = self._ray.cluster_resources()
+        room = have.get("CPU", 0.0)
+        if self._gpus:
+            room = min(room, have.get("GPU", 0.0) / self._gpus)
+        return max(1, int(room))
+
+    def _send(self, task: Task) -> None:
+        number = len(self._numbers)
+        sent = self._numbers[number] = _Sent(task)
+        allowed = os.environ.get(outside.ALLOW, "")
+        self._sent[self._remote.remote(task, self._mailbox, number, str(Path.cwd()), allowed)] = sent
+
+    def _wait(self) -> None:
+        ended: list[Any] = []
+        if self._sent:
+            ended, _ = self._ray.wait(list(self._sent), num_returns=1, timeout=LOOK_AGAIN_S)
+        else:
+            time.sleep(LOOK_AGAIN_S)
+        self._listen()
+        for reference in ended:
+            sent = self._sent.pop(reference)
+            try:
+                told: str | Failure | None = self._ray.get(reference)
+            except (
+                self._ray.exceptions.RayTaskError
+            ) as error:  # in what surrounds the run: it cannot be read there
+                told = Failure.of(error)
+            except self._ray.exceptions.RayError as error:
+                self._lose(sent, error)
+                continue
+            if isinstance(told, str):
+                self._course.reported(sent.task, told)
+            self._course.ended(sent.task, told if isinstance(told, Failure) else None)
+
+    def _listen(self) -> None:
+        """Pass on what runs have reported."""
+        for number, told in self._ray.get(self._mailbox.empty.remote()):
+            sent = self._numbers[number]
+            if isinstance(told, dict):
+                sent.owner = told
+            else:
+                for each in told:
+                    self._course.reported(sent.task, each)
+
+    def _lose(self, sent: _Sent, error: Exception) -> None:
+        task = sent.task
+        self._losses[task.run.path] = self._losses.get(task.run.path, 0) + 1
+        wait_s = Claims(task.directory).revoke(task.run.path, sent.owner)
+        if self._losses[task.run.path] < MOST_LOSSES:
+            self._lost.append((time.monotonic() + wait_s, task))
+            return
+        why = f"its process was lost {MOST_LOSSES} times ({type(error).__name__}), perhaps for want of memory"
+        self._course.ended(task, Failure(why))
+
+    def _put_back(self) -> None:
+        now = time.monotonic()
+        for due, task in [one for one in self._lost if one[0] <= now]:
+            self._lost.remove((due, task))
+            self._course.lost(task)
+
+    def _cancel(self) -> None:
+        """End the runs under way, as Ctrl-C would."""
+        for reference in self._sent:
+            with suppress(self._ray.exceptions.RayError):
+                self._ray.cancel(reference)
+        if self._sent:
+            self._ray.wait(list(self._sent), num_returns=len(self._sent), timeout=GRACE_S)
+        self._ray.kill(self._mailbox)
+
+
+class _Mailbox:
+    """What the runs report, until it is fetched."""
+
+    def __init__(self) -> None:
+        self._messages: list[tuple[int, Any]] = []
+
+    def put(self, number: int, told: Any) -> None:
+        self._messages.append((number, told))
+
+    def empty(self) -> list[tuple[int, Any]]:
+        messages, self._messages = self._messages, []
+        return messages
+
+
+# -- on the cluster -------------------------------------------------------------------------------------
+
+
+def _carry_out(task: Task, mailbox: Any, number: int, folder: str, allowed: str) -> str | Failure | None:
+    """Do a run; return why it failed, or ELSEWHERE, or nothing."""
+    import ray
+
+    if not (task.directory / FILE).is_file() or not Path(folder).is_dir():
+        missing = folder if (task.directory / FILE).is_file() else task.directory
+        return Failure(
+            f"{missing}: is not on the cluster's node {this_process()['host']}; work in a folder that all nodes share"
+        )
+    os.chdir(folder)  # a scenario's relative paths begin there
+    os.environ[outside.ALLOW] = allowed
+    ray.get(mailbox.put.remote(number, this_process()))  # before anything is claimed
+    reports = _Reports(mailbox, number)
+    try:
+        work(task, reports)
+    except Interrupted:
+        return None  # nobody waits for it any more
+    except Exception as error:
+        return Failure.of(error)
+    finally:
+        reports.send()
+    return ELSEWHERE if reports.elsewhere else None
+
+
+class _Reports:
+    """Sends the reports of a run, several at a time: a run may have thousands of rounds a second."""
+
+    def __init__(self, mailbox: Any, number: int) -> None:
+        self._mailbox, self._number = mailbox, number
+        self._waiting: list[Any] = []
+        self._last = time.monotonic()
+        self.elsewhere = False
+
+    def __call__(self, told: Any) -> None:
+        if told == ELSEWHERE:
+            self.elsewhere = True
+            return
+        self._waiting.append(told)
+        if time.monotonic() - self._last > REPORT_S:
+            self.send()
+
+    def send(self) -> None:
+        if self._waiting:
+            self._mailbox.put.remote(self._number, self._waiting)
+        self._waiting, self._last = [], time.monotonic()

@@ -1,0 +1,156 @@
+"""Read the code blocks of Markdown pages, and follow a page from its first block to its last.
+
+What a block is, its fence says:
+
+    ```sh                          commands, each run in the page's folder
+    ```bash title="job.sh"         a script that cannot run here (it needs SLURM): written there, its syntax checked
+    ```yaml title="first.yaml"     a file, written there; without a title keys of a scenario, which are validated
+    ```python title="my_parts.py"  a file likewise; without a title a program, which is run
+"""
+
+import os
+import re
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from edgefl.cli import main
+from edgefl.outside import ALLOW
+from edgefl.scenario import Scenario
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+LANGUAGES = ("sh", "bash", "yaml", "python")
+SETUP = ("make ", "pip ")  # they install
+NEEDS_A_SHELL = re.compile(r"[|<>;&*$`#\\]")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code of a page; title: the file that it is."""
+
+    page: str
+    line: int
+    language: str
+    title: str | None
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """Return a page's blocks of code, from first to last."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(page.name, text.count("\n", 0, found.start()) + 1, found[1], found[2], found[3])
+        for found in FENCE.finditer(text)
+    ]
+
+
+def commands(block: Block) -> list[str]:
+    """Return the commands of a block, one per line."""
+    lines = block.text.replace("\\\n", " ").splitlines()
+    stripped = [line.partition(" # ")[0].strip() for line in lines]
+    return [line for line in stripped if line and not line.startswith("#")]
+
+
+def checkout(folder: Path) -> Path:
+    """Copy what a newcomer has checked out."""
+    for name in ("scenarios", "examples"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("runs"))
+    return folder
+
+
+def shell(command: str, folder: Path) -> None:
+    """Run a command as a shell does, with this Python's programs first."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    environment.pop(ALLOW, None)
+    done = subprocess.run(
+        command, shell=True, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+
+
+def follow(page: Path, folder: Path) -> None:
+    """Do what a page says, block by block, in a folder."""
+    with _there(folder):
+        for block in blocks_of(page):
+            try:
+                _do(block, folder)
+            except BaseException as error:
+                error.add_note(f"in {block}:\n{block.text}")
+                raise
+
+
+def _do(block: Block, folder: Path) -> None:
+    if block.title:
+        (folder / block.title).parent.mkdir(parents=True, exist_ok=True)
+        (folder / block.title).write_text(block.text)
+    if block.language == "bash":
+        subprocess.run(["bash", "-n"], input=block.text, text=True, check=True)
+    elif block.language == "sh":
+        for command in commands(block):
+            _run(command, folder)
+    elif block.language == "python" and not block.title:
+        file = folder / f"block_{block.line}.py"
+        file.write_text(block.text)
+        runpy.run_path(str(file), run_name="__main__")
+    elif block.language == "yaml" and not block.title:
+        scenario_of(yaml.safe_load(block.text))
+
+
+def _run(command: str, folder: Path) -> None:
+    """Run a command: edgefl's own in this process, for a new one needs seconds to load PyTorch."""
+    if command.startswith(SETUP):
+        return
+    if not command.startswith("edgefl ") or NEEDS_A_SHELL.search(command):
+        shell(command, folder)
+        return
+    os.environ.pop(ALLOW, None)  # a page says --allow-code where that is needed
+    with pytest.raises(SystemExit) as ended:
+        main(shlex.split(command)[1:])
+    assert not ended.value.code, f"{command}: exit code {ended.value.code}"
+
+
+def scenario_of(keys: dict[str, Any]) -> Scenario:
+    """Return the scenario of some keys, with what every scenario needs besides."""
+    further: dict[str, Any] = {
+        "name": "some-keys",
+        "devices": {"count": 10},
+        "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+    }
+    if "learning" not in keys:
+        further["workload"] = {"payload_bits": 1, "flops_per_sample": 1}
+    elif "model" not in keys["learning"]:
+        keys = {**keys, "learning": {"dataset": "digits", "model": "logistic", **keys["learning"]}}
+    if isinstance(keys.get("devices"), dict) and not {"count", "density_per_km2"} & set(keys["devices"]):
+        keys = {**keys, "devices": {"count": 10, **keys["devices"]}}
+    return Scenario.model_validate(further | keys)
+
+
+@contextmanager
+def _there(folder: Path) -> Iterator[None]:
+    """Be in a folder, and leave nothing of it behind in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("MPLBACKEND", "Agg")
+        patch.delenv(ALLOW, raising=False)
+        patch.setattr(sys, "path", [str(folder), *sys.path])
+        before = set(sys.modules)
+        try:
+            yield
+        finally:
+            for name in set(sys.modules) - before:
+                if str(getattr(sys.modules[name], "__file__", None) or "").startswith(str(folder)):
+                    del sys.modules[name]

@@ -1,0 +1,110 @@
+"""The pages of docs/: every block of code does what its page says, and every page is on the site."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from edgefl import registry
+from edgefl.scenario import Scenario
+from edgefl.units_of_keys import UNITS
+from tests.end_to_end.pages import LANGUAGES, ROOT, Block, blocks_of, checkout, follow, scenario_of
+
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def nav(entries: list) -> list[str]:
+    """The files of the site's navigation."""
+    files: list[str] = []
+    for entry in entries:
+        target = next(iter(entry.values())) if isinstance(entry, dict) else entry
+        files += nav(target) if isinstance(target, list) else [target]
+    return files
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=lambda page: page.stem)
+def test_page(page: Path, tmp_path: Path) -> None:
+    follow(page, checkout(tmp_path))
+
+
+def test_every_page_is_on_the_site() -> None:
+    listed = nav(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"])
+    assert sorted(listed) == sorted(page.name for page in PAGES), "add the page to nav in mkdocs.yml"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_blocks_say_what_they_are(page: Path) -> None:
+    """No block slips through: each fence is one that the test of pages knows what to do with."""
+    blocks = blocks_of(page)
+    assert page.read_text().count("\n```") == 2 * len(blocks)
+    assert {block.language for block in blocks} <= set(LANGUAGES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in LINK.findall(page.read_text()):
+        target = link.partition("#")[0]
+        if target and "://" not in target:
+            assert (DOCS / target).exists(), link
+
+
+def rows(page: str) -> dict[str, str]:
+    """The first two columns of a page's tables, without their marks."""
+    lines = re.findall(r"^\| `([^`]+)` \| ([^|]+) \|", (DOCS / page).read_text(), re.MULTILINE)
+    return {first: second.strip().strip("`") for first, second in lines}
+
+
+def test_the_units_told_are_those_of_keys() -> None:
+    assert rows("units.md") == {f"_{suffix}": unit for suffix, unit in UNITS.items()}
+
+
+def test_the_kinds_told_are_all_and_stand_where_the_page_says() -> None:
+    told = rows("components.md")
+    assert set(told) == set(registry.KINDS)
+    scenario = yaml.safe_load(next(b.text for b in blocks_of(DOCS / "components.md") if b.title))
+    written = Scenario.model_validate(scenario).model_dump(mode="json")
+    for kind, key in told.items():
+        value = written
+        for part in key.split("."):
+            value = value[part]
+        name = value["name"] if isinstance(value, dict) else value
+        assert name in registry.names(kind), f"{key} does not hold one of {kind}"
+
+
+def test_the_town_shown_has_the_cells_and_the_week_that_it_says() -> None:
+    shown = [
+        yaml.safe_load(block.text) for block in blocks_of(DOCS / "authoring.md") if block.language == "yaml"
+    ]
+    town = scenario_of(next(keys for keys in shown if "areas" in keys))
+    assert town.layout.cells == 9
+    assert town.devices.mobility.calendar.period_h == 168
+
+
+def test_a_block_that_fails_is_named(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("Text.\n\n```sh\nedgefl list algorithms\nedgefl list nonsense\n```\n")
+    with pytest.raises(AssertionError, match="edgefl list nonsense: exit code 2") as failed:
+        follow(page, tmp_path)
+    assert "page.md:3" in failed.value.__notes__[0]
+
+
+def test_a_program_that_fails_fails_the_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    for block in (
+        "python\nassert False\n",
+        "sh\nfalse | true; false\n",
+        "bash\nif then\n",
+        "yaml\nradio: {bandwidth: 3}\n",
+    ):
+        page.write_text(f"```{block}```\n")
+        with pytest.raises(BaseException):  # noqa: B017, PT011
+            follow(page, tmp_path)
+
+
+def test_blocks_are_read_with_their_titles() -> None:
+    first = blocks_of(DOCS / "first-hour.md")
+    assert any(isinstance(block, Block) and block.title == "first.yaml" for block in first)

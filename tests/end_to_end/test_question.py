@@ -1,0 +1,50 @@
+"""A study with a question: seeds are added until the answer is as narrow as asked, and nothing is run twice."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from edgefl.cli import main
+
+RADIO = """\
+name: radio
+devices: {count: 4}
+sessions: {name: schedule, count: 1, rounds: 2}
+workload: {payload_bits: 100000, flops_per_sample: 1000}
+"""
+STUDY = """\
+name: asked
+scenario: radio.yaml
+seeds: [1, 2, 3]
+variants: {narrow: {radio.bandwidth_hz: 5.0e+6}, wide: {radio.bandwidth_hz: 20.0e+6}}
+question: {metric: latency_s, variants: [wide, narrow], precision: 0.0001, budget: 7}
+"""
+
+
+def seeds(out: Path) -> dict[str, int]:
+    return {str(path.parent.relative_to(out)): path.stat().st_ino for path in out.rglob("scenario.yaml")}
+
+
+def test_a_study_answers_its_question(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "radio.yaml").write_text(RADIO)
+    study, out = tmp_path / "study.yaml", tmp_path / "out"
+    study.write_text(STUDY)
+    with pytest.raises(SystemExit) as end:
+        main(["study", str(study), "--out", str(out), "--jobs", "1", "--seed", "1"])
+    assert end.value.code == 0
+    assert not (out / "question.csv").exists(), "only this seed: nothing is asked"
+    with pytest.raises(SystemExit):
+        main(["study", str(study), "--out", str(out), "--jobs", "1"])
+    printed = " ".join(capsys.readouterr().out.split())
+    row = pd.read_csv(out / "question.csv").iloc[0]
+    assert 5 <= row["pairs"] <= 7
+    assert row["high"] < 0
+    assert row["better"] == "wide"
+    assert "latency_s of wide minus that of narrow is -0.00" in printed
+    assert printed.count("wide is better.") == 1
+    made = seeds(out)
+    assert len(made) == 2 * row["pairs"]
+    with pytest.raises(SystemExit):
+        main(["study", str(study), "--out", str(out), "--jobs", "1"])
+    assert seeds(out) == made

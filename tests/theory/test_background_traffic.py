@@ -1,0 +1,43 @@
+"""Background traffic against queueing theory. A correct program fails one seed in 1,000 or less."""
+
+import numpy as np
+import pytest
+
+from edgefl.engine.records import DeviceRound
+from edgefl.testing import Scripted, small_world
+
+SLOT_S, ROUNDS, STANDARD_ERRORS = 2e-3, 150, 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("load", [0.3, 0.6])
+def test_a_transfer_takes_its_time_over_what_the_others_leave(load: float) -> None:
+    """Round robin is processor sharing: of files that come as a Poisson process with load rho, whatever their sizes,
+    a transfer that takes x alone takes x / (1 - rho) in the mean (Kleinrock, Queueing Systems II, 4.4)."""
+
+    def uplinks_s(background: dict[str, float] | None) -> np.ndarray:
+        world = small_world(
+            [60.0],
+            learner=Scripted(work=(1, 1, 1, 6_000_000)),
+            policy={"name": "schedule", "count": 1, "rounds": ROUNDS},
+            doppler_speed_m_s=30.0,
+            radio={
+                "slot_s": SLOT_S,
+                "carrier_hz": 1e9,
+                "max_efficiency": 4.0,  # reached nearly always: rates do not depend on who is served when
+                "sharing": "dynamic",
+                "scheduler": "round_robin",
+                "power_over_share": "per_resource_block",
+                "background": background,
+            },
+            rules={"pause_s": 3.0},  # the queue forgets the transfer
+        ).run()
+        return np.array([row.uplink_end_s - row.uplink_start_s for row in world.rows.of[DeviceRound]])
+
+    alone_s = float(uplinks_s(None).mean())
+    took_s = uplinks_s({"uplink_load": load, "file_bits": 1_000_000, "speed_m_s": 30.0})
+    error_s = took_s.std() / np.sqrt(ROUNDS)
+    expected_s = alone_s / (1 - load)
+    assert error_s < 0.05 * expected_s
+    # a slot of the transfer's own rounding, and of the other's, on top
+    assert abs(took_s.mean() - expected_s) < STANDARD_ERRORS * error_s + 2 * SLOT_S

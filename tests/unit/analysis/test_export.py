@@ -1,0 +1,152 @@
+"""Studies in other people's tools: what is read back there is what the run directories say."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analysis import compare
+from analysis.export import export
+from analysis.export.records import study_of
+
+SCENARIO = "name: demo\nlearning:\n  lr: 0.05\n  algorithm: {name: fedprox, mu: 1.0}\n"
+RUNS = 4
+
+
+@pytest.fixture
+def study(write_study: Callable[..., Path]) -> Path:
+    """Two variants, two seeds, each of 14 rounds; one run is not complete."""
+    path = write_study(variants=("similarity", "average"), seeds=(1, 2), sessions=4, rounds=3)
+    for run in path.glob("*/*"):
+        (run / "scenario.yaml").write_text(SCENARIO)
+    compare(path)
+    return path
+
+
+def test_what_is_exported(study: Path) -> None:
+    found = study_of(study)
+    assert found.name == "demo"
+    assert [run.name for run in found.runs] == [
+        f"{variant} seed {seed}" for variant in ("average", "similarity") for seed in (1, 2)
+    ]
+    assert {"comparison.csv", "comparison.png"} <= {file.name for file in found.files}
+    run = found.runs[0]
+    assert run.settings["learning.algorithm.mu"] == 1.0
+    ends = [end_s for end_s, _ in run.rounds]
+    assert ends == sorted(ends)
+    assert run.rounds[-1][1]["spent_j"] == pytest.approx(run.totals["energy_j"])
+    probed = found.runs[2]
+    assert sum("accuracy" not in values for _, values in probed.rounds) == 3, "probe rounds have none"
+
+
+def test_cells_have_curves_of_their_own(write_run: Callable[..., Path]) -> None:
+    rounds = [{"session": 1, "round": 1, "cell": cell, "accuracy": 0.1 * cell} for cell in (1, 2)]
+    path = write_run("two", rounds, [{"session": 1, "cell": 1}, {"session": 1, "cell": 2}])
+    (run,) = study_of(path).runs
+    assert [values.get("accuracy.cell_2") for _, values in run.rounds] == [None, 0.2]
+    assert study_of(path).files == []
+
+
+def test_an_unknown_tool_or_a_missing_package_is_said(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="no export to 'excel': choose mlflow or wandb"):
+        export(study, "excel")
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    with pytest.raises(ValueError, match=r"pip install 'edgefl-cosim\[mlflow\]'"):
+        export(study, "mlflow", study)
+
+
+@pytest.mark.slow
+def test_mlflow_has_it_all_once(study: Path, tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="in the mlflow extra")
+    out = tmp_path / "out"
+    found = export(study, "mlflow", out)
+    assert (found.new, found.there) == (RUNS, 0)
+    again = export(study, "mlflow", out)
+    assert (again.new, again.there) == (0, RUNS)
+    client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{out}/mlflow.db")
+    experiment = client.get_experiment_by_name("demo").experiment_id
+    there: dict[str, Any] = {run.info.run_name: run for run in client.search_runs([experiment])}
+    assert len(there) == RUNS + 1
+    for record in study_of(study).runs:
+        run = there[record.name]
+        assert run.data.params["learning.lr"] == "0.05"
+        assert run.data.tags["edgefl.variant"] == record.about["variant"]
+        assert run.data.metrics["total.energy_j"] == pytest.approx(record.totals["energy_j"])
+        history = client.get_metric_history(run.info.run_id, "spent_j")
+        assert [(m.step, m.timestamp) for m in history] == [
+            (step, round(1000 * end_s)) for step, (end_s, _) in enumerate(record.rounds)
+        ]
+        assert [file.path for file in client.list_artifacts(run.info.run_id)] == ["scenario.yaml"]
+    parent = there["study demo"].info.run_id
+    assert all(
+        run.data.tags["mlflow.parentRunId"] == parent for name, run in there.items() if name != "study demo"
+    )
+    files = {file.path for file in client.list_artifacts(parent)}
+    assert files == {file.name for file in study_of(study).files}
+
+
+@pytest.mark.slow
+def test_mlflow_writes_again_what_was_cut_short(study: Path, tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="in the mlflow extra")
+    export(study, "mlflow", tmp_path)
+    client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{tmp_path}/mlflow.db")
+    experiment = client.get_experiment_by_name("demo").experiment_id
+    (one,) = client.search_runs([experiment], "attributes.run_name = 'average seed 2'")
+    client.update_run(one.info.run_id, status="RUNNING")
+    assert export(study, "mlflow", tmp_path).new == 1
+    assert len(client.search_runs([experiment])) == RUNS + 1
+
+
+@pytest.mark.slow
+def test_wandb_has_it_all_once_and_offline(study: Path, tmp_path: Path) -> None:
+    pytest.importorskip("wandb", reason="in the wandb extra")
+    found = export(study, "wandb", tmp_path)
+    assert (found.new, found.there) == (RUNS, 0)
+    assert (export(study, "wandb", tmp_path).new, len(list(tmp_path.glob("wandb/offline-run-*")))) == (
+        0,
+        RUNS + 1,
+    )
+    logged = {
+        name: (config, history) for name, config, history in map(read, tmp_path.glob("wandb/*/*.wandb"))
+    }
+    for record in study_of(study).runs:
+        config, history = logged[record.name]
+        assert config["learning.lr"] == "0.05"
+        assert len(history) == len(record.rounds)
+        assert float(history[-1]["spent_j"]) == pytest.approx(record.totals["energy_j"])
+    _, tables = logged["study demo"]
+    assert "comparison.csv/_type" in {key for row in tables for key in row}
+    assert list(tmp_path.glob("wandb/*/files/comparison.tex"))
+
+
+def read(path: Path) -> tuple[str, dict[str, str], list[dict[str, str]]]:
+    """Read an offline run: its name, settings, and what it has logged, as JSON text."""
+    from wandb.proto import wandb_internal_pb2
+
+    name, config, history = "", {}, []
+    for data in pieces(path.read_bytes()):
+        record = wandb_internal_pb2.Record()
+        record.ParseFromString(data)
+        if record.HasField("run"):
+            name = record.run.display_name
+            config |= {i.key: i.value_json for i in record.run.config.update}
+        if record.HasField("history"):
+            history.append({"/".join(i.nested_key) or i.key: i.value_json for i in record.history.item})
+    return name, config, history
+
+
+def pieces(log: bytes) -> Iterator[bytes]:
+    """Take a LevelDB log apart: blocks of 32 KiB; pieces with checksum (4 bytes), length (2) and kind (1)."""
+    block, place, data = 32768, 7, b""
+    while place + 7 < len(log):
+        if block - place % block < 7:
+            place += block - place % block
+            continue
+        length, kind = int.from_bytes(log[place + 4 : place + 6], "little"), log[place + 6]
+        data += log[place + 7 : place + 7 + length]
+        place += 7 + length
+        if kind in (1, 4):  # whole, or the last part
+            yield data
+            data = b""

@@ -1,0 +1,125 @@
+"""Background traffic by hand: who gets which slot, what priority makes of it, and what is refused."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import simpy
+from pydantic import ValidationError
+
+from channel.carrier import Carrier
+from channel.fading import LinkFading
+from channel.path_loss.umi import UMi
+from channel.schedulers.learning_first import LearningFirst
+from channel.schedulers.round_robin import RoundRobin
+from channel.shared_band import SharedBand
+from channel.units import dbm_to_watt
+from edgefl.engine.radio_settings import RadioSettings
+from edgefl.engine.records import DeviceRound
+from edgefl.rng import Streams
+from edgefl.scenario import Scenario
+from edgefl.testing import Scripted, SmallWorld, small_world
+from edgefl.world import World
+
+SHARED = {"sharing": "dynamic", "power_over_share": "per_resource_block"}
+
+
+class Steady(LinkFading):
+    """A link whose power is always 1."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 1.0)
+
+    def power(self, first_slot: int, count: int) -> np.ndarray:
+        return np.ones(count)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "file_ends", "learning_ends"),
+    [
+        # slots 0 and 1 are the file's alone; then they take turns: 2, 4, 6 the file's, 3, 5, 7, 8 the transfer's
+        (RoundRobin(), 7, 9),
+        # learning has slots 2 to 5, and the file the rest
+        (LearningFirst(), 9, 6),
+    ],
+)
+def test_a_file_of_5_slots_and_a_transfer_of_4(scheduler: Any, file_ends: int, learning_ends: int) -> None:
+    """Both move a bit/s/Hz: log2(1 + 1). The transfer comes at slot 2."""
+    band = SharedBand(scheduler, Carrier(1e6, 1e-3, power="per_resource_block"))
+    link: dict[str, Any] = {"snr_whole_band": 1.0, "fading": Steady()}
+    band.add("file", 5e3, slot=0, background=True, **link)
+    band.add("learning", 4e3, slot=2, **link)
+    ends = {}
+    while (due := band.next_end()) is not None:
+        for name in band.settle(due[0]):
+            ends[name] = due[0]
+    assert ends == {"file": file_ends, "learning": learning_ends}
+
+
+def world(
+    scheduler: str,
+    background: dict[str, Any] | None,
+) -> SmallWorld:
+    return small_world(
+        [60.0],
+        learner=Scripted(work=(1, 1, 1_000_000, 3_000_000)),
+        policy={"name": "schedule", "count": 1, "rounds": 4},
+        doppler_speed_m_s=10.0,
+        radio={**SHARED, "scheduler": scheduler, "background": background},
+    ).run()
+
+
+def parts(scheduler: str, background: dict[str, Any] | None) -> list[DeviceRound]:
+    return world(scheduler, background).rows.of[DeviceRound]
+
+
+BUSY = {"uplink_load": 0.8, "downlink_load": 0.5, "file_bits": 1_000_000}
+
+
+def test_with_priority_a_device_does_not_notice_the_others() -> None:
+    """Every time, bit and joule of a device is what it is alone in the band; without priority it waits."""
+    assert parts("learning_first", BUSY) == parts("learning_first", None) == parts("proportional_fair", None)
+    with_others, alone = parts("round_robin", BUSY), parts("round_robin", None)
+    took = [[row.uplink_end_s - row.uplink_start_s for row in rows] for rows in (with_others, alone)]
+    assert sum(took[0]) > 1.3 * sum(took[1])
+
+
+def test_no_load_is_no_traffic() -> None:
+    assert parts("round_robin", {"file_bits": 1000}) == parts("round_robin", None)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({}, "shares are fixed for it: set sharing: dynamic"),
+        ({"sharing": "dynamic"}, "one power over the whole band"),
+        ({**SHARED, "background": {"uplink_load": 0.99}}, "less than or equal to 0.95"),
+    ],
+)
+def test_what_does_not_fit_is_refused(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        RadioSettings.model_validate({"background": {"uplink_load": 0.5}, **keys})
+
+
+def test_users_are_in_their_cell() -> None:
+    """Of several cells each has users for whom it is the strongest; they are within 120 m, the hexagon's corner."""
+    scenario = Scenario.model_validate(
+        {
+            "name": "cells",
+            "seed": 1,
+            "devices": {"count": 2},
+            "layout": {"rings": 1, "isd_m": 200.0},
+            "radio": {**SHARED, "shadowing": "spatial", "shadowing_std_db": 0.0, "background": {"users": 60}},
+            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+            "workload": {"payload_bits": 1, "flops_per_sample": 1},
+        }
+    )
+    world = World(scenario, Streams(1))
+    radio = world.radio(simpy.Environment())
+    noise_w = 10 ** ((-174 - 30) / 10) * scenario.radio.bandwidth_hz
+    for cell in (0, 3):
+        snr = world.background_snr(radio, cell)
+        assert snr["downlink"].shape == snr["uplink"].shape == (60,)
+        loss_db = 10 * np.log10(dbm_to_watt(43.0) / noise_w / snr["downlink"])
+        assert loss_db.max() <= UMi().path_loss_db(200 / np.sqrt(3), carrier_hz=3.5e9)
+        assert loss_db.min() < UMi().path_loss_db(60.0, carrier_hz=3.5e9)

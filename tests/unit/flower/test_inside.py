@@ -1,0 +1,237 @@
+"""Flower strategies and ClientApps inside a scenario: who takes part, and what arrives, comes from the network."""
+
+import logging
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("flwr", reason="needs pip install 'edgefl-cosim[flower]'")
+sys.path.insert(0, str(Path(__file__).parent))
+
+import apps
+import flwr.server.strategy as old
+import flwr.serverapp.strategy as new
+from flwr.app import MetricRecord
+from flwr.common import ndarrays_to_parameters
+
+import edgefl
+from edgefl import flower
+from edgefl.errors import EdgeflError
+from edgefl.outside_learners import Assignment
+from edgefl.testing import check_learner
+
+logging.getLogger("flwr").setLevel(logging.ERROR)
+ONE: dict[str, Any] = {"min_train_nodes": 1, "min_evaluate_nodes": 1, "min_available_nodes": 1}
+ONE_OLD: dict[str, Any] = {"min_fit_clients": 1, "min_evaluate_clients": 1, "min_available_clients": 1}
+ROUNDS = 6
+BANDWIDTH_HZ = 1.0e5
+SCENARIO = f"""
+name: flower
+seed: 5
+devices: {{count: 12}}
+radio: {{bandwidth_hz: {BANDWIDTH_HZ}}}
+sessions: {{name: schedule, count: 1, rounds: {ROUNDS}}}
+rounds: {{deadline_s: 0.0098, selector: {{name: uniform, count: 8}}}}
+workload: {{payload_bits: 1000, flops_per_sample: 1000}}
+"""
+
+
+def scenario(tmp_path: Path, *overrides: str) -> edgefl.Scenario:
+    (tmp_path / "flower.yaml").write_text(SCENARIO)
+    return edgefl.load_scenario(tmp_path / "flower.yaml", overrides)
+
+
+def run(tmp_path: Path, learner: Any, *overrides: str, out: str = "run") -> dict[str, pd.DataFrame]:
+    path = edgefl.simulate(scenario(tmp_path, *overrides), tmp_path / out, learner=learner)
+    return {name: pd.read_csv(path / f"{name}.csv") for name in ("rounds", "devices", "sessions")}
+
+
+def by_hand(tables: dict[str, pd.DataFrame], test_on: Any) -> list[float]:
+    """Losses of federated averaging of those updates that the table says arrived."""
+    w, losses = apps.INITIAL[0], []
+    for number in range(1, ROUNDS + 1):
+        devices = tables["devices"][tables["devices"]["round"] == number]
+        arrived = devices.device[devices.outcome == "completed"].tolist()
+        if arrived:
+            weights = np.array([apps.EXAMPLES + device for device in arrived], float)
+            updates = np.stack([apps.trained(w, device) for device in arrived])
+            w = (weights / weights.sum() @ updates).astype(np.float32)
+        losses.append(test_on(w))
+    return losses
+
+
+def everybody(w: np.ndarray) -> float:
+    examples = [apps.EXAMPLES + device for device in range(12)]
+    return float(np.average([apps.loss(w, device) for device in range(12)], weights=examples))
+
+
+@pytest.mark.parametrize("kind", ["messages", "results"])
+def test_the_model_is_that_of_the_updates_that_arrived(kind: str, tmp_path: Path) -> None:
+    learner = (
+        flower.learner(apps.app(), new.FedAvg(**ONE), initial=apps.INITIAL)
+        if kind == "messages"
+        else flower.learner(apps.old_app(), old.FedAvg(**ONE_OLD))
+    )
+    tables = run(tmp_path, learner)
+    outcomes = set(tables["devices"].outcome)
+    assert "completed" in outcomes
+    assert len(outcomes) > 1  # the deadline cuts some off
+    assert tables["rounds"].loss.tolist() == pytest.approx(by_hand(tables, everybody), rel=1e-4)
+    assert tables["rounds"].accuracy.unique().tolist() == [0.5 if kind == "messages" else 0.25]
+    assert (tables["rounds"].latency_s > 0).all()
+    assert (tables["rounds"].energy_j > 0).all()
+
+
+def test_bits_iterations_and_samples_are_those_of_the_messages(tmp_path: Path) -> None:
+    learner = flower.learner(
+        apps.app(), new.FedAvg(**ONE), initial=apps.INITIAL, epochs=2, batch=20, flops_per_sample=5.0e6
+    )
+    tables = run(tmp_path, learner, "rounds.deadline_s=100")
+    devices = tables["devices"]
+    work = {device: 2 * (apps.EXAMPLES + device) for device in range(12)}
+    assert devices.iterations.tolist() == [
+        2 * math.ceil((apps.EXAMPLES + id_) / 20) for id_ in devices.device
+    ]
+    seconds = [work[device] * 5.0e6 / 8.0e9 for device in devices.device]
+    assert (devices.compute_end_s - devices.compute_start_s).tolist() == pytest.approx(seconds)
+    # three float32 as NumPy writes them, their name, and a configuration with the round; more than the numbers alone
+    assert 8 * 12 < devices.downlink_bits.min() < 8 * 400
+    assert devices.uplink_bits.min() > 8 * 12
+
+
+def test_who_the_strategy_leaves_out_does_nothing(tmp_path: Path) -> None:
+    learner = flower.learner(apps.app(), new.FedAvg(fraction_train=0.5, **ONE), initial=apps.INITIAL)
+    devices = run(tmp_path, learner, "rounds.deadline_s=100")["devices"]
+    idle = devices.downlink_bits == 0
+    assert idle.groupby(devices["round"]).sum().tolist() == [4] * ROUNDS
+    assert (devices[idle].energy_j == 0).all()
+    assert (devices[~idle].energy_j > 0).all()
+    again = run(tmp_path, learner, "rounds.deadline_s=100", out="again")["devices"]
+    pd.testing.assert_frame_equal(devices, again)  # Flower's draws are of the seed
+
+
+NEW = {
+    "FedAvg": new.FedAvg,
+    "FedProx": lambda **how: new.FedProx(proximal_mu=0.1, **how),
+    "FedAvgM": new.FedAvgM,
+    "FedAdam": new.FedAdam,
+    "FedAdagrad": new.FedAdagrad,
+    "FedYogi": new.FedYogi,
+    "FedMedian": new.FedMedian,
+    "FedTrimmedAvg": new.FedTrimmedAvg,
+    "Krum": new.Krum,
+    "MultiKrum": new.MultiKrum,
+    "Bulyan": new.Bulyan,
+    "DP": lambda **how: new.DifferentialPrivacyServerSideFixedClipping(
+        new.FedAvg(**how), noise_multiplier=0.01, clipping_norm=5.0, num_sampled_clients=8
+    ),
+}
+PARAMETERS = {"initial_parameters": ndarrays_to_parameters(apps.INITIAL)}
+OLD = {
+    "FedAvg": old.FedAvg,
+    "FedProx": lambda **how: old.FedProx(proximal_mu=0.1, **how),
+    "FedAvgM": lambda **how: old.FedAvgM(server_momentum=0.5, **PARAMETERS, **how),
+    "FedAdam": lambda **how: old.FedAdam(**PARAMETERS, **how),
+    "FedAdagrad": lambda **how: old.FedAdagrad(**PARAMETERS, **how),
+    "FedYogi": lambda **how: old.FedYogi(**PARAMETERS, **how),
+    "FedMedian": old.FedMedian,
+    "FedTrimmedAvg": old.FedTrimmedAvg,
+    "Krum": old.Krum,
+    "FaultTolerantFedAvg": old.FaultTolerantFedAvg,
+}
+
+
+@pytest.mark.parametrize("warm", [False, True], ids=["plain", "warm"])
+@pytest.mark.parametrize("name", NEW)
+def test_strategies_of_messages_learn(name: str, warm: bool, tmp_path: Path) -> None:
+    strategy = NEW[name](**ONE)
+    learner = flower.learner(
+        apps.app(), flower.warm_started(strategy) if warm else strategy, initial=apps.INITIAL
+    )
+    losses = run(tmp_path, learner, "rounds.deadline_s=100")["rounds"].loss
+    assert losses.iloc[-1] < losses.iloc[0]
+
+
+@pytest.mark.parametrize("warm", [False, True], ids=["plain", "warm"])
+@pytest.mark.parametrize("name", OLD)
+def test_older_strategies_learn(name: str, warm: bool, tmp_path: Path) -> None:
+    strategy = OLD[name](**ONE_OLD)
+    learner = flower.learner(apps.old_app(), flower.warm_started(strategy) if warm else strategy)
+    losses = run(tmp_path, learner, "rounds.deadline_s=100")["rounds"].loss
+    assert losses.iloc[-1] < losses.iloc[0]
+
+
+def test_a_test_at_the_server_and_further_columns(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def evaluate(number: int, arrays: Any) -> MetricRecord:
+        asked.append(number)
+        return MetricRecord({"accuracy": 0.75, "loss": float(number), "norm": 2.0})
+
+    learner = flower.learner(
+        apps.app(), new.FedAvg(**ONE), initial=apps.INITIAL, evaluate=evaluate, columns=["norm", "other"]
+    )
+    rounds = run(tmp_path, learner)["rounds"]
+    assert asked == list(range(1, ROUNDS + 1))
+    assert rounds.loss.tolist() == asked
+    assert rounds.norm.tolist() == [2.0] * ROUNDS
+    assert rounds.other.isna().all()
+
+
+def test_each_cell_has_a_strategy_of_its_own(tmp_path: Path) -> None:
+    cells = [
+        "layout={rings: 1, isd_m: 200}",
+        "radio.shadowing=spatial",
+        "sessions.rounds=2",
+        "devices.count=30",
+    ]
+    made: list[int] = []
+
+    def strategy(told: Assignment) -> new.FedAvg:
+        made.append(told.cell)
+        return new.FedAvg(**ONE)
+
+    run(tmp_path, flower.learner(apps.app(), strategy, initial=apps.INITIAL), *cells)
+    assert made == list(range(7))
+    with pytest.raises(EdgeflError, match="would mix their models"):
+        run(tmp_path, flower.learner(apps.app(), new.FedAvg(**ONE), initial=apps.INITIAL), *cells, out="one")
+
+
+def test_it_keeps_the_contract_of_learners() -> None:
+    check_learner(flower.learner(apps.app(), lambda told: new.FedAvg(**ONE), initial=apps.INITIAL))
+    check_learner(flower.learner(apps.old_app(), lambda told: old.FedAvg(**ONE_OLD)))
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (lambda: flower.learner(apps.app(), new.FedAvg(**ONE)), "give initial="),
+        (lambda: flower.learner(apps.app(), object()), "object is no Flower strategy"),
+        (
+            lambda: flower.learner(
+                apps.app(), new.FedAvg(**{**ONE, "min_train_nodes": 9}), initial=apps.INITIAL
+            ),
+            "waits for more nodes than the 8 of this round",
+        ),
+        (
+            lambda: flower.learner(apps.old_app(), old.FedAvg(**{**ONE_OLD, "min_fit_clients": 9})),
+            "waits for more nodes than the 8 of this round",
+        ),
+        (
+            lambda: flower.learner(apps.app(), new.FedAvg(weighted_by_key="n", **ONE), initial=apps.INITIAL),
+            "has no 'n' in its MetricRecord",
+        ),
+        (
+            lambda: flower.learner(apps.old_app(), old.FedAvg(**ONE_OLD), config={"lr": 0.1}),
+            "on_fit_config_fn of its own",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_one_message(learner: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(EdgeflError, match=message):
+        run(tmp_path, learner())
