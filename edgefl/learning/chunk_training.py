@@ -75,17 +75,18 @@ class ChunkTraining:
         own = task.own(positions)
         masks = [self._masks[k] for k in positions] if self._masks else []
         steps = task.batches.steps[positions]
-        end = int(steps[0])
+        end, fewest = int(steps[0]), int(steps[-1])
         if self._stopping is not None:
             end = min(end, first + AT_ONCE)
         gradients = gradient_steps(self._worker, task, positions, range(first, end), rows, masks)
         if personal is not None:
             personal.begin(positions, range(first, end))
         going: list[int] | None = None
-        step = first
+        step, trained = first, len(positions)
         for step in range(first, end):
-            active = int((steps > step).sum())
-            if active < len(local):  # views: the others have done their last step
+            active = int((steps > step).sum()) if fewest <= step else trained
+            if active < trained:  # views: the others have done their last step
+                trained = active
                 local, velocity = local[:active], velocity[:active]
                 start = start if start.dim() == 1 else start[:active]
                 own = {name: vector[:active] for name, vector in own.items()}
@@ -224,8 +225,9 @@ def gradient_steps(
     """Start the gradients of the devices' losses at rows [k, M + Q], for some steps."""
     batches = task.batches
     # a step's batches lie together: [steps, k, B]
+    places = together(positions)
     samples, weight = (
-        torch.from_numpy(all_steps[positions, steps.start : steps.stop].swapaxes(0, 1))
+        torch.from_numpy(all_steps[places, steps.start : steps.stop].swapaxes(0, 1))
         .to(rows.device)
         .contiguous()
         for all_steps in (batches.rows, batches.weights)
@@ -237,7 +239,7 @@ def gradient_steps(
             samples,
             worker.reader.labels(samples),
             weight,
-            batches.sizes[positions, steps.start : steps.stop].T.tolist(),
+            batches.sizes[places, steps.start : steps.stop].T.tolist(),
             masks,
         ),
         task.terms_of(positions),
@@ -245,9 +247,14 @@ def gradient_steps(
 
 
 def put(result: Tensor, positions: Sequence[int], rows: Tensor) -> None:
-    """Write rows to their positions in the result: as one slice where these lie together."""
-    together = list(positions) == list(range(positions[0], positions[-1] + 1))
-    result[slice(positions[0], positions[-1] + 1) if together else list(positions)] = rows
+    """Write rows to their positions in the result."""
+    result[together(positions)] = rows
+
+
+def together(positions: Sequence[int]) -> slice | list[int]:
+    """Return positions as one slice where they lie together: it makes no copy."""
+    span = range(positions[0], positions[-1] + 1)
+    return slice(span.start, span.stop) if list(positions) == list(span) else list(positions)
 
 
 def closed(rows: Tensor, going: Sequence[int]) -> Tensor:

@@ -96,6 +96,7 @@ class Reader:
     def __init__(self, split: SplitInMemory) -> None:
         self._split = split
         self.scaling = split.scaling
+        self.numbers = split.x[0].numel()  # of a sample
         self._gathered = split.x.new_empty((0, *split.x.shape[1:]))
         self._floats = torch.empty_like(self._gathered, dtype=torch.float32)
         self._make_room(torch.empty(0))

@@ -114,6 +114,8 @@ class Model(Component):
     # the sizes at which the papers use the model; `edgefl describe` counts its parameters there
     typical_input: ClassVar[tuple[int, ...]]
     typical_classes: ClassVar[int]
+    # whether its `stepper` takes inputs that end with the last sample of all devices, before the padding behind it
+    leaves_out_padding: ClassVar[bool] = False
 
     @abstractmethod
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
@@ -164,7 +166,7 @@ class Model(Component):
         Returns:
             (step, active, x) -> [active, M] gradients of the first `active` devices, whose number is
             never larger than in the step before, at raw inputs x [active, B, *input_shape] as floats; the
-            next call overwrites them.
+            next call overwrites them. Where the model leaves out padding, x may be narrower than B.
         """
         raise NotImplementedError
 

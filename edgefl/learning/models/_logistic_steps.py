@@ -15,6 +15,8 @@ class LogisticSteps:
     orientation, and the softmax over a strided axis vectorises over the batch. Inputs stay raw: their
     scaling (x - mean) s is linear too, so it is part of the products. Buffers and views are made once
     for all steps: beside two products of 0.3 ms each, the time of every further call to PyTorch would show.
+
+    Both products leave out padding behind the last sample of all, where x ends; delta is 0 there.
     """
 
     def __init__(self, chunk: ChunkOfDevices) -> None:
@@ -23,7 +25,8 @@ class LogisticSteps:
         mean, self._scale = chunk.scaling
         self._shift = -mean * self._scale
         self._push = chunk.push
-        self._rows = rows
+        self._rows, self._batch = rows, batch
+        self._count = self._most = count  # now, and at first: a tensor's len() takes as long as a call
         self._gradient = torch.empty_like(rows)
         self._weights, self._bias = layout.views(rows).values()
         self._by_weights, self._by_bias = layout.views(self._gradient).values()
@@ -44,19 +47,21 @@ class LogisticSteps:
             for place, reference in enumerate(chain.from_iterable(references), start=1):
                 behind = slice(place * classes, (place + 1) * classes)
                 self._all_weights[:, behind], self._all_bias[:, behind] = layout.views(reference).values()
-        self._logits = rows.new_empty(count, total * classes, batch)
+        # zeros at first: what no product has written is weighted by 0, and has to be a number
+        self._logits = rows.new_zeros(count, total * classes, batch)
         self._delta = rows.new_empty(count, classes, batch)
 
     def __call__(self, step: int, active: int, x: Tensor) -> Tensor:
-        if active < len(self._rows):
+        if active < self._count:
             self._keep(active)
         if x is not self._x:  # mostly the same buffer with new content
             self._x, self._flat = x, x.flatten(2)
             self._turned = self._flat.transpose(1, 2)
         weight, cold = self._weight[step], self._cold[step]
-        if active < len(weight):
+        if active < self._most:
             weight, cold = weight[:active], cold[:active]
-        logits = self._outputs()
+        width = x.shape[1]
+        logits = self._outputs(width)
         torch.softmax(logits[0], 1, out=self._delta)
         torch.addcmul(cold, self._delta, weight, out=self._delta)
         if self._push is not None:
@@ -68,7 +73,7 @@ class LogisticSteps:
         # sum_b delta_b (x_b - mean) s: the mean's part is the bias's gradient, for every input
         torch.baddbmm(
             self._by_bias.unsqueeze(2),
-            self._delta,
+            self._delta if width == self._batch else self._delta[:, :, :width],
             self._flat,
             beta=self._shift,
             alpha=self._scale,
@@ -76,8 +81,8 @@ class LogisticSteps:
         )
         return self._gradient
 
-    def _outputs(self) -> tuple[Tensor, ...]:
-        """Compute the logits [k, classes, B] of the local models and of each reference."""
+    def _outputs(self, width: int) -> tuple[Tensor, ...]:
+        """Compute the logits [k, classes, B] of the local models and of each reference, up to this width."""
         classes = self._bias.shape[1]
         if self._models:
             self._all_weights[:, :classes], self._all_bias[:, :classes] = self._weights, self._bias
@@ -85,7 +90,11 @@ class LogisticSteps:
         if self._shift:
             offset = torch.add(offset, self._all_weights.sum(2), alpha=self._shift)
         torch.baddbmm(
-            offset.unsqueeze(2), self._all_weights, self._turned, alpha=self._scale, out=self._logits
+            offset.unsqueeze(2),
+            self._all_weights,
+            self._turned,
+            alpha=self._scale,
+            out=self._logits if width == self._batch else self._logits[:, :, :width],
         )
         return self._logits.split(classes, 1) if self._models else (self._logits,)
 
@@ -95,6 +104,7 @@ class LogisticSteps:
         All buffers and views are cut once here, when a device drops out: the steps between, each of which is
         only two short products, then use them without a further slice.
         """
+        self._count = active
         for name in (
             *("rows", "gradient", "weights", "bias", "by_weights", "by_bias", "all_weights", "all_bias"),
             *("logits", "delta"),

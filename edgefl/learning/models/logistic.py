@@ -19,6 +19,7 @@ class Logistic(Model):
 
     typical_input: ClassVar = (28, 28)
     typical_classes: ClassVar = 10
+    leaves_out_padding: ClassVar = True
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         from torch import nn

@@ -1,0 +1,86 @@
+"""Padding that all devices of a chunk have in a step is neither gathered nor multiplied."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from edgefl.learning import gradients
+from edgefl.learning.algorithms import Algorithm
+from edgefl.learning.algorithms.fedprox import FedProx
+from edgefl.learning.algorithms.moon import Moon
+from edgefl.learning.batches import draw_batches
+from edgefl.learning.data_in_memory import Reader, SplitInMemory
+from edgefl.learning.datasets import Split
+from edgefl.learning.local_task import LocalTask
+from edgefl.learning.local_training import LocalTraining
+from edgefl.learning.models.logistic import Logistic
+
+SAMPLES, SIDE, CLASSES, BATCH = 200, 16, 10, 128
+ROUNDING = 1e-5  # float32 training of a few steps, summed in another order; models are of order 1
+
+rng = np.random.default_rng(0)
+DATA = SplitInMemory(
+    Split(
+        rng.integers(0, 256, (SAMPLES, SIDE, SIDE), dtype=np.uint8),
+        rng.integers(0, CLASSES, SAMPLES),
+    ),
+    np.array([100.0]),
+    np.array([50.0]),
+    torch.device("cpu"),
+)
+
+
+def trained(algorithm: Algorithm, held: list[int]) -> Tensor:
+    """The local models after two epochs of devices that hold so many samples."""
+    model = Logistic()
+    torch.manual_seed(0)
+    module = model.build((SIDE, SIDE), CLASSES)
+    train = LocalTraining(model, module, DATA, 0.9)
+    own = [np.arange(count) for count in held]
+    steps = [2 * -(-count // BATCH) for count in held]
+    batches = draw_batches(own, steps, BATCH, [np.random.default_rng(k) for k in range(len(held))])
+    start = train.layout.flatten(module)
+    previous = start + torch.randn(len(held), len(start)) / 100
+    task = LocalTask(start, batches, 0.01, algorithm, previous=lambda positions: previous[list(positions)])
+    return train.run(task).rows.clone()
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """The shapes in which samples are read."""
+    shapes: list[tuple[int, ...]] = []
+    raw = Reader.raw
+
+    def noting(self: Any, rows: Tensor) -> Tensor:
+        shapes.append(tuple(rows.shape))
+        return raw(self, rows)
+
+    monkeypatch.setattr(Reader, "raw", noting)
+    return shapes
+
+
+def test_an_epochs_last_batch_is_read_as_wide_as_the_fullest(asked: list[tuple[int, ...]]) -> None:
+    """Of 22, 45 and, in its second epoch, 90 samples: 96 wide; then 22 and 45, as the third device is done."""
+    trained(FedProx(), [150, 173, 90])
+    assert asked == [(3, 128), (3, 96), (2, 128), (2, 48)]
+
+
+@pytest.mark.parametrize("algorithm", [FedProx(), Moon()], ids=["fedprox", "moon"])
+def test_padding_does_not_matter(algorithm: Algorithm, monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow = trained(algorithm, [150, 173, 90])
+    monkeypatch.setattr(gradients, "NARROWED_UP_TO", 0)
+    wide = trained(algorithm, [150, 173, 90])
+    assert bool(narrow.isfinite().all())
+    assert float((narrow - wide).abs().max()) < ROUNDING
+
+
+def test_small_products_keep_their_width(
+    asked: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """BLAS has other ways for these, which round differently."""
+    monkeypatch.setattr(gradients, "NARROWED_FROM", SIDE * SIDE + 1)
+    trained(FedProx(), [150])
+    assert asked == [(1, 128)] * 4
