@@ -20,6 +20,7 @@ SMALL = {
     "flash_cifar10": MIXED,
     "flash_cifar100": MIXED,
     "flash_fashion_mnist": MIXED,
+    "city_day": ["record.devices=all", "duration_s=1200"],
     "drift_by_cell": ["learning.partition.samples=20"],
     "drift_and_churn": ["learning.partition.samples=15"],
     "journal_fashion_mnist_as_run": ["record.devices=all"],

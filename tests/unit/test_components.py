@@ -123,7 +123,7 @@ def test_unknown_names_suggest_the_nearest() -> None:
         registry.get("algorithms", "fedprx")
     with pytest.raises(EdgeflError, match="no kind 'algoritms': did you mean 'algorithms'"):
         registry.names("algoritms")
-    with pytest.raises(EdgeflError, match="no scheduler 'x'; known: equal_share, max_rate"):
+    with pytest.raises(EdgeflError, match="no scheduler 'x'; known: equal_share, learning_first, max_rate"):
         registry.get("schedulers", "x")
     with pytest.raises(EdgeflError, match="no path loss 'rma': did you mean 'uma'"):
         registry.get("path_loss", "rma")
