@@ -138,7 +138,8 @@ LAWS_HEAD = """\
 in two rounds. Each row is the preset without one law; the last two columns are nr over that: above 1, the law costs
 time or energy. A round ends with its slowest device, so one device in a bad place moves the mean: these are 14 rounds
 of one seed, and differences of some percent mean nothing. Time and energy are of a round and cell; energy is that of
-its devices.
+its devices. A link that fails ends its device's part: of the whole preset fewer than half of the parts come to their
+end, so a row with another share is of other devices too, and its energy can fall where the law costs most.
 """
 SCENARIOS_HEAD = """
 ## Two scenarios by both presets
