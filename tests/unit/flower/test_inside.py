@@ -146,6 +146,7 @@ OLD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("warm", [False, True], ids=["plain", "warm"])
 @pytest.mark.parametrize("name", NEW)
 def test_strategies_of_messages_learn(name: str, warm: bool, tmp_path: Path) -> None:
@@ -157,6 +158,7 @@ def test_strategies_of_messages_learn(name: str, warm: bool, tmp_path: Path) -> 
     assert losses.iloc[-1] < losses.iloc[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("warm", [False, True], ids=["plain", "warm"])
 @pytest.mark.parametrize("name", OLD)
 def test_older_strategies_learn(name: str, warm: bool, tmp_path: Path) -> None:
