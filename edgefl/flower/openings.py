@@ -187,10 +187,10 @@ def _record(model: Mapping[str, np.ndarray]) -> ArrayRecord:
     return ArrayRecord({name: Array(array) for name, array in model.items()})
 
 
-class WarmStarted(Strategy):  # type: ignore[misc]
-    """A strategy of messages, with openings."""
+class _Around:
+    """What strategies of both kinds have in common with openings around them."""
 
-    def __init__(self, inner: Strategy, openings: Openings) -> None:
+    def __init__(self, inner: Any, openings: Openings) -> None:
         self.inner, self.openings = inner, openings
         self._probing = False
 
@@ -205,6 +205,10 @@ class WarmStarted(Strategy):  # type: ignore[misc]
     def open_session(self, arrays: ArrayRecord) -> ArrayRecord:
         """Return the session's opening model."""
         return _record(self.openings.open(_arrays(arrays)))
+
+
+class WarmStarted(_Around, Strategy):  # type: ignore[misc]
+    """A strategy of messages, with openings."""
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -249,24 +253,8 @@ class WarmStarted(Strategy):  # type: ignore[misc]
         self.inner.summary()
 
 
-class OldWarmStarted(OldStrategy):  # type: ignore[misc]
+class OldWarmStarted(_Around, OldStrategy):  # type: ignore[misc]
     """A strategy of the older kind, with openings."""
-
-    def __init__(self, inner: OldStrategy, openings: Openings) -> None:
-        self.inner, self.openings = inner, openings
-        self._probing = False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(vars(self)["inner"], name)
-
-    def begin_session(self, arrays: ArrayRecord) -> int:
-        """A session of a scenario begins; return how many probe rounds come first."""
-        self.openings.told = True
-        return self.openings.begin(_arrays(arrays))
-
-    def open_session(self, arrays: ArrayRecord) -> ArrayRecord:
-        """Return the session's opening model."""
-        return _record(self.openings.open(_arrays(arrays)))
 
     def initialize_parameters(self, client_manager: Any) -> Any:
         return self.inner.initialize_parameters(client_manager)
