@@ -13,6 +13,7 @@ from edgefl import registry
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.churn.client_pattern import ClientPattern
 from edgefl.engine.efficiency import Efficiency
+from edgefl.engine.gains import Gains
 from edgefl.engine.records import Event, EventName, Round, Session
 from edgefl.engine.sessions import BoundedPolicy
 from edgefl.scenario import Scenario
@@ -173,3 +174,13 @@ def _seconds(value: float) -> str:
         return f"{value:,.0f} s"
     decimals = 2 - math.floor(math.log10(value)) if value > 0 else 0
     return f"{round(value, decimals):g} s"
+
+
+def of_gains(gains: Gains) -> list[str]:
+    """What is to be said of distances that a run has met."""
+    told = []
+    if gains.clamped:
+        told.append(f"{gains.clamped} times a device closer than cell.min_distance_m took its path loss")
+    if gains.beyond:
+        told.append(f"{gains.beyond} times a device just beyond the edge took the gain there")
+    return told

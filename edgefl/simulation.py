@@ -134,7 +134,7 @@ def simulate(
                 *run_of.notes,
                 *scene.federations.notes(),
                 *radio.regime.notes,
-                *_notes_of_the_gains(world),
+                *notes.of_gains(world.gains),
                 *notes.of_run(
                     scenario,
                     counts,
@@ -213,15 +213,6 @@ def _notes_at_start(scenario: Scenario, training: Training | None) -> list[str]:
 
     note = bf16_note() if scenario.learning.precision == "bf16" else None
     return [note] if note else []
-
-
-def _notes_of_the_gains(world: World) -> list[str]:
-    told, gains = [], world.gains
-    if gains.clamped:
-        told.append(f"{gains.clamped} times a device closer than cell.min_distance_m took its path loss")
-    if gains.beyond:
-        told.append(f"{gains.beyond} times a device just beyond the edge took the gain there")
-    return told
 
 
 @contextmanager
