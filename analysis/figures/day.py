@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
-from analysis.figures.lines import BAND, PILOT, label_lines
+from analysis.figures.lines import BAND, PILOT, label_lines, write_above
 from analysis.figures.style import DPI, INK, SOFT, Styles, plain
 from analysis.metrics import over_seeds
 
@@ -79,18 +79,7 @@ def _sessions(axes: tuple[Axes, Axes], sessions: pd.DataFrame, begin_hour: float
         if end - start < NARROWEST * (last_h - begin_hour):
             continue
         note = "pilot" if row.pilot else row.note
-        for line, word in enumerate((note, f"{row.count} devices", f"session {row.session}")):
-            axes[0].annotate(
-                word,
-                ((start + end) / 2, 1),
-                xytext=(0, 4 + 11 * line),
-                xycoords=("data", "axes fraction"),
-                textcoords="offset points",
-                ha="center",
-                fontsize=8 if line else 7.5,
-                fontweight="bold" if line == 2 else "normal",
-                color=INK if line else SOFT,
-            )
+        write_above(axes[0], (start + end) / 2, (f"session {row.session}", f"{row.count} devices", note))
 
 
 def _step_h(hours: float) -> int:

@@ -1,6 +1,7 @@
 """Lines over training rounds: the sessions shaded behind them, each line named at its end."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -68,19 +69,24 @@ def session_bands(ax: Axes, per_session: pd.DataFrame, rounds: pd.DataFrame) -> 
             known = labels and labels != DIFFER
             words.append(f"labels {labels}{again}" if known else KIND_WORDS[about["kind"]])
         if number % every == 0:
-            for line, word in enumerate(reversed(words)):
-                ax.annotate(
-                    word,
-                    ((start + end) / 2, 1),
-                    xytext=(0, 4 + 11 * line),
-                    xycoords=("data", "axes fraction"),
-                    textcoords="offset points",
-                    ha="center",
-                    fontsize=8 if line else 7.5,
-                    fontweight="bold" if line == len(words) - 1 else "normal",
-                    color=INK if line else SOFT,
-                )
+            write_above(ax, (start + end) / 2, words)
     return starts
+
+
+def write_above(ax: Axes, x: float, words: Sequence[str]) -> None:
+    """Write lines above the axes at a place, the first in bold, the last small and soft."""
+    for line, word in enumerate(reversed(words)):
+        ax.annotate(
+            word,
+            (x, 1),
+            xytext=(0, 4 + 11 * line),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8 if line else 7.5,
+            fontweight="bold" if line == len(words) - 1 else "normal",
+            color=INK if line else SOFT,
+        )
 
 
 def label_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> None:

@@ -1,17 +1,16 @@
 """Learning traffic first; the rest of the users when no learning has data to move."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from channel.component import parameter
-from channel.schedulers import Flows, Scheduler, all_to
+from channel.schedulers import Flows, all_to
+from channel.schedulers.proportional_fair import ProportionalFair
 from channel.units import FloatArray
 
 
 @dataclass(frozen=True)
-class LearningFirst(Scheduler):
+class LearningFirst(ProportionalFair):
     """Proportional fair among the flows of learning devices; background traffic has the slots without any.
 
     A strict priority, as for delay-critical bearers. Without background traffic it is `proportional_fair`. In the
@@ -19,15 +18,6 @@ class LearningFirst(Scheduler):
     in time with proportional fair, 4.87 with priority). Effect of leaving it out: learning shares the band with
     background traffic of load rho as one user among others, and takes 1 / (1 - rho) times as long in the mean.
     """
-
-    per_slot: ClassVar[bool] = True
-    beta: float = parameter(
-        0.98, ge=0, lt=1, description="weight of the past; 1 / (1 - beta) slots are remembered"
-    )
-
-    @property
-    def memory(self) -> float | None:
-        return self.beta
 
     def shares(self, flows: Flows) -> FloatArray:
         score = flows.efficiency / flows.average

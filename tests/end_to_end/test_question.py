@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from edgefl.cli import main
+from tests.end_to_end.directories import runs
 
 RADIO = """\
 name: radio
@@ -20,10 +21,6 @@ seeds: [1, 2, 3]
 variants: {narrow: {radio.bandwidth_hz: 5.0e+6}, wide: {radio.bandwidth_hz: 20.0e+6}}
 question: {metric: latency_s, variants: [wide, narrow], precision: 0.0001, budget: 7}
 """
-
-
-def seeds(out: Path) -> dict[str, int]:
-    return {str(path.parent.relative_to(out)): path.stat().st_ino for path in out.rglob("scenario.yaml")}
 
 
 def test_a_study_answers_its_question(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -43,8 +40,8 @@ def test_a_study_answers_its_question(tmp_path: Path, capsys: pytest.CaptureFixt
     assert row["better"] == "wide"
     assert "latency_s of wide minus that of narrow is -0.00" in printed
     assert printed.count("wide is better.") == 1
-    made = seeds(out)
+    made = runs(out)
     assert len(made) == 2 * row["pairs"]
     with pytest.raises(SystemExit):
         main(["study", str(study), "--out", str(out), "--jobs", "1"])
-    assert seeds(out) == made
+    assert runs(out) == made

@@ -15,6 +15,7 @@ from edgefl.errors import EdgeflError
 from edgefl.studies import IncompleteStudy, plan, run
 from edgefl.studies.merging import merge
 from edgefl.studies.states import State, state_of
+from tests.end_to_end.directories import runs
 
 EDGEFL = (sys.executable, "-c", "from edgefl.cli import main; main()")
 RADIO = """\
@@ -38,11 +39,6 @@ def radio(tmp_path: Path) -> Path:
     (tmp_path / "radio.yaml").write_text(RADIO)
     (tmp_path / "study.yaml").write_text(STUDY)
     return tmp_path / "study.yaml"
-
-
-def runs(out: Path) -> dict[str, int]:
-    """Each run's file that is written first, by which one knows whether it has been made again."""
-    return {str(path.parent.relative_to(out)): path.stat().st_ino for path in out.rglob("scenario.yaml")}
 
 
 def about(path: Path) -> dict[str, Any]:
