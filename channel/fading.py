@@ -21,6 +21,8 @@ _LINKS_AT_ONCE = 8
 _FADING_REGION = 0
 _STREAM_REGION = 1
 _EMPTY_BUFFER = np.zeros(4, dtype=np.uint64)
+# one generator for all pages, each of which is drawn at once: a seventh of the time of a new one
+_REUSED = np.random.Generator(np.random.Philox())
 
 
 def doppler_hz(speed_m_s: float, *, carrier_hz: float) -> float:
@@ -158,7 +160,12 @@ class LinkFading:
         Raises:
             ValueError: negative slot or count.
         """
-        real, imaginary = self._read(first_slot, count)
+        block, start = divmod(first_slot, BLOCK)
+        if block >= 0 and 0 <= count <= BLOCK - start and not self.static:
+            # nearly always, and without a copy
+            real, imaginary = self._page(0, block)[:, start : start + count]
+        else:
+            real, imaginary = self._read(first_slot, count)
         return real * real + imaginary * imaginary
 
     def generator(
@@ -295,7 +302,7 @@ def _draw_pages(level: int, places: Sequence[tuple[LinkFading, int]]) -> list[Fl
     """Draw a page [2, BLOCK] of each link, given by its index; the links have one correlation."""
     grid = places[0][0]._grids[level]
     noise = np.empty((len(places), 2, BLOCK))
-    rng = None
+    rng = _REUSED
     for (link, index), row in zip(places, noise, strict=True):
         rng = link._draws(index, level, _FADING_REGION, rng)
         rng.standard_normal(out=row)

@@ -11,6 +11,12 @@ from channel.units import FloatArray
 
 # Blocks whose activity is kept; those of one time are asked for by all links in turn
 _KEPT = 16
+# Blocks of drawn interference that a receiver keeps
+_KEPT_DRAWN = 4
+# Transmitters whose sum is looked up at once: a table of 2^7 sums is made in the time of a few hundred slots
+_GROUP = 7
+
+IntArray = npt.NDArray[np.intp]
 
 
 class Activity:
@@ -27,16 +33,26 @@ class Activity:
         self.load = load
         self.transmitters = transmitters
         self._key = key
-        self.sends = lru_cache(maxsize=_KEPT)(self._sends)
-        self.which = lru_cache(maxsize=_KEPT)(self._which)
+        self.groups = lru_cache(maxsize=_KEPT)(self._groups)
+        self.turns = lru_cache(maxsize=_KEPT)(self._turns)
 
-    def _sends(self, index: int) -> npt.NDArray[np.float32]:
-        """Return [transmitters, BLOCK] 1 where one sends in a slot of a block, else 0."""
-        return (self._uniform(index, 0) < self.load).astype(np.float32)
+    def _sends(self, index: int) -> npt.NDArray[np.bool_]:
+        """Return [transmitters, BLOCK] whether each sends in a slot of a block."""
+        return self._uniform(index, 0) < self.load
 
-    def _which(self, index: int) -> npt.NDArray[np.float32]:
-        """Return [transmitters, BLOCK] uniform numbers that say who of a cell it is."""
-        return self._uniform(index, 1)
+    def _groups(self, index: int) -> list[IntArray]:
+        """Return, of each group of transmitters, [BLOCK] who of them send: a bit for each, the first the lowest."""
+        sends = self._sends(index).astype(np.intp)
+        return [
+            np.asarray(np.bitwise_or.reduce(some << np.arange(len(some))[:, None], axis=0))
+            for some in np.split(sends, range(_GROUP, self.transmitters, _GROUP))
+        ]
+
+    def _turns(self, index: int) -> list[tuple[IntArray, FloatArray]]:
+        """Return, of each transmitter, the slots of a block in which it sends, and a uniform number in each."""
+        which = self._uniform(index, 1)
+        slots = [np.flatnonzero(sends) for sends in self._sends(index)]
+        return [(sent, uniform[sent]) for sent, uniform in zip(slots, which, strict=True)]
 
     def _uniform(self, index: int, purpose: int) -> npt.NDArray[np.float32]:
         rng = np.random.Generator(np.random.Philox(key=self._key, counter=[0, index, purpose, 0]))
@@ -57,32 +73,77 @@ class Heard:
     def __init__(self, activity: Activity, levels: Sequence[FloatArray]) -> None:
         self._activity = activity
         self._levels = [np.asarray(level, dtype=float) for level in levels]
-        self._heard = lru_cache(maxsize=2)(self._of_block)
-
-    @property
-    def mean(self) -> float:
-        """Its mean over time."""
-        return self._activity.load * sum(float(level.mean()) for level in self._levels if len(level))
-
-    def _of_block(self, index: int) -> FloatArray:
-        sends = self._activity.sends(index)
+        self.mean = activity.load * sum(float(level.mean()) for level in self._levels if len(level))
+        self._drawn: dict[int, FloatArray] = {}
+        # [2^transmitters] of each group, the sum of those who send; None: it is drawn who of several sends
+        self._sums: list[FloatArray] | None = None
         if all(len(level) == 1 for level in self._levels):
-            # einsum and not @: the sum must not depend on a library's threads
-            return np.asarray(np.einsum("t,tn->n", np.concatenate(self._levels), sends))
-        total = np.zeros(BLOCK)
-        for level, sending, uniform in zip(self._levels, sends, self._activity.which(index), strict=True):
-            if len(level):
-                total += level[(uniform * len(level)).astype(np.int64)] * sending
-        return total
+            self._sums = [sums[0] for sums in _sums(np.array(self._levels).T)]
+
+    @classmethod
+    def each(cls, activity: Activity, levels: FloatArray) -> "list[Heard]":
+        """Make those of many receivers, which hear every transmitter at one level: [receivers, transmitters]."""
+        means = activity.load * np.add.accumulate(levels, axis=1)[:, -1]
+        groups, found = _sums(levels), []
+        for row, mean in enumerate(means.tolist()):
+            one = cls.__new__(cls)
+            one._activity, one.mean, one._sums = activity, mean, [sums[row] for sums in groups]
+            found.append(one)
+        return found
 
     def over_noise(self, first_slot: int, count: int) -> FloatArray:
         """[count] interference over noise of the slots first_slot, first_slot + 1, ..."""
-        first, last = first_slot // BLOCK, (first_slot + max(count, 1) - 1) // BLOCK
-        start = first_slot - first * BLOCK
-        if first == last:
-            return self._heard(first)[start : start + count]
-        blocks = [self._heard(index) for index in range(first, last + 1)]
-        return np.concatenate(blocks)[start : start + count]
+        block, start = divmod(first_slot, BLOCK)
+        if start + count <= BLOCK:
+            return self._within(block, slice(start, start + count))
+        pieces, end = [], first_slot + count
+        for at in range(block, -(-end // BLOCK)):
+            low = at * BLOCK
+            pieces.append(self._within(at, slice(max(first_slot - low, 0), min(end - low, BLOCK))))
+        return np.concatenate(pieces)
+
+    def _within(self, block: int, slots: slice) -> FloatArray:
+        """Return the interference of some slots of a block; not to be written to."""
+        if self._sums is None:
+            if block not in self._drawn:
+                if len(self._drawn) == _KEPT_DRAWN:
+                    del self._drawn[min(self._drawn)]
+                self._drawn[block] = self._of_block(block)
+            return self._drawn[block][slots]
+        total, *others = (
+            sums.take(senders[slots], mode="clip")
+            for sums, senders in zip(self._sums, self._activity.groups(block), strict=True)
+        )
+        for other in others:
+            total += other
+        return total
+
+    def _of_block(self, index: int) -> FloatArray:
+        total = np.zeros(BLOCK)
+        for level, (slots, uniform) in zip(self._levels, self._activity.turns(index), strict=True):
+            if len(level):
+                total[slots] += level[(uniform * len(level)).astype(np.intp)]
+        return total
+
+
+def _sums(levels: FloatArray) -> list[FloatArray]:
+    """Add up every choice of the transmitters of a group, in their order.
+
+    Args:
+        levels: [receivers, transmitters].
+
+    Returns:
+        of each group [receivers, 2^transmitters], by a bit for each transmitter, the first the lowest.
+    """
+    found = []
+    for first in range(0, levels.shape[1], _GROUP):
+        some = levels[:, first : first + _GROUP]
+        sums = np.zeros((len(levels), 1 << some.shape[1]))
+        for place in range(some.shape[1]):
+            half = 1 << place
+            np.add(sums[:, :half], some[:, place, None], out=sums[:, half : 2 * half])
+        found.append(sums)
+    return found
 
 
 class Interfered:

@@ -150,7 +150,7 @@ class LinksOfRounds:
     def _heard_by_devices(self, survey: Survey) -> list[Heard]:
         levels = self._budget.downlink_levels(survey)
         activity = self._activity("downlink", levels.shape[1])
-        return [Heard(activity, row) for row in levels[:, :, None]]
+        return Heard.each(activity, levels)
 
     def _activity(self, direction: Direction, cells: int) -> Activity:
         """Return when each cell's transmitter of a direction sends."""

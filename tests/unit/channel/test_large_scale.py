@@ -1,5 +1,6 @@
 """Large-scale gain: a function of the place, made of path loss, state and shadowing and nothing else."""
 
+import copy
 import math
 from typing import Any
 
@@ -479,3 +480,15 @@ def test_bad_fields_are_refused(changes: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = {"keys": [1], "correlation_m": 10.0, "area_radius_m": 50.0, "stream": 0}
     with pytest.raises(ValueError, match=message):
         GaussianFields(**arguments | changes)
+
+
+def test_many_fields_are_each_what_they_are_alone_and_a_copy_makes_no_table_anew() -> None:
+    """Ten fields, more than are written to the table at once; a rehearsal copies the gains of a run."""
+    spec: dict[str, Any] = {"correlation_m": 10.0, "area_radius_m": 30.0, "stream": 1}
+    many = GaussianFields(keys=range(1, 11), **spec)
+    positions_m = np.random.default_rng(2).uniform(-20, 20, (50, 2))
+    together = many.read(many.places(positions_m))
+    for field, key in enumerate(many.keys):
+        alone = GaussianFields(keys=[key], **spec)
+        assert together[:, field].tolist() == alone.read(alone.places(positions_m))[:, 0].tolist()
+    assert copy.deepcopy(many)._table is many._table

@@ -29,6 +29,21 @@ def test_a_rate_is_carried_from_its_snr_on() -> None:
     assert Steps(cap=5.2).efficiency(1e9) == 5.1152
 
 
+@pytest.mark.parametrize("steps", [Steps(), Steps(0.0), Steps(3.3), Steps(cap=5.2), Steps(cap=0.2)])
+def test_many_are_looked_up_as_one_is_searched_for(steps: Steps) -> None:
+    """By leading bits: every step's SNR, its neighbours among the numbers, powers of two, and the ends."""
+    at = np.concatenate([steps.needs, 2.0 ** np.arange(-40, 41), 2.0 ** np.arange(-40, 41) * 1.125])
+    ends = [0.0, -0.0, 5e-324, 1e-300, 1e300, np.inf]
+    draws = 10 ** np.random.default_rng(3).uniform(-6, 6, 2000)
+    snr = np.concatenate([at, np.nextafter(at, 0), np.nextafter(at, np.inf), ends, draws])
+    rates = np.array([0.0, *EFFICIENCIES])[np.searchsorted(steps.needs, snr, side="right")]
+    assert (steps.efficiency(snr) == rates).all()
+    assert (
+        steps.efficiency(snr[:2000].reshape(2, -1)[:, ::-1]) == rates[:2000].reshape(2, -1)[:, ::-1]
+    ).all()
+    assert steps.efficiency(snr[:7]).tolist() == rates[:7].tolist()
+
+
 @pytest.mark.parametrize("taps", [1, 4])
 def test_the_mean_over_fading_is_that_of_many_draws(taps: int) -> None:
     draws = 200_000

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from channel.carrier import Carrier
-from channel.fading import LinkFading
+from channel.fading import BLOCK, LinkFading
 from channel.interference import Activity, Heard, Interfered
 from channel.path_loss.umi import UMi
 from channel.transfer import Flow
@@ -41,6 +41,29 @@ def test_interference_is_a_function_of_the_slot() -> None:
     part = Heard(Activity(9, 3, 0.5), levels).over_noise(2000, 100)
     assert part.tolist() == whole[2000:2100].tolist()
     assert set(whole.tolist()) == {0.0, 1.0, 2.0, 3.0, 5.0, 7.0}
+
+
+@pytest.mark.parametrize("transmitters", [1, 7, 19])
+def test_sums_that_are_looked_up_are_those_of_who_sends(transmitters: int) -> None:
+    """Against one transmitter after the other; to the last bit where one table has all of them."""
+    activity = Activity(9, transmitters, 0.4)
+    levels = np.random.default_rng(5).exponential(3.0, (4, transmitters))
+    levels[:, 0] = 0.0  # the own cell
+    first, count = 2 * BLOCK - 100, BLOCK + 300
+    sends = np.concatenate([activity._uniform(block, 0) < activity.load for block in (1, 2, 3)], axis=1)
+    sends = sends[:, first - BLOCK :][:, :count]
+    assert abs(sends.mean() - 0.4) < 4 * math.sqrt(0.24 / sends.size)
+    for row, heard in zip(levels, Heard.each(activity, levels), strict=True):
+        total = np.zeros(count)
+        for level, sending in zip(row, sends, strict=True):
+            total = total + level * sending
+        found = heard.over_noise(first, count)
+        rounding = 0.0 if transmitters <= 7 else transmitters * np.finfo(float).eps
+        assert (np.abs(found - total) <= rounding * total).all()
+        alone = Heard(activity, list(row[:, None]))
+        assert alone.over_noise(first, count).tolist() == found.tolist()
+        assert alone.mean == heard.mean
+        assert heard.over_noise(first + 7, 5).tolist() == found[7:12].tolist()
 
 
 def world(load: float, interference: str, sharing: str = "static") -> SmallWorld:
