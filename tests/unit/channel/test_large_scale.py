@@ -1,13 +1,13 @@
 """Large-scale gain: a function of the place, made of path loss, state and shadowing and nothing else."""
 
 import math
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from scipy import fft, special
 
-from channel.gaussian_fields import NODES, Common, GaussianFields
+from channel.gaussian_fields import NODES, Common, CorrelationLaw, GaussianFields
 from channel.large_scale import LargeScale
 from channel.layout import Wraparound, hexagonal_sites
 from channel.path_loss import PathLoss
@@ -213,27 +213,28 @@ def test_each_place_has_the_gain_of_its_state(shadowing: str) -> None:
 @pytest.mark.parametrize("shadowing", ["none", "spatial"])
 def test_a_soft_place_mixes_the_gains_of_both_states_as_7_6_3_3_says(shadowing: str) -> None:
     positions, carrier_hz = places(3000), 3.5e9
-    always, never, hard, soft = (
-        large_scale(line_of_sight=state, shadowing=shadowing)
-        for state in ("always", "never", "probabilistic", "soft")
+    always, never, soft = (
+        large_scale(line_of_sight=state, shadowing=shadowing) for state in ("always", "never", "soft")
     )
-    field = GaussianFields(keys=KEYS, correlation_m=50.0, area_radius_m=AREA_M, stream=2)
+    field = GaussianFields(keys=KEYS, correlation_m=50.0, area_radius_m=AREA_M, stream=2, law="gaussian")
     distance_m = np.stack([soft.distance_m(positions, np.full(3000, site)) for site in range(7)], axis=1)
     probability = UMi().los_probability(np.maximum(distance_m, 10.0))
     margin = special.ndtri(probability) - field.read(field.places(positions))
     state = 0.5 + np.arctan(np.sqrt(20 / (3e8 / carrier_hz)) * margin) / np.pi
-    linear = [10 ** (one.gain_db(positions).astype(float) / 10) for one in (always, never)]
+    gains_db = [one.gain_db(positions) for one in (always, never)]
+    linear = [10 ** (one.astype(float) / 10) for one in gains_db]
     expected = 10 * np.log10(state**2 * linear[0] + (1 - state**2) * linear[1])
     # P_LoS is tabulated within 1e-5: where it is nearly certain that is 2e-3 of the margin, 0.01 of the state
     # and 0.2 dB in the midst of a change; elsewhere single precision
     found = soft.gain_db(positions)
     np.testing.assert_allclose(found, expected, rtol=0, atol=0.2)
     assert np.median(np.abs(found - expected)) < SINGLE_DB
-    np.testing.assert_array_equal(soft.line_of_sight(positions), hard.line_of_sight(positions))
+    certain = np.abs(margin) > 0.01  # whose sign no rounding turns
+    np.testing.assert_array_equal(soft.line_of_sight(positions)[certain], margin[certain] > 0)
     one = soft.gain_db_to(positions, np.full(3000, 3))
     np.testing.assert_allclose(one, found[:, 3], rtol=0, atol=0.01)
-    far = np.abs(margin) > 3  # where the state is certain, both are the same but for 1 - s^2 < 0.014
-    assert np.abs(found - hard.gain_db(positions))[far & (margin > 0)].max() < 0.1
+    # where line of sight is certain, both are the same but for 1 - s^2 < 0.014
+    assert np.abs(found - gains_db[0])[margin > 3].max() < 0.1
 
 
 def test_a_soft_change_is_continuous_and_a_hard_one_jumps() -> None:
@@ -420,8 +421,11 @@ def directions(count: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("correlation_m", "radius_m"), [(10.0, 1.0), (10.0, 200.0), (50.0, 200.0), (6.0, 61.0)]
 )
-def test_fields_are_standard_normal_everywhere(correlation_m: float, radius_m: float) -> None:
-    fields = GaussianFields(keys=[1], correlation_m=correlation_m, area_radius_m=radius_m, stream=0)
+@pytest.mark.parametrize("law", get_args(CorrelationLaw))
+def test_fields_are_standard_normal_everywhere(
+    law: CorrelationLaw, correlation_m: float, radius_m: float
+) -> None:
+    fields = GaussianFields(keys=[1], correlation_m=correlation_m, area_radius_m=radius_m, stream=0, law=law)
     # the square roots of a spectrum that came out negative would be nan
     assert np.isfinite(fields._law.amplitude).all()
     here = places(4000, radius_m)
@@ -442,6 +446,29 @@ def test_correlation_falls_exponentially(correlation_m: float, lag: float, too_h
     # the mean over 20,000 pairs of deviations of 0.03 is known to 2e-4
     assert 0 < deviation.mean() < too_high
     assert math.sqrt(np.mean(deviation**2)) < 0.035
+
+
+@pytest.mark.parametrize("lag", [0.02, 0.1, 0.25, 0.5, 1.0, 1.5])
+def test_a_smooth_fields_correlation_falls_like_a_gaussian(lag: float) -> None:
+    """The exact law of what is built, for every pair of places as GaussianFields states; the rough one is far off."""
+    fields, rough = (
+        GaussianFields(keys=[1], correlation_m=50.0, area_radius_m=200.0, stream=0, law=law)
+        for law in ("gaussian", "exponential")
+    )
+    here = places(3000, 100.0)
+    there = here + lag * 50.0 * directions(3000)
+    assert np.abs(correlation_of(fields, here, there) - math.exp(-(lag**2))).max() < 0.003
+    if lag != 1.0:  # where the two laws meet
+        assert np.abs(correlation_of(rough, here, there) - math.exp(-(lag**2))).max() > 0.01
+
+
+def test_a_law_makes_another_field_of_the_same_key() -> None:
+    rough, smooth, again = (
+        GaussianFields(keys=[1], correlation_m=50.0, area_radius_m=80.0, stream=2, law=law)
+        for law in ("exponential", "gaussian", "gaussian")
+    )
+    assert smooth.equals(again)
+    assert not smooth.equals(rough)
 
 
 def test_fields_are_continuous_across_cells() -> None:
