@@ -180,6 +180,15 @@ def _handovers(row: Any, section: Any) -> Any:
     )
 
 
+def _geometry(isd_m: float) -> float:
+    """Borders of hexagons that a straight walk at the cars' mean speed crosses a minute.
+
+    Buffon: 2 v B / pi through borders of length B per area, here half of a hexagon's perimeter, 3 isd / sqrt(3), over
+    its area isd^2 sqrt(3) / 2: B = 2 / isd.
+    """
+    return 60 * sum(CAR_M_S) / 2 * 4 / (math.pi * isd_m)
+
+
 def _nearest(value: float, low: float, high: float) -> float:
     return min(max(value, low), high)
 
