@@ -34,17 +34,17 @@ SOON_S = 5.0  # in which a return to the cell before counts as one
 PHONE = "36 nJ/bit at an RSRP above -75 dBm, 63 below -95"
 ALONE = 24  # devices, each alone in its cell in turn
 HANDOVERS_WHY = (
-    "With sites 200 m apart a car crosses more borders a minute than measured ones changed cells: theirs must have"
-    " stood farther apart, so what compares is the number of handovers for each border, and how many of them go"
-    " back. In small cells both are about as measured. What makes borders many: shadowing gives each some 1.5"
-    " handovers, and line of sight, which 38.901 decides for each site by itself over some 50 m, makes islands of"
-    " cells within others, as whichever site comes into sight is 20 to 40 dB ahead; cars do hand over to them and"
-    " back, for they are there for seconds. Between large cells, with a gap of 37 dB at 1 km, such islands are more"
-    " than the borders, and handovers for each stay above those measured. In networks antennas that are tilted down keep"
-    " far sites out of them, which sites here have not (a column 10 degrees wide and tilted by 12, tried apart, took"
-    " a quarter of the handovers away at 500 m, an eighth in UMi). That a neighbour must be found for 0.8 s before it"
-    " is measured (38.133, 9.2.5) changed nothing, tried likewise. Who studies handovers should set `layout.isd_m`,"
-    " `handover.a3_offset_db` and `handover.time_to_trigger_s`."
+    "With sites 200 m apart a car crosses more borders a minute than measured ones changed cells: theirs must"
+    " have stood farther apart. What compares is the number of handovers for each border, and how many of them go"
+    " back; in small cells both are about as measured. What makes them many: shadowing gives each border some 1.5,"
+    " and line of sight, which 38.901 decides for each site by itself over some 50 m, makes islands of cells"
+    " within others, as whichever site comes into sight is 20 to 40 dB ahead; cars hand over to them and back, for"
+    " they are there for seconds. Between large cells, with a gap of 37 dB at 1 km, such islands are more than the"
+    " borders, and handovers for each stay above those measured. In networks antennas that are tilted down keep"
+    " far sites out of them, which sites here have not (a column 10 degrees wide and tilted by 12, tried apart,"
+    " took a quarter of the handovers away at 500 m, an eighth in UMi). That a neighbour must be found for 0.8 s"
+    " before it is measured (38.133, 9.2.5) changed nothing, tried likewise. Who studies handovers should set"
+    " `layout.isd_m`, `handover.a3_offset_db` and `handover.time_to_trigger_s`."
 )
 
 
