@@ -183,9 +183,9 @@ def _handovers(row: Any, section: Any) -> Any:
         "Handovers while driving",
         "a minute, first the borders that a straight way crosses, 4 v / (pi d) of hexagons d apart; then"
         " SIGCOMM21-5G/artifact 35aaf28, Driving-Wild, 10 minutes each: 1.3 with 5G SA in low band, 3.0 and 3.8 with"
-        " LTE. Over borders and back: uccmisl/5Gdataset 306d92e, cars at 31 km/h, 0.8 to 1.0 a minute: changes for"
-        " each cell that is new to a drive 1.5 (LTE) and 2.4 (5G), back to the cell before within 5 s 16 and 19 %;"
-        " of ranges the nearest value",
+        " LTE. Over borders and back: uccmisl/5Gdataset 306d92e, cars at 31 km/h, 0.8 (LTE) and 1.0 (5G) a minute,"
+        " 1.5 with changes between the two: changes for each cell that is new to a drive 1.5 and 2.4, back to the"
+        " cell before within 5 s 16 and 19 %; of ranges the nearest value",
         f"{CARS} cars at 30 to 50 km/h for 200 s, A3 with offset 3 dB, hysteresis 1 dB and 320 ms",
         rows,
         HANDOVERS_WHY,
