@@ -134,6 +134,21 @@ class RadioSettings(Section):
         description="radio link failure: a link below the lowest CQI carries nothing, and is given up after this"
         " time (T310, 38.331: 1), s; none: every link goes on for ever",
     )
+    t311_s: float = Field(
+        0.0,
+        ge=0,
+        le=30,
+        description="after a radio link failure a device looks for a cell for so long, and the transfer goes on there"
+        " with what is missing (T311, 38.331: 1 to 30), s; in a round with a deadline it looks on, idle, until then; 0:"
+        " its part of the round is over",
+    )
+    reestablishment_s: float = Field(
+        0.4,
+        ge=0.01,
+        le=10,
+        description="how long it takes to find a cell and have a link there (38.133, 6.2.1), and from one attempt to"
+        " the next, s; no longer than t311_s",
+    )
     interference_margin_db: float = Field(0.0, ge=0, le=40, description="rise of the noise in all links, dB")
     neighbour_load: float = Field(
         0.0,
@@ -201,6 +216,17 @@ class RadioSettings(Section):
             )
         if self.fidelity == "renewal":
             raise ValueError("renewal knows Shannon's rates only: set fidelity: auto or slot")
+        return self
+
+    @model_validator(mode="after")
+    def _reestablishment_fits(self) -> Self:
+        if self.t311_s and self.t310_s is None:
+            raise ValueError("t311_s counts from a radio link failure, and no link ever fails: set t310_s")
+        if 0 < self.t311_s < self.reestablishment_s:
+            raise ValueError(
+                f"t311_s {self.t311_s:g} is over before a link could be there: make it reestablishment_s"
+                f" {self.reestablishment_s:g} at least, or 0"
+            )
         return self
 
     @model_validator(mode="after")
