@@ -73,8 +73,8 @@ class Span(NamedTuple):
     """One activity from start to end, or until it was cut off.
 
     bits: moved by a transfer. share_done: of the work, in [0, 1]. cut: why it ended early; None: it did not.
-    airtime_s: time for which a transfer's radio was on. stall: what of it passed without a link. pieces: of a transfer
-    that went on over another link after a failure, the cell and the span of each.
+    airtime_s: time for which a transfer's radio was on. stall: what of it passed without a link. pieces: of a
+    transfer that went on over another link after a failure, the cell and the span of each.
     """
 
     start_s: float

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from channel.modulation import Steps
 from channel.schedulers import Scheduler
-from channel.tdd import Direction, Pattern
+from channel.tdd import Pattern
 from edgefl import registry
 from edgefl.engine.presets import Preset, with_preset
 from edgefl.scenario_fields import Named, Section
@@ -26,23 +26,6 @@ class TddSettings(Section):
     def pattern_of(self) -> Pattern:
         """Return the pattern as `channel` describes it."""
         return Pattern(self.pattern, self.special)
-
-
-class BackgroundSettings(Section):
-    """Traffic of other users on the same band: files that come at random to each cell."""
-
-    uplink_load: float = Field(
-        0.0, ge=0, le=0.95, description="share of time in which it would use the uplink alone, 0 to 0.95"
-    )
-    downlink_load: float = Field(0.0, ge=0, le=0.95, description="the same of the downlink")
-    file_bits: int = Field(4_000_000, ge=1, le=10**12, description="bits of each file")
-    users: int = Field(20, ge=1, le=10_000, description="users of a cell, at places drawn in it")
-    speed_m_s: float = Field(1.0, ge=0, le=60, description="speed that sets the Doppler of their links, m/s")
-
-    @property
-    def loads(self) -> dict[Direction, float]:
-        """The load in each direction."""
-        return {"downlink": self.downlink_load, "uplink": self.uplink_load}
 
 
 class RadioSettings(Section):
@@ -138,9 +121,9 @@ class RadioSettings(Section):
         0.0,
         ge=0,
         le=30,
-        description="after a radio link failure a device looks for a cell for so long, and the transfer goes on there"
-        " with what is missing (T311, 38.331: 1 to 30), s; in a round with a deadline it looks on, idle, until then; 0:"
-        " its part of the round is over",
+        description="after a radio link failure a device looks for a cell for so long, and its transfer goes on"
+        " there with what is missing (T311, 38.331: 1 to 30), s; in a round with a deadline it looks on, idle, until"
+        " then; 0: its part of the round is over",
     )
     reestablishment_s: float = Field(
         0.4,
@@ -191,7 +174,7 @@ class RadioSettings(Section):
         le=1,
         description="a broadcast has the mean rate of the device below which this share of them is; 0: the worst",
     )
-    background: BackgroundSettings | None = Field(
+    background: Annotated[Any, Named("backgrounds", "load", optional=True)] = Field(
         None, description="traffic of other users on the same band; none: learning has it alone"
     )
     fidelity: Literal["slot", "renewal", "auto"] = Field(

@@ -25,9 +25,9 @@ class Search:
     (38.323, 5.1.2 and 5.4), the address stays, and the application's stream over TCP or QUIC goes on. Left out: what
     was in flight, and that a stream starts slowly again; the weak link below the lowest rate had carried nothing.
 
-    Source: 3GPP TS 38.331, 5.3.7 (re-establishment; T311, at whose end a device is idle); TS 38.133, 6.2.1 (its delay).
-    Left out: T301, other frequencies, and that an idle device looks less often than one that listens. Leaving all of
-    this out, a part of the round ends with the failure of its link, and its energy is lost.
+    Source: 3GPP TS 38.331, 5.3.7 (re-establishment; T311, at whose end a device is idle); TS 38.133, 6.2.1 (its
+    delay). Left out: T301, other frequencies, and that an idle device looks less often than one that listens.
+    Leaving all of this out, a part of the round ends with the failure of its link, and its energy is lost.
 
     Args:
         listen_w: what the receiver draws.
