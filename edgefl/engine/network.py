@@ -198,9 +198,11 @@ class Network:
         self._served.since_s[device] = math.inf
         self._a3.forget(device)
 
-    def best_cell(self, device: int) -> int:
-        """Return the cell that a device measures as the strongest now."""
-        return self._measurements.strongest_of(device, self.positions_m())
+    def best_cell(self, device: int) -> int | None:
+        """Return the cell that a device measures as the strongest now; None: it is outside of all of them."""
+        positions_m = self.positions_m()
+        here = self._here(positions_m[[device]])[0]
+        return self._measurements.strongest_of(device, positions_m) if here else None
 
     def reestablished(self, device: int, cell: int) -> bool:
         """Give a device whose link had failed one to a cell; return whether its part of the round goes on.
@@ -232,12 +234,12 @@ class Network:
         """Let a device without a link select the best cell, where it is again after an interruption."""
         (failed_s, since_s), now_s = failed, self.env.now
         best, latency_s = self.best_cell(device), self._handover.handover_latency_s
-        if best != self._served.cell[device]:
+        if best is not None and best != self._served.cell[device]:
             self._served.since_s[device] = since_s + now_s - failed_s
             self._move(np.array([device]), np.array([best]))
             return
         self._served.since_s[device] = now_s + latency_s
-        self._arrivals.announce_in(best, latency_s)
+        self._arrivals.announce_in(int(self._served.cell[device]), latency_s)
 
     def _stop(self, device: int, cause: Cause) -> None:
         """Cut off a device that has been switched off or is empty; with several cells it loses its cell."""

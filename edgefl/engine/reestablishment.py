@@ -66,7 +66,8 @@ class Search:
                     network.power.rest(self._device)
                     listens = False
                 yield self._until(slot)
-                found = link.anew(link, network.best_cell(self._device))
+                cell = network.best_cell(self._device)
+                found = None if cell is None else link.anew(link, cell)
                 if found is not None and self._radio.carries(found, direction):
                     break
                 found = None

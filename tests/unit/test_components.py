@@ -82,7 +82,8 @@ def required(kind: str, name: str) -> dict[str, Any]:
 
 
 def build(kind: str, name: str) -> AnyComponent:
-    return build_component(registry.get(kind, name), required(kind, name))
+    values = {**required(kind, name), **FITTING.get((kind, name), {})}
+    return build_component(registry.get(kind, name), values)
 
 
 def test_every_kind_has_components() -> None:

@@ -94,7 +94,8 @@ def test_no_load_is_no_traffic() -> None:
     [
         ({}, "shares are fixed for it: set sharing: dynamic"),
         ({"sharing": "dynamic"}, "one power over the whole band"),
-        ({**SHARED, "background": {"uplink_load": 0.99}}, "less than or equal to 0.95"),
+        ({**SHARED, "background": {"uplink_load": 0.99}}, "invalid parameters"),
+        ({**SHARED, "background": {"name": "trace"}}, "invalid parameters"),
     ],
 )
 def test_what_does_not_fit_is_refused(keys: dict[str, Any], message: str) -> None:
@@ -182,7 +183,7 @@ def test_users_are_indoors_as_often_as_they_are_said_to_be(
 
 def test_walls_where_there_are_none_are_refused() -> None:
     with pytest.raises(EdgeflError, match="this path loss has no walls") as refusal:
-        users(one_cell({"indoor_share": 0.5}, path_loss="inh", shadowing_std_db=None)).snr(0)
+        users(one_cell({"indoor_share": 0.5}, path_loss="free_space")).snr(0)
     assert refusal.value.place == ("radio", "background", "indoor_share")
 
 
