@@ -2,7 +2,6 @@
 
 import copy
 import math
-from typing import Any
 from typing import Any, get_args
 
 import numpy as np
