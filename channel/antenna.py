@@ -2,11 +2,15 @@
 
 import math
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from channel.layout import Wraparound, displacement_m
 from channel.units import FloatArray
+
+Cells = TypeVar("Cells", int, npt.NDArray[np.intp])
 
 
 @dataclass(frozen=True)
@@ -72,8 +76,8 @@ class Sectors:
     height_m: float
     wraparound: Wraparound | None = None
 
-    def site_of(self, cell: int) -> int:
-        """Return the site of a cell."""
+    def site_of(self, cell: Cells) -> Cells:
+        """Return the site of a cell, or of each of many."""
         return cell // len(self.panels)
 
     def gain_dbi(self, positions_m: FloatArray, single: bool = False) -> FloatArray:

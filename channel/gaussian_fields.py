@@ -24,6 +24,8 @@ MARGIN = 10
 ROUGHENING = 1.5
 # One set of fields may take this much memory.
 MAX_BYTES = 2**29
+# As many places as are remembered, for who asks for them again
+_REMEMBERED = 64
 # Fields, and rows of nodes, that are written to the table together
 _FIELDS_AT_ONCE, _ROWS_AT_ONCE = 8, 4
 
@@ -115,6 +117,7 @@ class GaussianFields:
         self._stream = stream
         self._common = common
         self._correlation_law: CorrelationLaw = law
+        self._last: tuple[bytes, Places] | None = None  # of the places asked for last, if they were few
         self._spacing_m = correlation_m / NODES
         # nodes lie at multiples of the spacing, from -half to half
         self._half = math.ceil(area_radius_m / self._spacing_m) + 1
@@ -154,6 +157,10 @@ class GaussianFields:
         """
         if not checked:
             check_area(positions_m, self.area_radius_m)
+        asked = positions_m.tobytes() if len(positions_m) <= _REMEMBERED else b""
+        if asked and self._last is not None and self._last[0] == asked:
+            # a few devices are read in double precision, and then in single
+            return self._last[1]
         grid = np.array(positions_m.T, order="C")  # by axis; a copy, which is worked on
         grid *= 1.0 / self._spacing_m
         grid += self._half
@@ -171,7 +178,10 @@ class GaussianFields:
         weights = np.empty((4, len(left)), np.float32)
         for row, (x, y) in zip(weights, ((left, down), (right, down), (left, up), (right, up)), strict=True):
             np.multiply(x, y, out=row)
-        return Places(lower[1] * self._width + lower[0], weights)
+        found = Places(lower[1] * self._width + lower[0], weights)
+        if asked:
+            self._last = asked, found
+        return found
 
     def read(self, places: Places, rows: slice = slice(None)) -> Float32Array:
         """[rows, F] values of all fields at some of the places."""

@@ -49,16 +49,16 @@ class Budget:
             "uplink": settings.noise_figure_db if at_site_db is None else at_site_db,
         }
 
-    def snr(self, survey: Survey, neighbours: int = 1) -> dict[Direction, np.ndarray]:
+    def snr(self, survey: Survey, neighbours: int | np.ndarray = 1) -> dict[Direction, np.ndarray]:
         """Return [devices] the mean SNR in each direction, with full power over the whole band.
 
         Args:
-            neighbours: shares that each of the other sites sends at once, with full power each; with interference
-                by slot, none is in this SNR.
+            neighbours: shares that each of the other sites sends at once, with full power each, or [devices] for
+                each; with interference by slot, none is in this SNR.
         """
         return self.mean_snr(survey, 0 if self._settings.by_slot else neighbours)
 
-    def mean_snr(self, survey: Survey, neighbours: int) -> dict[Direction, np.ndarray]:
+    def mean_snr(self, survey: Survey, neighbours: int | np.ndarray) -> dict[Direction, np.ndarray]:
         """Return the same with the mean interference of some shares at each of the other sites in the noise."""
         settings = self._settings
         # on average, noise rises by this factor

@@ -58,8 +58,10 @@ class Gains(Protocol):
         Of devices that are beyond it for less than a tick: they are present until the next look at them.
         """
 
-    def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
-        """Survey the links of these devices to the cell's site during the round named by key."""
+    def of_round(
+        self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
+    ) -> Survey:
+        """Survey the links of these devices to the site of a cell, or of one for each, in the round named by key."""
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         """Return [devices, cells] the gain in dB; -inf for a device that is absent."""
@@ -91,7 +93,9 @@ class PerRound:
         self.clamped = 0
         self.beyond = 0
 
-    def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
+    def of_round(
+        self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
+    ) -> Survey:
         chosen = np.asarray(ids)
         distances_m = np.linalg.norm(positions_m[chosen], axis=1)
         loss_db = np.empty(len(chosen))
@@ -155,7 +159,9 @@ class PerPlace:
     def clamped(self) -> int:
         return sum(one.clamped_links for one in self.large_scales)
 
-    def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
+    def of_round(
+        self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
+    ) -> Survey:
         chosen = np.asarray(ids)
         places_m = positions_m[chosen]
         distances_m = np.hypot(places_m[:, 0], places_m[:, 1])
@@ -163,21 +169,22 @@ class PerPlace:
             self.beyond += int(outside.sum())
             places_m[outside] *= (self.large_scale.area_radius_m / distances_m[outside])[:, None]
         _, sectors = self._kinds[0]
-        sites = np.full(len(ids), cell if sectors is None else sectors.site_of(cell))
+        cells = np.broadcast_to(cell, len(ids))
+        sites = cells if sectors is None else sectors.site_of(cells)
         gains_db, others, of_all = np.empty(len(ids)), np.zeros(len(ids)), None
         for (large_scale, sectors), rows in by_kind(self._kinds, self._of[chosen]):
             gains_db[rows] = large_scale.gain_db_to(places_m[rows], sites[rows])
             if sectors is not None:
-                gains_db[rows] += sectors.gain_dbi(places_m[rows])[:, cell]
+                gains_db[rows] += sectors.gain_dbi(places_m[rows])[np.arange(len(rows)), cells[rows]]
             if self._interference:
                 of_cells = _gain_db(large_scale, sectors, places_m[rows])
                 # device by device in memory: a sum's rounding depends on it
                 everywhere = db_to_linear(of_cells.astype(float, order="C"))
-                others[rows] = everywhere.sum(axis=1) - everywhere[:, cell]
+                others[rows] = everywhere.sum(axis=1) - everywhere[np.arange(len(rows)), cells[rows]]
                 if of_all is None:
                     of_all = np.zeros((len(ids), everywhere.shape[1]))
                 of_all[rows] = everywhere
-                of_all[rows, cell] = 0.0
+                of_all[rows, cells[rows]] = 0.0
         distances_m = self.large_scale.distance_m(places_m, sites)
         return Survey(ids, gains_db, distances_m, others, of_cells=of_all)
 

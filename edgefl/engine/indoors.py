@@ -97,7 +97,9 @@ class BehindWalls:
     def beyond(self) -> int:
         return self._gains.beyond
 
-    def of_round(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
+    def of_round(
+        self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
+    ) -> Survey:
         survey, chosen = self._gains.of_round(positions_m, ids, cell, key), np.asarray(ids, dtype=np.intp)
         return survey.behind(self._indoors.loss_db(positions_m[chosen], chosen))
 

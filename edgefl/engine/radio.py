@@ -204,12 +204,13 @@ class Radio(LinksOfRounds):
         self, link: Link, moving: Moving, first_slot: int
     ) -> Generator[simpy.Event, Any, tuple[int, Cause | None]]:
         """Run a transfer while its gain is read."""
-        active = link.readings.active if link.readings else set[int]()
-        active.add(link.device)
+        if link.readings is None:
+            return (yield from moving.run(first_slot))
+        link.readings.begin(link.device)
         try:
             return (yield from moving.run(first_slot))
         finally:
-            active.discard(link.device)
+            link.readings.end(link.device)
 
     def transfers(
         self, links: Links, direction: Direction, payload_bits: Sequence[int], from_s: FloatArray

@@ -4,14 +4,15 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
+import numpy.typing as npt
 import simpy
 
 from channel.carrier import Carrier
 from channel.changing_flow import ChangingFlow
 from channel.fading import Fading
 from channel.modulation import EFFICIENCIES, snr_needed
-from channel.tdd import Direction
-from channel.units import FloatArray
+from channel.tdd import Direction, rounding_s
+from channel.units import FloatArray, Values
 from edgefl.engine.band import BandInUse
 from edgefl.engine.parts import Cause
 from edgefl.engine.radio_settings import RadioSettings
@@ -28,28 +29,59 @@ class Readings:
     Args:
         ids: of the round's devices, ascending.
         snr: [devices] of the round's start.
-        read: ids -> [devices] their SNR now, and which of them are there.
+        read: called with this, to read those that are due and hand over what they have.
+        under_way: called with this, and whether any transfer is under way, when that changes.
     """
 
     def __init__(
-        self, env: simpy.Environment, ids: Sequence[int], snr: Snr, read: Callable[[Sequence[int]], Snr]
+        self,
+        env: simpy.Environment,
+        ids: Sequence[int],
+        snr: Snr,
+        read: Callable[["Readings"], None],
+        under_way: Callable[["Readings", bool], None],
     ) -> None:
         self._env = env
-        self._ids = np.asarray(ids)
+        self.ids = np.asarray(ids)
         self._snr = {direction: values.copy() for direction, values in snr.items()}
         self._read = read
-        self._read_s = env.now
-        self.active: set[int] = set()
+        self._under_way = under_way
+        self._read_s = np.full(len(self.ids), env.now)
+        self._active: set[int] = set()
+
+    def begin(self, device: int) -> None:
+        """Note that a transfer of a device is under way."""
+        self._active.add(device)
+        self._under_way(self, True)
+
+    def end(self, device: int) -> None:
+        """Note that a transfer of a device is over."""
+        self._active.discard(device)
+        if not self._active:
+            self._under_way(self, False)
 
     def snr(self, device: int, direction: Direction) -> float:
         """Return the mean SNR of a device's link now, with full power over the whole band."""
-        if self._read_s != self._env.now:
-            self._read_s = self._env.now
-            ids = sorted(self.active)
-            rows = np.searchsorted(self._ids, ids)
-            for each, values in self._read(ids).items():
-                self._snr[each][rows] = np.where(np.isnan(values), self._snr[each][rows], values)
-        return float(self._snr[direction][np.searchsorted(self._ids, device)])
+        row = int(np.searchsorted(self.ids, device))
+        if not self._read_now(self._read_s[row]):
+            self._read(self)
+        return float(self._snr[direction][row])
+
+    def due(self) -> npt.NDArray[np.intp]:
+        """Return the rows of the links that have a transfer under way and are not read yet at this time."""
+        rows = np.searchsorted(self.ids, sorted(self._active))
+        return rows[~self._read_now(self._read_s[rows])]
+
+    def take(self, rows: npt.NDArray[np.intp], snr: Snr) -> None:
+        """Take what was read just now; nan: the device is absent."""
+        self._read_s[rows] = self._env.now
+        for direction, values in snr.items():
+            known = self._snr[direction]
+            known[rows] = np.where(np.isnan(values), known[rows], values)
+
+    def _read_now(self, read_s: Values) -> Any:
+        # a clock that adds up waits may come to one time in two ways
+        return self._env.now - read_s <= rounding_s(self._env.now)
 
 
 class Rules:
@@ -78,6 +110,13 @@ class Rules:
         if settings.t310_s is not None:
             self.t310 = max(1, round(settings.t310_s / settings.slot_s))
             self.lowest_snr = float(snr_needed(EFFICIENCIES[0], settings.snr_gap_db))
+
+    def reads_at(self, time_s: float) -> bool:
+        """Whether all gains are read at this time."""
+        slot = round(time_s / self.slot_s)
+        if self.interval is None or slot % self.interval:
+            return False
+        return abs(slot * self.slot_s - time_s) <= rounding_s(time_s)
 
     def next_reading(self, slot: int) -> int | None:
         """Return the first slot after one before which gains are read; None: they never are."""

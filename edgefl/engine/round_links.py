@@ -19,6 +19,7 @@ from edgefl.engine.budget import Budget, carriers_of
 from edgefl.engine.gains import Gains, RoundKey, Survey
 from edgefl.engine.links import DIRECTIONS, Link, Links
 from edgefl.engine.radio_settings import RadioSettings
+from edgefl.engine.reader import Reader, RoundRead
 from edgefl.engine.readings import Readings, Rules, Snr
 from edgefl.errors import refused
 from edgefl.rng import Streams
@@ -56,6 +57,7 @@ class LinksOfRounds:
         self._streams = streams
         self._activities: dict[Direction, Activity] = {}
         self._everywhere_m = np.empty((0, 2))
+        self._everywhere_db: tuple[np.ndarray, np.ndarray] | None = None  # where, and the gains there
         self._fading_key = streams.key("fading")
         self._correlations = [
             slot_correlation(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
@@ -64,6 +66,7 @@ class LinksOfRounds:
         self._carriers = carriers_of(settings)
         self.fading = lru_cache(maxsize=LINKS_KEPT)(self._fading)
         self._rules = Rules(settings, reading_s if settings.gain_reading == "interval" else None)
+        self._reader = Reader(env, self._rules, self._budget, self.survey, self._heard_by_devices)
         self._positions_m: Callable[[], np.ndarray] = lambda: self._everywhere_m
         self._moving_places = False
         self._broadcasts = settings.downlink == "broadcast"
@@ -78,8 +81,10 @@ class LinksOfRounds:
         self._positions_m = positions_m
         self._moving_places = True
 
-    def survey(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
-        """Survey the links of these devices to the cell's site in the round named by key."""
+    def survey(
+        self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
+    ) -> Survey:
+        """Survey the links of these devices to the site of a cell, or of one for each, in the round named by key."""
         self._everywhere_m = positions_m
         return replace(self._gains.of_round(positions_m, ids, cell, key), key=key)
 
@@ -176,7 +181,10 @@ class LinksOfRounds:
     ) -> dict[Direction, list[Interfered]]:
         """Return the links' fading with the interference of the other cells, which send in a slot or do not."""
         down = self._heard_by_devices(survey)
-        power_db = self._gains.power_db(self._everywhere_m)
+        if self._everywhere_db is None or self._everywhere_db[0] is not self._everywhere_m:
+            # of all devices, and the same for all cells whose rounds open at one time
+            self._everywhere_db = self._everywhere_m, self._gains.power_db(self._everywhere_m)
+        power_db = self._everywhere_db[1]
         at_site = Heard(
             self._activity("uplink", power_db.shape[1]), self._budget.uplink_levels(power_db, cell)
         )
@@ -207,27 +215,11 @@ class LinksOfRounds:
         interfered: dict[Direction, list[Interfered]] | None,
     ) -> Readings | None:
         """Return what the links of a round will measure; None: what they measure now."""
-        positions_m, key = self._positions_m, survey.key
+        key = survey.key
         if not self._moving_places or self._rules.interval is None or key is None:
             return None
-
-        def read(ids: Sequence[int]) -> Snr:
-            places_m = positions_m()
-            here = np.isfinite(places_m[ids, 0])
-            found = {d: np.full(len(ids), np.nan) for d in DIRECTIONS}
-            present = [id_ for id_, there in zip(ids, here.tolist(), strict=True) if there]
-            if present:
-                again = self.survey(places_m, present, cell, key)
-                now, rows = self._budget.snr(again, neighbours), np.searchsorted(survey.ids, present)
-                now["uplink"] = now["uplink"] * radiated[rows]
-                if interfered is not None:
-                    for row, heard in zip(rows.tolist(), self._heard_by_devices(again), strict=True):
-                        interfered["downlink"][row].heard = heard
-                for direction, values in found.items():
-                    values[here] = now[direction]
-            return found
-
-        return Readings(self.env, survey.ids, snr, read)
+        of = RoundRead(cell, key, neighbours, radiated, interfered)
+        return self._reader.readings(survey.ids, snr, of, self._positions_m)
 
     def predictable(self, links: Links) -> bool:
         """Whether the lengths of transfers on these links are known when their round opens."""
