@@ -1,46 +1,141 @@
-"""Measure what each law of the radio preset nr does, and write docs/radio.md: python docs/radio.py (some minutes)."""
+"""Measure what each law of the radio preset nr does, and write docs/radio.md, or only some of its sections.
 
+python docs/radio.py [laws] [quickstart] [city_day]    whole runs: ten minutes on two idle cores
+"""
+
+import os
+import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import pandas as pd
 import yaml
 
 import edgefl
 from edgefl.scenario import Scenario
 
 HERE = Path(__file__).parent
+PAGE = HERE / "radio.md"
 SCENARIOS = HERE.parent / "scenarios"
 SVHN = {"payload_bits": 21349696, "flops_per_sample": 6.0739885e7, "steps": 5, "batch": 128}
-LOGISTIC = {"payload_bits": 251200, "flops_per_sample": 47040}
+LOGISTIC = {"payload_bits": 251200, "flops_per_sample": 47040, "steps": 5, "batch": 32}
+PRESETS = ("journal", "nr")
+SEEDS, LEARNING_SEEDS = (100, 101, 102, 103), (100, 101, 102)
+# rounds of the quickstart's first session after which its accuracy is told
+ROUNDS = (1, 5, 10, 20)
 
-# law, its source, and the keys that leave it out
-LAWS: list[tuple[str, str, dict[str, dict[str, Any]]]] = [
-    ("line of sight by probability, soft", "38.901, 7.4.2, 7.6.3.3", {"radio": {"line_of_sight": "always"}}),
-    (
-        "site's power per resource block, and interference by slot",
+Data = dict[str, Any]
+# does jobs: a function, and the arguments of each
+Do = Callable[..., Iterable[Any]]
+
+
+class Law(NamedTuple):
+    """A law of the preset, the keys that switch it on, where it is from, and the keys without it."""
+
+    name: str
+    keys: tuple[str, ...]
+    source: str
+    without: dict[str, dict[str, Any]]
+
+
+LAWS = [
+    Law(
+        "line of sight by probability and place, soft",
+        ("radio.line_of_sight",),
+        "38.901, 7.4.2, 7.6.3.3",
+        {"radio": {"line_of_sight": "always"}},
+    ),
+    Law(
+        "shadowing of the sites is correlated",
+        ("radio.site_correlation",),
+        "36.814, A.2.1.1",
+        {"radio": {"site_correlation": 0.0}},
+    ),
+    Law(
+        "a site's power per resource block; so interference by its mean",
+        ("radio.power_over_share",),
         "38.104",
         {"radio": {"power_over_share": "full", "interference": "mean"}},
     ),
-    ("CQI table and 2 dB SNR gap", "38.214, 5.2.2.1", {"radio": {"rates": "shannon", "snr_gap_db": 0.0}}),
-    (
+    Law(
+        "a device has its full power on its share",
+        ("radio.uplink_power_over_share",),
+        "38.101",
+        {"radio": {"uplink_power_over_share": "per_resource_block"}},
+    ),
+    Law(
+        "CQI table and SNR gap",
+        ("radio.rates", "radio.snr_gap_db"),
+        "38.214, 5.2.2.1",
+        {"radio": {"rates": "shannon"}},
+    ),
+    Law(
         "control 14 % and protocols 3 %",
+        ("radio.control_overhead", "radio.protocol_overhead"),
         "38.306, 4.1.2",
         {"radio": {"control_overhead": 0.0, "protocol_overhead": 0.0}},
     ),
-    ("HARQ, 10 % of first transmissions", "38.214, 5.2.2.1", {"radio": {"harq_bler": 0.0}}),
-    (
+    Law(
+        "HARQ, 10 % of first transmissions",
+        ("radio.harq_bler",),
+        "38.214, 5.2.2.1",
+        {"radio": {"harq_bler": 0.0}},
+    ),
+    Law(
         "noise figures 9 and 5 dB",
+        ("radio.noise_figure_db", "radio.site_noise_figure_db"),
         "38.802, Annex A",
         {"radio": {"noise_figure_db": 0.0, "site_noise_figure_db": 0.0}},
     ),
-    ("interference by slot, load 0.3", "`channel.interference`", {"radio": {"interference": "mean"}}),
-    ("no interference", "-", {"radio": {"neighbour_load": 0.0}}),
-    ("80 % indoors", "38.901, 7.4.3", {"devices": {"indoor_share": 0.0}}),
-    ("gain read anew", "-", {"radio": {"gain_reading": "round"}}),
-    ("radio link failure after 1 s (here: 10 s)", "38.331", {"radio": {"t310_s": 10.0}}),
-    ("a link again after a failure", "38.331, 5.3.7", {"radio": {"t311_s": 0.0}}),
+    Law(
+        "interference by slot; here its mean, in the downlink only",
+        ("radio.interference",),
+        "`channel.interference`",
+        {"radio": {"interference": "mean"}},
+    ),
+    Law("no interference at all", ("radio.neighbour_load",), "-", {"radio": {"neighbour_load": 0.0}}),
+    Law("80 % indoors", ("devices.indoor_share",), "38.901, Table 7.2-1", {"devices": {"indoor_share": 0.0}}),
+    Law(
+        "walls of low loss; here of high loss",
+        ("devices.penetration",),
+        "38.901, 7.4.3",
+        {"devices": {"penetration": "high_loss"}},
+    ),
+    Law(
+        "gain read anew while a transfer lasts",
+        ("radio.gain_reading",),
+        "-",
+        {"radio": {"gain_reading": "round"}},
+    ),
+    Law(
+        "radio link failure after 1 s; here after 10 s",
+        ("radio.t310_s",),
+        "38.331, 5.3.10",
+        {"radio": {"t310_s": 10.0}},
+    ),
+    Law(
+        "re-establishment takes 0.4 s, with T311 of 3 s; here 2 s and 1 s",
+        ("radio.reestablishment_s", "radio.t311_s"),
+        "38.133, 6.2.1; 38.331, 5.3.7",
+        {"radio": {"reestablishment_s": 2.0, "t311_s": 1.0}},
+    ),
+    Law(
+        "L3 filter k = 4; here none",
+        ("handover.l3_filter_k",),
+        "38.331, 5.5.3.2",
+        {"handover": {"l3_filter_k": 0}},
+    ),
+    Law(
+        "handover by 3 dB, 1 dB, 320 ms; here 0 dB, 3 dB, 160 ms",
+        ("handover.a3_offset_db", "handover.hysteresis_db", "handover.time_to_trigger_s"),
+        "38.331, 5.5.4.4",
+        {"handover": {"a3_offset_db": 0.0, "hysteresis_db": 3.0, "time_to_trigger_s": 0.16}},
+    ),
 ]
 
 HEAD = """\
@@ -48,20 +143,35 @@ HEAD = """\
 
 `radio.preset: journal` is the journal paper's radio and stays the default. `radio.preset: nr` is a radio that exists:
 it fills the keys that a scenario leaves out, and a run's scenario.yaml has them written out. `python docs/radio.py`
-makes this page: runs without training, seed 100, of the code beside it.
+makes this page, from whole runs of the code beside it. Figures are means over seeds with their standard error.
+"""
+LAWS_HEAD = """\
+## What leaving a law out does
+
+70 devices drive through seven cells of 500 m, 100 MHz and load 0.3 of the neighbours, and exchange 21 Mbit each way
+in two rounds, which wait up to five minutes: a link that fails is established again, so that parts come to their end.
+Each row is the preset without one law; the last two columns are nr over that, of the same seeds: above 1, the law
+costs time or energy. Time and energy are of a round and cell; energy is that of its devices. A round ends with its
+slowest device. `radio.shadowing: spatial` is not in the table, as several cells are not possible without it.
+"""
+QUICKSTART_HEAD = """\
+## The quickstart by both presets
+
+`quickstart.yaml` with learning: the first session, from scratch. Simulated seconds and the devices' joules since its
+beginning, computing included. The last row is the first round whose accuracy is at least nine tenths of what the
+journal's radio has at the session's end.
+"""
+CITY_HEAD = """\
+## A city's day by both presets
+
+`city_day.yaml`, all 24 hours and its deadline of 30 s, without training: its sessions open and close by who is there
+and not by accuracy, and its payload is that of its model, so that training changes nothing of what the radio does. Of
+the scenario's own radio only band, carrier and load are kept, and what several cells need. Time and energy
+are of a round and cell with anybody in it; who is not done by the deadline is cut off.
 """
 
 
-def measured(data: Mapping[str, Any]) -> tuple[float, float, float, float]:
-    """Run; return mean and median time of a round, s, its joules at devices, and the share that ends it."""
-    with tempfile.TemporaryDirectory() as folder:
-        results = edgefl.simulate(Scenario.model_validate(data), out=Path(folder) / "run")
-        rounds = results.rounds
-        share = rounds.completed.sum() / rounds.participants.sum()
-        return rounds.latency_s.mean(), rounds.latency_s.median(), rounds.energy_j.mean(), share
-
-
-def seven_cells(preset: str = "nr") -> dict[str, Any]:
+def seven_cells(preset: str = "nr") -> Data:
     """70 devices that drive through seven cells and send a model of SVHN (21 Mbit)."""
     mobility = {"name": "random_waypoint", "area_factor": 1.0, "speed_min_m_s": 5, "speed_max_m_s": 14}
     return {
@@ -77,108 +187,163 @@ def seven_cells(preset: str = "nr") -> dict[str, Any]:
     }
 
 
-def changed(data: Mapping[str, Any], by: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def changed(data: Mapping[str, Any], by: Mapping[str, Mapping[str, Any]]) -> Data:
     """Return the same with keys of some sections replaced."""
     return {**data, **{section: {**data.get(section, {}), **keys} for section, keys in by.items()}}
 
 
-def shipped(name: str, preset: str, **keys: Any) -> dict[str, Any]:
-    """A scenario that comes with edgefl, without training and with no radio but the preset, its band and load."""
+def shipped(name: str, preset: str) -> Data:
+    """A scenario that comes with edgefl, with no radio but the preset, its band, carrier and load."""
     data = yaml.safe_load((SCENARIOS / f"{name}.yaml").read_text())
-    for key in ("learning", "record"):
-        data.pop(key, None)
     own = data.get("radio", {})
-    kept = {
-        key: own[key] for key in ("bandwidth_hz", "neighbour_load", "carrier_hz", "shadowing") if key in own
+    kept = {key: own[key] for key in ("bandwidth_hz", "neighbour_load", "carrier_hz") if key in own}
+    if "layout" in data:
+        kept["shadowing"] = "spatial"
+    return {**data, "radio": {"preset": preset, **kept}}
+
+
+def untrained(data: Data) -> Data:
+    """The same without training, with a logistic model's payload."""
+    kept = {key: value for key, value in data.items() if key not in ("learning", "record")}
+    return {**kept, "workload": LOGISTIC, "record": {"devices": "none"}}
+
+
+def rounds_of(data: Data, seed: int) -> pd.DataFrame:
+    """Run whole; return its rounds."""
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = Scenario.model_validate({**data, "seed": seed})
+        return edgefl.simulate(scenario, out=Path(folder) / "run", threads=1).rounds
+
+
+def measured(data: Data, seed: int) -> tuple[float, float, float]:
+    """Run; return the mean time of a round, s, its joules at devices, and the share that took part to the end."""
+    rounds = rounds_of(data, seed)
+    rounds = rounds[rounds.participants > 0]
+    return rounds.latency_s.mean(), rounds.energy_j.mean(), rounds.completed.sum() / rounds.participants.sum()
+
+
+def laws(do: Do, data: Callable[[str], Data] = seven_cells, seeds: Sequence[int] = SEEDS) -> str:
+    """Measure the preset without each of its laws."""
+    variants = [data("nr"), *(changed(data("nr"), law.without) for law in LAWS), data("journal")]
+    jobs = [(variant, seed) for variant in variants for seed in seeds]
+    found = np.array(list(do(measured, *zip(*jobs, strict=True)))).reshape(len(variants), len(seeds), 3)
+    titles = [
+        ("nr, whole", "", ""),
+        *((law.name, _keys(law), law.source) for law in LAWS),
+        ("all: the journal's radio", "`radio.preset`", "J, Table I"),
+    ]
+    rows = [
+        [*title, *(_with_error(each[:, i]) for i in (0, 1)), f"{each[:, 2].mean():.1%}"]
+        + [_with_error(found[0, :, i] / each[:, i]) for i in (0, 1)]
+        for title, each in zip(titles, found, strict=True)
+    ]
+    head = (
+        "left out",
+        "keys",
+        "source",
+        "time, s",
+        "energy, J",
+        "to the end",
+        "time, nr over",
+        "energy, nr over",
+    )
+    return f"{LAWS_HEAD}\nSeeds {seeds[0]} to {seeds[-1]}.\n\n{table(head, rows)}"
+
+
+def first_session(data: Data, seed: int) -> pd.DataFrame:
+    """Run; return seconds and joules since the beginning of the first session, and accuracy, of each round."""
+    rounds = rounds_of(data, seed)
+    first = rounds[rounds.session == rounds.session.iloc[0]]
+    columns = {
+        "s": first.end_s - first.start_s.iloc[0],
+        "j": first.energy_j.cumsum(),
+        "accuracy": first.accuracy,
     }
-    return {**data, "radio": {"preset": preset, **kept}, "workload": LOGISTIC, **keys}
+    return pd.DataFrame(columns).reset_index(drop=True)
+
+
+def quickstart(
+    do: Do, data: Callable[[str, str], Data] = shipped, seeds: Sequence[int] = LEARNING_SEEDS
+) -> str:
+    """Measure accuracy over simulated time with both presets."""
+    jobs = [(changed(data("quickstart", preset), ONE_SESSION), seed) for preset in PRESETS for seed in seeds]
+    found = list(do(first_session, *zip(*jobs, strict=True)))
+    courses = dict(zip(PRESETS, (found[: len(seeds)], found[len(seeds) :]), strict=True))
+    targets = [0.9 * course.accuracy.iloc[-1] for course in courses["journal"]]
+    rows = []
+    for preset, those in courses.items():
+        for number in (n for n in ROUNDS if n <= min(map(len, those))):
+            at = np.array([course.iloc[number - 1] for course in those])
+            rows.append([preset, str(number), *(_with_error(at[:, i]) for i in range(3))])
+        pairs = list(zip(those, targets, strict=True))
+        if all((course.accuracy >= target).any() for course, target in pairs):
+            reached = [int((course.accuracy >= target).argmax()) for course, target in pairs]
+            at = np.array([course.iloc[row] for course, row in zip(those, reached, strict=True)])
+            numbers = _with_error(np.array(reached) + 1.0)
+            rows.append([f"{preset}, to the target", numbers, *(_with_error(at[:, i]) for i in range(3))])
+        else:
+            rows.append([f"{preset}, to the target", "not reached with every seed", "", "", ""])
+    head = ("preset", "after round", "time, s", "energy, J", "accuracy")
+    return f"{QUICKSTART_HEAD}\nSeeds {seeds[0]} to {seeds[-1]}.\n\n{table(head, rows)}"
+
+
+ONE_SESSION = {"sessions": {"count": 1}}
+
+
+def city_day(do: Do, data: Callable[[str, str], Data] = shipped, seeds: Sequence[int] = (100,)) -> str:
+    """Measure a day of a city with both presets."""
+    jobs = [(untrained(data("city_day", preset)), seed) for preset in PRESETS for seed in seeds]
+    found = list(do(rounds_of, *zip(*jobs, strict=True)))
+    rows = []
+    for place, preset in enumerate(PRESETS):
+        for seed, rounds in zip(seeds, found[place * len(seeds) :], strict=False):
+            busy = rounds[rounds.participants > 0]
+            share = busy.completed.sum() / busy.participants.sum()
+            rows.append(
+                [
+                    *(preset, str(seed), f"{len(busy):,}", _with_error(busy.latency_s)),
+                    *(f"{busy.latency_s.median():.3g}", _with_error(busy.energy_j)),
+                    *(f"{busy.energy_j.sum() / 1000:.3g}", f"{share:.1%}"),
+                ]
+            )
+    head = ("preset", "seed", "rounds", "time, s", "median", "energy, J", "of the day, kJ", "to the end")
+    return f"{CITY_HEAD}\nStandard errors are over the rounds of the day.\n\n{table(head, rows)}"
+
+
+SECTIONS: dict[str, Callable[..., str]] = {"laws": laws, "quickstart": quickstart, "city_day": city_day}
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table in Markdown."""
     names = list(head)
     lines = ["| " + " | ".join(row) + " |" for row in (names, *map(list, rows))]
-    return "\n".join([lines[0], "|" + "---|" * len(names), *lines[1:]])
+    return "\n".join([lines[0], "|" + "---|" * len(names), *lines[1:]]) + "\n"
 
 
-def figures(found: tuple[float, float, float, float]) -> list[str]:
-    mean_s, median_s, joules, share = found
-    return [f"{mean_s:.3g}", f"{median_s:.3g}", f"{joules:.3g}", f"{share:.1%}"]
+def _keys(law: Law) -> str:
+    return ", ".join(f"`{key}`" for key in law.keys)
 
 
-def over(whole: tuple[float, ...], found: tuple[float, ...]) -> list[str]:
-    """How many times the time and the energy of the whole preset are those of another radio."""
-    return [f"{whole[0] / found[0]:.2f}", f"{whole[2] / found[2]:.2f}"]
+def _with_error(values: Iterable[float]) -> str:
+    """Return the mean and its standard error; of one value none."""
+    each = np.asarray(list(values), dtype=float)
+    if len(each) == 1 or each.std() == 0:
+        return f"{each.mean():.3g}"
+    return f"{each.mean():.3g} ± {each.std(ddof=1) / np.sqrt(len(each)):.1g}"
 
 
-def main() -> None:
-    """Run everything and write the page."""
-    columns = ("mean time, s", "median time, s", "energy, J", "took part to the end")
-    whole = measured(seven_cells())
-    rows = [["nr, whole", "", *figures(whole), "1", "1"]]
-    for law, source, keys in LAWS:
-        print(law, flush=True)
-        found = measured(changed(seven_cells(), keys))
-        rows.append([law, source, *figures(found), *over(whole, found)])
-    journal = measured(seven_cells("journal"))
-    rows.append(["all: the journal's radio", "J, Table I", *figures(journal), *over(whole, journal)])
-    laws = table(("left out", "source", *columns, "time, nr over", "energy, nr over"), rows)
-    text = [HEAD, LAWS_HEAD, laws, FURTHER, SCENARIOS_HEAD]
-    presets = []
-    for name, keys in (("quickstart", {}), ("city_day", {"duration_s": 600, "rounds": {"every_s": 60}})):
-        for preset in ("journal", "nr"):
-            print(name, preset, flush=True)
-            presets.append([f"`{name}.yaml`", preset, *figures(measured(shipped(name, preset, **keys)))])
-    text.append(table(("scenario", "preset", *columns), presets))
-    (HERE / "radio.md").write_text("\n".join(text) + "\n")
+def main(names: Sequence[str] = ()) -> None:
+    """Measure sections and write them into the page; those that are not named stay as they are."""
+    old = PAGE.read_text().split("\n## ")[1:] if PAGE.exists() else []
+    heads = {"laws": LAWS_HEAD, "quickstart": QUICKSTART_HEAD, "city_day": CITY_HEAD}
+    known = {}
+    for text in ("## " + each.rstrip() + "\n" for each in old):
+        known |= {name: text for name, head in heads.items() if text.splitlines()[0] == head.splitlines()[0]}
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        for name in names or SECTIONS:
+            known[name] = SECTIONS[name](pool.map)
+            PAGE.write_text("\n".join([HEAD, *(known[each] for each in SECTIONS if each in known)]))
 
-
-LAWS_HEAD = """\
-## What leaving a law out does
-
-70 devices drive through seven cells of 500 m, 100 MHz and load 0.3 of the neighbours, and exchange 21 Mbit each way
-in two rounds. Each row is the preset without one law; the last two columns are nr over that: above 1, the law costs
-time or energy. A round ends with its slowest device, so one device in a bad place moves the mean: these are 14 rounds
-of one seed, and differences of some percent mean nothing. Time and energy are of a round and cell; energy is that of
-its devices. Without a link again after a failure, a link that fails ends its device's part, and fewer than half of
-the parts come to their end: a row with another share is of other devices too, and its energy can fall where the law
-costs most.
-"""
-FURTHER = """
-## When a link fails
-
-A link below the lowest CQI carries nothing, and is given up after `t310_s`. The device then looks for a cell: an attempt
-takes `reestablishment_s`, and its transfer goes on at the strongest cell with the bits that are missing, if that is above
-the lowest CQI. In another cell the device has been handed over: with `handover.policy: finish` its part of the round goes
-on there, with `drop` it is over. After `t311_s` without a cell the part has failed; in a round with a deadline the device
-looks on until then, idle. `devices.csv` and `ledger.csv` have what passed without a link as `stalled_s` and `stalled_j`,
-`events.csv` has `radio_link_failure` and `reestablished`. `t311_s: 0` ends a part with the failure of its link.
-
-## Others on the band
-
-`radio.background` fills the band with files of other users, by a load or by a recorded one, such as the resource blocks that
-a base station counts. A row holds until the next one of its cell, without interpolation; `all` are the cells without rows
-of their own. A trace begins again at its end with `repeat: true`, or its last load holds on, and the run says so.
-
-    time_s,cell,uplink_load,downlink_load
-    0,all,0.1,0.2
-    900,all,0.6,0.7
-    1800,all,0.3,0.4
-
-```yaml
-radio:
-  sharing: dynamic
-  power_over_share: per_resource_block
-  background: {name: trace, path: scenarios/traces/band_load.csv, repeat: true}
-```
-
-Users have a power (`transmit_power_dbm`) and walls (`indoor_share`) of their own, and what they spend is in no table.
-"""
-SCENARIOS_HEAD = """
-## Two scenarios by both presets
-
-Without training, with a logistic model's payload. Of a scenario's own radio only band, carrier, load and shadowing
-by place are kept; of `city_day.yaml` the first ten minutes, without its deadline.
-"""
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

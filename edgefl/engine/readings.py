@@ -46,7 +46,7 @@ class Readings:
         self._snr = {direction: values.copy() for direction, values in snr.items()}
         self._read = read
         self._under_way = under_way
-        self._read_s = np.full(len(self.ids), env.now)
+        self._read_s = np.full(len(self.ids), float(env.now))
         self._active: set[int] = set()
 
     def begin(self, device: int) -> None:

@@ -1,6 +1,7 @@
 """Whole runs: reproducible, complete, and on the same world whatever the variant."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -184,11 +185,21 @@ def test_nothing_is_written_where_the_scenario_cannot_run(digits: Path, tmp_path
 def test_table_vii_of_the_journal_paper(
     scenario: str, latency_s: float, energy_j: float, tmp_path: Path
 ) -> None:
-    """Latency and energy of one round within 8 % of the paper's; the scenario states our reading of it."""
+    """Latency and energy of a round within 6 % of the paper's, as shipped; the scenario states our reading of it.
+
+    The paper's row is of one drop of its devices, over a number of rounds that it does not state. Of rounds of one
+    drop, deviations from the row scatter by 0.3 (SVHN) and 0.6 % (Tiny-ImageNet), so that the mean of 20 errs by at
+    most 0.14 %. Drops scatter more: Tiny-ImageNet's latency deviates by 6.0 +- 0.6 % over 24 seeds, 5.0 % at the
+    least and 7.3 % at the most, half of them above 6 %; its energy by 2.7 +- 0.7 %. The shipped seed is at 5.6 %, and
+    whether the expectation over drops is within 6 % cannot be told from one row of the paper, which scatters alike.
+    SVHN over three seeds: 2.4 to 2.8 % and -3.2 to -2.7 %.
+    """
     path = Path(__file__).parents[2] / "scenarios" / f"{scenario}.yaml"
-    rounds = run(path, tmp_path / "t", "sessions.rounds=10")["rounds"]
-    assert rounds.latency_mean_s.mean() == pytest.approx(latency_s, rel=0.08)
-    assert rounds.energy_j.mean() == pytest.approx(energy_j, rel=0.08)
+    rounds = run(path, tmp_path / "t", "sessions.rounds=20")["rounds"]
+    for column, paper in (("latency_mean_s", latency_s), ("energy_j", energy_j)):
+        found = rounds[column]
+        assert found.std() / math.sqrt(len(found)) < 0.0015 * paper, column
+        assert found.mean() == pytest.approx(paper, rel=0.06), column
 
 
 @pytest.mark.cuda

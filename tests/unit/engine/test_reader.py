@@ -1,0 +1,96 @@
+"""Gains read anew: who is read when, and with whom."""
+
+from collections.abc import Iterable
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import simpy
+
+from channel.interference import Heard, Interfered
+from edgefl.engine.budget import Budget
+from edgefl.engine.gains import Survey
+from edgefl.engine.links import DIRECTIONS
+from edgefl.engine.radio_settings import RadioSettings
+from edgefl.engine.reader import Reader, RoundRead
+from edgefl.engine.readings import Readings, Rules
+
+SLOT_S, INTERVAL_S = 0.5e-3, 0.2
+
+
+class Books:
+    """A reader whose surveys are written down, and whose SNR is 100 times the cell, the device, and the time."""
+
+    def __init__(self) -> None:
+        self.env = simpy.Environment()
+        self.surveys: list[tuple[float, list[int], list[int]]] = []
+        self.positions_m = np.zeros((10, 2))
+        rules = Rules(RadioSettings(slot_s=SLOT_S, t310_s=None), INTERVAL_S)
+        self.reader = Reader(self.env, rules, cast(Budget, self), self.survey, self.heard)
+
+    def survey(self, positions_m: np.ndarray, ids: list[int], cells: np.ndarray, key: Any) -> Survey:
+        self.surveys.append((self.env.now, ids, cells.tolist()))
+        return Survey(ids, 100.0 * cells + ids + self.env.now, np.zeros(len(ids)), np.zeros(len(ids)))
+
+    def snr(self, survey: Survey, neighbours: np.ndarray) -> dict[str, np.ndarray]:
+        assert len(neighbours) == len(survey.ids)
+        return dict.fromkeys(DIRECTIONS, survey.gains_db * neighbours)
+
+    def heard(self, survey: Survey) -> list[Heard]:
+        return cast(list[Heard], [f"{device} hears" for device in survey.ids])
+
+    def round(self, ids: list[int], cell: int, interfered: Any = None, neighbours: int = 1) -> Readings:
+        of = RoundRead(cell, (1, "train", cell), neighbours, np.full(len(ids), 0.5), interfered)
+        snr = {direction: np.full(len(ids), -1.0) for direction in DIRECTIONS}
+        return self.reader.readings(ids, snr, of, lambda: self.positions_m)
+
+    def at(self, time_s: float) -> None:
+        self.env.run(until=time_s)
+
+
+def begin(readings: Readings, devices: Iterable[int]) -> None:
+    for device in devices:
+        readings.begin(device)
+
+
+def test_on_the_grid_all_cells_are_read_at_once_and_beside_it_a_round_alone() -> None:
+    books = Books()
+    one, other = books.round([1, 3, 5], cell=1, neighbours=2), books.round([2, 4], cell=2)
+    begin(one, [1, 5])
+    begin(other, [4])
+    assert one.snr(1, "downlink") == -1.0, "the round has just opened"
+    books.at(0.1)
+    assert one.snr(1, "downlink") == 2 * 101.1
+    books.at(0.2)
+    assert [other.snr(4, "downlink"), one.snr(1, "downlink"), one.snr(5, "uplink")] == [204.2, 202.4, 105.2]
+    assert books.surveys == [(0.1, [1, 5], [1, 1]), (0.2, [4, 1, 5], [2, 1, 1])]
+    other.end(4)
+    books.at(0.4)
+    assert one.snr(1, "downlink") == pytest.approx(202.8)
+    assert books.surveys[-1] == (0.4, [1, 5], [1, 1])
+
+
+def test_who_begins_when_another_was_just_read_is_read_too() -> None:
+    books = Books()
+    one = books.round([1, 3], cell=1)
+    begin(one, [1])
+    books.at(0.3)
+    assert one.snr(1, "downlink") == 101.3
+    begin(one, [3])
+    assert one.snr(3, "downlink") == 103.3
+    assert [ids for _, ids, _ in books.surveys] == [[1], [3]], "nobody is read twice at a time"
+
+
+def test_absent_devices_keep_what_was_read_last_and_hear_what_they_heard() -> None:
+    books = Books()
+    links = [cast(Interfered, type("Link", (), {"heard": None})()) for _ in range(2)]
+    one = books.round([1, 3], cell=1, interfered={"downlink": links})
+    begin(one, [1, 3])
+    books.at(0.2)
+    assert one.snr(3, "downlink") == 103.2
+    assert [link.heard for link in links] == ["1 hears", "3 hears"]
+    books.positions_m[3] = np.nan
+    links[1].heard = cast(Heard, "old")
+    books.at(0.4)
+    assert [one.snr(1, "downlink"), one.snr(3, "downlink")] == [101.4, 103.2]
+    assert [link.heard for link in links] == ["1 hears", "old"]
