@@ -38,13 +38,13 @@ HANDOVERS_WHY = (
     " have stood farther apart. What compares is the number of handovers for each border, and how many of them go"
     " back; in small cells both are about as measured. What makes them many: shadowing gives each border some 1.5,"
     " and line of sight, which 38.901 decides for each site by itself over some 50 m, makes islands of cells"
-    " within others, as whichever site comes into sight is 20 to 40 dB ahead; cars hand over to them and back, for"
-    " they are there for seconds. Between large cells, with a gap of 37 dB at 1 km, such islands are more than the"
-    " borders, and handovers for each stay above those measured. In networks antennas that are tilted down keep"
-    " far sites out of them, which sites here have not (a column 10 degrees wide and tilted by 12, tried apart,"
-    " took a quarter of the handovers away at 500 m, an eighth in UMi). That a neighbour must be found for 0.8 s"
-    " before it is measured (38.133, 9.2.5) changed nothing, tried likewise. Who studies handovers should set"
-    " `layout.isd_m`, `handover.a3_offset_db` and `handover.time_to_trigger_s`."
+    " within others, as whichever site comes into sight is 20 to 30 dB ahead; cars hand over to them and back, for"
+    " they are there for seconds. Between large cells such islands are more than the borders, and handovers for"
+    " each stay above those measured. In networks antennas that are tilted down keep far sites out of them, which"
+    " sites here have not (a column 10 degrees wide and tilted by 12, tried apart, took a quarter of the handovers"
+    " away at 500 m, an eighth in UMi). That a neighbour must be found for 0.8 s before it is measured (38.133,"
+    " 9.2.5) changed nothing, tried likewise. Who studies handovers should set `layout.isd_m`,"
+    " `handover.a3_offset_db` and `handover.time_to_trigger_s`."
 )
 
 
