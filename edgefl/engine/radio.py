@@ -55,7 +55,8 @@ class Radio(LinksOfRounds):
     def server_energy_j(self, cell: int, downlinks: Sequence[Span]) -> float:
         """Return what the server of a cell drew for the downlinks of a round that is over.
 
-        They begin together. In a dynamic band it is the shares in use, in whole slots.
+        They begin together. In a dynamic band it is the shares in use, in whole slots; what went on in another cell
+        after a failure is there in that cell's next round.
         """
         airtimes_s, to_all_s = [span.airtime_s for span in downlinks], 0.0
         if cell in self._sent_to_all:

@@ -188,14 +188,18 @@ def test_an_uplink_sends_with_the_devices_power_and_listens_in_between() -> None
 
 
 def test_without_any_cell_a_device_waits_for_the_deadline() -> None:
-    """Its receiver is on until T311 is over, at 4.4 s; then it is idle until 6 s."""
-    small = world((0.3, NOWHERE), rules={"deadline_s": 6.0}, devices={"idle_power_w": IDLE_W}).run()
+    """Its receiver is on until T311 is over, at 4.4 s; then it is idle until 6 s. Its battery says the same."""
+    devices = {"idle_power_w": IDLE_W, "battery_j": 10.0}
+    small = world((0.3, NOWHERE), rules={"deadline_s": 6.0}, devices=devices).run()
     part, (round_,) = row(small), small.rows.of[Round]
     assert (part.outcome, part.downlink_bits) == ("late_downlink", int(LOST * bits_per_slot(small, 0)))
     assert part.downlink_end_s == pytest.approx(6.0, abs=EXACT)
     assert round_.latency_s == pytest.approx(6.0, abs=EXACT)
     assert part.energy_rx_j == pytest.approx(RX_W * 4.4 + IDLE_W * 1.6)
     assert stalls(small) == pytest.approx([5.6, RX_W * 4.0 + IDLE_W * 1.6, 1])
+    (charge,) = small.scene.network.power.charges()
+    assert charge is not None
+    assert 10.0 - charge.left_j == pytest.approx(part.energy_rx_j)
     assert events(small) == [("radio_link_failure", 1.4, 0)]
 
 
@@ -220,6 +224,23 @@ def test_without_a_deadline_the_part_is_over_with_t311() -> None:
     assert first.energy_rx_j == pytest.approx(RX_W * 4.4)
     assert small.rows.of[Round][1].start_s == pytest.approx(4.45, abs=EXACT)
     assert second.outcome == "failed_downlink"
+
+
+def test_who_has_given_up_selects_the_strongest_cell() -> None:
+    """No site hears the device, with 0.1 uW and 40 dB of interference: from slot 1 on for 1 s, and in 3 s of T311."""
+    small = world(
+        (0.3, NEAR_1),
+        work=(1, 0, 1000, BITS),
+        radio={"server_power_dbm": 43.0, "interference_margin_db": 40.0},
+        devices={"transmit_power_dbm": -40.0},
+        handover={"handover_latency_s": 0.25},
+    ).run()
+    part = row(small)
+    assert (part.outcome, part.uplink_bits) == ("failed_uplink", 0)
+    assert part.uplink_end_s == pytest.approx(4.0005, abs=EXACT)
+    assert events(small) == [("radio_link_failure", 1.0005, 0), ("handover", 4.0005, 1)]
+    moved = next(one for one in small.rows.of[Event] if one.event == "handover")
+    assert (moved.stay_s, moved.interruption_s) == (pytest.approx(1.0005), 0.25)
 
 
 @pytest.mark.parametrize("cause", ["empty", "off"])
@@ -285,3 +306,11 @@ def test_the_preset_looks_for_a_cell_and_the_journals_links_never_fail() -> None
     nr, journal = RadioSettings(preset="nr"), RadioSettings()
     assert (nr.t310_s, nr.t311_s, nr.reestablishment_s) == (1.0, 3.0, 0.4)
     assert (journal.t310_s, journal.t311_s) == (None, 0.0)
+
+
+def test_who_looks_for_a_cell_has_no_tail() -> None:
+    """The base of 3.52 W is drawn without a break; a tail begins only behind the transfer, which is now."""
+    power = {"name": "phone_5g", "receive_w_per_mbit_s": 0, "tail_s": 10, "tail_w": 1}
+    small = world((0.3, NEAR_1), devices={"power": power}).run()
+    assert row(small).energy_rx_j == pytest.approx(3.52 * row_end_s(small))
+    assert small.scene.network.power.tails.energy_j(small.env.now).tolist() == [pytest.approx(0.0, abs=1e-9)]
