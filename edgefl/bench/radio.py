@@ -1,15 +1,19 @@
-"""Speed of the radio: fading slots per second, and renewal against slot by slot."""
+"""Speed of the radio: fading slots per second, renewal against slot by slot, and whole runs by preset."""
 
 import math
+import tempfile
 from collections.abc import Callable, Generator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import simpy
 
 from channel.carrier import Carrier
-from channel.fading import LinkFading, slot_correlation
+from channel.fading import BLOCK, Fading, LinkFading, slot_correlation
+from channel.interference import Activity, Heard, Interfered
+from channel.modulation import Steps
 from channel.renewal import slots_renewal_many
 from channel.transfer import Flow
 from edgefl.bench import interleaved
@@ -19,6 +23,13 @@ SPEED_M_S, CARRIER_HZ, SLOT_S, BANDWIDTH_HZ, SNR = 10.0, 3.5e9, 0.5e-3, 1.0e6, 1
 CARRIER = Carrier(BANDWIDTH_HZ, SLOT_S)
 RENEWAL_SLOTS, RENEWAL_TRANSFERS, SLOT_TRANSFERS = 20_000, 20_000, 20
 REPEATS = 5
+LOAD, LEVEL, SHARERS = (
+    0.3,
+    1.0,
+    10,
+)  # of interferers: share of slots, mean power over noise, devices of a cell
+CQI = Carrier(BANDWIDTH_HZ, SLOT_S, steps=Steps())
+PRESET_ROUNDS, PRESET_REPEATS = 10, 3
 
 
 def run() -> dict[str, Any]:
@@ -27,12 +38,18 @@ def run() -> dict[str, Any]:
     Returns:
         `slots`: device-slots per second by name; `slot_ratio`: ours over each rival; `renewal_ratio`: time
         of a 20,000-slot transfer drawn slot by slot over its time by renewal, transfers of many devices
-        drawn together.
+        drawn together; `presets` as there.
     """
     rho = slot_correlation(SPEED_M_S, carrier_hz=CARRIER_HZ, slot_s=SLOT_S)
     slots = interleaved(
         {
             "edgefl slot by slot": lambda: _ours(rho),
+            "edgefl, NR's rates": lambda: _by_slot(rho, DEVICES, SLOTS, CQI) * SLOTS,
+            **{
+                f"edgefl, NR's rates, {others} sites interfere": partial(_interfered, rho, others)
+                for others in (6, 18)
+            },
+            "edgefl, NR's rates, devices of 6 cells interfere": partial(_interfered, rho, 6, SHARERS),
             "SimPy, an event per device-slot": lambda: _simpy(rho),
             "NumPy, a vector of devices per slot": lambda: _vector(rho),
             "Python loop": lambda: _loop(rho),
@@ -46,9 +63,10 @@ def run() -> dict[str, Any]:
     )
     return {
         "slots": slots,
-        "slot_ratio": {name: ours / rate for name, rate in slots.items() if rate is not ours},
+        "slot_ratio": {name: ours / rate for name, rate in slots.items() if not name.startswith("edgefl")},
         "transfers": transfers,
         "renewal_ratio": transfers["renewal"] / transfers["slot"],
+        "presets": presets(),
     }
 
 
@@ -56,11 +74,65 @@ def _ours(rho: float) -> float:
     return _by_slot(rho, DEVICES, SLOTS) * SLOTS
 
 
-def _by_slot(rho: float, links: int, slots: int) -> int:
+def _by_slot(rho: float, links: int, slots: int, carrier: Carrier = CARRIER) -> int:
     """Move bits over some new links, so that no fading is cached; return how many links."""
     for key in range(links):
-        Flow(CARRIER, SNR, LinkFading(key, rho), first_slot=0).bits_carried(slots)
+        Flow(carrier, SNR, LinkFading(key, rho), first_slot=0, fidelity="slot").bits_carried(slots)
     return links
+
+
+def _interfered(rho: float, others: int, sharers: int = 1) -> float:
+    """Move bits over new links that hear other cells' transmitters send in a slot or not; return device-slots.
+
+    Args:
+        sharers: devices of each other cell that take turns, as the uplink hears them; all links are then to one site.
+    """
+    rng, activity = np.random.default_rng(0), Activity(1, others, LOAD)
+    if sharers > 1:
+        heard = [Heard(activity, list(rng.exponential(LEVEL, (others, sharers))))] * DEVICES
+    else:
+        heard = Heard.each(activity, rng.exponential(LEVEL, (DEVICES, others)))
+    # as in a run, all links go on together: the slots of one time are read one after the other
+    links: list[Fading] = [Interfered(LinkFading(key, rho), each) for key, each in enumerate(heard)]
+    for first in range(0, SLOTS, BLOCK):
+        for link in links:
+            Flow(CQI, SNR, link, first, fidelity="slot").bits_carried(min(BLOCK, SLOTS - first))
+    return DEVICES * SLOTS
+
+
+def presets(rounds: int = PRESET_ROUNDS, repeats: int = PRESET_REPEATS, devices: int = 70) -> dict[str, Any]:
+    """Measure whole runs without training by preset: devices that walk in seven cells and send 251 kbit.
+
+    Returns:
+        `wall_s` by name; `ratio`: over the journal's.
+    """
+    from edgefl.scenario import Scenario
+    from edgefl.simulation import simulate
+
+    def whole(preset: str, load: float) -> float:
+        scenario = {
+            "name": "presets",
+            "layout": {"rings": 1, "isd_m": 500},
+            "devices": {"count": devices, "mobility": {"name": "random_waypoint", "area_factor": 1.0}},
+            "radio": {"preset": preset, "neighbour_load": load, "shadowing": "spatial"},
+            "sessions": {"name": "schedule", "count": 1, "rounds": rounds},
+            "rounds": {"every_s": 60},
+            "workload": {"payload_bits": 251_200, "flops_per_sample": 47_040},
+        }
+        with tempfile.TemporaryDirectory() as folder:
+            simulate(Scenario.model_validate(scenario), Path(folder) / "run")
+        return 1.0
+
+    rates = interleaved(
+        {
+            "journal": partial(whole, "journal", 0.0),
+            "nr": partial(whole, "nr", 0.0),
+            f"nr, load {LOAD} by slot": partial(whole, "nr", LOAD),
+        },
+        repeats,
+    )
+    wall_s = {name: 1.0 / rate for name, rate in rates.items()}
+    return {"wall_s": wall_s, "ratio": {name: s / wall_s["journal"] for name, s in wall_s.items()}}
 
 
 def _simpy(rho: float) -> float:

@@ -11,7 +11,7 @@ app = typer.Typer(help="Measure speed on this machine, against named rivals in t
 
 @app.command("radio")
 def bench_radio(json: Json = False) -> None:
-    """Measure fading slots per second on one core, and renewal against slot by slot.
+    """Measure slots per second on one core, with interference and without, and whole runs of the radio's presets.
 
     Examples:
 

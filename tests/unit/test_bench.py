@@ -3,13 +3,14 @@
 import dataclasses
 import math
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional
 
-from edgefl.bench import interleaved, memory, network, report, training
+from edgefl.bench import interleaved, memory, network, radio, report, training
 from edgefl.learning.models.logistic import Logistic
 
 pytestmark = pytest.mark.slow
@@ -71,6 +72,19 @@ def test_network_reports_ratios() -> None:
     )
     assert figures["rival"]["handovers_per_device_hour"] > 0
     assert report.network(figures).row_count == 1
+
+
+def test_radio_reports_slots_and_presets(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, small in {"DEVICES": 10, "SLOTS": 3000, "REPEATS": 1, "SLOT_TRANSFERS": 1}.items():
+        monkeypatch.setattr(radio, name, small)
+    monkeypatch.setattr(radio, "presets", partial(radio.presets, rounds=1, repeats=1, devices=7))
+    figures = radio.run()
+    ours = [name for name in figures["slots"] if name.startswith("edgefl")]
+    assert len(ours) == 5
+    assert set(figures["slot_ratio"]) == set(figures["slots"]) - set(ours)
+    assert figures["presets"]["ratio"]["journal"] == 1.0
+    assert report.radio(figures).row_count == len(figures["slots"]) + 4
+    assert radio._interfered(0.99, 6, 10) == 10 * 3000
 
 
 def test_memory_of_small_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
