@@ -58,6 +58,7 @@ def test_an_unknown_tool_or_a_missing_package_is_said(study: Path, monkeypatch: 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rendered")
 def test_mlflow_has_it_all_once(study: Path, tmp_path: Path) -> None:
     mlflow = pytest.importorskip("mlflow", reason="in the mlflow extra")
     out = tmp_path / "out"
@@ -88,6 +89,7 @@ def test_mlflow_has_it_all_once(study: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rendered")
 def test_mlflow_writes_again_what_was_cut_short(study: Path, tmp_path: Path) -> None:
     mlflow = pytest.importorskip("mlflow", reason="in the mlflow extra")
     export(study, "mlflow", tmp_path)
@@ -100,6 +102,7 @@ def test_mlflow_writes_again_what_was_cut_short(study: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rendered")
 def test_wandb_has_it_all_once_and_offline(study: Path, tmp_path: Path) -> None:
     pytest.importorskip("wandb", reason="in the wandb extra")
     found = export(study, "wandb", tmp_path)
