@@ -97,10 +97,10 @@ def only_the_comparison_is_rendered(rendered: None, monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     "choices",
     [
-        {"sessions": 7, "rounds": 6},
-        {"sessions": 4, "rounds": 12, "seeds": (1, 2, 3)},
+        {"sessions": 7, "rounds": 3},
+        {"sessions": 4, "rounds": 4, "seeds": (1, 2, 3)},
         {"variants": ("previous",), "reference": None, "sessions": 4, "rounds": 6},
-        {"variants": SIX, "sessions": 14, "rounds": 3},
+        pytest.param({"variants": SIX, "sessions": 14, "rounds": 3}, marks=pytest.mark.slow),
         {"trained": False, "sessions": 2, "rounds": 4, "seeds": (1, 2)},
     ],
     ids=["seven sessions", "three seeds", "one variant", "many", "without training"],

@@ -102,7 +102,7 @@ def test_mnist_5k_rows(world: Path, expect_data: Expect) -> None:
     lines = [",".join(map(str, [*image, label])) for image, label in zip(x, y, strict=True)]
     content = {"mnist_5k.csv": "\n".join(lines).encode()}
     expect_data(mnist_5k, content)
-    root = put(world, {"mnist_5k.csv.gz": gzip.compress(content["mnist_5k.csv"])})
+    root = put(world, {"mnist_5k.csv.gz": gzip.compress(content["mnist_5k.csv"], 1)})
     data = mnist_5k.Mnist5k(root=root).load()
     np.testing.assert_array_equal(data.train.x.reshape(-1, 784), x[::101])
     np.testing.assert_array_equal(data.test.y, np.repeat(np.arange(10), 100))
