@@ -95,6 +95,7 @@ def test_every_kind_has_a_contract() -> None:
     assert not missing, f"write what holds for every component of {missing}: a function in edgefl/testing"
 
 
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap has no batched embedding bag
 @pytest.mark.parametrize(("kind", "name"), ALL_MARKED)
 def test_component(kind: str, name: str) -> None:
     component = build(kind, name)

@@ -83,7 +83,8 @@ def test_a_setting_whose_run_failed(write_run: Write) -> None:
         },
     )
     write_run("alpha-0.7/ours/1", [], [], status="failed", error="training diverged", variant="ours", seed=1)
-    settings = compare_settings(root, sessions=[2])
+    with pytest.warns(UserWarning, match="it failed"):
+        settings = compare_settings(root, sessions=[2])
     table = settings.table.set_index("alpha")
     assert table["ours_mean"].tolist() == pytest.approx([0.8, math.nan, 0.2], nan_ok=True)
     assert table["other_mean"].tolist() == pytest.approx([0.5, 0.2, math.nan], nan_ok=True)
