@@ -49,7 +49,7 @@ class RadioSettings(Section):
     line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
         "always",
         description="LoS everywhere (J), nowhere, or by 38.901's probability and place; soft: likewise, with a"
-        " gradual change between LoS and NLoS (7.6.3.3)",
+        " gradual change between LoS and NLoS (7.6.3.3), and a third as many of them",
     )
     shadowing: Literal["round", "spatial"] = Field(
         "round", description="round: drawn anew each round (J); spatial: a place keeps its shadowing"
