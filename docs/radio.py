@@ -143,7 +143,7 @@ HEAD = """\
 
 `radio.preset: journal` is the journal paper's radio and stays the default. `radio.preset: nr` is a radio that exists:
 it fills the keys that a scenario leaves out, and a run's scenario.yaml has them written out. `python docs/radio.py`
-makes this page, from whole runs of the code beside it. Figures are means over seeds with their standard error.
+makes the tables of this page, from whole runs of the code beside it. Figures are means over seeds with their standard error.
 """
 LAWS_HEAD = """\
 ## What leaving a law out does
@@ -333,16 +333,17 @@ def _with_error(values: Iterable[float]) -> str:
 
 
 def main(names: Sequence[str] = ()) -> None:
-    """Measure sections and write them into the page; those that are not named stay as they are."""
+    """Measure sections and write them into the page; what is not named, or written by hand, stays as it is."""
     old = PAGE.read_text().split("\n## ")[1:] if PAGE.exists() else []
+    known = {text.splitlines()[0]: "## " + text.rstrip() + "\n" for text in old}
     heads = {"laws": LAWS_HEAD, "quickstart": QUICKSTART_HEAD, "city_day": CITY_HEAD}
-    known = {}
-    for text in ("## " + each.rstrip() + "\n" for each in old):
-        known |= {name: text for name, head in heads.items() if text.splitlines()[0] == head.splitlines()[0]}
+    titles = {name: head.splitlines()[0][3:] for name, head in heads.items()}
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         for name in names or SECTIONS:
-            known[name] = SECTIONS[name](pool.map)
-            PAGE.write_text("\n".join([HEAD, *(known[each] for each in SECTIONS if each in known)]))
+            known[titles[name]] = SECTIONS[name](pool.map)
+            made = [known[title] for title in titles.values() if title in known]
+            by_hand = [text for title, text in known.items() if title not in titles.values()]
+            PAGE.write_text("\n".join([HEAD, *made, *by_hand]))
 
 
 if __name__ == "__main__":

@@ -219,7 +219,7 @@ class LinksOfRounds:
         if not self._moving_places or self._rules.interval is None or key is None:
             return None
         of = RoundRead(cell, key, neighbours, radiated, interfered)
-        return self._reader.readings(survey.ids, snr, of, self._positions_m)
+        return self._reader.readings(list(survey.ids), snr, of, self._positions_m)
 
     def predictable(self, links: Links) -> bool:
         """Whether the lengths of transfers on these links are known when their round opens."""

@@ -42,15 +42,18 @@ def test_the_page_has_all_laws_and_both_scenarios() -> None:
         )
     sections = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
     heads = [head.splitlines()[0][3:] for head in (radio.LAWS_HEAD, radio.QUICKSTART_HEAD, radio.CITY_HEAD)]
-    assert list(sections) == heads
+    assert list(sections)[:3] == heads
     assert [row[0] for row in cells(sections[heads[0]])][1:-1] == [law.name for law in radio.LAWS]
     for head in heads[1:]:
         assert {row[0].split(",")[0] for row in cells(sections[head])} == set(radio.PRESETS)
 
 
 def small(preset: str) -> dict[str, Any]:
-    sizes = {"devices": {"count": 3}, "layout": {"rings": 0, "sites": [[0, 0], [300, 0]], "radius_m": 300}}
-    rounds = {"sessions": {"rounds": 1}, "workload": {"payload_bits": 10_000}}
+    sizes: dict[str, Any] = {
+        "devices": {"count": 3},
+        "layout": {"rings": 0, "sites": [[0, 0], [300, 0]], "radius_m": 300},
+    }
+    rounds: dict[str, Any] = {"sessions": {"rounds": 1}, "workload": {"payload_bits": 10_000}}
     return radio.changed(radio.seven_cells(preset), {**sizes, **rounds})
 
 
