@@ -143,7 +143,7 @@ HEAD = """\
 
 `radio.preset: journal` is the journal paper's radio and stays the default. `radio.preset: nr` is a radio that exists:
 it fills the keys that a scenario leaves out, and a run's scenario.yaml has them written out. `python docs/radio.py`
-makes the tables of this page, from whole runs of the code beside it. Figures are means over seeds with their standard error.
+makes the tables of this page, from whole runs of the code beside it: means over seeds with their standard error.
 """
 LAWS_HEAD = """\
 ## What leaving a law out does
