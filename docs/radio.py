@@ -25,7 +25,7 @@ SCENARIOS = HERE.parent / "scenarios"
 SVHN = {"payload_bits": 21349696, "flops_per_sample": 6.0739885e7, "steps": 5, "batch": 128}
 LOGISTIC = {"payload_bits": 251200, "flops_per_sample": 47040, "steps": 5, "batch": 32}
 PRESETS = ("journal", "nr")
-SEEDS, LEARNING_SEEDS = (100, 101, 102, 103), (100, 101, 102)
+SEEDS = (100, 101, 102)
 # rounds of the quickstart's first session after which its accuracy is told
 ROUNDS = (1, 5, 10, 20)
 
@@ -119,10 +119,10 @@ LAWS = [
         {"radio": {"t310_s": 10.0}},
     ),
     Law(
-        "re-establishment takes 0.4 s, with T311 of 3 s; here 2 s and 1 s",
-        ("radio.reestablishment_s", "radio.t311_s"),
-        "38.133, 6.2.1; 38.331, 5.3.7",
-        {"radio": {"reestablishment_s": 2.0, "t311_s": 1.0}},
+        "a link again after a failure",
+        ("radio.t311_s", "radio.reestablishment_s"),
+        "38.331, 5.3.7; 38.133, 6.2.1",
+        {"radio": {"t311_s": 0.0}},
     ),
     Law(
         "L3 filter k = 4; here none",
@@ -152,7 +152,8 @@ LAWS_HEAD = """\
 in two rounds, which wait up to five minutes: a link that fails is established again, so that parts come to their end.
 Each row is the preset without one law; the last two columns are nr over that, of the same seeds: above 1, the law
 costs time or energy. Time and energy are of a round and cell; energy is that of its devices. A round ends with its
-slowest device. `radio.shadowing: spatial` is not in the table, as several cells are not possible without it.
+slowest device. Without a link again after a failure, a part of the round ends with it, and that row is of other devices.
+`radio.shadowing: spatial` is not in the table, as several cells are not possible without it.
 """
 QUICKSTART_HEAD = """\
 ## The quickstart by both presets
@@ -262,9 +263,7 @@ def first_session(data: Data, seed: int) -> pd.DataFrame:
     return pd.DataFrame(columns).reset_index(drop=True)
 
 
-def quickstart(
-    do: Do, data: Callable[[str, str], Data] = shipped, seeds: Sequence[int] = LEARNING_SEEDS
-) -> str:
+def quickstart(do: Do, data: Callable[[str, str], Data] = shipped, seeds: Sequence[int] = SEEDS) -> str:
     """Measure accuracy over simulated time with both presets."""
     jobs = [(changed(data("quickstart", preset), ONE_SESSION), seed) for preset in PRESETS for seed in seeds]
     found = list(do(first_session, *zip(*jobs, strict=True)))
