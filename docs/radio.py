@@ -152,7 +152,7 @@ LAWS_HEAD = """\
 in two rounds, which wait up to five minutes: a link that fails is established again, so that parts come to their end.
 Each row is the preset without one law; the last two columns are nr over that, of the same seeds: above 1, the law
 costs time or energy. Time and energy are of a round and cell; energy is that of its devices. A round ends with its
-slowest device. Without a link again after a failure, a part of the round ends with it, and that row is of other devices.
+slowest device. Without a link again after a failure, a part of the round ends with it: that row is of other devices.
 `radio.shadowing: spatial` is not in the table, as several cells are not possible without it.
 """
 QUICKSTART_HEAD = """\
