@@ -180,13 +180,10 @@ def _kind(field: FieldInfo, key: str) -> str:
         return f"see edgefl list {named.kind}"
     if _model(field.annotation):
         return f"a section: edgefl describe {key}"
-    choices = [
-        option
-        for each in _options(field.annotation)
-        if get_origin(each) is Literal
-        for option in get_args(each)
-    ]
-    return f"one of {', '.join(map(str, choices))}" if choices else ""
+    options = [each for each in _options(field.annotation) if each is not NoneType]
+    choices = [option for each in options if get_origin(each) is Literal for option in get_args(each)]
+    others = any(get_origin(each) is not Literal for each in options)
+    return f"{'or' if others else 'one of'} {', '.join(map(str, choices))}" if choices else ""
 
 
 def _default(field: FieldInfo) -> str:
@@ -268,6 +265,11 @@ def _bound(item: Any) -> str | None:
 
 def _number(value: Any) -> str:
     """Return a value as YAML writes it, a large or small number in short: 1e+08."""
+    if isinstance(value, BaseModel):
+        given = value.model_dump(exclude_defaults=True)
+        return f"{{{', '.join(f'{name}: {_number(each)}' for name, each in given.items())}}}"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_number, value))}]"
     if isinstance(value, float):
         short = f"{value:g}"
         return short if float(short) == value else repr(value)
