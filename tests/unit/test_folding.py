@@ -1,6 +1,7 @@
 """Long lines fold on a terminal, with names and their texts in columns, and stay whole in a pipe."""
 
 import pytest
+
 from edgefl.cli import main
 from edgefl.commands.folding import folded, tell
 
