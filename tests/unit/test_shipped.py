@@ -1,5 +1,6 @@
 """Scenarios that come with edgefl are found from anywhere; packages that hide its own are named."""
 
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,12 +54,34 @@ def test_scenarios_are_listed_with_their_first_sentence(capsys: pytest.CaptureFi
         assert all(f"  {name} " in listed for name in shipped.names(kind))
 
 
-def test_all_are_copied_and_nothing_is_overwritten(elsewhere: Path) -> None:
-    written = shipped.copy(elsewhere / "mine")
-    assert elsewhere / "mine/studies/bandwidth_sweep.yaml" in written
-    assert elsewhere / "mine/traces/grid.fcd.xml" in written
+@pytest.mark.parametrize("folder", [shipped.FOLDER, shipped.EXAMPLES], ids=lambda folder: folder.name)
+def test_all_are_copied_and_nothing_is_overwritten(folder: Path, elsewhere: Path) -> None:
+    written = shipped.copy(elsewhere / "mine", folder)
+    for name in ("studies/bandwidth_sweep.yaml", "traces/grid.fcd.xml"):
+        assert (elsewhere / "mine" / name in written) == (folder == shipped.FOLDER)
+    for name in ("my_learner.py", "outside.yaml", "notebooks/first_study.ipynb"):
+        assert (elsewhere / "mine" / name in written) == (folder == shipped.EXAMPLES)
+    assert {path for path in (elsewhere / "mine").rglob("*") if path.is_file()} == set(written)
+    assert shipped.copy(elsewhere / "mine", folder) == written  # the same files may be there
+    written[0].write_text("mine")
     with pytest.raises(EdgeflError, match="is there already"):
-        shipped.copy(elsewhere / "mine")
+        shipped.copy(elsewhere / "mine", folder)
+
+
+def test_examples_are_listed_with_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["examples"])
+    listed = capsys.readouterr().out.splitlines()
+    assert all(len(line.split("  ", 1)[1].strip()) > 20 for line in listed if ".py" in line)
+    assert "notebooks/first_study.ipynb" in listed
+
+
+def test_the_wheel_takes_what_is_copied_out() -> None:
+    wheel = tomllib.loads((shipped.HOME / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"][
+        "wheel"
+    ]
+    assert {"scenarios", "examples"} <= set(wheel["only-include"])
+    assert wheel["sources"]["examples"] == str(shipped.INSTALLED.relative_to(shipped.HOME))
 
 
 @pytest.mark.parametrize(
