@@ -10,6 +10,9 @@ import yaml
 from edgefl import shipped
 from edgefl.cli import main
 from edgefl.errors import EdgeflError
+from edgefl.identity import identity
+from edgefl.preview import preview
+from edgefl.scenario import load
 
 
 @pytest.fixture(autouse=True)
@@ -124,6 +127,15 @@ def test_commands_that_read_runs_are_commands_of_edgefl(capsys: pytest.CaptureFi
             main([command, "--help"])
         assert ended.value.code == 0
         assert f"usage: edgefl {command}" in capsys.readouterr().out
+
+
+TRACED = [path for path in shipped.names("scenario").values() if "path: scenarios/" in path.read_text()]
+
+
+@pytest.mark.parametrize("file", TRACED, ids=lambda file: file.stem)
+def test_files_that_come_with_edgefl_are_read_from_anywhere(file: Path) -> None:
+    assert len(identity(load(file), "").data) == 1  # the checksum of the trace
+    assert preview(load(file, ["learning=null", "workload={payload_bits: 1, flops_per_sample: 1}"])).devices
 
 
 MOVING = {"handover_hexagonal", "membership_random_waypoint", "labels_by_zone", "commute_clock"}
