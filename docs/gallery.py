@@ -17,14 +17,28 @@ from edgefl.scenario import Scenario, load
 HERE = Path(__file__).parent
 SCENARIOS = HERE.parent / "scenarios"
 FACTS = HERE / "gallery" / "facts.json"  # what the page says of each, so that one can be drawn alone
-DPI = 66
+DPI = 84
 HEAD = """\
 # Gallery
 
-Every scenario that comes with edgefl, as `edgefl preview` draws it before anything runs: the map with its signal,
-devices at the start (dots), their ways (lines) and handovers (red crosses); who is in which cell; and the labels that
-devices hold. `make gallery` makes this page.
+Every scenario that comes with edgefl, as `edgefl preview` draws it before anything runs. On the left is the map with
+its signal, devices at the start (dots), their ways (lines) and handovers (red crosses). On the right is the number of
+devices in each cell, or, where that never changes, how good their links are; and below it the labels that devices
+hold. Each section names the command that runs the scenario. `make gallery` makes this page.
 """
+TOPICS = {
+    "To begin with": ["quickstart", "handover_hexagonal", "city_day"],
+    "Movement": ["mobility_"],
+    "Places": ["commute_clock", "stadium_egress", "manhattan_trace", "labels_by_zone"],
+    "Who is there": [
+        *("churn_", "battery", "client_pattern", "standing_populations", "membership_random_waypoint"),
+        *("adaptive_sessions", "sensors_at_night"),
+    ],
+    "Radio and devices": ["device_classes", "schedulers_tdd", "background_traffic", "convolutions"],
+    "Concept drift": ["drift_", "flash_"],
+    "The papers' settings, and text": ["journal_", "shakespeare"],
+    "More": [""],
+}  # topic -> names, or how they begin
 
 
 def main(names: list[str]) -> None:
@@ -48,11 +62,15 @@ def main(names: list[str]) -> None:
 
 def page(files: list[Path], facts: dict[str, str]) -> str:
     """The page's text."""
-    parts = [HEAD]
-    for file in files:
-        words = " ".join([*sentences(file.read_text())[:2], facts[file.stem]])
-        picture = f"![{file.stem}: its map, population and labels](gallery/{file.stem}.webp)"
-        parts.append(f"## {file.stem}\n\n{words}\n\n`edgefl run scenarios/{file.name}`\n\n{picture}\n")
+    parts, left = [HEAD], list(files)
+    for topic, beginnings in TOPICS.items():
+        mine = [file for start in beginnings for file in left if file.stem.startswith(start)]
+        left = [file for file in left if file not in mine]
+        parts += [f"## {topic}\n"] if mine else []
+        for file in mine:
+            words = " ".join([*sentences(file.read_text())[:2], facts[file.stem]])
+            picture = f"![{file.stem}: its map, population and labels](gallery/{file.stem}.webp)"
+            parts.append(f"### {file.stem}\n\n{words}\n\n`edgefl run {file.stem}`\n\n{picture}\n")
     return "\n".join(parts)
 
 
@@ -64,7 +82,7 @@ def sentences(text: str) -> list[str]:
             break
         if not re.match(r"# *(yaml-language-server:|\$schema)", line):
             lines.append(line.lstrip("# "))
-    return [found.strip() for found in re.findall(r".+?[.!?](?=\s|$)", " ".join(lines))]
+    return [found.strip() for found in re.findall(r".+?(?<!et al)[.!?](?=\s|$)", " ".join(lines))]
 
 
 def measured(outlook: Outlook) -> str:

@@ -210,8 +210,10 @@ def test_a_click_opens_the_time_line_of_a_device(page: Page, file: Path, walkers
 @in_browser
 def test_cells_have_the_same_colour_on_the_map_and_beside_it(page: Page, file: Path) -> None:
     page.open(file)
-    lines = page.js("edgefl.plots[edgefl.plots.length - 1].plot.series.map((line) => [line.label, line._stroke])")
-    looks = {label: colour for label, colour in lines[1:]}
+    lines = page.js(
+        "edgefl.plots[edgefl.plots.length - 1].plot.series.map((line) => [line.label, line._stroke])"
+    )
+    looks = dict(lines[1:])
     assert looks.pop("all that are here") == page.js("edgefl.css('--ink')")
     assert len(looks) == 7
     for label, colour in looks.items():
