@@ -70,9 +70,8 @@ def _map(figure: Figure, axes: Axes, outlook: Outlook) -> None:
     for name, area in scenario.areas.items():
         _area(axes, name, area)
     _cells(axes, outlook)
-    moving = np.nanmax(
-        np.nanmax(outlook.tracks_m, axis=0) - np.nanmin(outlook.tracks_m, axis=0), axis=1, initial=0
-    )
+    tracks_m = outlook.tracks_m  # fmax and fmin pass over the times at which a device is absent
+    moving = np.nan_to_num(np.fmax.reduce(tracks_m) - np.fmin.reduce(tracks_m)).max(axis=1, initial=0)
     walkers = np.flatnonzero(moving > 0.5)
     for device in walkers[:MOST_TRACKS]:
         track = outlook.tracks_m[:, device].copy()

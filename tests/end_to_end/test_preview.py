@@ -4,6 +4,7 @@ import os
 import resource
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +93,14 @@ def test_who_is_switched_on_is_counted(tmp_path: Path) -> None:
     assert (steps[events["time_s"] > 0] != 0).sum() > 20
     counted = [steps[(events["time_s"] > 0) & (events["time_s"] <= at_s)].sum() for at_s in outlook.times_s]
     assert (outlook.population[:, 0] - outlook.population[0, 0] == counted).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_devices_that_never_come_are_no_trouble(outlook: Outlook, tmp_path: Path) -> None:
+    absent = outlook.tracks_m.copy()
+    absent[:, 3] = np.nan
+    outlook_figure.draw(replace(outlook, tracks_m=absent), tmp_path / "absent.png", dpi=40)
+    assert (tmp_path / "absent.png").stat().st_size > 1000
 
 
 def test_a_picture_has_the_links_where_nobody_comes_or_goes(outlook: Outlook) -> None:
