@@ -183,7 +183,7 @@ def of_gains(gains: Gains) -> list[str]:
     told = []
     if gains.clamped:
         told.append(
-            f"{gains.clamped} times a device was closer than cell.min_distance_m, and had the path loss of that distance"
+            f"{gains.clamped} times a device was closer than cell.min_distance_m and had the path loss of that place"
         )
     if gains.beyond:
         told.append(f"{gains.beyond} times a device was just beyond the edge, and had the gain of the edge")
