@@ -59,3 +59,10 @@ def test_no_first_sentence_ends_at_an_abbreviation(capsys: pytest.CaptureFixture
         main(["scenarios"])
     out = capsys.readouterr().out.splitlines()
     assert not [line for line in out if line.endswith(("et al", "Fig", "e.g"))]
+
+
+def test_help_tells_what_arguments_are(capsys: pytest.CaptureFixture[str]) -> None:
+    """It did not with typer 0.20 on click 8.5: constraints.txt pins both."""
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    assert "Scenario YAML, or the name of one" in " ".join(capsys.readouterr().out.replace("│", " ").split())
