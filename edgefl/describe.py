@@ -1,6 +1,7 @@
 """The text of `edgefl describe` and `edgefl list`: what a component, a section or a key means, and what it may be."""
 
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import NoneType, UnionType
@@ -34,6 +35,21 @@ MEANINGS = {
     "schedulers": "which device gets which share of the band",
     "path_loss": "how much of the power arrives",
 }
+PAPERS = """\
+papers
+
+J, the journal paper: Z.-L. Chang, D.-J. Han, S. Hosseinalipour, M. Chiang, C. G. Brinton, Communication-Efficient
+Federated Learning under Dynamic Device Arrival and Departure: Convergence Analysis and Algorithm Design.
+
+N, its conference version: the same authors, Federated Learning with Dynamic Client Arrival and Departure: Convergence
+and Rapid Adaptation via Initial Model Construction.
+
+I, an earlier version of N, under review without names.
+
+F: K. Panchal et al., Flash: Concept Drift Adaptation in Federated Learning, ICML 2023.
+
+A number behind a letter is that of an equation: J 18 is equation (18) of the journal paper."""
+CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
 TYPES = {float: "a number", int: "a whole number", str: "text", bool: "true or false", Path: "a path"}
 
 
@@ -47,6 +63,8 @@ def listed(kind: str | None) -> list[str]:
 def describe(what: str, file: Path | None = None) -> str:
     """Describe a component (`algorithms/fedprox`), a kind, a section (`radio`) or any key (`radio.bandwidth_hz`).
 
+    `papers` says which papers the letters J, N, I and F stand for.
+
     Args:
         file: for the layout, a scenario whose sites are listed.
 
@@ -57,6 +75,13 @@ def describe(what: str, file: Path | None = None) -> str:
         raise EdgeflError(
             f"'{file}': only the layout of a scenario is listed; write edgefl describe layout FILE"
         )
+    if what == "papers":
+        return PAPERS
+    text = _text(what, file)
+    return f"{text}\n\nPapers: `edgefl describe papers`." if CITED.search(text) else text
+
+
+def _text(what: str, file: Path | None) -> str:
     if "/" in what:
         return _component(*what.split("/", 1))
     if what in registry.KINDS and what not in ("sessions",):  # sessions is a key too

@@ -42,6 +42,8 @@ def describe(
         edgefl describe learning.algorithm
 
         edgefl describe layout scenarios/handover_hexagonal.yaml
+
+        edgefl describe papers
     """
     from edgefl.describe import describe as text
 
