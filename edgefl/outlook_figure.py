@@ -18,6 +18,7 @@ PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#0
 DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1.5, 1.2))]
 MOST_TRACKS = 60
 MOST_CELLS = 8
+MANY = 150  # handovers
 SOFT = "#5a646c"
 
 
@@ -92,9 +93,9 @@ def _map(figure: Figure, axes: Axes, outlook: Outlook) -> None:
             outlook.handovers_m[:, 0],
             outlook.handovers_m[:, 1],
             marker="x",
-            s=16,
+            s=16 * min(1.0, (MANY / len(outlook.handovers_m)) ** 0.75),  # many stay small
             color="#D40000",
-            linewidth=1,
+            linewidth=0.8,
             zorder=5,
         )
     axes.scatter(sites_m[:, 0], sites_m[:, 1], marker="^", s=70, color="white", edgecolor="black", zorder=6)
