@@ -9,6 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Polygon, RegularPolygon
 from matplotlib.patches import Rectangle as Box
+from matplotlib.ticker import MaxNLocator
 
 from edgefl.areas import Area
 from edgefl.outlook import Outlook
@@ -175,7 +176,7 @@ def _links(axes: Axes, outlook: Outlook) -> None:
     )
     axes.set_xlabel("SNR without fading, dB", fontsize=8.5)
     axes.set_ylabel("devices", fontsize=8.5)
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     _plain(axes)
 
 
