@@ -109,7 +109,7 @@ def look(scenario: Scenario, device: str = "auto") -> Outlook:
     """
     run = prepare(scenario, device=device, threads=1, load=Loaded(download=False), in_outline=True)
     first = next(iter(run.learners.values()))
-    rows, radio_s = _probe(_untrained(scenario, first.payload_bits, first.flops_per_sample))
+    rows, radio_s, cut_short = _probe(_untrained(scenario, first.payload_bits, first.flops_per_sample))
     round_wall_s = radio_s + _training_s(run, rows)
     plan = expected(
         scenario,
@@ -129,6 +129,11 @@ def look(scenario: Scenario, device: str = "auto") -> Outlook:
             np.abs(world.sites_m).max() + 60.0, 1.05 * float(np.nanmax(np.abs(tracks_m), initial=1.0))
         )
     notes = list(run.notes)
+    if cut_short:
+        notes.append(
+            f"time and joules of a round are of the first {len(rows)} to end, and quick ones end first; more would have"
+            " taken too long: `edgefl validate --plan` sees them"
+        )
     if on is None:
         notes.append("devices switch too often to be shown: the picture has all as if they were on")
     if not math.isfinite(plan.simulated_s.most):
@@ -175,8 +180,8 @@ def _untrained(scenario: Scenario, payload_bits: int, flops_per_sample: float) -
     return scenario.model_copy(update=changes)
 
 
-def _probe(scenario: Scenario) -> tuple[list[Round], float]:
-    """The first rounds, in a scratch directory, and the wall time of one, the beginning of the run apart."""
+def _probe(scenario: Scenario) -> tuple[list[Round], float, bool]:
+    """The first rounds, in a scratch directory; the wall time of one, the beginning apart; and whether time was up."""
     rows: list[Round] = []
     walls_s: list[float] = []  # processor time, which others on this machine do not lengthen
     wanted = PROBE_ROUNDS * len(scenario.layout.with_federation)
@@ -184,18 +189,20 @@ def _probe(scenario: Scenario) -> tuple[list[Round], float]:
     class Enough(Exception):
         pass
 
-    began_s = time.process_time()
+    began_s, time_is_up = time.process_time(), False
 
     def note(row: Round) -> None:
         rows.append(row)
         walls_s.append(time.process_time())
-        if len(rows) >= wanted or time.process_time() - began_s > PROBE_S:
+        nonlocal time_is_up
+        time_is_up = time.process_time() - began_s > PROBE_S
+        if len(rows) >= wanted or time_is_up:
             raise Enough
 
     with tempfile.TemporaryDirectory(prefix="edgefl-preview-") as scratch, suppress(Enough):
         simulate(scenario, Path(scratch) / "run", on_round=note)
     alone = walls_s[0] - began_s if len(rows) == 1 else (walls_s[-1] - walls_s[0]) / (len(rows) - 1)
-    return rows, alone
+    return rows, alone, len(rows) < wanted and time_is_up
 
 
 def _training_s(run: Prepared, rows: Sequence[Round]) -> float:

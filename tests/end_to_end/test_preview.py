@@ -103,6 +103,15 @@ def test_devices_that_never_come_are_no_trouble(outlook: Outlook, tmp_path: Path
     assert (tmp_path / "absent.png").stat().st_size > 1000
 
 
+def test_a_probe_that_ended_early_says_so(
+    outlook: Outlook, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not [note for note in outlook.notes if "the first" in note]
+    monkeypatch.setattr("edgefl.outlook.PROBE_S", 0.0)
+    (note,) = [note for note in look(scenario).notes if "to end" in note]
+    assert "of the first 1 to end" in note
+
+
 def test_a_picture_has_the_links_where_nobody_comes_or_goes(outlook: Outlook) -> None:
     figure = Figure()
     outlook_figure._links(figure.subplots(), outlook)

@@ -61,8 +61,11 @@ def test_no_first_sentence_ends_at_an_abbreviation(capsys: pytest.CaptureFixture
     assert not [line for line in out if line.endswith(("et al", "Fig", "e.g"))]
 
 
-def test_help_tells_what_arguments_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_tells_what_arguments_are(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It did not with typer 0.20 on click 8.5: constraints.txt pins both."""
+    monkeypatch.setenv("COLUMNS", "120")
     with pytest.raises(SystemExit):
         main(["run", "--help"])
     assert "Scenario YAML, or the name of one" in " ".join(capsys.readouterr().out.replace("│", " ").split())
