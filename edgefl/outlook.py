@@ -131,8 +131,8 @@ def look(scenario: Scenario, device: str = "auto") -> Outlook:
     notes = list(run.notes)
     if cut_short:
         notes.append(
-            f"time and joules of a round are of the first {len(rows)} to end, and quick ones end first; more would have"
-            " taken too long: `edgefl validate --plan` sees them"
+            f"time and joules of a round are of the first {len(rows)} to end, and quick ones end first; more would"
+            " have taken too long: `edgefl validate --plan` sees them"
         )
     if on is None:
         notes.append("devices switch too often to be shown: the picture has all as if they were on")
@@ -181,7 +181,7 @@ def _untrained(scenario: Scenario, payload_bits: int, flops_per_sample: float) -
 
 
 def _probe(scenario: Scenario) -> tuple[list[Round], float, bool]:
-    """The first rounds, in a scratch directory; the wall time of one, the beginning apart; and whether time was up."""
+    """The first rounds, in a scratch directory; the wall time of one, the start apart; and whether time was up."""
     rows: list[Round] = []
     walls_s: list[float] = []  # processor time, which others on this machine do not lengthen
     wanted = PROBE_ROUNDS * len(scenario.layout.with_federation)
