@@ -45,7 +45,9 @@ TOPICS = {
 
 def main(names: list[str]) -> None:
     """Draw the scenarios of these names, or all, and write the page."""
-    outlook_module.PROBE_S = math.inf  # rounds are looked at in full, so that no figure depends on the machine
+    outlook_module.PROBE_S = (
+        math.inf
+    )  # rounds are looked at in full, so that no figure depends on the machine
     facts = json.loads(FACTS.read_text()) if FACTS.exists() else {}
     files = sorted(SCENARIOS.glob("*.yaml"))
     for file in files:
