@@ -55,6 +55,7 @@ class Search:
         found: Link | None = None
         cut: Cause | None = None
         listens = True
+        hopeless: bytes | None = None  # the place at which no cell can carry anything, whoever else sends
         try:
             for attempt in itertools.count(1):
                 slot = failed + attempt * rules.reestablishment
@@ -66,10 +67,15 @@ class Search:
                     network.power.rest(self._device)
                     listens = False
                 yield self._until(slot)
+                here = network.positions_m()[self._device].tobytes()
+                if here == hopeless:  # who stands still finds the same again
+                    continue
                 cell = network.best_cell(self._device)
                 found = None if cell is None else link.anew(link, cell)
                 if found is not None and self._radio.carries(found, direction):
                     break
+                if found is not None and not self._radio.carries(found, direction, alone=True):
+                    hopeless = here
                 found = None
         except simpy.Interrupt as interrupt:
             cut = interrupt.cause

@@ -245,8 +245,13 @@ class LinksOfRounds:
         """Whether a link can be too weak to carry anything."""
         return self._rules.t310 is not None
 
-    def carries(self, link: Link, direction: Direction) -> bool:
-        """Whether a link that was just measured carries anything in a direction."""
+    def carries(self, link: Link, direction: Direction, alone: bool = False) -> bool:
+        """Whether a link that was just measured carries anything in a direction.
+
+        Args:
+            alone: with no interference by slot, which comes and goes as others do.
+        """
+        link = replace(link, interfered=None) if alone else link
         return self._in_sync(link, direction, link.snr[direction])
 
     def _sync_snr(self, link: Link, direction: Direction, snr: float) -> float:
