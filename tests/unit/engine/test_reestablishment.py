@@ -203,6 +203,22 @@ def test_without_any_cell_a_device_waits_for_the_deadline() -> None:
     assert events(small) == [("radio_link_failure", 1.4, 0)]
 
 
+def test_who_stands_still_where_nothing_carries_does_not_measure_again() -> None:
+    """Attempts every 0.4 s from 1.8 s on, to no end; it moves at 2.9 s, so those at 1.8 and 3.0 s measure."""
+    small = world((0.3, NOWHERE), (2.9, NOWHERE - 1.0), rules={"deadline_s": 6.0})
+    measured_s, network = [], small.scene.network
+    best_cell = network.best_cell
+
+    def counted(device: int) -> int | None:
+        measured_s.append(network.env.now)
+        return best_cell(device)
+
+    network.best_cell = counted  # type: ignore[method-assign]
+    small.run()
+    assert measured_s[:2] == [pytest.approx(1.8), pytest.approx(3.0)]
+    assert all(time_s >= 6.0 for time_s in measured_s[2:])
+
+
 def test_before_a_deadline_an_idle_device_goes_on_looking() -> None:
     """T311 was over at 4.4 s; the tenth attempt ends at 5.4 s, and at 5.1 s the device came back."""
     small = world((0.3, NOWHERE), (5.1, NEAR_0), rules={"deadline_s": 60.0}).run()
