@@ -165,10 +165,10 @@ journal's radio has at the session's end.
 CITY_HEAD = """\
 ## A city's day by both presets
 
-`city_day.yaml`, all 24 hours and its deadline of 30 s, without training: its sessions open and close by who is there
-and not by accuracy, and its payload is that of its model, so that training changes nothing of what the radio does. Of
-the scenario's own radio only band, carrier and load are kept, and what several cells need. Time and energy
-are of a round and cell with anybody in it; who is not done by the deadline is cut off.
+`city_day.yaml` with its deadline of 30 s, without training: its sessions open and close by who is there and not by
+accuracy, and its payload is that of its model, so that training changes nothing of what the radio does. Of the
+scenario's own radio only band, carrier and load are kept, and what several cells need. Time and energy are of a round
+and cell with anybody in it; who is not done by the deadline is cut off. Standard errors are over rounds.
 """
 
 
@@ -305,8 +305,9 @@ def city_day(do: Do, data: Callable[[str, str], Data] = shipped, seeds: Sequence
                     *(f"{busy.energy_j.sum() / 1000:.3g}", f"{share:.1%}"),
                 ]
             )
-    head = ("preset", "seed", "rounds", "time, s", "median", "energy, J", "of the day, kJ", "to the end")
-    return f"{CITY_HEAD}\nStandard errors are over the rounds of the day.\n\n{table(head, rows)}"
+    head = ("preset", "seed", "rounds", "time, s", "median", "energy, J", "of all, kJ", "to the end")
+    hours = jobs[0][0]["duration_s"] / 3600
+    return f"{CITY_HEAD}\n{hours:g} hours, from four in the morning on.\n\n{table(head, rows)}"
 
 
 SECTIONS: dict[str, Callable[..., str]] = {"laws": laws, "quickstart": quickstart, "city_day": city_day}
