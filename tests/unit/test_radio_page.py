@@ -66,7 +66,7 @@ def test_small_runs_fill_the_tables() -> None:
         assert float(row[3].split(" ± ")[0]) > 0
 
     def quick(name: str, preset: str) -> dict[str, Any]:
-        learning = {"dataset": "synthetic", "partition": "iid", "steps": 1, "batch": 8}
+        learning = {"dataset": "synthetic", "partition": "iid", "model": "logistic", "steps": 1, "batch": 8}
         return {
             **radio.shipped(name, preset),
             "devices": {"count": 3},
