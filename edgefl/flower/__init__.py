@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:
-    from edgefl.flower.warm import warm_started
     from edgefl.flower.running import learner
+    from edgefl.flower.warm import warm_started
 
 __all__ = ["learner", "warm_started"]
 

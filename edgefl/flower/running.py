@@ -61,7 +61,7 @@ def learner(
         rounds = rounds_of(own, nodes, initial, config or {}, evaluate)
         if not callable(strategy) and len(told.sites_m) > 1:
             _check_first_use(own)
-        kind = ResumableFlowerLearner
+        kind: type[FlowerLearner] = ResumableFlowerLearner
         try:
             state_of(own)
         except Unkept as error:

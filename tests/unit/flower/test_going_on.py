@@ -172,5 +172,5 @@ def test_a_strategys_own_functions_stay(tmp_path: Path) -> None:
     assert "evaluate_fn" not in state_of(old.FedAvg(evaluate_fn=evaluate))
     clipped = new.DifferentialPrivacyServerSideFixedClipping(new.FedAvg(), 0.1, 5.0, 8)
     assert state_of(clipped)["strategy"]["min_train_nodes"] == 2
-    with pytest.raises(EdgeflError, match="Best.net is a torch"):
+    with pytest.raises(EdgeflError, match=r"Best\.net is a torch"):
         state_of(Best())
