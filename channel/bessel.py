@@ -24,12 +24,14 @@ _UNDER = (
 def j0(x: float) -> float:
     """J0(x), 0 <= x <= 5; within 1e-15.
 
-    Source: Moshier, Cephes Mathematical Library 2.1 (1989), j0.c, whose coefficients and order of operations these are.
+    Source: Moshier, Cephes 2.1 (1989), j0.c, whose coefficients and order of operations these are.
     """
     square = x * x
     if x < 1e-5:
         return 1.0 - square / 4.0
-    return (square - _ZEROS[0]) * (square - _ZEROS[1]) * _polynomial(square, _OVER) / _polynomial(square, _UNDER)
+    return (
+        (square - _ZEROS[0]) * (square - _ZEROS[1]) * _polynomial(square, _OVER) / _polynomial(square, _UNDER)
+    )
 
 
 def _polynomial(x: float, coefficients: tuple[float, ...]) -> float:

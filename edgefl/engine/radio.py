@@ -212,18 +212,20 @@ class Radio(LinksOfRounds):
         return Transfers(start_s, end_s, airtime_s, clock_s)
 
     def certain(self, links: Links, direction: Direction, bits: int, power: FloatArray) -> bool:
-        """Tell whether transfers are sure to end, a thousand times sooner than they must.
+        """Tell whether transfers are sure to end, ten times sooner than they must.
 
         Args:
             power: [links] of the fading in all slots; less than nearly all slots have.
         """
         carrier, share = self._carriers[direction], links.share[direction]
         snr = carrier.share_snr(share, links.snr[direction])
-        if not bits or not (np.all(share > 0) and np.all((snr > 0) & (snr < np.inf))):
+        if not bits:
+            return True
+        if not (np.all(share > 0) and np.all((snr > 0) & (snr < np.inf))):
             return False
         rate = carrier.efficiency(power * snr) * carrier.frame.mean
         need = carrier.needs(np.full(len(links), float(bits)), share)
-        return bool(np.all(need <= MAX_SLOTS / 1000 * rate))
+        return bool(np.all(need <= MAX_SLOTS / 10 * rate))
 
     def _slots(
         self,
