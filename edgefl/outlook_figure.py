@@ -42,6 +42,20 @@ def draw(outlook: Outlook, path: Path, dpi: int = 120) -> None:
     canvas.print_figure(path, dpi=dpi, **quality)
 
 
+def spread_m(tracks_m: np.ndarray) -> np.ndarray:
+    """How far each device gets about.
+
+    Args:
+        tracks_m: [times, devices, 2] nan: not there.
+
+    Returns:
+        [devices] the wider side of the box around its way; 0 of one that is never there.
+    """
+    away = np.isnan(tracks_m)
+    highest, lowest = np.where(away, -np.inf, tracks_m).max(0), np.where(away, np.inf, tracks_m).min(0)
+    return np.asarray((highest - lowest).max(axis=1, initial=0.0))
+
+
 def _map(figure: Figure, axes: Axes, outlook: Outlook) -> None:
     world, reach_m = outlook.world, outlook.reach_m
     scenario, sites_m = world.scenario, world.sites_m
@@ -69,10 +83,7 @@ def _map(figure: Figure, axes: Axes, outlook: Outlook) -> None:
     for name, area in scenario.areas.items():
         _area(axes, name, area)
     _cells(axes, outlook)
-    moving = np.nanmax(
-        np.nanmax(outlook.tracks_m, axis=0) - np.nanmin(outlook.tracks_m, axis=0), axis=1, initial=0
-    )
-    for device in np.flatnonzero(moving > 0.5)[:MOST_TRACKS]:
+    for device in np.flatnonzero(spread_m(outlook.tracks_m) > 0.5)[:MOST_TRACKS]:
         track = outlook.tracks_m[:, device].copy()
         jumps = np.flatnonzero(np.hypot(*np.diff(track, axis=0).T) > 0.6 * reach_m)
         track[jumps + 1] = np.nan  # came in on the other side

@@ -4,6 +4,8 @@ import os
 import resource
 import subprocess
 import sys
+import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,7 @@ from PIL import Image
 from edgefl import cli
 from edgefl.engine.records import EventName
 from edgefl.outlook import Outlook, look
+from edgefl.outlook_figure import draw, spread_m
 from edgefl.scenario import Scenario, load
 from edgefl.simulation import simulate
 
@@ -78,6 +81,18 @@ def test_rounds_cost_what_they_cost_in_the_run(outlook: Outlook, run: Path) -> N
 def test_everybody_is_somewhere(outlook: Outlook) -> None:
     assert (outlook.population.sum(axis=1) == 12).all()
     assert outlook.population.shape[1] == 7
+
+
+def test_who_is_never_there_is_no_warning(outlook: Outlook, tmp_path: Path) -> None:
+    tracks_m = outlook.tracks_m.copy()
+    tracks_m[:, 0] = np.nan  # never there
+    tracks_m[1:, 1] = np.nan  # at one moment only
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        draw(replace(outlook, tracks_m=tracks_m), tmp_path / "a.png")
+    spread = spread_m(tracks_m)
+    assert spread[:2].tolist() == [0, 0]
+    assert spread[2:].tolist() == np.ptp(tracks_m[:, 2:], axis=0).max(axis=1).tolist()
 
 
 def test_the_map_is_strong_at_the_sites(outlook: Outlook) -> None:
