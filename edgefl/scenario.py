@@ -172,7 +172,7 @@ class Scenario(Section):
         for where, mobility in self.devices.mobilities():
             for place, name in mobility.area_names():
                 if name not in self.areas:
-                    known = did_you_mean(name, list(self.areas)) if self.areas else "; areas: names them"
+                    known = did_you_mean(name, list(self.areas)) if self.areas else ": define it below areas:"
                     raise EdgeflError(f"no area {quoted(name)}{known}", (*where, *place))
         return self
 

@@ -107,7 +107,9 @@ class _Seen:
         duration_s = how.duration_s or scenario.duration_s
         if duration_s is None:
             raise EdgeflError(
-                "the world has no end of its own: say how long to record, --duration-s 3600", ("duration_s",)
+                "the scenario has none, its sessions end it and a world without training has none: say how long to"
+                " record, e.g. --duration-s 3600 (in Python Recording(duration_s=3600)), or give the scenario one",
+                ("duration_s",),
             )
         several = scenario.layout.several
         tick_s = scenario.handover.measurement_interval_s if several else scenario.rounds.movement_tick_s
