@@ -143,7 +143,8 @@ class _Message:
         if key.isdigit() and self.error["input"] is None:  # {mu: 0,1} is a mapping of mu and 1
             return "unknown key; is the comma before it a decimal one? write a point, as in 0.1"
         if self.unnamed and not nearest(key, known):
-            return f"unknown key of {self.unnamed}, which is taken where no name is given: write {{name: ..., {key}: ...}}"
+            write = f"{{name: ..., {key}: ...}}"
+            return f"unknown key of {self.unnamed}, which is taken where no name is given: write {write}"
         return f"unknown key{did_you_mean(key, known)}" if known else "this takes no parameters"
 
 

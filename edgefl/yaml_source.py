@@ -27,7 +27,7 @@ class Source:
             raise EdgeflError(f"{path}:{fault.line}: {fault.message}") from fault
         if node is None:
             raise EdgeflError(
-                f"{path}:1: is empty; a mapping of keys to values is expected (`edgefl new` writes files to begin with)"
+                f"{path}:1: is empty; a mapping of keys to values is expected (`edgefl new` writes one to begin with)"
             )
         if node.kind is not dict:
             raise EdgeflError(f"{path}:{node.line}: a mapping of keys to values is expected")
