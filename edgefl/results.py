@@ -18,6 +18,11 @@ else:
 class Results(_Path):
     """A run directory. It is a path (`results / "rounds.csv"`), and its tables are pandas data frames.
 
+    Columns carry their units: `_s` simulated seconds since the run's beginning, `_j` joules, `_bits`, `_m` metres,
+    `_db` and `_dbm`; accuracies and shares are 0 to 1. `wall_s` alone is this machine's time. docs/run-directory.md
+    explains each column. Tables are read when they are first asked for, and an EdgeflError or a ValueError says
+    what a directory lacks.
+
     Example:
         results = edgefl.simulate(scenario)
         results.rounds.plot(x="end_s", y="accuracy")

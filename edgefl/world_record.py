@@ -58,9 +58,12 @@ MOST_SAMPLES = 200_000_000  # positions in memory, 16 bytes each
 class Recording:
     """How a world is recorded.
 
-    every_s: between two samples of all devices; None: a tick of the network, which is exact. links_s: between two
-    looks at all links. payload_bits: of the transfers that are timed; none: the workload's, or DEFAULT_BITS.
-    duration_s: None: the scenario's. tables: csv or parquet.
+    Args:
+        every_s: between two samples of all devices, s; None: a tick of the network, which is exact.
+        links_s: between two looks at all links, s.
+        payload_bits: of the transfers that are timed; none: the workload's, or DEFAULT_BITS.
+        duration_s: how long, s; None: the scenario's.
+        tables: csv or parquet.
     """
 
     every_s: float | None = None
@@ -71,7 +74,16 @@ class Recording:
 
 
 def record(scenario: Scenario, out: str | Path, how: Recording | None = None) -> Path:
-    """Write the world of a scenario into a new or empty folder; return the folder.
+    """Write the world of a scenario into a new or empty folder: nothing is trained.
+
+    Args:
+        scenario: from `load_scenario`; its learning is left aside.
+        out: the folder: positions, attachments, links and costs as tables in m, s, J, bits and dB, availability in
+            FedScale's form, and a scenario.yaml that trains on the recorded world.
+        how: how long and how often, `edgefl.Recording(duration_s=3600)`; None: for the scenario's duration_s.
+
+    Returns:
+        The folder.
 
     Raises:
         EdgeflError: the world cannot be had, has no end, or the folder holds something.
