@@ -164,8 +164,8 @@ def _mismatched(error: BaseException) -> str:
     from importlib.metadata import version
 
     return (
-        f"; the torchvision that is installed is not of this PyTorch ({version('torch')}): install both from one index,"
-        " https://pytorch.org has the command"
+        f"; the torchvision that is installed is not of this PyTorch ({version('torch')}): install both from one"
+        " index, https://pytorch.org has the command"
     )
 
 
