@@ -15,6 +15,7 @@ Place = tuple[str, ...]
 LONGEST_KEY = 40
 LONGEST_LINE = 600
 LONGEST_MESSAGE = 2_000
+MOST_SLIPS = 20  # unknown keys that are compared with missing ones
 _WORDS = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
     **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
@@ -75,12 +76,8 @@ def flat(errors: Sequence[Any], model: type[BaseModel] | None, unnamed: str | No
             # a check of the whole document names the key itself
             place = place or getattr(context.get("error"), "place", ())
             faults.append(Fault(place, _Message(error, place, model, unnamed)))
-    mistyped = _meant_by_others(errors, model)
-    return [
-        fault
-        for fault in faults
-        if fault.place not in mistyped and not _is_of_an_empty_section(fault.place, errors, model)
-    ]
+    doubled = _keys_of_empty_sections(errors, model) | _meant_by_others(errors, model)
+    return [fault for fault in faults if fault.place not in doubled]
 
 
 def _meant_by_others(errors: Sequence[Any], model: type[BaseModel] | None) -> set[Place]:
@@ -89,7 +86,7 @@ def _meant_by_others(errors: Sequence[Any], model: type[BaseModel] | None) -> se
     return {
         missing
         for missing in places["missing"]
-        for unknown in places["extra_forbidden"]
+        for unknown in places["extra_forbidden"][:MOST_SLIPS]
         if missing[:-1] == unknown[:-1] and nearest(unknown[-1], _known(model, unknown)) == missing[-1]
     }
 
@@ -99,16 +96,17 @@ def _known(model: type[BaseModel] | None, place: Place) -> list[str]:
     return sorted(parent.model_fields) if parent else []
 
 
-def _is_of_an_empty_section(place: Place, errors: Sequence[Any], model: type[BaseModel] | None) -> bool:
-    """Whether an unknown key belongs to a section with nothing in it: its line lacks its blanks, and that is said."""
-    unknown = {tuple(map(str, error["loc"])) for error in errors if error["type"] == "extra_forbidden"}
+def _keys_of_empty_sections(errors: Sequence[Any], model: type[BaseModel] | None) -> set[Place]:
+    """Return unknown keys that belong to a section with nothing in it: their lines lack blanks, and that is said."""
     empty = [
         error["loc"]
         for error in errors
         if error["type"] in ("model_type", "dict_type") and error["input"] is None
     ]
     sections = [_model_at(model, tuple(map(str, section))) for section in empty]
-    return place in unknown and any(section and place[-1] in section.model_fields for section in sections)
+    known = {key for section in sections if section for key in section.model_fields}
+    unknown = (tuple(map(str, error["loc"])) for error in errors if error["type"] == "extra_forbidden")
+    return {place for place in unknown if place[-1] in known}
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ FORBIDDEN = {
 }
 
 
+@cache
 def imported(file: Path) -> list[str]:
     names = []
     for node in ast.walk(ast.parse(file.read_text())):
@@ -91,6 +93,7 @@ def loaded(code: str, packages: set[str]) -> set[str]:
     return set(done.stdout.splitlines()[-1].split()[1:])
 
 
+@pytest.mark.slow
 def test_the_testing_room_imports_quickly_and_without_a_test_framework() -> None:
     assert loaded("import edgefl.testing", {"torch", "pytest", "hypothesis"}) == set()
 
@@ -116,10 +119,12 @@ learning:
 """
 
 
+@pytest.mark.slow
 def test_help_waits_for_no_package_of_science() -> None:
     assert loaded("import edgefl.cli", SLOW) == set()
 
 
+@pytest.mark.slow
 def test_components_are_described_without_pytorch() -> None:
     """But for models, which are made of its layers."""
     assert loaded(TO_DESCRIBE, {"torch", "scipy", "pandas", "matplotlib", "sklearn"}) == set()

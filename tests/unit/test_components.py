@@ -19,7 +19,8 @@ from edgefl.testing import check
 from edgefl.testing.conformance import ROOMS
 
 TRACE = Path(__file__).parents[1] / "golden" / "sumo_fcd.xml"
-AVAILABILITY = Path(__file__).parents[2] / "scenarios" / "traces" / "availability.json"
+TRACES = Path(__file__).parents[2] / "scenarios" / "traces"
+AVAILABILITY, BAND_LOAD = TRACES / "availability.json", TRACES / "band_load.csv"
 # parameters that have no default, per component field name
 FLOWS = [{"from_hour": 0, "trips_per_hour": {"a": {"b": 40.0, "a": 10.0}, "b": {"a": 60.0}}}]
 REQUIRED = {
@@ -41,8 +42,12 @@ FITTING: dict[tuple[str, str], dict[str, Any]] = {
         for name in ("npz", "csv", "image_folder", "huggingface")
     },
     ("churn", "availability_trace"): {"path": str(AVAILABILITY)},
+    ("backgrounds", "trace"): {"path": str(BAND_LOAD), "repeat": True},
 }
 ALL = [(kind, name) for kind in registry.KINDS for name in registry.names(kind)]
+# counting FLOPs of an LSTM takes seconds, building tens of layers half of one
+LARGE = [("models", name) for name in ("lstm", "resnet18", "resnet34")]
+ALL_MARKED = [pytest.param(*one, marks=[pytest.mark.slow] * (one in LARGE)) for one in ALL]
 SCENARIO = """\
 name: outside
 devices: {count: 2}
@@ -80,7 +85,8 @@ def required(kind: str, name: str) -> dict[str, Any]:
 
 
 def build(kind: str, name: str) -> AnyComponent:
-    return build_component(registry.get(kind, name), required(kind, name))
+    values = {**required(kind, name), **FITTING.get((kind, name), {})}
+    return build_component(registry.get(kind, name), values)
 
 
 def test_every_kind_has_components() -> None:
@@ -92,7 +98,8 @@ def test_every_kind_has_a_contract() -> None:
     assert not missing, f"write what holds for every component of {missing}: a function in edgefl/testing"
 
 
-@pytest.mark.parametrize(("kind", "name"), ALL)
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap has no batched embedding bag
+@pytest.mark.parametrize(("kind", "name"), ALL_MARKED)
 def test_component(kind: str, name: str) -> None:
     component = build(kind, name)
     assert registry.name_of(kind, component) == name
@@ -101,11 +108,7 @@ def test_component(kind: str, name: str) -> None:
     assert isinstance(written, str) == (not parameters_of(type(component)).model_fields)
 
 
-# counting an LSTM's FLOPs takes seconds
-DESCRIBED = [pytest.param(*one, marks=[pytest.mark.slow] * (one == ("models", "lstm"))) for one in ALL]
-
-
-@pytest.mark.parametrize(("kind", "name"), DESCRIBED)
+@pytest.mark.parametrize(("kind", "name"), ALL_MARKED)
 def test_describe(kind: str, name: str) -> None:
     text = describe(f"{kind}/{name}")
     assert text.startswith(f"{kind}/{name}\n\n")

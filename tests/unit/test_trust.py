@@ -31,7 +31,11 @@ def assert_written(section: trust.Section, rel: float) -> None:
         assert float(here) == pytest.approx(row.here, rel=rel, abs=PRINTED), row.what
 
 
-@pytest.mark.parametrize("law", trust.LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize(
+    "law",
+    [pytest.param(law, marks=[pytest.mark.slow] * (law is trust.shadowing)) for law in trust.LAWS],
+    ids=lambda law: law.__name__,
+)
 def test_laws(law: object) -> None:
     assert callable(law)
     assert_written(law(), PRINTED)
@@ -44,10 +48,23 @@ def test_measurements() -> None:
         assert_written(section, 0.01)
 
 
+def test_cars_among_sectors_hand_over_for_each_border_about_as_measured() -> None:
+    """What the page concludes, of the figures that it has; `test_measurements` holds these to the code."""
+    lines = PAGE.split("## Handovers while driving\n")[1].split("\n## ")[0].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    firsts = [number for number, row in enumerate(rows) if row[0].endswith("three sectors")]
+    assert len(firsts) == len(trust_runs.CITIES)
+    for first in firsts:
+        (_, _, borders, *_), (_, _, back, *_) = rows[first + 2 : first + 4]
+        assert 1.5 <= float(borders) <= 2.8 + 0.05
+        assert 0.13 <= float(back) <= 0.21
+
+
 def test_path_loss_is_the_other_simulators_within_the_speed_of_light() -> None:
     assert all(abs(row.here - row.reference) < 0.006 for row in trust.path_loss().rows)
 
 
+@pytest.mark.slow
 def test_sampled_laws_hold_within_their_errors() -> None:
     # 4 standard errors of a half square, (1 - rho) sqrt(2 / n), and what the fields' grid adds
     for row in trust.shadowing().rows:

@@ -63,7 +63,10 @@ def members(run: Path) -> pd.DataFrame:
     )
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize(
+    "world",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in ("cells", "classes"))) for name in WORLDS],
+)
 def test_training_on_it_meets_the_same_devices(world: str, tmp_path: Path) -> None:
     original = scenario(tmp_path, WORLDS[world])
     out = edgefl.record(original, tmp_path / "world")
