@@ -5,6 +5,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edgefl.errors import EdgeflError
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -34,7 +36,10 @@ class Results(_Path):
     @cached_property
     def info(self) -> dict[str, Any]:
         """What run.json says: status, versions, model, wall time, notes."""
-        found: dict[str, Any] = json.loads((self / "run.json").read_text(encoding="utf-8"))
+        try:
+            found: dict[str, Any] = json.loads((self / "run.json").read_text(encoding="utf-8"))
+        except OSError as error:
+            raise EdgeflError(f"{self}: is no run directory (run.json: {error.strerror})") from error
         return found
 
     @property

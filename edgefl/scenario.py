@@ -253,6 +253,8 @@ def load(
     Raises:
         EdgeflError: names file, line, key and remedy for everything that is wrong.
     """
+    if not isinstance(scenario, str | Path | Mapping):
+        raise EdgeflError(f"load_scenario takes a file's path or a dict, got {clipped(repr(scenario))}")
     if isinstance(scenario, Mapping):
         source = Source.of(scenario)
     else:
@@ -266,6 +268,19 @@ def load(
     if seed is not None:
         source.override("seed", seed, f"--seed {seed}")
     return from_source(source)
+
+
+def require(scenario: object) -> None:
+    """Refuse what is not yet a scenario.
+
+    Raises:
+        EdgeflError: says how to make one.
+    """
+    if not isinstance(scenario, Scenario):
+        raise EdgeflError(
+            f"a scenario is expected, got {clipped(repr(scenario))}: edgefl.load_scenario(...) makes one of a"
+            " file's path or a dict"
+        )
 
 
 def from_source(source: Source) -> Scenario:

@@ -42,7 +42,7 @@ from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.run_directory import parquet
 from edgefl.run_directory.files import writing
-from edgefl.scenario import Scenario
+from edgefl.scenario import Scenario, require
 from edgefl.simulation import compose
 from edgefl.world import World
 from edgefl.world_files import Columns, joined, scenario_again, write_json, write_table
@@ -88,6 +88,7 @@ def record(scenario: Scenario, out: str | Path, how: Recording | None = None) ->
     Raises:
         EdgeflError: the world cannot be had, has no end, or the folder holds something.
     """
+    require(scenario)
     how, out = how or Recording(), Path(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise EdgeflError(f"{out}: is not empty; give a new folder")

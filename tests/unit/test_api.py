@@ -44,6 +44,21 @@ def test_every_public_class_says_more_than_its_name() -> None:
         assert len(inspect.getdoc(getattr(edgefl, name)) or "") > 150, name
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: edgefl.simulate("quickstart"), r"got 'quickstart': edgefl.load_scenario\(...\) makes one"),
+        (lambda: edgefl.simulate({"name": "a"}), "a scenario is expected"),
+        (lambda: edgefl.record({"name": "a"}, "runs/never"), "a scenario is expected"),
+        (lambda: edgefl.load_scenario(None), "takes a file's path or a dict, got None"),
+        (lambda: edgefl.Results("nowhere").info, "nowhere: is no run directory"),
+    ],
+)
+def test_what_is_no_scenario_and_no_run_is_one_message(call: Any, message: str) -> None:
+    with pytest.raises(EdgeflError, match=message):
+        call()
+
+
 def same(one: edgefl.Scenario, other: edgefl.Scenario) -> bool:
     return dump(one) == dump(other)
 
