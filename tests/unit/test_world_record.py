@@ -170,6 +170,7 @@ def test_the_command_and_what_it_refuses(tmp_path: Path, capsys: pytest.CaptureF
     assert "train on it: edgefl run" in capsys.readouterr().out
     about = json.loads((out / "record.json").read_text())
     assert (about["duration_s"], about["payload_bits"]) == (4.0, [1000])
+    assert edgefl.load_scenario(out / "scenario.yaml").duration_s == 4.0  # after it nobody would be there
     with pytest.raises(EdgeflError, match="is not empty; give a new folder"):
         edgefl.record(original, out)
     endless = original.model_copy(update={"duration_s": None})
