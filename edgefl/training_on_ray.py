@@ -118,11 +118,11 @@ class RayTrainers:
         return [worker.known["process"] for worker in hired if worker.known]
 
     def close(self) -> None:
-        """End all workers."""
+        """End all workers; a round that comes later hires others."""
         for worker in [*self._idle, *self._starting.values()]:
             self._dismiss(worker)
         self._idle, self._starting = [], {}
-        self._sent.clear()
+        self._sent, self._kept = {}, []
 
     def _hire(self, wanted: int) -> None:
         for _ in range(wanted - len(self._idle) - len(self._starting) - len(self._busy)):
@@ -162,7 +162,9 @@ class RayTrainers:
             self._dismiss(worker)
             self._failed_starts += fresh
             if self._failed_starts == MOST_LOSSES:
-                raise EdgeflError(f"--executor ray: {MOST_LOSSES} workers in a row did not begin: {error}") from error
+                raise EdgeflError(
+                    f"--executor ray: {MOST_LOSSES} workers in a row did not begin: {error}"
+                ) from error
             return
         self._failed_starts = 0
         self._idle.append(worker)
@@ -194,8 +196,8 @@ def _require_alike(worker: dict[str, Any]) -> None:
 
 def _lost_again_and_again(piece: Piece, error: Exception) -> EdgeflError:
     return EdgeflError(
-        f"--executor ray: the workers that trained the same {len(piece.positions)} devices were lost {MOST_LOSSES} times"
-        f" ({type(error).__name__}), perhaps for want of memory: take fewer --workers"
+        f"--executor ray: the workers that trained the same {len(piece.positions)} devices were lost {MOST_LOSSES}"
+        f" times ({type(error).__name__}), perhaps for want of memory: take fewer --workers"
     )
 
 

@@ -32,7 +32,7 @@ class Batches:
     validation: Sequence[np.ndarray] = ()
 
     def part(self, positions: Sequence[int]) -> "Batches":
-        """Return the batches of some of the devices, as wide, without `samples`, which local training leaves alone."""
+        """Return the batches of some devices, as wide, without `samples`, which local training leaves alone."""
         places = list(positions)
         longest = int(self.steps[places].max(initial=0))
         return Batches(
