@@ -1,5 +1,6 @@
 """The way to a Ray cluster. Ray is loaded only by who asks for it."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -25,7 +26,9 @@ def connected(address: str) -> Iterator[Any]:
     ours = not ray.is_initialized()
     if ours:
         try:
-            ray.init(address=address, log_to_driver=False, logging_level="WARNING")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)  # of GPUs that are not asked for
+                ray.init(address=address, log_to_driver=False, logging_level="WARNING")
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise EdgeflError(
                 f"--executor ray: no cluster at address '{address}' ({error}); start one with"

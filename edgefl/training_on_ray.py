@@ -13,11 +13,13 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.chunk_trainers import Chunk, Kit, Piece, one_thread_each
+from edgefl.learning.chunk_trainers import Chunk, Found, Kit, Piece, one_thread_each
 from edgefl.learning.chunk_training import Worker
 from edgefl.learning.local_task import LocalModels, LocalTask
 from edgefl.ray_cluster import connected
@@ -25,7 +27,8 @@ from edgefl.run_directory.circumstances import of_process
 from edgefl.run_directory.status import this_process
 
 MOST_LOSSES = 3  # of one piece, or of workers that begin: more are no accident
-PIECES_EACH = 2  # of a round, for each worker: who is slower does fewer
+PIECES_EACH = 2  # of a round, for each worker, at least: who is slower does fewer
+PIECE_BYTES = 64_000_000  # of local models, about: pieces of large models are single devices
 START_S = 300.0  # until a worker has to be there: PyTorch loads for seconds, and a cluster may start machines
 
 
@@ -69,11 +72,13 @@ class RayTrainers:
             num_cpus=1, max_restarts=0, max_task_retries=0, scheduling_strategy="SPREAD"
         )
         self._idle: list[_Hired] = []
-        self._starting: dict[Any, _Hired] = {}  # by Ray's reference to what it tells of itself
-        self._busy: dict[Any, tuple[_Hired, Piece]] = {}  # by Ray's reference to the models
+        # by Ray's references: to what a worker tells of itself, and to what it has found of a part of the round
+        self._starting: dict[Any, _Hired] = {}
+        self._busy: dict[Any, tuple[_Hired, int, Piece]] = {}
         self._failed_starts = 0
-        self._sent: dict[int, Any] = {}  # id of data or kit -> Ray's reference
-        self._kept: list[Any] = []  # of these, so that no other takes its id
+        # data and kits -> their numbers, and Ray's references to them; for as long as somebody here has them
+        self._sent: WeakKeyDictionary[object, tuple[int, Any]] = WeakKeyDictionary()
+        self._numbers = count()
         self.lost = 0
 
     def train(self, kit: Kit, task: LocalTask, chunks: Sequence[Chunk], models: LocalModels) -> None:
@@ -82,19 +87,21 @@ class RayTrainers:
         Raises:
             EdgeflError: no worker begins, or the same devices' are lost again and again.
         """
-        count = min(len(chunks), PIECES_EACH * self._count)
-        waiting = deque(Piece.of(task, chunks[number::count]) for number in range(count))
-        losses: Counter[Piece] = Counter()
+        size = max(PIECES_EACH * self._count, -(-models.rows.nbytes // PIECE_BYTES))
+        parts = [chunks[number::size] for number in range(min(size, len(chunks)))]
+        waiting = deque(range(len(parts)))
+        losses: Counter[int] = Counter()
         try:
             while waiting or self._busy:
                 self._hire(min(self._count, len(waiting)))
                 while waiting and self._idle:
-                    self._send(kit, waiting.popleft())
+                    number = waiting.popleft()
+                    self._send(kit, number, Piece.of(task, parts[number]))
                 for reference in self._wait():
                     if reference in self._starting:
                         self._began(reference)
                         continue
-                    worker, piece = self._busy.pop(reference)
+                    worker, number, piece = self._busy.pop(reference)
                     try:
                         piece.put(self._ray.get(reference), models)
                         self._idle.append(worker)
@@ -103,18 +110,18 @@ class RayTrainers:
                         raise (error.cause or error) from error
                     except self._ray.exceptions.RayError as error:
                         self._lose(worker)
-                        losses[piece] += 1
-                        if losses[piece] == MOST_LOSSES:
+                        losses[number] += 1
+                        if losses[number] == MOST_LOSSES:
                             raise _lost_again_and_again(piece, error) from error
-                        waiting.append(piece)
+                        waiting.append(number)
         finally:
-            for worker, _ in self._busy.values():  # nobody waits for them any more
+            for worker, _, _ in self._busy.values():  # nobody waits for them any more
                 self._dismiss(worker)
             self._busy.clear()
 
     def processes(self) -> list[dict[str, Any]]:
         """Return the processes of the workers that have begun, as `this_process` describes them."""
-        hired = [*self._idle, *(worker for worker, _ in self._busy.values())]
+        hired = [*self._idle, *(worker for worker, _, _ in self._busy.values())]
         return [worker.known["process"] for worker in hired if worker.known]
 
     def close(self) -> None:
@@ -122,25 +129,26 @@ class RayTrainers:
         for worker in [*self._idle, *self._starting.values()]:
             self._dismiss(worker)
         self._idle, self._starting = [], {}
-        self._sent, self._kept = {}, []
+        self._sent.clear()
 
     def _hire(self, wanted: int) -> None:
         for _ in range(wanted - len(self._idle) - len(self._starting) - len(self._busy)):
             worker = _Hired(self._actor.remote(str(Path.cwd()), sys.path))
             self._starting[worker.actor.about.remote()] = worker
 
-    def _send(self, kit: Kit, piece: Piece) -> None:
+    def _send(self, kit: Kit, number: int, piece: Piece) -> None:
         worker = self._idle.pop()
-        self._busy[worker.actor.train.remote(id(kit), self._references(kit), piece)] = worker, piece
+        of_data, (kit_number, of_kit) = self._put(kit.train, kit.train)[1], self._put(kit, kit.but_data())
+        known = [number for number, _ in self._sent.values()]
+        # in a list: a worker asks for them itself, once
+        reference = worker.actor.train.remote(known, kit_number, [of_data, of_kit], piece)
+        self._busy[reference] = worker, number, piece
 
-    def _references(self, kit: Kit) -> list[Any]:
-        """Return where the cluster finds the data and the rest of a kit; in a list, a worker asks for them itself."""
-        rest = (kit.kind, kit.model, kit.module, kit.precision, kit.momentum)
-        for of, what in ((kit.train, kit.train), (kit, rest)):
-            if id(of) not in self._sent:
-                self._kept.append(of)
-                self._sent[id(of)] = self._ray.put(what)
-        return [self._sent[id(kit.train)], self._sent[id(kit)]]
+    def _put(self, key: object, what: object) -> tuple[int, Any]:
+        """Return the number of something, and where the cluster finds it."""
+        if key not in self._sent:
+            self._sent[key] = next(self._numbers), self._ray.put(what)
+        return self._sent[key]
 
     def _wait(self) -> list[Any]:
         """Wait for the first to end or begin."""
@@ -158,6 +166,7 @@ class RayTrainers:
         fresh = worker.known is None
         try:
             worker.known = self._ray.get(reference)
+            _require_alike(worker.known)
         except self._ray.exceptions.RayError as error:
             self._dismiss(worker)
             self._failed_starts += fresh
@@ -168,7 +177,6 @@ class RayTrainers:
             return
         self._failed_starts = 0
         self._idle.append(worker)
-        _require_alike(worker.known)
 
     def _lose(self, worker: _Hired) -> None:
         """Note that a worker is lost; the idle ones have to say that they are still there, for a node may be gone."""
@@ -218,18 +226,20 @@ class _RemoteWorker:
         one_thread_each()
         # arrays that a machine's processes share cannot be written to, and nobody does
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")
-        self._workers: dict[int, tuple[Worker, float]] = {}
+        self._workers: dict[int, tuple[Worker, float]] = {}  # by the number of their kit
 
     def about(self) -> dict[str, Any]:
         """Tell what results depend on here, and which process this is."""
         return {"circumstances": of_process(), "process": this_process()}
 
-    def train(self, number: int, references: Sequence[Any], piece: Piece) -> LocalModels:
-        """Train a piece; data and kit are fetched when the first of this number comes."""
+    def train(self, known: Sequence[int], number: int, references: Sequence[Any], piece: Piece) -> Found:
+        """Train a piece with the kit of this number; those that are not known any more are dropped."""
+        for gone in self._workers.keys() - set(known):
+            del self._workers[gone]
         if number not in self._workers:
             import ray
 
-            data, (kind, model, module, precision, momentum) = ray.get(references)
-            kit = Kit(kind, model, module, precision, data, momentum)
-            self._workers[number] = kit.worker(), momentum
+            data, rest = ray.get(list(references))
+            kit = Kit(data, **rest)
+            self._workers[number] = kit.worker(), kit.momentum
         return piece.train(*self._workers[number])

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -26,12 +26,16 @@ class Kit:
     momentum: rho of all devices' steps.
     """
 
+    train: SplitInMemory
     kind: type[Kernel]
     model: Model
     module: nn.Module
     precision: Precision
-    train: SplitInMemory
     momentum: float
+
+    def but_data(self) -> dict[str, Any]:
+        """Return all but the training data, by name: for who has these already."""
+        return {name: value for name, value in vars(self).items() if name != "train"}
 
     def worker(self) -> Worker:
         """Make a worker."""
@@ -107,21 +111,17 @@ class Piece:
         for chunk in chunks:
             local.append(range(len(positions), len(positions) + len(chunk)))
             positions += chunk
-        own, previous, personal = (
-            None if rows is None else rows(positions) for rows in (task.own, task.previous, task.personal)
-        )
-        assert isinstance(own, Mapping)
         part = replace(
             task,
             start=task.received(positions),
             batches=task.batches.part(positions),
-            own=_Vectors(own),
-            previous=None if previous is None else _Rows(previous),
-            personal=None if personal is None else _Rows(personal),
+            own=_Vectors({name: vectors.numpy() for name, vectors in task.own(positions).items()}),
+            previous=None if task.previous is None else _Rows(task.previous(positions).numpy()),
+            personal=None if task.personal is None else _Rows(task.personal(positions).numpy()),
         )
         return cls(part, local, positions)
 
-    def train(self, worker: Worker, momentum: float) -> LocalModels:
+    def train(self, worker: Worker, momentum: float) -> "Found":
         """Train these devices."""
         count, like = len(self.positions), self.task.start
         models = LocalModels(
@@ -132,32 +132,42 @@ class Piece:
         )
         for chunk in self.chunks:
             ChunkTraining(worker, self.task, momentum, models).run(chunk)
-        return models
+        personal = None if models.personal is None else models.personal.numpy()
+        return Found(models.rows.numpy(), personal, models.steps, models.tested)
 
-    def put(self, found: LocalModels, models: LocalModels) -> None:
+    def put(self, found: "Found", models: LocalModels) -> None:
         """Write what `train` has found to these devices' positions in the whole round's models."""
         places = list(self.positions)
-        models.rows[places] = found.rows
+        models.rows.numpy()[places] = found.rows
         if models.personal is not None and found.personal is not None:
-            models.personal[places] = found.personal
+            models.personal.numpy()[places] = found.personal
         models.steps[places], models.tested[places] = found.steps, found.tested
+
+
+class Found(NamedTuple):
+    """The `LocalModels` of a piece, as arrays: they are sent without a copy."""
+
+    rows: np.ndarray
+    personal: np.ndarray | None
+    steps: np.ndarray
+    tested: np.ndarray
 
 
 @dataclass(frozen=True)
 class _Rows:
     """Rows [k, ...] that are at hand, as a function of positions."""
 
-    rows: Tensor
+    rows: np.ndarray
 
     def __call__(self, positions: Sequence[int]) -> Tensor:
-        return self.rows[list(positions)]
+        return torch.from_numpy(self.rows[list(positions)])
 
 
 @dataclass(frozen=True)
 class _Vectors:
     """Vectors [k, M] by name that are at hand, as a function of positions."""
 
-    rows: Mapping[str, Tensor]
+    rows: Mapping[str, np.ndarray]
 
     def __call__(self, positions: Sequence[int]) -> dict[str, Tensor]:
-        return {name: rows[list(positions)] for name, rows in self.rows.items()}
+        return {name: torch.from_numpy(rows[list(positions)]) for name, rows in self.rows.items()}

@@ -176,7 +176,7 @@ class LocalTraining:
             if kind is Stacked:
                 refuse_hidden_parameters(self._module, example(self._train.x))
             self._kits[kind] = Kit(
-                kind, self._model, self._module, self._precision, self._train, self._momentum
+                self._train, kind, self._model, self._module, self._precision, self._momentum
             )
         return self._kits[kind]
 
