@@ -1,5 +1,6 @@
 """A run's local training on a real Ray cluster of two nodes: to the last bit as here, whoever is killed."""
 
+import gc
 import os
 import signal
 import sys
@@ -222,6 +223,13 @@ def test_an_error_in_training_is_the_one_of_here(trainers: RayTrainers) -> None:
     assert error.value.place == ("learning", "batching")
 
 
+def test_data_and_models_that_nobody_has_any_more_are_dropped(trainers: RayTrainers) -> None:
+    """One after the other, runs do not fill the cluster's memory."""
+    trained(Scaffold(), Logistic(), trainers=trainers)
+    gc.collect()
+    assert len(trainers._sent) == 0
+
+
 def test_left_there_and_gone_on_with_here(trainers: RayTrainers, tmp_path: Path) -> None:
     loaded = load(scenario(tmp_path, LEARNING["by hand, with vectors of devices"]))
     seen: list[Round] = []
@@ -243,7 +251,6 @@ def test_a_node_goes(cluster: Any, trainers: RayTrainers, tmp_path: Path) -> Non
     loaded = load(scenario(tmp_path, LEARNING["by hand, with vectors of devices"]))
     here = simulate(loaded, tmp_path / "here")
     with on_ray(workers=3) as three:
-
         all_begun(three)
         assert len(three.processes()) == 3
 

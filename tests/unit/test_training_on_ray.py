@@ -66,7 +66,7 @@ def test_without_ray_it_says_how_to_get_it(
 
 
 def test_a_run_that_trains_nothing_has_nothing_to_spread(tmp_path: Path) -> None:
-    with pytest.raises(EdgeflError, match="nothing to spread: .*leave --executor out"):
+    with pytest.raises(EdgeflError, match=r"nothing to spread: .*leave --executor out"):
         simulate(load(scenario(tmp_path, WORKLOAD)), tmp_path / "out", trainers=Threads(1))
     assert not (tmp_path / "out").exists()
 
