@@ -1,24 +1,54 @@
-"""A real Ray cluster of two nodes on this machine, for the tests that want one."""
+"""Scenarios small enough for a test, on real data; and a real Ray cluster, for the tests that want one."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-STORE = 80_000_000  # bytes, about the least
+DIGITS = """\
+name: digits
+seed: 3
+devices: {count: 8}
+sessions: {name: schedule, count: 4, rounds: 3}
+learning:
+  dataset: digits
+  partition: {name: dirichlet, alpha: 0.5, overlap: 0.0}
+  model: logistic
+  algorithm: fedprox
+  warm_start: similarity
+  lr: 0.05
+  batch: 16
+"""
+STUDY = """\
+name: small
+scenario: digits.yaml
+seeds: [3, 4]
+reference: similarity
+variants:
+  similarity: {learning.warm_start: similarity}
+  previous: {learning.warm_start: previous}
+"""
+
+
+@pytest.fixture
+def digits(tmp_path: Path) -> Path:
+    """A scenario file; `small.yaml` beside it is a study of it."""
+    path = tmp_path / "digits.yaml"
+    path.write_text(DIGITS)
+    (tmp_path / "small.yaml").write_text(STUDY)
+    return path
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    """Two nodes of one core, each with a store and workers of its own; the driver is on the first."""
+    """Two nodes of one core on this machine, each with a store and workers of its own; the driver is on the first."""
     ray = pytest.importorskip("ray", reason="in the ray extra")
     from ray.cluster_utils import Cluster
 
-    made = Cluster(
-        initialize_head=True,
-        head_node_args={"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False},
-    )
-    made.add_node(num_cpus=1, object_store_memory=STORE)
+    store = {"object_store_memory": 80_000_000}  # bytes, about the least
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, **store})
+    made.add_node(num_cpus=1, **store)
     ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
     yield made
     ray.shutdown()
