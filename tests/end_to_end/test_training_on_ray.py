@@ -4,7 +4,6 @@ import gc
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -92,42 +91,21 @@ def test_the_same_run_directory(trainers: RayTrainers, learning: str, tmp_path: 
     assert len(trainers.processes()) == 2
 
 
-class Killer(threading.Thread):
-    """Kills one worker after the other, so many in all, whatever they are at."""
-
-    def __init__(self, trainers: RayTrainers, most: int) -> None:
-        super().__init__(daemon=True)
-        self.trainers, self.most, self.killed = trainers, most, set[int]()
-        self.over = threading.Event()
-
-    def run(self) -> None:
-        while not self.over.wait(0.1) and len(self.killed) < self.most:
-            # the other thread may change who is hired while this one looks: then it looks again
-            with suppress(RuntimeError, ProcessLookupError):
-                for pid in {process["pid"] for process in self.trainers.processes()} - self.killed:
-                    os.kill(pid, signal.SIGKILL)
-                    self.killed.add(pid)
-                    break
-
-
-def test_workers_are_killed_at_any_time(trainers: RayTrainers, tmp_path: Path) -> None:
-    text = "{model: logistic, algorithm: feddyn, steps: 600}"
-    loaded, before = load(scenario(tmp_path, text)), trainers.lost
+def test_workers_are_killed_while_they_wait_for_a_round(trainers: RayTrainers, tmp_path: Path) -> None:
+    """One after each of the first three rounds; the next round finds out."""
+    one_by_one = "{model: mlp2, batching: sequential, algorithm: feddyn, steps: 20}"  # work for both
+    loaded, before = load(scenario(tmp_path, one_by_one)), all_begun(trainers).lost
     here = simulate(loaded, tmp_path / "here")
-    killer = Killer(trainers, most=3)
-    killer.start()
-    rounds: list[Round] = []
+    killed: list[int] = []
 
-    def slowly(row: Round) -> None:  # so that all kills fall into the run
-        rounds.append(row)
-        deadline = time.monotonic() + 60
-        while len(killer.killed) < min(3, len(rounds)) and time.monotonic() < deadline:
-            time.sleep(0.05)
+    def kill(row: Round) -> None:
+        if len(killed) < 3:
+            killed.append(trainers.processes()[-1]["pid"])  # of those that wait, the next to be given work
+            os.kill(killed[-1], signal.SIGKILL)
 
-    there = simulate(loaded, tmp_path / "there", trainers=trainers, on_round=slowly)
-    killer.over.set()
-    assert len(killer.killed) == 3
-    assert trainers.lost > before
+    there = simulate(loaded, tmp_path / "there", trainers=trainers, on_round=kill)
+    assert len(set(killed)) == 3
+    assert trainers.lost == before + 3
     assert differences(there, here) == []
 
 
