@@ -7,6 +7,7 @@
 # make trust  compute docs/trust.md: each law beside its reference
 # make city   run the study of a day in a city (20 minutes) and take its picture for README.md
 # make cluster  get Ray, and test on a cluster of two nodes on this machine; wants a quiet one
+# make editor  get the YAML language server that editors use (needs node and npm), and test it on the scenarios
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
 # make schema write the JSON Schemas that editors use, beside the scenarios
 # make golden write the tables of the golden runs again; CHANGELOG.md says when that is allowed
@@ -16,7 +17,7 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo docs readme gallery trust city test quick cluster checks fuzz schema golden clean
+.PHONY: demo docs readme gallery trust city test quick cluster editor checks fuzz schema golden clean
 
 MOVING := scenarios/handover_hexagonal.yaml
 
@@ -62,6 +63,11 @@ checks: $(VENV)/installed-dev
 cluster: $(VENV)/installed-dev
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev,ray,flower]'
 	$(BIN)/pytest -n 0 tests/end_to_end/test_ray.py tests/end_to_end/test_training_on_ray.py tests/unit/flower
+
+# Without it these tests are skipped, and say so; where npm installs, the one on the PATH will do too.
+editor: $(VENV)/installed-dev
+	npm install --silent --no-fund --no-audit --prefix $(VENV)/editor yaml-language-server@1.25.0
+	$(BIN)/pytest -n 0 tests/end_to_end/test_language_server.py
 
 fuzz: $(VENV)/installed-dev
 	$(BIN)/python -m edgefl.testing.fuzz

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from channel.bessel import j0
 from channel.fading_grids import BLOCK as BLOCK
 from channel.fading_grids import filtered, grids
 from channel.units import SPEED_OF_LIGHT_M_S, FloatArray
@@ -31,10 +32,6 @@ def doppler_hz(speed_m_s: float, *, carrier_hz: float) -> float:
 def slot_correlation(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
     """Correlation rho = J0(2 pi f_d tau) of the fading in consecutive slots.
 
-    Beyond the first zero of J0 (66 m/s at 3.5 GHz and 0.5 ms) rho would turn negative and then come back
-    as speed grows: the channel turns over within a slot and a Gauss-Markov step no longer describes it.
-    Such a speed is refused.
-
     Args:
         speed_m_s: the device's speed, >= 0; 0 gives 1, a fading that never changes.
         carrier_hz: > 0.
@@ -44,12 +41,28 @@ def slot_correlation(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> f
         rho in (0, 1].
 
     Raises:
-        ValueError: the speed is negative or beyond the first zero; the message names the limit and remedy.
+        ValueError: as `slot_turn`.
 
     Source: journal paper, eq. (39); Jakes, Microwave Mobile Communications, 1974.
     """
-    from scipy import special
+    return j0(slot_turn(speed_m_s, carrier_hz=carrier_hz, slot_s=slot_s))
 
+
+def slot_turn(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
+    """By what the phase of the fading turns in a slot at most, 2 pi f_d tau in rad.
+
+    Beyond the first zero of J0 (66 m/s at 3.5 GHz and 0.5 ms) rho would turn negative and then come back
+    as speed grows: the channel turns over within a slot and a Gauss-Markov step no longer describes it.
+    Such a speed is refused.
+
+    Args:
+        speed_m_s: the device's speed, >= 0.
+        carrier_hz: > 0.
+        slot_s: tau, > 0.
+
+    Raises:
+        ValueError: the speed is negative or beyond the first zero; the message names the limit and remedy.
+    """
     if not (speed_m_s >= 0 and carrier_hz > 0 and slot_s > 0):
         raise ValueError(
             "speed_m_s must be >= 0, carrier_hz and slot_s > 0, "
@@ -63,7 +76,7 @@ def slot_correlation(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> f
             f"rho = J0(2 pi f_d tau) is positive below {limit_m_s:.3g} m/s only; use slot_s below "
             f"{slot_s * FIRST_BESSEL_ZERO / turn:.3g} or a lower speed"
         )
-    return float(special.j0(turn))
+    return turn
 
 
 class Fading(Protocol):

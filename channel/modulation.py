@@ -5,7 +5,6 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from channel.units import FloatArray, db_to_linear
 
@@ -71,6 +70,8 @@ class Steps:
 
         That chance is P(g >= t / snr), of g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
         """
+        from scipy import special  # half a second of CPU, which reading a scenario need not take
+
         gamma = np.asarray(snr, dtype=float)
         with np.errstate(divide="ignore"):
             reached = special.gammaincc(taps, taps * self.needs / gamma[..., None])
@@ -87,6 +88,8 @@ def diversity_rate(snr: npt.ArrayLike, taps: int, cap: float | None = None) -> F
         snr: linear mean, >= 0, any shape.
         taps: >= 1.
     """
+    from scipy import special
+
     gamma = np.asarray(snr, dtype=float)
     # the largest g that matters: its tail e^-40 for one tap, less for more
     top = np.log1p(gamma * (1.0 + 40.0 / np.sqrt(taps))) / np.log(2.0)

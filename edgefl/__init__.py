@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from edgefl.scenario import Scenario
     from edgefl.scenario import load as load_scenario
     from edgefl.simulation import simulate
-    from edgefl.world_record import record
+    from edgefl.world_record import Recording, record
 
 __version__ = "0.1.0"
 __all__ = [
     "EdgeflError",
+    "Recording",
     "Results",
     "Scenario",
     "__version__",
@@ -39,6 +40,7 @@ __all__ = [
 
 # Imported when first used: PyTorch takes a second that `edgefl --help` need not spend.
 _LAZY = {
+    "Recording": ("edgefl.world_record", "Recording"),
     "Results": ("edgefl.results", "Results"),
     "Scenario": ("edgefl.scenario", "Scenario"),
     "compare": ("edgefl.api", "compare"),

@@ -42,7 +42,7 @@ def study(
         The directory of the study.
 
     Raises:
-        EdgeflError: names what is wrong, and the remedy.
+        EdgeflError: names what is wrong, and the remedy; or runs have failed, and the others are complete.
     """
     from edgefl import studies
 
@@ -73,12 +73,19 @@ def study(
 def compare(runs: str | Path, **options: Any) -> "Comparison":
     """Compare the variants of a study: `.table`, `.per_session`, `.detail` are data frames, `.figure` a PNG.
 
+    Seconds and joules to a target accuracy, peaks, and paired tests over seeds; also written as comparison.csv, .md,
+    .tex and .png.
+
     Args:
         runs: the directory of a study.
-        options: as `analysis.compare` takes them: out, reference, target, recurring.
+        options: as `analysis.compare` takes them: out, the folder to write to; reference, a variant; target, an
+            accuracy from 0 to 1 or "95%" of the reference's peak, or several; recurring, "labels" or "population".
+
+    Returns:
+        The comparison: its tables have one row per variant, or per variant and session, or per variant and seed.
 
     Raises:
-        EdgeflError: there is nothing to compare.
+        EdgeflError: there is nothing to compare, or an option does not fit.
     """
     import analysis
 

@@ -24,6 +24,7 @@ from edgefl.scenario_numbers import check_numbers
 from edgefl.world import World
 
 SLOWEST = 4  # links of a cell whose transfers are timed
+DEEP_FADE = 1e-4  # power that one slot in 10,000 does not have, relative to the mean
 Members = Callable[[int], Collection[int] | None]  # session -> the only devices that may take part; None: all
 LONGEST_S = 1e9  # of a device's computing in a round, some 30 years: nobody simulates that on purpose
 
@@ -169,8 +170,12 @@ def _check_first_round(scenario: Scenario, rounds: Rounds, present: Sequence[int
 def _check_slowest(radio: Radio, links: Links, down_bits: int, up_bits: int, compute_s: float) -> None:
     """Time the transfers that take longest: if these end, the others do, and to time thousands takes as many ms."""
     # a link without Doppler keeps the power of its first slot
+    static = np.array([link.static for link in links.fading], dtype=bool)
     power = np.array([link.power(0, 1)[0] if link.static else 1.0 for link in links.fading])
+    faded = np.where(static, power, DEEP_FADE)
     for direction, bits, from_s in zip(DIRECTIONS, (down_bits, up_bits), (0.0, compute_s), strict=True):
+        if radio.certain(links, direction, bits, faded):
+            continue
         rate = links.share[direction] * np.log1p(links.snr[direction] * power)
         slowest = links.at(np.argsort(rate)[:SLOWEST].tolist())
         many = len(slowest)

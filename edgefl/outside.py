@@ -150,10 +150,23 @@ def _imported(path: str, module_name: str) -> ModuleType:
     except Exception as error:  # whatever a file from outside does while it is imported
         where = _line(error.__traceback__, error)
         raise EdgeflError(
-            f"cannot load '{path}': {where}{type(error).__name__}: {clipped(str(error), 300)}"
+            f"cannot load '{path}': {where}{type(error).__name__}: {clipped(str(error), 300)}{_mismatched(error)}"
         ) from error
     _refuse_another(path, module)
     return module
+
+
+def _mismatched(error: BaseException) -> str:
+    """Say what helps where torchvision, which timm and others import, fails itself; empty: it is something else."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not any("torchvision" in Path(frame.filename).parts for frame in frames):
+        return ""
+    from importlib.metadata import version
+
+    return (
+        f"; the torchvision that is installed is not of this PyTorch ({version('torch')}): install both from one"
+        " index, https://pytorch.org has the command"
+    )
 
 
 def _refuse_another(path: str, module: ModuleType) -> None:

@@ -77,8 +77,13 @@ def base(kind: str) -> type[AnyComponent]:
 
 def did_you_mean(word: str, known: list[str]) -> str:
     """Return `: did you mean 'x'?` if a known word is near, otherwise the list of known words."""
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f": did you mean '{near[0]}'?" if near else f"; known: {', '.join(known)}"
+    near = nearest(word, known)
+    return f": did you mean '{near}'?" if near else f"; known: {', '.join(known)}"
+
+
+def nearest(word: str, known: list[str]) -> str | None:
+    """Return the known word that one has probably meant by another."""
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.6)), None)
 
 
 def _check_kind(kind: str) -> None:

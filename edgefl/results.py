@@ -5,6 +5,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edgefl.errors import EdgeflError
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -18,6 +20,11 @@ else:
 class Results(_Path):
     """A run directory. It is a path (`results / "rounds.csv"`), and its tables are pandas data frames.
 
+    Columns carry their units: `_s` simulated seconds since the run's beginning, `_j` joules, `_bits`, `_m` metres,
+    `_db` and `_dbm`; accuracies and shares are 0 to 1. `wall_s` alone is this machine's time. docs/run-directory.md
+    explains each column. Tables are read when they are first asked for, and an EdgeflError or a ValueError says
+    what a directory lacks.
+
     Example:
         results = edgefl.simulate(scenario)
         results.rounds.plot(x="end_s", y="accuracy")
@@ -29,7 +36,10 @@ class Results(_Path):
     @cached_property
     def info(self) -> dict[str, Any]:
         """What run.json says: status, versions, model, wall time, notes."""
-        found: dict[str, Any] = json.loads((self / "run.json").read_text(encoding="utf-8"))
+        try:
+            found: dict[str, Any] = json.loads((self / "run.json").read_text(encoding="utf-8"))
+        except OSError as error:
+            raise EdgeflError(f"{self}: is no run directory (run.json: {error.strerror})") from error
         return found
 
     @property

@@ -48,7 +48,15 @@ AreaName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 
 
 class Scenario(Section):
-    """One run, completely described (with its seed)."""
+    """One run, completely described (with its seed).
+
+    Made by `edgefl.load_scenario` from a file or a dict; its sections are attributes (`scenario.radio.bandwidth_hz`),
+    frozen; `scenario.with_(seed=7, learning__lr=0.01)` is another one. A key's unit is the end of its name: `_m`,
+    `_s`, `_hz`, `_dbm`, `_bits`. `edgefl describe radio` explains a section's keys, with range and default.
+
+    Raises:
+        EdgeflError: from `load_scenario` and `with_`: names place and remedy for everything that is wrong.
+    """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="letters, digits, . _ -")
     seed: int = Field(100, ge=0, le=LARGEST_SEED, description="the run is a function of scenario and seed")
@@ -82,7 +90,9 @@ class Scenario(Section):
         """Return the JSON Schema of a scenario file, with all components written out."""
         from edgefl.schema import complete
 
-        return complete(super().model_json_schema(*arguments, **options))
+        made = complete(super().model_json_schema(*arguments, **options))
+        made["description"] = made["description"].partition("\n\n")[0]
+        return made
 
     def with_(self, changes: Mapping[str, Any] | None = None, **keys: Any) -> "Scenario":
         """Return this scenario with other values, checked like a file.
@@ -172,7 +182,7 @@ class Scenario(Section):
         for where, mobility in self.devices.mobilities():
             for place, name in mobility.area_names():
                 if name not in self.areas:
-                    known = did_you_mean(name, list(self.areas)) if self.areas else "; areas: names them"
+                    known = did_you_mean(name, list(self.areas)) if self.areas else ": define it below areas:"
                     raise EdgeflError(f"no area {quoted(name)}{known}", (*where, *place))
         return self
 
@@ -237,9 +247,14 @@ def load(
         overrides: `dotted.key=value` strings, applied in order.
         seed: replaces the scenario's seed.
 
+    Returns:
+        The scenario: frozen, checked, with all defaults; a key's unit is the end of its name.
+
     Raises:
         EdgeflError: names file, line, key and remedy for everything that is wrong.
     """
+    if not isinstance(scenario, str | Path | Mapping):
+        raise EdgeflError(f"load_scenario takes a file's path or a dict, got {clipped(repr(scenario))}")
     if isinstance(scenario, Mapping):
         source = Source.of(scenario)
     else:
@@ -253,6 +268,19 @@ def load(
     if seed is not None:
         source.override("seed", seed, f"--seed {seed}")
     return from_source(source)
+
+
+def require(scenario: object) -> None:
+    """Refuse what is not yet a scenario.
+
+    Raises:
+        EdgeflError: says how to make one.
+    """
+    if not isinstance(scenario, Scenario):
+        raise EdgeflError(
+            f"a scenario is expected, got {clipped(repr(scenario))}: edgefl.load_scenario(...) makes one of a"
+            " file's path or a dict"
+        )
 
 
 def from_source(source: Source) -> Scenario:

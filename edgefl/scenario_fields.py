@@ -47,7 +47,8 @@ class Named:
             return value
         if isinstance(value, str):
             value = {"name": value}
-        elif isinstance(value, dict) and self.default:
+        unnamed = isinstance(value, dict) and "name" not in value
+        if isinstance(value, dict) and self.default:
             value = {"name": self.default, **value}
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
             raise ValueError(
@@ -61,7 +62,11 @@ class Named:
             raise PydanticCustomError(
                 "component",
                 "invalid parameters",
-                {"errors": error.errors(), "model": parameters_of(component)},
+                {
+                    "errors": error.errors(),
+                    "model": parameters_of(component),
+                    "unnamed": value["name"] if unnamed else None,
+                },
             ) from error
 
     def _write(self, component: AnyComponent | None) -> dict[str, Any] | str | None:

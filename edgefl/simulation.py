@@ -39,7 +39,7 @@ from edgefl.run_directory.lending import Loan
 from edgefl.run_directory.replay import JournaledLearner
 from edgefl.run_directory.results import RunDirectory, free_directory
 from edgefl.run_directory.snapshot import DEFAULT, Every
-from edgefl.scenario import Scenario
+from edgefl.scenario import Scenario, require
 from edgefl.world import World
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def simulate(
             written is marked `failed`.
         Interrupted: Ctrl-C or SIGTERM; what was written is marked `interrupted`.
     """
+    require(scenario)
     began = time.perf_counter()
     with interruptible():
         load = load or Loaded(download=True)

@@ -42,7 +42,7 @@ from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.run_directory import parquet
 from edgefl.run_directory.files import writing
-from edgefl.scenario import Scenario
+from edgefl.scenario import Scenario, require
 from edgefl.simulation import compose
 from edgefl.world import World
 from edgefl.world_files import Columns, joined, scenario_again, write_json, write_table
@@ -58,9 +58,12 @@ MOST_SAMPLES = 200_000_000  # positions in memory, 16 bytes each
 class Recording:
     """How a world is recorded.
 
-    every_s: between two samples of all devices; None: a tick of the network, which is exact. links_s: between two
-    looks at all links. payload_bits: of the transfers that are timed; none: the workload's, or DEFAULT_BITS.
-    duration_s: None: the scenario's. tables: csv or parquet.
+    Args:
+        every_s: between two samples of all devices, s; None: a tick of the network, which is exact.
+        links_s: between two looks at all links, s.
+        payload_bits: of the transfers that are timed; none: the workload's, or DEFAULT_BITS.
+        duration_s: how long, s; None: the scenario's.
+        tables: csv or parquet.
     """
 
     every_s: float | None = None
@@ -71,11 +74,21 @@ class Recording:
 
 
 def record(scenario: Scenario, out: str | Path, how: Recording | None = None) -> Path:
-    """Write the world of a scenario into a new or empty folder; return the folder.
+    """Write the world of a scenario into a new or empty folder: nothing is trained.
+
+    Args:
+        scenario: from `load_scenario`; its learning is left aside.
+        out: the folder: positions, attachments, links and costs as tables in m, s, J, bits and dB, availability in
+            FedScale's form, and a scenario.yaml that trains on the recorded world.
+        how: how long and how often, `edgefl.Recording(duration_s=3600)`; None: for the scenario's duration_s.
+
+    Returns:
+        The folder.
 
     Raises:
         EdgeflError: the world cannot be had, has no end, or the folder holds something.
     """
+    require(scenario)
     how, out = how or Recording(), Path(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise EdgeflError(f"{out}: is not empty; give a new folder")
@@ -93,7 +106,8 @@ def record(scenario: Scenario, out: str | Path, how: Recording | None = None) ->
     write_json(out / "record.json", seen.about())
     with writing(out / "scenario.yaml"):
         (out / "scenario.yaml").write_text(
-            scenario_again(seen.world, out.resolve(), how.tables, seen.every_s), encoding="utf-8"
+            scenario_again(seen.world, out.resolve(), how.tables, seen.every_s, seen.duration_s),
+            encoding="utf-8",
         )
     return out
 
@@ -107,7 +121,9 @@ class _Seen:
         duration_s = how.duration_s or scenario.duration_s
         if duration_s is None:
             raise EdgeflError(
-                "the world has no end of its own: say how long to record, --duration-s 3600", ("duration_s",)
+                "the scenario has none, its sessions end it and a world without training has none: say how long to"
+                " record, e.g. --duration-s 3600 (in Python Recording(duration_s=3600)), or give the scenario one",
+                ("duration_s",),
             )
         several = scenario.layout.several
         tick_s = scenario.handover.measurement_interval_s if several else scenario.rounds.movement_tick_s

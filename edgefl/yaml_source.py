@@ -26,7 +26,9 @@ class Source:
         except FaultyText as fault:
             raise EdgeflError(f"{path}:{fault.line}: {fault.message}") from fault
         if node is None:
-            raise EdgeflError(f"{path}:1: is empty; a mapping of keys to values is expected")
+            raise EdgeflError(
+                f"{path}:1: is empty; a mapping of keys to values is expected (`edgefl new` writes one to begin with)"
+            )
         if node.kind is not dict:
             raise EdgeflError(f"{path}:{node.line}: a mapping of keys to values is expected")
         self._node = node

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import simpy
 
+from channel.carrier import MAX_SLOTS
 from channel.fading import Fading
 from channel.many import slots_of_many
 from channel.shared_band import SharedBand
@@ -234,6 +235,22 @@ class Radio(LinksOfRounds):
             ends = zip(first_slots.tolist(), end_s.tolist(), strict=True)
             airtime_s = np.array([OnTime(frame, slot_s, first).until_s(end) for first, end in ends])
         return Transfers(start_s, end_s, airtime_s, clock_s)
+
+    def certain(self, links: Links, direction: Direction, bits: int, power: FloatArray) -> bool:
+        """Tell whether transfers are sure to end, ten times sooner than they must.
+
+        Args:
+            power: [links] of the fading in all slots; less than nearly all slots have.
+        """
+        carrier, share = self._carriers[direction], links.share[direction]
+        snr = carrier.share_snr(share, links.snr[direction])
+        if not bits:
+            return True
+        if not (np.all(share > 0) and np.all((snr > 0) & (snr < np.inf))):
+            return False
+        rate = carrier.efficiency(power * snr) * carrier.frame.mean
+        need = carrier.needs(np.full(len(links), float(bits)), share)
+        return bool(np.all(need <= MAX_SLOTS / 10 * rate))
 
     def _slots(
         self,

@@ -9,7 +9,7 @@ import numpy as np
 import simpy
 
 from channel.diversity import DiverseFading
-from channel.fading import Fading, LinkFading, slot_correlation
+from channel.fading import Fading, LinkFading, slot_correlation, slot_turn
 from channel.interference import Activity, Heard, Interfered
 from channel.schedulers import Flows, Scheduler
 from channel.tdd import Direction, rounding_s
@@ -57,10 +57,9 @@ class LinksOfRounds:
         self._activities: dict[Direction, Activity] = {}
         self._everywhere_m = np.empty((0, 2))
         self._fading_key = streams.key("fading")
-        self._correlations = [
-            slot_correlation(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
-            for speed in speeds_m_s
-        ]
+        self._speeds_m_s = speeds_m_s
+        for speed in speeds_m_s:  # too fast ones are refused
+            slot_turn(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
         self._carriers = carriers_of(settings)
         self.fading = lru_cache(maxsize=LINKS_KEPT)(self._fading)
         self._rules = Rules(settings, reading_s if settings.gain_reading == "interval" else None)
@@ -295,7 +294,8 @@ class LinksOfRounds:
     def _fading(self, device: int, cell: int) -> Fading:
         """Make the fading of the link between a device and a cell's site."""
         # any change of its key gives Philox an independent stream
-        key, correlation = self._fading_key ^ (device << 64 | cell), self._correlations[device]
+        key, speed_m_s = self._fading_key ^ (device << 64 | cell), float(self._speeds_m_s[device])
+        correlation = slot_correlation(speed_m_s, carrier_hz=self.carrier_hz, slot_s=self.slot_s)
         taps = [LinkFading(key ^ tap << 120, correlation) for tap in range(self._settings.frequency_taps)]
         return taps[0] if len(taps) == 1 else DiverseFading(taps)
 

@@ -144,7 +144,8 @@ class DeviceSettings(Section):
     @model_validator(mode="after")
     def _one_number(self) -> Self:
         if (self.count is None) == (self.density_per_km2 is None):
-            raise ValueError("give either count or density_per_km2")
+            both = self.count is not None
+            raise ValueError(f"give either count or density_per_km2{', not both' if both else ''}")
         if self.classes is not None:
             check_sizes(self.classes, self.count)
         return self

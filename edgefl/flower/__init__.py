@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:
-    from edgefl.flower.openings import warm_started
     from edgefl.flower.running import learner
+    from edgefl.flower.warm import warm_started
 
 __all__ = ["learner", "warm_started"]
 
-_HOME = {"learner": "edgefl.flower.running", "warm_started": "edgefl.flower.openings"}
+_HOME = {"learner": "edgefl.flower.running", "warm_started": "edgefl.flower.warm"}
 
 
 def __getattr__(name: str) -> Any:

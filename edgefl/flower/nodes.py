@@ -1,10 +1,12 @@
 """Devices as Flower nodes: each runs the ClientApp in this process, with a context that it keeps."""
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+import torch
 from flwr.app import Context, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid
@@ -51,25 +53,37 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not there where types are 
         self._contexts: dict[int, Context] = {}
         self._asked = 0
         self._replies: dict[str, Message] = {}
+        self._name: tuple[str | int, ...] = ()  # of what they are asked
         self.connected: tuple[int, ...] = ()  # devices
 
     @contextmanager
     def of(self, devices: Sequence[int], *name: str | int) -> Iterator[None]:
-        """These devices are connected, and Python's own random numbers, which strategies draw, are of this name."""
-        before, self.connected, self._asked = self.connected, tuple(devices), 0
-        state = random.getstate()
-        random.seed(self._streams.key("strategy", *name))
+        """These devices are connected, and what is drawn from common random numbers is of this name."""
+        before, self.connected, self._asked = (self.connected, self._name), tuple(devices), 0
+        self._name = name
         try:
-            with _identity():
+            with _identity(), _drawing(self._streams.key("strategy", *name)):
                 yield
         finally:
-            random.setstate(state)
-            self.connected = before
+            self.connected, self._name = before
 
     def answers(self, messages: Iterable[Message]) -> dict[int, Message]:
         """Let devices answer; device -> reply, in order of their ids. What the ClientApp raises is raised."""
         sent = {device_of(message.metadata.dst_node_id): message for message in messages}
-        return {device: self._app(sent[device], self._context(device)) for device in sorted(sent)}
+        return {device: self._answer(device, sent[device]) for device in sorted(sent)}
+
+    def state(self) -> dict[int, RecordDict]:
+        """Return what devices have put into their contexts."""
+        return {device: context.state for device, context in self._contexts.items()}
+
+    def restore(self, states: Mapping[int, RecordDict]) -> None:
+        """Give devices what was in their contexts."""
+        for device, state in states.items():
+            self._context(device).state = state
+
+    def _answer(self, device: int, message: Message) -> Message:
+        with _drawing(self._streams.key("node", device, *self._name)):
+            return self._app(message, self._context(device))
 
     def _context(self, device: int) -> Context:
         if device not in self._contexts:
@@ -147,3 +161,18 @@ def _identity() -> Iterator[None]:
     finally:
         for name, value in zip(names, before, strict=True):
             setattr(TaskIdentity, name, value)
+
+
+@contextmanager
+def _drawing(key: int) -> Iterator[None]:
+    """Python's, NumPy's and PyTorch's common random numbers, which apps and strategies draw, are those of a key."""
+    python, numpy, tensors = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
+    random.seed(key)
+    np.random.seed(key % 2**32)  # noqa: NPY002
+    torch.default_generator.manual_seed(key % 2**63)
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002
+        torch.set_rng_state(tensors)

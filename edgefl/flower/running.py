@@ -1,6 +1,7 @@
 """Any Flower strategy and ClientApp as the learner of a scenario."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from flwr.clientapp import ClientApp
 
 from edgefl.contract import BEGIN, Evaluation, LocalRound, Now, Opening, SessionStart, Stage, StageFacts
 from edgefl.errors import EdgeflError
+from edgefl.flower.keeping import Arrays, Unkept, pack, restore, state_of, unpack
 from edgefl.flower.nodes import Nodes, bits_of
 from edgefl.flower.strategies import EvaluateFn, Metrics, rounds_of
 from edgefl.outside_learners import Assignment
@@ -36,7 +38,8 @@ def learner(
     The scenario's network says who is there, its selector who may take part: these are the nodes that the strategy is
     offered in a round; one that it leaves out has a row without bits and joules. The ClientApp runs in this process,
     device d as the node with partition-id d. What it sends back has as many bits as its message; the strategy gets
-    the replies that arrive, the others as errors. A run cannot go on where it was left.
+    the replies that arrive, the others as errors. A run that was left goes on if all attributes of the strategy are
+    data or functions, or it has state_dict() and load_state_dict(); else it begins anew, and a warning says why.
 
     Args:
         client_app: runs on each device; its context is kept. node_config has partition-id, num-partitions and seed.
@@ -58,7 +61,13 @@ def learner(
         rounds = rounds_of(own, nodes, initial, config or {}, evaluate)
         if not callable(strategy) and len(told.sites_m) > 1:
             _check_first_use(own)
-        return FlowerLearner(rounds, nodes, own, epochs, batch, flops_per_sample, tests_on_devices, columns)
+        kind: type[FlowerLearner] = ResumableFlowerLearner
+        try:
+            state_of(own)
+        except Unkept as error:
+            warnings.warn(f"a run that is left will begin anew: {error}", stacklevel=1)
+            kind = FlowerLearner
+        return kind(rounds, nodes, own, epochs, batch, flops_per_sample, tests_on_devices, columns)
 
     named = strategy if callable(strategy) else type(strategy)
     # as run.json names the learner
@@ -106,20 +115,28 @@ class FlowerLearner:
             FLOPS_PER_PARAMETER * parameters if flops_per_sample is None else flops_per_sample
         )
         self.number = 0  # of the strategy's round, from 1 on through the run
+        self.stage = StageFacts("train", None)  # that is open
         self.sent: dict[int, Message] = {}
         self.replies: dict[int, Message] = {}
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the session's stages: with `warm_started` probes first, then training."""
-        opening = Opening()
         begin = getattr(self.strategy, "begin_session", None)
-        if begin is not None:
-            if probes := begin(self.rounds.arrays):
-                yield FlowerStage(self, StageFacts("probe", probes, evaluates=False))
+        if begin is not None and (probes := begin(self.rounds.arrays)):
+            yield self._stage(StageFacts("probe", probes, evaluates=False))
+        yield self._training()
+
+    def _training(self) -> Stage:
+        opening = Opening()
+        if hasattr(self.strategy, "open_session"):
             self.rounds.arrays = self.strategy.open_session(self.rounds.arrays)
             openings = self.strategy.openings
             opening = Opening("" if openings.is_pilot else openings.name, openings.weights)
-        yield FlowerStage(self, StageFacts("train", None, opening=opening))
+        return self._stage(StageFacts("train", None, opening=opening))
+
+    def _stage(self, facts: StageFacts) -> Stage:
+        self.stage = facts
+        return FlowerStage(self, facts)
 
     def train(self, ids: Sequence[int]) -> LocalRound:
         """Let the strategy make its messages for these devices, and the devices answer them."""
@@ -164,6 +181,40 @@ class FlowerLearner:
             _first(found, LOSS),
             {name: _first(found, (name,)) for name in self.columns},
         )
+
+
+class ResumableFlowerLearner(FlowerLearner):
+    """A learner whose strategy can be kept as data: a run that was left goes on."""
+
+    def state(self) -> tuple[Arrays, dict[str, Any]]:
+        """Return all that training has changed."""
+        arrays: Arrays = {}
+        stage, opening = self.stage, self.stage.opening
+        kept = {
+            "number": self.number,
+            "arrays": self.rounds.arrays,
+            "strategy": state_of(self.strategy),
+            "nodes": self.nodes.state(),
+            "stage": {"phase": stage.phase, "rounds": stage.rounds, "evaluates": stage.evaluates},
+            "opening": opening and (opening.warm_start, dict(opening.weights)),
+        }
+        return arrays, {"flower": pack(kept, arrays)}
+
+    def restore(self, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
+        """Go on from what `state` gave."""
+        kept = unpack(facts["flower"], dict(arrays))
+        restore(self.strategy, kept["strategy"])
+        self.nodes.restore(kept["nodes"])
+        self.number, self.rounds.arrays = kept["number"], kept["arrays"]
+        opening = kept["opening"] and Opening(*kept["opening"])
+        self.stage = StageFacts(**kept["stage"], opening=opening)
+
+    def stages(self) -> Iterator[Stage]:
+        """Yield the stage that is open, and those after it."""
+        probing = self.stage.rounds is not None
+        yield FlowerStage(self, self.stage)
+        if probing:
+            yield self._training()
 
 
 class FlowerStage:

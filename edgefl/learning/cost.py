@@ -8,7 +8,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, clipped
 from edgefl.learning import task
 from edgefl.learning.models import Model
 from edgefl.learning.parameters import ModelLayout
@@ -22,6 +22,25 @@ def size(model: Model, input_shape: tuple[int, ...], classes: int) -> int:
     except Exception:  # a model from outside may compute with its initial values, which are not there
         return 0
     return layout.size
+
+
+def _tried(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    """Return what a module makes of one sample.
+
+    Raises:
+        EdgeflError: it fails: it is for other data.
+    """
+    try:
+        logits: torch.Tensor = module(x)
+    except EdgeflError:
+        raise
+    except Exception as error:  # whatever a module from outside does
+        raise EdgeflError(
+            f"the model fails on a sample of this data set, of shape {list(x.shape[1:])}: {type(error).__name__}:"
+            f" {clipped(str(error), 200)}; take data of the shape that it wants, or another model",
+            ("learning", "model"),
+        ) from error
+    return logits
 
 
 class _WithoutNormals(TorchFunctionMode):
@@ -48,7 +67,7 @@ def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
         warnings.filterwarnings("ignore", "TF32 acceleration")  # of Intel GPUs, which these flags touch too
         # oneDNN would run an LSTM as one operation that the counter does not know; without it, it is products
         with torch.backends.mkldnn.flags(enabled=False):
-            logits = module(x)
+            logits = _tried(module, x)
             if logits.dim() != 2:
                 raise EdgeflError(
                     f"the model gives {list(logits.shape)} for one sample: edgefl learns classes, and a model gives"

@@ -1,6 +1,7 @@
 """The Python interface: dicts and files alike, variations, results with tables, and all of it to be seen."""
 
 import copy
+import inspect
 import pickle
 import pydoc
 import subprocess
@@ -22,6 +23,40 @@ SMALL: dict[str, Any] = {
     "sessions": {"name": "schedule", "count": 2, "rounds": 2},
     "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1000},
 }
+
+
+FUNCTIONS = [name for name in edgefl.__all__ if inspect.isfunction(getattr(edgefl, name))]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_public_function_says_what_it_takes_gives_and_refuses(name: str) -> None:
+    function = getattr(edgefl, name)
+    said = inspect.getdoc(function) or ""
+    _, _, about = said.partition("Args:\n")
+    for parameter in inspect.signature(function).parameters:
+        assert f"    {parameter}" in about, f"{name}: {parameter} is not explained"
+    assert "Returns:\n" in said
+    assert "Raises:\n    EdgeflError: " in said
+
+
+def test_every_public_class_says_more_than_its_name() -> None:
+    for name in set(edgefl.__all__) - {*FUNCTIONS, "__version__"}:
+        assert len(inspect.getdoc(getattr(edgefl, name)) or "") > 150, name
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: edgefl.simulate("quickstart"), r"got 'quickstart': edgefl.load_scenario\(...\) makes one"),
+        (lambda: edgefl.simulate({"name": "a"}), "a scenario is expected"),
+        (lambda: edgefl.record({"name": "a"}, "runs/never"), "a scenario is expected"),
+        (lambda: edgefl.load_scenario(None), "takes a file's path or a dict, got None"),
+        (lambda: edgefl.Results("nowhere").info, "nowhere: is no run directory"),
+    ],
+)
+def test_what_is_no_scenario_and_no_run_is_one_message(call: Any, message: str) -> None:
+    with pytest.raises(EdgeflError, match=message):
+        call()
 
 
 def same(one: edgefl.Scenario, other: edgefl.Scenario) -> bool:
@@ -95,6 +130,7 @@ def test_results_are_a_path_with_tables(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(results)) == results
 
 
+@pytest.mark.slow
 def test_a_study_from_python_is_compared(tmp_path: Path) -> None:
     base = edgefl.load_scenario(SMALL)
     variants = {"narrow": {"radio.bandwidth_hz": 2e7}, "wide": None}

@@ -3,9 +3,12 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from edgefl import registry
 
 ROOT = Path(__file__).parents[2]
 # folder -> top-level or dotted prefixes that no file below it may import
@@ -20,6 +23,7 @@ FORBIDDEN = {
 }
 
 
+@cache
 def imported(file: Path) -> list[str]:
     names = []
     for node in ast.walk(ast.parse(file.read_text())):
@@ -82,7 +86,64 @@ def test_nothing_that_runs_needs_the_testing_room() -> None:
     assert all(user.startswith(("edgefl/testing/", "edgefl/bench/")) for user in users)
 
 
+def loaded(code: str, packages: set[str]) -> set[str]:
+    """Which of these packages a new process has imported after some code."""
+    code = f"import sys\n{code}\nprint('loaded', *({packages} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT)
+    return set(done.stdout.splitlines()[-1].split()[1:])
+
+
+@pytest.mark.slow
 def test_the_testing_room_imports_quickly_and_without_a_test_framework() -> None:
-    code = "import sys, edgefl.testing; print({'torch', 'pytest', 'hypothesis'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout == "set()\n"
+    assert loaded("import edgefl.testing", {"torch", "pytest", "hypothesis"}) == set()
+
+
+SLOW = {"torch", "scipy", "pandas", "matplotlib", "sklearn", "simpy", "pydantic", "numpy"}
+TO_DESCRIBE = """
+from edgefl import registry
+for kind in set(registry.KINDS) - {"models"}:
+    for name in registry.names(kind):
+        registry.get(kind, name)
+"""
+SCENARIO = """
+name: plain
+devices: {count: 12, mobility: random_waypoint}
+sessions: {name: schedule, count: 2, rounds: 3}
+learning:
+  dataset: {name: synthetic, groups: 12}
+  partition: natural
+  model: mlp2
+  algorithm: %s
+  warm_start: similarity
+  epochs: 2
+"""
+
+
+@pytest.mark.slow
+def test_help_waits_for_no_package_of_science() -> None:
+    assert loaded("import edgefl.cli", SLOW) == set()
+
+
+@pytest.mark.slow
+def test_components_are_described_without_pytorch() -> None:
+    """But for models, which are made of its layers."""
+    assert loaded(TO_DESCRIBE, {"torch", "scipy", "pandas", "matplotlib", "sklearn"}) == set()
+    assert loaded("import edgefl.learning.models.cnn2", {"torch"}) == {"torch"}
+
+
+@pytest.mark.slow
+def test_scenarios_are_validated_without_pytorch_and_scipy(tmp_path: Path) -> None:
+    """With a model that states its size, and an algorithm of any kind."""
+    files = []
+    for algorithm in registry.names("algorithms"):
+        if not registry.get("algorithms", algorithm)().knows_drift:  # it needs a drift, which changes tensors
+            files.append(str(tmp_path / f"{algorithm}.yaml"))
+            Path(files[-1]).write_text(SCENARIO % algorithm)
+    code = f"""
+from edgefl.cli import main
+try:
+    main(["validate", *{files}])
+except SystemExit as ended:
+    assert not ended.code
+"""
+    assert loaded(code, {"torch", "scipy", "pandas", "matplotlib", "sklearn"}) == set()

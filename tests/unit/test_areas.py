@@ -122,7 +122,7 @@ def test_the_area_of_a_sumo_network(tmp_path: Path, name: str) -> None:
             "areas: {hom: {disc: {centre_m: [0, 0], radius_m: 1}}}",
             "mobility.homes: no area 'home': did you mean",
         ),
-        ("", "devices.mobility.homes: no area 'home'; areas: names them"),
+        ("", "devices.mobility.homes: no area 'home': define it below areas:"),
         (
             "areas: {home: {}}",
             "areas.home: give one shape (disc, rectangle, polygon, geojson, sumo_net), got none",

@@ -69,7 +69,22 @@ MISTAKES = {
     "typo in a component": ("logistic", "logistik", 10, "no model 'logistik': did you mean 'logistic'?"),
     "hyphen for underscore": ("digits", "fashion-mnist", 9, "did you mean 'fashion_mnist'?"),
     "parameter of another": ("mu: 0.1", "beta: 0.1", 11, "learning.algorithm.beta: unknown key; known: mu"),
-    "parameter forgotten": (SESSIONS, "sessions: schedule\n", 5, "sessions.rounds: is missing; add it"),
+    "parameter without its component": (
+        "{name: fedprox, mu: 0.1}",
+        "{mu: 0.1}",
+        11,
+        "learning.algorithm.mu: unknown key of fedavg, which is taken where no name is given: write {name: ..., mu:",
+    ),
+    "decimal comma": ("mu: 0.1", "mu: 0,1", 11, "is the comma before it a decimal one? write a point"),
+    "one letter short": ("rounds: 2}", "round: 2}", 5, "sessions.round: unknown key: did you mean 'rounds'?"),
+    "slash in a name": ("name: mine", "name: a/b", 1, "got 'a/b' (letters, digits, . _ -)"),
+    "count and density": (COUNT, COUNT + "  density_per_km2: 5\n", 3, "density_per_km2, not both"),
+    "parameter forgotten": (
+        SESSIONS,
+        "sessions: schedule\n",
+        5,
+        "sessions.rounds: is missing; add it (T: rounds per session)",
+    ),
     "section forgotten": (SESSIONS, "", 1, "sessions: is missing; add it"),
     "reversed range": (
         COUNT,
@@ -109,7 +124,7 @@ MISTAKES = {
         COUNT,
         COUNT + "  mobility: {name: attraction, homes: town}\n",
         5,
-        "'town'",
+        "no area 'town': define it below areas:",
     ),
     "absent device": (
         COUNT,

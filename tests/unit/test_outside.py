@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,21 @@ def test_a_part_that_cannot_be_loaded_is_one_message(
         edgefl.load_scenario(scenario(folder, part))
     assert f"{folder / 'mine.yaml'}:2 devices.mobility: " in str(error.value)
     assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_torchvision_of_another_pytorch_has_a_remedy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As timm meets it where PyTorch is of its CPU index and torchvision is not."""
+    monkeypatch.setenv(outside.ALLOW, "1")
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, "torchvision", raising=False)
+    (folder / "torchvision").mkdir()
+    (folder / "torchvision" / "__init__.py").write_text("raise RuntimeError('operator nms does not exist')\n")
+    (folder / "needing_vision.py").write_text("import torchvision\n")
+    with pytest.raises(EdgeflError) as error:
+        edgefl.load_scenario(scenario(folder, "needing_vision:Part"))
+    assert "RuntimeError: operator nms does not exist; the torchvision" in str(error.value)
+    assert f"is not of this PyTorch ({version('torch')}): install both from one index" in str(error.value)
     assert "\n" not in str(error.value)
 
 

@@ -1,12 +1,15 @@
 """Several global models, of which each device trains the one that suits its data best."""
 
-from abc import abstractmethod
+from __future__ import annotations
 
-import torch
-from torch import Tensor
+from abc import abstractmethod
+from typing import TYPE_CHECKING
 
 from edgefl.learning.algorithms import Received, Receivers, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # columns of devices.csv
 CLUSTER, LOWEST_LOSS = "cluster", "lowest_loss"
@@ -33,6 +36,8 @@ class Clustered(FedAvg):
         return state["models"]
 
     def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
+        import torch
+
         choices = self.choices(state)
         losses = devices.losses(choices)
         cluster = self.choose(losses, state, devices)
@@ -40,6 +45,8 @@ class Clustered(FedAvg):
         return Received(state["models"][cluster], notes, vectors=torch.full_like(cluster, len(choices)))
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+        import torch
+
         models = state["models"].clone()
         cluster = updates.notes[CLUSTER]
         for c in torch.unique(cluster).tolist():

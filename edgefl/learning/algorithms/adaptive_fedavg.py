@@ -1,13 +1,16 @@
 """FedAvg whose local learning rate follows the movement of the global model."""
 
-from typing import Literal
+from __future__ import annotations
 
-import torch
+from typing import TYPE_CHECKING, Literal
+
 from pydantic import Field
-from torch import Tensor
 
 from edgefl.learning.algorithms import Members, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class AdaptiveFedAvg(FedAvg):
@@ -37,7 +40,7 @@ class AdaptiveFedAvg(FedAvg):
     )
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
-        zero, one = (start.new_full((), value, dtype=torch.float64) for value in (0.0, 1.0))
+        zero, one = (start.new_full((), value).double() for value in (0.0, 1.0))
         return {
             "rounds": zero,
             "mean": start.new_zeros(start.shape),
@@ -59,9 +62,9 @@ class AdaptiveFedAvg(FedAvg):
         last, now = (
             v / (1 - self.beta2**t) for v, t in ((state["variance"], rounds - 1), (variance, rounds))
         )
-        newest = now / last if float(rounds) > 1 and float(last) > 0 else torch.ones_like(now)
+        newest = now / last if float(rounds) > 1 and float(last) > 0 else now.new_ones(now.shape)
         ratio = self.beta3 * state["ratio"] + (1 - self.beta3) * newest
-        corrected = ratio / (1 - self.beta3**rounds) if self.beta3 < 1 else torch.ones_like(ratio)
+        corrected = ratio / (1 - self.beta3**rounds) if self.beta3 < 1 else ratio.new_ones(ratio.shape)
         if self.decay == "inverse":
             corrected = corrected / (rounds + 1)
         return after, {

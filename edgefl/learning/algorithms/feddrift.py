@@ -1,13 +1,16 @@
 """Several global models; a device whose loss jumps starts a new one."""
 
-from typing import ClassVar
+from __future__ import annotations
 
-import torch
+from typing import TYPE_CHECKING, ClassVar
+
 from pydantic import Field
-from torch import Tensor
 
 from edgefl.learning.algorithms import Members, Receivers, ServerState, Updates
 from edgefl.learning.algorithms._clustered import CLUSTER, LOWEST_LOSS, Clustered, shifted
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class FedDrift(Clustered):
@@ -43,6 +46,8 @@ class FedDrift(Clustered):
     )
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
+        import torch
+
         if last:
             begun = int(last["begun"])
             moved = shifted(start, {**last, "models": last["models"][:begun]})
@@ -60,6 +65,8 @@ class FedDrift(Clustered):
         return state["models"][: int(state["begun"])]
 
     def choose(self, losses: Tensor, state: ServerState, devices: Receivers) -> Tensor:
+        import torch
+
         lowest, best = losses.min(1)
         jumped = lowest > devices.remembered(LOWEST_LOSS, float("inf")) + self.delta
         begun = int(state["begun"])
@@ -68,6 +75,8 @@ class FedDrift(Clustered):
         return torch.where(jumped, begun, best) if begun < self.models else best
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+        import torch
+
         after, state = super().aggregate(model, updates, state)
         begun = torch.maximum(state["begun"], updates.notes[CLUSTER].max().to(state["begun"]) + 1)
         newest = torch.where(begun > state["begun"], state["round"], state["newest"])

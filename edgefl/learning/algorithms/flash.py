@@ -1,13 +1,16 @@
 """FLASH: an adaptive server that steps further when the devices' changes grow, and devices that stop early."""
 
-from typing import Literal
+from __future__ import annotations
 
-import torch
+from typing import TYPE_CHECKING, Literal
+
 from pydantic import Field
-from torch import Tensor
 
 from edgefl.learning.algorithms import Members, ServerState, Updates
 from edgefl.learning.algorithms.fedadam import FedAdam
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Flash(FedAdam):
@@ -55,6 +58,8 @@ class Flash(FedAdam):
         return {**super().init_state(start, last, members), "disparity": start.new_zeros(start.shape)}
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+        import torch
+
         change = updates.mean_change() if self.weighting == "data" else (updates.rows - updates.start).mean(0)
         mean = self.beta1 * state["mean"] + (1 - self.beta1) * change
         before = state["square"]

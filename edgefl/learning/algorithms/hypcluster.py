@@ -1,11 +1,16 @@
 """Several global models; each device trains the one with the lowest loss on its data."""
 
-import torch
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from pydantic import Field
-from torch import Tensor
 
 from edgefl.learning.algorithms import Members, Receivers, ServerState
 from edgefl.learning.algorithms._clustered import Clustered, shifted
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class HypCluster(Clustered):
@@ -29,6 +34,8 @@ class HypCluster(Clustered):
     models_seed: int = Field(0, ge=0, le=2**32 - 1, description="which draw of these numbers")
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
+        import torch
+
         if last:
             return shifted(start, last)
         generator = torch.Generator().manual_seed(self.models_seed)

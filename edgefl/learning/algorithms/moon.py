@@ -1,16 +1,18 @@
 """Model-contrastive federated learning."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import torch
 from pydantic import Field
-from torch import Tensor
-from torch.nn import functional
 
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.models import Outputs, OutputTerm
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SHORTEST = 1e-8  # a representation of length zero has no direction: its cosines are zero
 
@@ -44,6 +46,8 @@ class _Contrast(OutputTerm):
     tau: float
 
     def loss(self, outputs: Outputs, references: Sequence[Outputs]) -> Tensor:
+        from torch.nn import functional
+
         _, _, nearer_previous = self._compared(outputs, references)
         # -log(a / (a + b)) = log(1 + b / a)
         return self.mu * functional.softplus(nearer_previous / self.tau)
@@ -53,7 +57,7 @@ class _Contrast(OutputTerm):
     ) -> tuple[Tensor | None, Tensor | None]:
         # with u = z / |z| and loss mu softplus(u.d / tau): d u.d / d z = (d - (u.d) u) / |z|
         direction, towards, nearer_previous = self._compared(outputs, references)
-        slope = torch.sigmoid(nearer_previous / self.tau) * (self.mu / self.tau * _inverse_length(outputs))
+        slope = (nearer_previous / self.tau).sigmoid() * (self.mu / self.tau * _inverse_length(outputs))
         return None, slope.unsqueeze(-1) * (towards - nearer_previous.unsqueeze(-1) * direction)
 
     def _compared(self, outputs: Outputs, references: Sequence[Outputs]) -> tuple[Tensor, Tensor, Tensor]:

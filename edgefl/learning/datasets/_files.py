@@ -13,11 +13,9 @@ import hashlib
 import logging
 import os
 import shutil
-import urllib.request
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from http.client import HTTPException
 from importlib import metadata
 from math import prod
 from pathlib import Path
@@ -123,6 +121,8 @@ def obtain(files: FileSet, root: Path | None = None) -> dict[str, Path]:
     address = served_in or files.url
     if root is not None or address is None:
         raise _missing(files, places, root, "not offered")
+    from http.client import HTTPException
+
     cache = user_cache() / files.folders[0]
     try:
         if served_in:
@@ -302,6 +302,8 @@ def _fetch(files: FileSet, address: str, path: Path, md5: str | None, unpack: bo
     Args:
         md5: of the file, or of its uncompressed content if `unpack`.
     """
+    import urllib.request  # with all of SSL, for which reading files need not wait
+
     log.warning("%s is not on this machine: downloading %s", files.name, address)
     made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -33,7 +33,9 @@ class Factory(Model):
         "num_classes", description="name of the argument for the number of classes; none: it has none"
     )
     channels: str | None = Field(
-        None, description="name of the argument for the number of channels, say in_chans; none: it has none"
+        None,
+        description="name of the argument for the number of channels, say in_chans; none: it has none. With it, grey"
+        " images get a channel",
     )
 
     @field_validator("function")
@@ -62,4 +64,11 @@ class Factory(Model):
             raise EdgeflError(
                 f"{self.function} makes a {type(module).__name__}, no nn.Module", ("learning", "model")
             )
+        if self.channels and len(input_shape) == 2:
+            module.register_forward_pre_hook(_with_channel)  # a layer before it would rename its parameters
         return module
+
+
+def _with_channel(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Give images [batch, height, width] their one channel."""
+    return given[0].unsqueeze(1), *given[1:]

@@ -201,6 +201,25 @@ def test_a_model_of_another_library() -> None:
     assert module(torch.zeros(2, 1, 8, 8)).shape == (2, 5)
 
 
+def test_grey_images_get_the_channel_that_a_module_wants() -> None:
+    convolution = Factory(
+        function="torch.nn:Conv2d",
+        arguments={"out_channels": 5, "kernel_size": 8},
+        channels="in_channels",
+        classes=None,
+    ).build((8, 8), 5)
+    assert convolution(torch.zeros(2, 8, 8)).shape == (2, 5, 1, 1)
+    assert [name for name, _ in convolution.named_parameters()] == ["weight", "bias"]
+
+
+def test_a_model_for_other_data_is_one_message() -> None:
+    with pytest.raises(
+        EdgeflError,
+        match=r"the model fails on a sample of this data set, of shape \[8, 8\]: RuntimeError: .*; take",
+    ):
+        cost.flops_per_sample(torch.nn.Linear(5, 2), (8, 8))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -1,0 +1,159 @@
+"""A Flower run's state as arrays and facts, which a snapshot holds; nothing is pickled, so no file runs code.
+
+What is kept of a strategy: its attributes that are data, that is numbers, texts, NumPy arrays, tensors, Flower's
+records and parameters, and lists, tuples and dicts of these; and those of strategies within it. Functions stay as
+they are. A strategy with anything else says itself what it keeps:
+
+    state_dict() -> dict          of such data
+    load_state_dict(dict)         be as when `state_dict` gave it
+"""
+
+import functools
+import logging
+import math
+import sys
+import types
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
+from flwr.common import Parameters
+from flwr.server.strategy import Strategy as OldStrategy
+from flwr.serverapp.strategy import Strategy
+
+from edgefl.errors import EdgeflError
+
+CODE = (
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+    types.ModuleType,
+    functools.partial,
+    logging.Logger,
+    type,
+)
+MAPPINGS = {
+    kind.__name__: kind for kind in (dict, OrderedDict, ArrayRecord, MetricRecord, ConfigRecord, RecordDict)
+}
+SEQUENCES = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
+BOTH = (Strategy, OldStrategy)
+Arrays = dict[str, np.ndarray]
+
+
+class Unkept(EdgeflError):
+    """Something that is no data."""
+
+
+def state_of(strategy: Any) -> dict[str, Any]:
+    """Return what a strategy has come to, as data.
+
+    Raises:
+        Unkept: an attribute is no data, and the strategy does not say what it keeps.
+    """
+    if hasattr(strategy, "state_dict") and hasattr(strategy, "load_state_dict"):
+        return dict(strategy.state_dict())
+    found = {}
+    for name, value in vars(strategy).items():
+        if isinstance(value, BOTH):
+            found[name] = state_of(value)
+        elif not isinstance(value, CODE):
+            try:
+                pack(value, {})
+            except Unkept as error:
+                raise Unkept(
+                    f"{type(strategy).__name__}.{name} is {error}, which a snapshot cannot hold: give the strategy"
+                    " state_dict() and load_state_dict(dict), of numbers, texts and arrays"
+                ) from None
+            found[name] = value
+    return found
+
+
+def restore(strategy: Any, state: Mapping[str, Any]) -> None:
+    """Let a strategy go on from what `state_of` gave."""
+    if hasattr(strategy, "state_dict") and hasattr(strategy, "load_state_dict"):
+        strategy.load_state_dict(dict(state))
+        return
+    for name, value in state.items():
+        if isinstance(within := getattr(strategy, name, None), BOTH):
+            restore(within, value)
+        else:
+            setattr(strategy, name, value)
+
+
+def pack(value: Any, arrays: Arrays) -> Any:
+    """Return data as JSON can hold them, and put the bytes of arrays among `arrays`; `unpack` gives the same data.
+
+    Raises:
+        Unkept: it is no data.
+    """
+    kind = type(value)
+    if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
+        return value
+    name, of = kind.__name__, functools.partial(pack, arrays=arrays)
+    if kind is float:
+        return [name, repr(value)]
+    if kind is bytes:
+        return [name, _put(value, arrays)]
+    if kind is Array:
+        return [name, value.dtype, list(value.shape), value.stype, _put(value.data, arrays)]
+    if kind is Parameters:
+        return [name, value.tensor_type, [_put(one, arrays) for one in value.tensors]]
+    if MAPPINGS.get(name) is kind:
+        return [name, [[of(key), of(inner)] for key, inner in value.items()]]
+    if SEQUENCES.get(name) is kind:
+        return [name, [of(inner) for inner in value]]
+    if isinstance(value, np.ndarray | np.generic):
+        whole = np.asarray(value)
+        if not whole.dtype.hasobject and np.dtype(whole.dtype.str) == whole.dtype:
+            form = "ndarray" if isinstance(value, np.ndarray) else "number"
+            return [form, whole.dtype.str, list(whole.shape), _put(whole.tobytes(), arrays)]
+    torch = sys.modules.get("torch")
+    if torch is not None and kind is torch.Tensor:
+        return ["tensor", of(value.detach().cpu().numpy())]
+    raise Unkept(f"a {kind.__module__}.{kind.__qualname__}")
+
+
+def unpack(facts: Any, arrays: Arrays) -> Any:
+    """Return the data that `pack` made these facts and arrays of."""
+    if not isinstance(facts, list):
+        return facts
+    name, first, *rest = facts
+    of = functools.partial(unpack, arrays=arrays)
+    if name in MAPPINGS:
+        return MAPPINGS[name]({of(key): of(inner) for key, inner in first})
+    if name in SEQUENCES:
+        return SEQUENCES[name](of(inner) for inner in first)
+    return _LEAVES[name](arrays, first, *rest)
+
+
+def _put(content: bytes, arrays: Arrays) -> str:
+    key = str(len(arrays))
+    arrays[key] = np.frombuffer(content, np.uint8)
+    return key
+
+
+def _array(arrays: Arrays, dtype: str, shape: list[int], key: str) -> np.ndarray:
+    return np.frombuffer(arrays[key].tobytes(), np.dtype(dtype)).reshape(shape).copy()
+
+
+def _tensor(arrays: Arrays, facts: Any) -> Any:
+    import torch
+
+    return torch.from_numpy(unpack(facts, arrays))
+
+
+_LEAVES: dict[str, Callable[..., Any]] = {
+    "float": lambda arrays, text: float(text),
+    "bytes": lambda arrays, key: arrays[key].tobytes(),
+    "Array": lambda arrays, dtype, shape, stype, key: Array(
+        dtype=dtype, shape=tuple(shape), stype=stype, data=arrays[key].tobytes()
+    ),
+    "Parameters": lambda arrays, kind, keys: Parameters(
+        tensors=[arrays[key].tobytes() for key in keys], tensor_type=kind
+    ),
+    "ndarray": _array,
+    "number": lambda *given: _array(*given)[()],
+    "tensor": _tensor,
+}

@@ -1,0 +1,206 @@
+"""The warm start of recurring sessions around any Flower strategy."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord
+from flwr.common import ndarrays_to_parameters, parameters_to_ndarrays
+from flwr.server.strategy import Strategy as OldStrategy
+from flwr.server.strategy.aggregate import aggregate
+from flwr.serverapp import Grid
+from flwr.serverapp.strategy import Strategy
+from flwr.serverapp.strategy.strategy_utils import aggregate_arrayrecords
+
+from edgefl.errors import EdgeflError
+from edgefl.flower.keeping import restore, state_of
+from edgefl.flower.openings import Openings
+from edgefl.learning.warm_starts import WarmStart
+
+
+def warm_started(
+    strategy: Any,
+    warm_start: WarmStart | None = None,
+    *,
+    rounds: int | None = None,
+    changed_share: float | None = None,
+    pilot_sessions: int = 1,
+) -> Any:
+    """Return a strategy that opens each session with past sessions' models, weighted, and otherwise is the given one.
+
+    Each session after the pilot ones begins with `warm_start.probes` rounds in which the nodes train from the pilot
+    model; their plain average says in which direction this session's data pull, and is then dropped. The session
+    opens with the saved models, weighted by how alike their sessions' directions are to this one's.
+
+    Inside edgefl (`edgefl.flower.learner`) sessions are those of the scenario. In Flower's own runs say when one
+    begins: after `rounds` rounds of training, or when `changed_share` of the nodes connected at its beginning have
+    gone, or both, whichever comes first. Probe rounds count among Flower's `num_rounds`.
+
+    The strategy keeps what it has learned of its own, such as server momentum, through sessions; the model that it
+    compares with is set to the opening one.
+
+    Args:
+        strategy: of flwr.serverapp or flwr.server.
+        warm_start: of `edgefl.learning.warm_starts`; None: Similarity(). Not those that train otherwise in a session
+            (continuous) or need test accuracies (pilot_model: good) or a check.
+        pilot_sessions: sessions 1 to P, which begin with the last model.
+    """
+    from edgefl.learning.warm_starts.similarity import Similarity
+
+    openings = Openings(warm_start or Similarity(), rounds, changed_share, pilot_sessions)
+    if isinstance(strategy, Strategy):
+        return WarmStarted(strategy, openings)
+    if isinstance(strategy, OldStrategy):
+        return OldWarmStarted(strategy, openings)
+    raise EdgeflError(f"{type(strategy).__name__} is no Flower strategy")
+
+
+def _arrays(record: ArrayRecord) -> dict[str, np.ndarray]:
+    return {name: array.numpy() for name, array in record.items()}
+
+
+def _record(model: Mapping[str, np.ndarray]) -> ArrayRecord:
+    return ArrayRecord({name: Array(array) for name, array in model.items()})
+
+
+class _Around:
+    """What strategies of both kinds have in common with openings around them."""
+
+    def __init__(self, inner: Any, openings: Openings) -> None:
+        self.inner, self.openings = inner, openings
+        self._probing = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(vars(self)["inner"], name)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what the strategy and its openings have come to, as data."""
+        return {
+            "inner": state_of(self.inner),
+            "openings": self.openings.state_dict(),
+            "probing": self._probing,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from what `state_dict` gave."""
+        restore(self.inner, state["inner"])
+        self.openings.load_state_dict(state["openings"])
+        self._probing = state["probing"]
+
+    def begin_session(self, arrays: ArrayRecord) -> int:
+        """A session of a scenario begins; return how many probe rounds come first."""
+        self.openings.told = True
+        return self.openings.begin(_arrays(arrays))
+
+    def open_session(self, arrays: ArrayRecord) -> ArrayRecord:
+        """Return the session's opening model."""
+        return _record(self.openings.open(_arrays(arrays)))
+
+
+class WarmStarted(_Around, Strategy):  # type: ignore[misc]
+    """A strategy of messages, with openings."""
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        openings, nodes = self.openings, frozenset(grid.get_node_ids())
+        if openings.due(nodes):
+            openings.begin(_arrays(arrays), nodes)
+        self._probing = openings.probes_left > 0
+        if self._probing:
+            return self.inner.configure_train(server_round, _record(openings.probe), config, grid)
+        if not openings.opened:
+            openings.open(_arrays(arrays))
+        if openings.opening is not None:
+            arrays = _record(openings.opening)
+            if getattr(self.inner, "current_arrays", None) is not None:  # that the strategy compares with
+                self.inner.current_arrays = None
+        openings.trained()
+        return self.inner.configure_train(server_round, arrays, config, grid)
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        if not self._probing:
+            arrays, metrics = self.inner.aggregate_train(server_round, replies)
+            if arrays is not None:
+                self.openings.aggregated()
+            return arrays, metrics
+        whole = [reply.content for reply in replies if reply.has_content()]
+        key = getattr(self.inner, "weighted_by_key", "num-examples")
+        self.openings.probed(_arrays(aggregate_arrayrecords(whole, key)) if whole else None)
+        return None, None
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        return [] if self._probing else self.inner.configure_evaluate(server_round, arrays, config, grid)
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        return None if self._probing else self.inner.aggregate_evaluate(server_round, replies)
+
+    def summary(self) -> None:
+        self.inner.summary()
+
+
+class OldWarmStarted(_Around, OldStrategy):  # type: ignore[misc]
+    """A strategy of the older kind, with openings."""
+
+    def initialize_parameters(self, client_manager: Any) -> Any:
+        return self.inner.initialize_parameters(client_manager)
+
+    def configure_fit(self, server_round: int, parameters: Any, client_manager: Any) -> Any:
+        openings, model = self.openings, _numbered(parameters)
+        nodes = frozenset(map(int, client_manager.all()))
+        if openings.due(nodes):
+            openings.begin(model, nodes)
+        self._probing = openings.probes_left > 0
+        if self._probing:
+            return self.inner.configure_fit(server_round, _parameters(openings.probe), client_manager)
+        if not openings.opened:
+            openings.open(model)
+        if openings.opening is not None:
+            parameters = _parameters(openings.opening)
+            if hasattr(self.inner, "current_weights"):  # FedOpt: that it compares with
+                self.inner.current_weights = parameters_to_ndarrays(parameters)
+            elif getattr(self.inner, "initial_parameters", None) is not None:  # FedAvgM
+                self.inner.initial_parameters = parameters
+        openings.trained()
+        return self.inner.configure_fit(server_round, parameters, client_manager)
+
+    def aggregate_fit(self, server_round: int, results: Sequence[Any], failures: Sequence[Any]) -> Any:
+        if not self._probing:
+            parameters, metrics = self.inner.aggregate_fit(server_round, results, failures)
+            if parameters is not None:
+                self.openings.aggregated()
+            return parameters, metrics
+        found = None
+        if results:
+            found = _named_by_number(
+                aggregate([(parameters_to_ndarrays(one.parameters), one.num_examples) for _, one in results])
+            )
+        self.openings.probed(found)
+        return None, {}
+
+    def configure_evaluate(self, server_round: int, parameters: Any, client_manager: Any) -> Any:
+        return (
+            [] if self._probing else self.inner.configure_evaluate(server_round, parameters, client_manager)
+        )
+
+    def aggregate_evaluate(self, server_round: int, results: Sequence[Any], failures: Sequence[Any]) -> Any:
+        return self.inner.aggregate_evaluate(server_round, results, failures)
+
+    def evaluate(self, server_round: int, parameters: Any) -> Any:
+        return None if self._probing else self.inner.evaluate(server_round, parameters)
+
+
+def _numbered(parameters: Any) -> dict[str, np.ndarray]:
+    return _named_by_number(parameters_to_ndarrays(parameters))
+
+
+def _named_by_number(arrays: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    return {str(number): np.asarray(array) for number, array in enumerate(arrays)}
+
+
+def _parameters(model: Mapping[str, np.ndarray]) -> Any:
+    return ndarrays_to_parameters(list(model.values()))

@@ -1,0 +1,176 @@
+"""A Flower run that was left goes on to the same bytes; what cannot be kept is told before the run begins."""
+
+import logging
+import random
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("flwr", reason="needs pip install 'edgefl-cosim[flower]'")
+sys.path.insert(0, str(Path(__file__).parent))
+
+import apps
+import flwr.server.strategy as old
+import flwr.serverapp.strategy as new
+import torch
+from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.common import ndarrays_to_parameters
+
+import edgefl
+from edgefl import flower
+from edgefl.errors import EdgeflError
+from edgefl.flower.keeping import Unkept, pack, state_of, unpack
+from edgefl.learning.warm_starts.similarity import Similarity
+from edgefl.run_directory.snapshot import Every
+from edgefl.testing import check_learner
+
+logging.getLogger("flwr").setLevel(logging.ERROR)
+ONE: dict[str, Any] = {"min_train_nodes": 1, "min_evaluate_nodes": 1, "min_available_nodes": 1}
+ONE_OLD: dict[str, Any] = {"min_fit_clients": 1, "min_evaluate_clients": 1, "min_available_clients": 1}
+PARAMETERS = {"initial_parameters": ndarrays_to_parameters(apps.INITIAL)}
+SCENARIO = """
+name: left
+seed: 5
+devices: {count: 8, populations: 2}
+sessions: {name: schedule, count: 4, rounds: 4}
+rounds: {selector: {name: uniform, count: 3}}
+workload: {payload_bits: 1000, flops_per_sample: 1000}
+"""
+
+
+def drawing_app() -> ClientApp:
+    """Trains with noise of all common random numbers, and counts in its context how often."""
+    made = ClientApp()
+
+    @made.train()
+    def train(message: Message, context: Context) -> Message:
+        device = int(context.node_config["partition-id"])
+        own = context.state.setdefault("own", MetricRecord({"rounds": 0}))
+        own["rounds"] += 1
+        noise = random.random() + np.random.rand() + float(torch.rand(())) + own["rounds"]  # noqa: NPY002
+        (w,) = message.content["arrays"].to_numpy_ndarrays()
+        arrays = ArrayRecord([apps.trained(w, device) + np.float32(1e-3 * noise)])
+        metrics = MetricRecord({"num-examples": apps.EXAMPLES})
+        return Message(RecordDict({"arrays": arrays, "metrics": metrics}), reply_to=message)
+
+    @made.evaluate()
+    def evaluate(message: Message, context: Context) -> Message:
+        (w,) = message.content["arrays"].to_numpy_ndarrays()
+        metrics = MetricRecord({"num-examples": 1, "eval_loss": apps.loss(w, 0)})
+        return Message(RecordDict({"metrics": metrics}), reply_to=message)
+
+    return made
+
+
+def warm(strategy: Any) -> Any:
+    return flower.warm_started(strategy, Similarity(scale=50.0))
+
+
+LEARNERS = {
+    "momentum": lambda: flower.learner(
+        drawing_app(), new.FedAvgM(server_momentum=0.5, **ONE), initial=apps.INITIAL
+    ),
+    "warm adam": lambda: flower.learner(drawing_app(), warm(new.FedAdam(**ONE)), initial=apps.INITIAL),
+    "old warm adam": lambda: flower.learner(apps.old_app(), warm(old.FedAdam(**PARAMETERS, **ONE_OLD))),
+}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("left_at", [(2, 1), (3, 3)], ids=str)
+def test_a_run_that_was_left_goes_on_to_the_same_bytes(
+    name: str, left_at: tuple[int, int], tmp_path: Path
+) -> None:
+    (tmp_path / "left.yaml").write_text(SCENARIO)
+    scenario = edgefl.load_scenario(tmp_path / "left.yaml")
+    whole = edgefl.simulate(scenario, tmp_path / "whole", learner=LEARNERS[name]())
+
+    def leave(row: Any) -> None:
+        if (row.session, row.round) == left_at:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        edgefl.simulate(
+            scenario, tmp_path / "run", learner=LEARNERS[name](), on_round=leave, every=Every(rounds=1)
+        )
+    assert list((tmp_path / "run" / "snapshots").iterdir())
+    edgefl.resume(tmp_path / "run", learner=LEARNERS[name]())
+    for table in whole.glob("*.csv"):
+        assert (tmp_path / "run" / table.name).read_bytes() == table.read_bytes(), table.name
+
+
+def test_it_goes_on_by_the_contract_of_learners() -> None:
+    check_learner(flower.learner(drawing_app(), lambda told: warm(new.FedYogi(**ONE)), initial=apps.INITIAL))
+
+
+class Best(new.FedAvg):  # type: ignore[misc]
+    """A strategy with something that is no data."""
+
+    def __init__(self, **how: Any) -> None:
+        super().__init__(**how)
+        self.net = torch.nn.Linear(2, 1)
+
+
+class Saying(Best):
+    """One that says what it keeps."""
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"net": dict(self.net.state_dict())}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.net.load_state_dict(state["net"])
+
+
+def test_a_strategy_with_more_than_data_begins_anew_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "left.yaml").write_text(SCENARIO)
+    scenario = edgefl.load_scenario(tmp_path / "left.yaml", ["sessions.count=1"])
+    learner = flower.learner(apps.app(), Best(**ONE), initial=apps.INITIAL)
+    with pytest.warns(
+        UserWarning, match=r"begin anew: Best.net is a torch.nn.* give the strategy state_dict"
+    ):
+        run = edgefl.simulate(scenario, tmp_path / "run", learner=learner)
+    assert '"resumable": false' in (run / "run.json").read_text()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_learner(flower.learner(apps.app(), lambda told: warm(Saying(**ONE)), initial=apps.INITIAL))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": [1, 2.5, None, True, "x", b"\x00\xff"], 3: (4, {5})},
+        {"nan": float("inf"), "numbers": (np.float32(0.1), np.int64(7))},
+        {"arrays": [np.arange(6.0).reshape(2, 3)[:, ::2], np.zeros((0, 2), np.int8), np.array(3, ">f4")]},
+        {"tensor": torch.arange(3, dtype=torch.float16)},
+        {"records": RecordDict({"a": ArrayRecord([np.ones(2, np.float32)]), "m": MetricRecord({"n": 3})})},
+        {"parameters": ndarrays_to_parameters([np.ones(2)])},
+    ],
+    ids=lambda value: next(iter(value)),
+)
+def test_data_come_back_as_they_were(value: Any) -> None:
+    arrays: dict[str, np.ndarray] = {}
+    back = unpack(pack(value, arrays), arrays)
+    assert repr(back) == repr(value)
+    assert str(jsoned := pack(back, {})) == str(pack(value, {}))
+    assert all(array.dtype == np.uint8 for array in arrays.values()), jsoned
+
+
+@pytest.mark.parametrize("value", [object(), np.array([object()]), {"deep": [torch.nn.Linear(1, 1)]}])
+def test_what_is_no_data_is_not_kept(value: Any) -> None:
+    with pytest.raises(Unkept):
+        pack(value, {})
+
+
+def test_a_strategys_own_functions_stay(tmp_path: Path) -> None:
+    def evaluate(number: int, arrays: Any, config: Any) -> None:
+        return None
+
+    assert "evaluate_fn" not in state_of(old.FedAvg(evaluate_fn=evaluate))
+    clipped = new.DifferentialPrivacyServerSideFixedClipping(new.FedAvg(), 0.1, 5.0, 8)
+    assert state_of(clipped)["strategy"]["min_train_nodes"] == 2
+    with pytest.raises(EdgeflError, match=r"Best\.net is a torch"):
+        state_of(Best())
