@@ -62,7 +62,7 @@ checks: $(VENV)/installed-dev
 
 cluster: $(VENV)/installed-dev
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev,ray,flower]'
-	$(BIN)/pytest -n 0 tests/end_to_end/test_ray.py tests/unit/flower
+	$(BIN)/pytest -n 0 tests/end_to_end/test_ray.py tests/end_to_end/test_training_on_ray.py tests/unit/flower
 
 # Without it these tests are skipped, and say so; where npm installs, the one on the PATH will do too.
 editor: $(VENV)/installed-dev

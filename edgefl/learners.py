@@ -16,6 +16,7 @@ from edgefl.world import World
 if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
     import torch
 
+    from edgefl.learning.chunk_trainers import ChunkTrainers
     from edgefl.learning.datasets import Data, Dataset
     from edgefl.learning.material import Material
 
@@ -68,8 +69,18 @@ def build(
     load: "Callable[[Dataset], Data] | None",
     outlines: Mapping[int, Any] | None,
     outside: outside_learners.Maker | Learner | None = None,
+    trainers: "ChunkTrainers | None" = None,
 ) -> tuple[dict[int, Any], dict[str, Any], Training | None]:
-    """Build a learner per federation, what run.json says of model and machine, and what is trained."""
+    """Build a learner per federation, what run.json says of model and machine, and what is trained.
+
+    Raises:
+        EdgeflError: the data, the model or the processor cannot be had, or trainers have nothing to train.
+    """
+    if trainers is not None and (scenario.workload is not None or outside is not None):
+        raise EdgeflError(
+            "nothing to spread: this run has a workload or a learner from outside in place of edgefl's own training;"
+            " leave --executor out"
+        )
     if outside is not None:
         made, said = outside_learners.build(world, outside)
         state = outside_learners.training_of(made)
@@ -84,7 +95,7 @@ def build(
     else:
         learners, where = dict(outlines or {}), "cpu"
         if not learners:
-            learners, where, training = _torch_learners(scenario, world, device, threads, load)
+            learners, where, training = _torch_learners(scenario, world, device, threads, load, trainers)
         assert scenario.learning is not None  # the schema wants one of the two
         about = {
             "name": registry.name_of("models", scenario.learning.model),
@@ -115,6 +126,7 @@ def _torch_learners(
     device: str,
     threads: int,
     load: "Callable[[Dataset], Data] | None",
+    trainers: "ChunkTrainers | None",
 ) -> tuple[dict[int, Any], str, Training]:
     """A learner per federation that trains for real, the name of the processor it trains on, and the training."""
     import torch
@@ -124,9 +136,13 @@ def _torch_learners(
 
     torch.set_num_threads(THREADS_PER_OPERATION)
     trained_on = torch_device(device)
+    if trainers is not None and trained_on.type != "cpu":
+        raise EdgeflError("training is spread over processors alone, not GPUs: add --device cpu")
     settings = scenario.learning
     assert settings is not None
-    material = Material(settings, trained_on, devices=world.count, threads=threads, load=load)
+    material = Material(
+        settings, trained_on, devices=world.count, threads=threads, trainers=trainers, load=load
+    )
     _check_memory(scenario, material, world.count)
     homes_m, sites_m = world.movement.positions_m(0.0), world.cells_m
     learners = {
@@ -146,3 +162,13 @@ def _torch_learners(
     parts: dict[str, Snapshotable] = {"devices": material}
     parts |= {f"cell {cell}": learner for cell, learner in learners.items()}
     return learners, name, Training(Together(parts), trained_on)
+
+
+def notes_at_start(scenario: Scenario, training: Training | None) -> list[str]:
+    """What is known of a run's training before it begins that its user should know."""
+    if training is None or training.torch_device.type != "cpu" or scenario.learning is None:
+        return []
+    from edgefl.learning.processor import bf16_note
+
+    note = bf16_note() if scenario.learning.precision == "bf16" else None
+    return [note] if note else []

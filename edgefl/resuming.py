@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from edgefl.contract import Learner
 from edgefl.engine.records import Round
@@ -15,6 +16,9 @@ from edgefl.run_directory.journal import FILE, header
 from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario import Scenario, dump, load
 from edgefl.simulation import simulate
+
+if TYPE_CHECKING:
+    from edgefl.learning.chunk_trainers import ChunkTrainers
 
 
 def left_behind(path: Path) -> Scenario:
@@ -33,6 +37,7 @@ def resume(
     path: str | Path,
     *,
     threads: int | None = None,
+    trainers: "ChunkTrainers | None" = None,
     every: Every = DEFAULT,
     on_round: Callable[[Round], None] | None = None,
     on_note: Callable[[str], None] = lambda note: None,
@@ -44,7 +49,7 @@ def resume(
 
     Args:
         path: the run directory.
-        threads: as in `simulate`.
+        threads, trainers: as in `simulate`.
         every: how often snapshots are taken.
         on_round: called with every round, those that are replayed too.
         on_note: told what is damaged, and what is done about it.
@@ -64,6 +69,7 @@ def resume(
         scenario,
         device=begun["device"],
         threads=threads,
+        trainers=trainers,
         on_round=on_round,
         every=every,
         on_note=on_note,

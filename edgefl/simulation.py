@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import simpy
 
@@ -25,7 +25,7 @@ from edgefl.engine.scene import Scene
 from edgefl.engine.server import Server
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.identity import LearningIdentity, identity, learning_identity
-from edgefl.learners import Training, available_cores
+from edgefl.learners import Training, available_cores, notes_at_start
 from edgefl.learners import build as learners_of
 from edgefl.membership import Sharing, StudyMembership, told_of
 from edgefl.outside_learners import Maker, name_of
@@ -42,6 +42,9 @@ from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario import Scenario, require
 from edgefl.world import World
 
+if TYPE_CHECKING:
+    from edgefl.learning.chunk_trainers import ChunkTrainers
+
 ALONE = Sharing()
 RESCUED = "diverged-cell{}.safetensors"  # the last finite model of a cell whose training diverged
 
@@ -52,6 +55,7 @@ def simulate(
     *,
     device: str = "auto",
     threads: int | None = None,
+    trainers: "ChunkTrainers | None" = None,
     on_round: Callable[[Round], None] | None = None,
     member: StudyMembership | None = None,
     every: Every = DEFAULT,
@@ -68,6 +72,7 @@ def simulate(
         out: run directory, created; None: `runs/NAME-seedN` in the current folder, numbered if taken.
         device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`.
         threads: devices trained at the same time on a CPU; None: one per core. Results do not depend on it.
+        trainers: train in place of these threads, as those of `edgefl.training_on_ray.on_ray` do; None: nobody.
         on_round: called with every finished round.
         member: the study this run is part of.
         every: how often a snapshot is taken, from which an interrupted run can go on.
@@ -91,7 +96,9 @@ def simulate(
     began = time.perf_counter()
     with interruptible():
         load = load or Loaded(download=True)
-        run_of = prepare(scenario, device=device, threads=threads, load=load, learner=learner)
+        run_of = prepare(
+            scenario, device=device, threads=threads, trainers=trainers, load=load, learner=learner
+        )
         world, radio, learners = run_of.world, run_of.radio, run_of.learners
         for note in run_of.notes:
             on_note(note)
@@ -173,6 +180,7 @@ def prepare(
     *,
     device: str = "auto",
     threads: int | None = None,
+    trainers: "ChunkTrainers | None" = None,
     load: Loaded | None = None,
     in_outline: bool = False,
     learner: Maker | Learner | None = None,
@@ -180,7 +188,7 @@ def prepare(
     """Build a run's world, data, models and radio, and check all that can be known before it begins.
 
     Args:
-        device, threads: as in `simulate`.
+        device, threads, trainers: as in `simulate`.
         load: reads the data set; None: missing files are downloaded.
         in_outline: only to look at: learners need not be able to learn, see `edgefl.outline`.
         learner: as in `simulate`.
@@ -198,24 +206,16 @@ def prepare(
         radio = world.radio(simpy.Environment())
         outlines = outline.of(world, device, load) if in_outline else None
         threads = threads or available_cores()
-        learners, about, training = learners_of(scenario, world, device, threads, load, outlines, learner)
+        learners, about, training = learners_of(
+            scenario, world, device, threads, load, outlines, learner, trainers
+        )
         rehearsal = twin(world)
         scene, _ = compose(rehearsal, rehearsal.radio(simpy.Environment()), Nowhere(), {})
         told = [
-            *_notes_at_start(scenario, training),
+            *notes_at_start(scenario, training),
             *check_learners(scenario, scene, learners, world.members),
         ]
     return Prepared(world, radio, learners, about, training, told)
-
-
-def _notes_at_start(scenario: Scenario, training: Training | None) -> list[str]:
-    """What is known before a run that its user should know."""
-    if training is None or training.torch_device.type != "cpu" or scenario.learning is None:
-        return []
-    from edgefl.learning.processor import bf16_note
-
-    note = bf16_note() if scenario.learning.precision == "bf16" else None
-    return [note] if note else []
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 """`edgefl run` and `edgefl resume`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +19,21 @@ from edgefl.commands.shared import (
     interruptible,
     print_end,
 )
+from edgefl.errors import EdgeflError
+
+if TYPE_CHECKING:
+    from edgefl.learning.chunk_trainers import ChunkTrainers
+
+Executor = Annotated[
+    str,
+    typer.Option(help="Who trains the devices: local (threads of this process) or ray (cores of a cluster)."),
+]
+Address = Annotated[
+    str | None, typer.Option(help="Of the Ray cluster: auto, local (start one here) or HOST:PORT.")
+]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="With ray: cores that train at once. Default: all of the cluster.")
+]
 
 
 def run(
@@ -26,6 +43,9 @@ def run(
     out: Out = None,
     device: TorchDevice = "auto",
     snapshot_rounds: SnapshotRounds = None,
+    executor: Executor = "local",
+    address: Address = None,
+    workers: Workers = None,
     allow_code: AllowCode = False,
 ) -> None:
     """Run a scenario into one run directory.
@@ -37,6 +57,8 @@ def run(
         edgefl run scenarios/quickstart.yaml
 
         edgefl run scenarios/quickstart.yaml --set learning.algorithm=fedavg --seed 7 --out runs/mine
+
+        edgefl run convolutions --executor ray --address auto
     """
     from edgefl.progress import RunProgress
     from edgefl.run_directory.snapshot import Every
@@ -44,11 +66,16 @@ def run(
     from edgefl.simulation import simulate
 
     loaded, told = load(scenario, set_ or (), seed), Notes()
-    with interruptible(), RunProgress(console, {loaded.name: loaded}) as progress:
+    with (
+        interruptible(),
+        _trainers(executor, address, workers) as trainers,
+        RunProgress(console, {loaded.name: loaded}) as progress,
+    ):
         path = simulate(
             loaded,
             out,
             device=device,
+            trainers=trainers,
             on_round=lambda row: progress.update(loaded.name, row),
             on_note=told,
             every=Every(rounds=snapshot_rounds),
@@ -59,6 +86,9 @@ def run(
 def resume(
     run: Annotated[Path, typer.Argument(help="Run directory that was left: killed, interrupted or failed.")],
     snapshot_rounds: SnapshotRounds = None,
+    executor: Executor = "local",
+    address: Address = None,
+    workers: Workers = None,
     allow_code: AllowCode = False,
 ) -> None:
     """Resume a run that was killed, interrupted or failed; its tables become those of an undisturbed run.
@@ -74,11 +104,34 @@ def resume(
     from edgefl.run_directory.snapshot import Every
 
     loaded, told = resuming.left_behind(run), Notes()
-    with interruptible(), RunProgress(console, {loaded.name: loaded}) as progress:
+    with (
+        interruptible(),
+        _trainers(executor, address, workers) as trainers,
+        RunProgress(console, {loaded.name: loaded}) as progress,
+    ):
         path = resuming.resume(
             run,
+            trainers=trainers,
             on_round=lambda row: progress.update(loaded.name, row),
             on_note=told,
             every=Every(rounds=snapshot_rounds),
         )
     print_end(path, told.told)
+
+
+@contextmanager
+def _trainers(executor: str, address: str | None, workers: int | None) -> "Iterator[ChunkTrainers | None]":
+    """Give who trains in place of this process, if that is wanted."""
+    if executor not in ("local", "ray"):
+        raise EdgeflError(f"--executor {executor}: choose local or ray")
+    if executor == "local":
+        if address is not None or workers is not None:
+            raise EdgeflError(f"--{'workers' if address is None else 'address'}: is for --executor ray alone")
+        yield None
+        return
+    from edgefl.training_on_ray import on_ray
+
+    with on_ray(address or "auto", workers) as trainers:
+        yield trainers
+        if trainers.lost:
+            console.print(f"note: {trainers.lost} workers were lost; their devices were trained elsewhere")

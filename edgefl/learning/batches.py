@@ -31,6 +31,21 @@ class Batches:
     samples: Sequence[np.ndarray]
     validation: Sequence[np.ndarray] = ()
 
+    def part(self, positions: Sequence[int]) -> "Batches":
+        """Return the batches of some devices, as wide, without `samples`, which local training leaves alone."""
+        places = list(positions)
+        longest = int(self.steps[places].max(initial=0))
+        return Batches(
+            self.rows[places, :longest],
+            self.weights[places, :longest],
+            self.sizes[places, :longest],
+            self.steps[places],
+            self.seeds[places],
+            self.per_epoch[places],
+            (),
+            [self.validation[k] for k in places] if len(self.validation) else (),
+        )
+
     def processed(self, steps: np.ndarray) -> np.ndarray:
         """Return [K] the number of samples in the first `steps` [K] batches of each device, without padding."""
         counted = np.concatenate([np.zeros((len(self.sizes), 1), np.int64), self.sizes.cumsum(1)], axis=1)

@@ -285,6 +285,7 @@ def local_training(settings: LearningSettings, material: Material, module: Any) 
         precision=Precision(settings.precision == "bf16", settings.channels_last),
         memory_bytes=int(settings.memory_gb * 1e9) if settings.memory_gb else None,
         threads=material.threads,
+        trainers=material.trainers,
     )
     for key in ("batch", "probe_batch"):
         if (getattr(settings, key) or training.smallest_batch) < training.smallest_batch:

@@ -1,7 +1,6 @@
 """Local SGD of a round's devices, in chunks."""
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import Any
 
@@ -12,7 +11,7 @@ from torch import Tensor, nn
 from edgefl.errors import EdgeflError
 from edgefl.learning.batches import Batches
 from edgefl.learning.batching import CPU_WRITTEN_OUT_BYTES, Batching, choose, chunk_bytes
-from edgefl.learning.chunk_training import ChunkTraining, Worker
+from edgefl.learning.chunk_trainers import ChunkTrainers, Kit, Threads
 from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.gradients import ByHand, Kernel, OneByOne, Precision, Stacked
 from edgefl.learning.local_task import LocalModels, LocalTask
@@ -30,8 +29,8 @@ from edgefl.learning.parameters import ModelLayout
 class LocalTraining:
     """Local training of a round's participants: SGD with momentum, restarted for every device and round.
 
-    The result is the same whatever the number of threads: devices are cut into the same chunks, and each
-    chunk is computed by one thread.
+    The result is the same whoever trains: devices are cut into the same chunks, and each chunk is computed by one
+    thread, here or elsewhere.
 
     Args:
         model: the model; if it writes its gradients out, they are used in float32.
@@ -42,6 +41,7 @@ class LocalTraining:
             `auto` see `batching.choose`.
         memory_bytes: memory for a chunk of stacked devices; None: an eighth of a GPU's, or a CPU's cache.
         threads: chunks trained at the same time; always 1 on a GPU.
+        trainers: train the chunks in place of these threads; None: nobody does.
 
     Attributes:
         layout: where parameters and statistics lie in a model's vector.
@@ -59,6 +59,7 @@ class LocalTraining:
         precision: Precision | None = None,
         memory_bytes: int | None = None,
         threads: int = 1,
+        trainers: ChunkTrainers | None = None,
     ) -> None:
         self._model = model
         self._module = module
@@ -70,10 +71,9 @@ class LocalTraining:
         self._written_out_bytes = self._memory_bytes
         if memory_bytes is None and train.x.device.type == "cpu":
             self._written_out_bytes = CPU_WRITTEN_OUT_BYTES
-        threads = 1 if train.x.device.type == "cuda" else threads
-        self._pool = ThreadPoolExecutor(threads - 1, initializer=_one_thread_each) if threads > 1 else None
-        self._helpers = threads - 1
-        self._workers: dict[type[Kernel], list[Worker]] = {}
+        self._here = Threads(1 if train.x.device.type == "cuda" else threads)
+        self._trainers = trainers or self._here
+        self._kits: dict[type[Kernel], Kit] = {}
         self._buffers: dict[str, Tensor] = {}
         self.layout = ModelLayout.of(module)
         self.smallest_batch = smallest_batch(module)
@@ -111,7 +111,7 @@ class LocalTraining:
     @torch.no_grad()
     def losses(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
         """Compute the mean loss [K, C] of each model [C, M + Q] over each device's samples; 0 without samples."""
-        worker = self._workers_of(OneByOne, 1)[0]
+        (worker,) = self._here.workers(self._kit(OneByOne))
         result = models.new_zeros(len(samples), len(models))
         for losses, indices in zip(result, samples, strict=True):
             rows = torch.from_numpy(indices).to(models.device)
@@ -136,17 +136,8 @@ class LocalTraining:
         memory_bytes = None
         if kind is ByHand and not task.has_terms():
             memory_bytes = self._written_out_bytes
-        chunks = iter(list(self._chunks(task.batches, kind, memory_bytes)))
-
-        def train(worker: Worker) -> None:
-            for positions in chunks:  # whoever is free takes the next
-                ChunkTraining(worker, task, self._momentum, models).run(positions)
-
-        first, *others = self._workers_of(kind, 1 + self._helpers)
-        waiting = [self._pool.submit(train, worker) for worker in others] if self._pool else []
-        train(first)
-        for done in waiting:
-            done.result()
+        chunks = list(self._chunks(task.batches, kind, memory_bytes))
+        self._trainers.train(self._kit(kind), task, chunks, models)
 
     def _chunks(self, batches: Batches, kind: type[Kernel], memory_bytes: int | None) -> Iterator[list[int]]:
         """Yield chunks of positions, by falling number of steps and else in order; results keep their places."""
@@ -180,21 +171,17 @@ class LocalTraining:
             rows = self._buffers[name] = like.new_empty(count, self.layout.size)
         return rows[:count]
 
-    def _workers_of(self, kind: type[Kernel], count: int) -> list[Worker]:
-        if kind is Stacked and kind not in self._workers:
-            refuse_hidden_parameters(self._module, example(self._train.x))
-        workers = self._workers.setdefault(kind, [])
-        while len(workers) < count:
-            kernel = kind(self._model, self._module, self._precision, example(self._train.x))
-            workers.append(Worker(kernel, self._train))
-        return workers
+    def _kit(self, kind: type[Kernel]) -> Kit:
+        if kind not in self._kits:
+            if kind is Stacked:
+                refuse_hidden_parameters(self._module, example(self._train.x))
+            self._kits[kind] = Kit(
+                self._train, kind, self._model, self._module, self._precision, self._momentum
+            )
+        return self._kits[kind]
 
 
 def finish(torch_device: torch.device) -> None:
     """Wait until a GPU has done all launched work, before a clock is read."""
     if torch_device.type == "cuda":
         torch.cuda.synchronize(torch_device)
-
-
-def _one_thread_each() -> None:
-    torch.set_num_threads(1)

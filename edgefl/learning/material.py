@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from edgefl.errors import about
+from edgefl.learning.chunk_trainers import ChunkTrainers
 from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.device_states import DeviceStates
@@ -21,6 +22,7 @@ class Material:
     Args:
         devices: all devices of the run, present or not.
         threads: of local training on a CPU; results do not depend on it.
+        trainers: do local training in place of these threads; None: nobody does.
         load: reads the data set; None: its own `load`.
     """
 
@@ -31,6 +33,7 @@ class Material:
         *,
         devices: int,
         threads: int = 1,
+        trainers: ChunkTrainers | None = None,
         load: Callable[[Dataset], Data] | None = None,
     ) -> None:
         dataset: Dataset = settings.dataset
@@ -42,7 +45,7 @@ class Material:
         self.groups = data.train.groups
         self.input_shape: tuple[int, ...] = data.train.x.shape[1:]
         self.torch_device = torch_device
-        self.threads = threads
+        self.threads, self.trainers = threads, trainers
         self.devices = devices
         self.test_labels, self.test_groups = data.test.y, data.test.groups
         self.train, self.test = (

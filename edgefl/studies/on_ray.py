@@ -14,6 +14,7 @@ from typing import Any
 
 from edgefl import outside
 from edgefl.errors import EdgeflError
+from edgefl.ray_cluster import connected
 from edgefl.run_directory.interruption import Interrupted, interruptible
 from edgefl.run_directory.status import this_process
 from edgefl.studies.claims import Claims
@@ -48,30 +49,9 @@ class OnRay:
         Raises:
             EdgeflError: there is no Ray, no such cluster, or no GPU in it.
         """
-        ray = _ray()
-        ours = not ray.is_initialized()
-        if ours:
-            try:
-                ray.init(address=self.address, log_to_driver=False, logging_level="WARNING")
-            except (ConnectionError, ValueError, RuntimeError) as error:
-                raise EdgeflError(
-                    f"--executor ray: no cluster at address '{self.address}' ({error}); start one with"
-                    " `ray start --head`, or give --address local"
-                ) from error
-        try:
-            with interruptible():  # Ray has taken the signals for itself
-                _Cluster(ray, course, self.gpus, jobs).work()
-        finally:
-            if ours:
-                ray.shutdown()
-
-
-def _ray() -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise EdgeflError("--executor ray needs the package ray: pip install 'edgefl-cosim[ray]'") from error
-    return ray
+        # Ray takes the signals for itself
+        with connected(self.address) as ray, interruptible():
+            _Cluster(ray, course, self.gpus, jobs).work()
 
 
 @dataclass

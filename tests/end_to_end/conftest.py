@@ -1,6 +1,8 @@
-"""Scenarios small enough for a test, on real data."""
+"""Scenarios small enough for a test, on real data; and a real Ray cluster, for the tests that want one."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,3 +38,18 @@ def digits(tmp_path: Path) -> Path:
     path.write_text(DIGITS)
     (tmp_path / "small.yaml").write_text(STUDY)
     return path
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two nodes of one core on this machine, each with a store and workers of its own; the driver is on the first."""
+    ray = pytest.importorskip("ray", reason="in the ray extra")
+    from ray.cluster_utils import Cluster
+
+    store = {"object_store_memory": 80_000_000}  # bytes, about the least
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, **store})
+    made.add_node(num_cpus=1, **store)
+    ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
+    yield made
+    ray.shutdown()
+    made.shutdown()

@@ -5,7 +5,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -41,24 +40,6 @@ VARIANTS = """\
   late: {rounds.deadline_s: 0.00055}
 """
 EVERY = Every(rounds=2)
-STORE = 80_000_000  # bytes, about the least
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """Two nodes of one core, each with a store and workers of its own; the driver is on the first."""
-    ray = pytest.importorskip("ray", reason="in the ray extra")
-    from ray.cluster_utils import Cluster
-
-    made = Cluster(
-        initialize_head=True,
-        head_node_args={"num_cpus": 1, "object_store_memory": STORE, "include_dashboard": False},
-    )
-    made.add_node(num_cpus=1, object_store_memory=STORE)
-    ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
-    yield made
-    ray.shutdown()
-    made.shutdown()
 
 
 @pytest.fixture
@@ -157,7 +138,7 @@ def test_a_run_that_is_lost_again_and_again_fails(cluster: Any, study: Path, tmp
 
 def test_a_node_goes(cluster: Any, study: Path, alone: Path, tmp_path: Path) -> None:
     """With both of its runs under way: one on each node."""
-    node = cluster.add_node(num_cpus=1, object_store_memory=STORE)
+    node = cluster.add_node(num_cpus=1, object_store_memory=80_000_000)
 
     def drop() -> None:
         while len(list((tmp_path / "out").glob("*/*/rounds.csv"))) < 3:

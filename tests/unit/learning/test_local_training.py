@@ -297,7 +297,7 @@ def test_dropout_masks_are_the_devices_own() -> None:
 def test_a_model_with_gradients_of_its_own_is_trained_by_these() -> None:
     train = training(Logistic())
     ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
-    assert list(train._workers) == [ByHand]
+    assert list(train._kits) == [ByHand]
 
 
 def kind_of(train: LocalTraining, times: int) -> type:
@@ -368,7 +368,7 @@ class Unstackable(Plain):
 def test_a_model_that_cannot_be_stacked_goes_one_by_one() -> None:
     train = training(Unstackable())
     ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
-    assert list(train._workers) == [OneByOne]
+    assert list(train._kits) == [OneByOne]
     train = training(Unstackable(), batching="stacked")
     with pytest.raises(EdgeflError, match="cannot be trained stacked") as error:
         ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
@@ -459,7 +459,7 @@ def test_bf16_goes_with_batch_norm_stacked_and_one_by_one() -> None:
 def test_bf16_goes_through_autograd_also_for_logistic_regression() -> None:
     train = training(Logistic(), precision=Precision(bf16=True), batching="stacked")
     ends(train, LocalTask(start_of(train), batches(train), LR, FedAvg()))
-    assert list(train._workers) == [Stacked]
+    assert list(train._kits) == [Stacked]
 
 
 # ---- every model there is

@@ -1,0 +1,173 @@
+"""Who trains the chunks of a round: threads of this process, or whoever a chunk can be sent to."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from edgefl.learning.chunk_training import ChunkTraining, Worker
+from edgefl.learning.data_in_memory import SplitInMemory
+from edgefl.learning.gradients import Kernel, Precision
+from edgefl.learning.local_task import LocalModels, LocalTask
+from edgefl.learning.models import Model
+from edgefl.learning.module_facts import example
+
+Chunk = Sequence[int]  # positions of the devices that are computed together, those with the most steps first
+
+
+@dataclass(frozen=True, eq=False)
+class Kit:
+    """What a worker trains with, but for its memory: workers of one kit are alike, in whichever process.
+
+    momentum: rho of all devices' steps.
+    """
+
+    train: SplitInMemory
+    kind: type[Kernel]
+    model: Model
+    module: nn.Module
+    precision: Precision
+    momentum: float
+
+    def but_data(self) -> dict[str, Any]:
+        """Return all but the training data, by name: for who has these already."""
+        return {name: value for name, value in vars(self).items() if name != "train"}
+
+    def worker(self) -> Worker:
+        """Make a worker."""
+        return Worker(self.kind(self.model, self.module, self.precision, example(self.train.x)), self.train)
+
+
+class ChunkTrainers(Protocol):
+    """Trains the devices of a round, chunk by chunk.
+
+    The chunks are given. In which order, by whom and on which machine they are trained does not matter to the last
+    bit, as long as none is cut or joined with another: products of another shape are rounded otherwise.
+    """
+
+    def train(self, kit: Kit, task: LocalTask, chunks: Sequence[Chunk], models: LocalModels) -> None:
+        """Train the devices of all chunks; results go to their positions in `models`."""
+
+
+class Threads:
+    """Trains so many chunks at the same time in this process."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._pool = ThreadPoolExecutor(count - 1, initializer=one_thread_each) if count > 1 else None
+        self._workers: dict[Kit, list[Worker]] = {}
+
+    def train(self, kit: Kit, task: LocalTask, chunks: Sequence[Chunk], models: LocalModels) -> None:
+        """Train the devices of all chunks; results go to their positions in `models`."""
+        waiting = iter(chunks)
+
+        def some(worker: Worker) -> None:
+            for positions in waiting:  # whoever is free takes the next
+                ChunkTraining(worker, task, kit.momentum, models).run(positions)
+
+        first, *others = self.workers(kit, self._count)
+        under_way = [self._pool.submit(some, worker) for worker in others] if self._pool else []
+        some(first)
+        for done in under_way:
+            done.result()
+
+    def workers(self, kit: Kit, count: int = 1) -> list[Worker]:
+        """Return so many workers of a kit."""
+        workers = self._workers.setdefault(kit, [])
+        workers += [kit.worker() for _ in range(count - len(workers))]
+        return workers[:count]
+
+
+def one_thread_each() -> None:
+    """Let this thread's operations have no helpers: chunks are trained side by side instead."""
+    torch.set_num_threads(1)
+
+
+# -- chunks that are sent elsewhere ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some chunks of a round, with all that their training asks for: a value that another process can be sent.
+
+    Devices' own vectors travel with it, so that a worker keeps nothing that would be lost with it.
+
+    task: of these devices alone. chunks: positions in it. positions: of these devices in the whole round.
+    """
+
+    task: LocalTask
+    chunks: Sequence[Chunk]
+    positions: Sequence[int]
+
+    @classmethod
+    def of(cls, task: LocalTask, chunks: Iterable[Chunk]) -> "Piece":
+        """Cut these chunks out of a round."""
+        positions: list[int] = []
+        local = []
+        for chunk in chunks:
+            local.append(range(len(positions), len(positions) + len(chunk)))
+            positions += chunk
+        part = replace(
+            task,
+            start=task.received(positions),
+            batches=task.batches.part(positions),
+            own=_Vectors({name: vectors.numpy() for name, vectors in task.own(positions).items()}),
+            previous=None if task.previous is None else _Rows(task.previous(positions).numpy()),
+            personal=None if task.personal is None else _Rows(task.personal(positions).numpy()),
+        )
+        return cls(part, local, positions)
+
+    def train(self, worker: Worker, momentum: float) -> "Found":
+        """Train these devices."""
+        count, like = len(self.positions), self.task.start
+        models = LocalModels(
+            rows=like.new_empty(count, like.shape[-1]),
+            personal=None if self.task.personal is None else like.new_empty(count, like.shape[-1]),
+            steps=self.task.batches.steps.copy(),
+            tested=np.zeros(count, dtype=np.int64),
+        )
+        for chunk in self.chunks:
+            ChunkTraining(worker, self.task, momentum, models).run(chunk)
+        personal = None if models.personal is None else models.personal.numpy()
+        return Found(models.rows.numpy(), personal, models.steps, models.tested)
+
+    def put(self, found: "Found", models: LocalModels) -> None:
+        """Write what `train` has found to these devices' positions in the whole round's models."""
+        places = list(self.positions)
+        models.rows.numpy()[places] = found.rows
+        if models.personal is not None and found.personal is not None:
+            models.personal.numpy()[places] = found.personal
+        models.steps[places], models.tested[places] = found.steps, found.tested
+
+
+class Found(NamedTuple):
+    """The `LocalModels` of a piece, as arrays: they are sent without a copy."""
+
+    rows: np.ndarray
+    personal: np.ndarray | None
+    steps: np.ndarray
+    tested: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows [k, ...] that are at hand, as a function of positions."""
+
+    rows: np.ndarray
+
+    def __call__(self, positions: Sequence[int]) -> Tensor:
+        return torch.from_numpy(self.rows[list(positions)])
+
+
+@dataclass(frozen=True)
+class _Vectors:
+    """Vectors [k, M] by name that are at hand, as a function of positions."""
+
+    rows: Mapping[str, np.ndarray]
+
+    def __call__(self, positions: Sequence[int]) -> dict[str, Tensor]:
+        return {name: torch.from_numpy(rows[list(positions)]) for name, rows in self.rows.items()}
