@@ -52,7 +52,7 @@ def report_costs(runs: Paths | Runs, *, out: str | Path | None = None) -> CostRe
     found = tables(of_runs, stages, variants)
     notes = [*runs.left_out, *runs.remarks, *runs.notes]
     explanations = (*EXPLANATIONS, *(f"Note: {note}." for note in notes))
-    folder = Path(out) if out is not None else runs.path
+    folder = Path(out) if out is not None else runs.home
     try:
         folder.mkdir(parents=True, exist_ok=True)
         of_runs.to_csv(folder / "costs.csv", index=False)

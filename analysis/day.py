@@ -64,7 +64,7 @@ def draw_day(
     )
     hours = (begin_hour + day["start_s"] / HOUR_S).astype(int).rename("hour")
     numbers = day.groupby(["variant", hours])[["accuracy", "participants", "energy_j"]].mean().round(4)
-    folder = Path(out) if out is not None else runs.path
+    folder = Path(out) if out is not None else runs.home
     path = folder / "day.png"
     try:
         folder.mkdir(parents=True, exist_ok=True)

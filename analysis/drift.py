@@ -70,7 +70,7 @@ def compare_drift(
             f"no device's data drift in the runs in {runs.path}: learning.drift.at lies beyond them"
         )
     variants = sorted(detail["variant"].unique(), key=lambda name: (name != reference, name))
-    folder = Path(out) if out is not None else runs.path
+    folder = Path(out) if out is not None else runs.home
     comparison = DriftComparison(
         table=_table(detail, variants),
         detail=detail,

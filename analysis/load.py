@@ -22,6 +22,7 @@ INFO_COLUMNS = [
     *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name", "notes"),
     *("devices_recorded", "payload_bits"),
 ]
+SEVERAL = Path("comparison")  # where reports on runs of several folders go
 MOST_OF_AN_ERROR = 160  # characters; run.json has all of it
 
 Paths = str | Path | Sequence[str | Path]
@@ -33,7 +34,9 @@ class Runs:
     """The completed runs below a folder. Every table but `info` leads with the columns variant, seed.
 
     Attributes:
-        path: the folder that was searched.
+        path: the folder that was searched, or that holds all those that were.
+        home: where reports go if nobody says where: the folder that was searched; of several `comparison` in the
+            current one.
         info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name,
             notes (what the run had to say of itself), devices_recorded (rows of devices.csv: of all rounds, of
             none, or of every n-th), payload_bits (of one model transfer; NaN: not known).
@@ -45,6 +48,7 @@ class Runs:
     """
 
     path: Path
+    home: Path
     info: pd.DataFrame
     rounds: pd.DataFrame = field(repr=False)
     events: pd.DataFrame = field(repr=False)
@@ -156,13 +160,15 @@ def _read(info: pd.DataFrame, path: Path, said: "_Said") -> Runs:
             f" and their"
             " totals are of these"
         )
-    return Runs(path=path, info=runs, left_out=tuple(said.left_out), remarks=tuple(remarks), **tables)
+    left_out = tuple(said.left_out)
+    return Runs(path=path, home=said.home, info=runs, left_out=left_out, remarks=tuple(remarks), **tables)
 
 
 @dataclass
 class _Said:
     """What is told about runs, as in `Runs`."""
 
+    home: Path
     left_out: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
@@ -172,7 +178,7 @@ def _found(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.DataFra
     roots = [Path(path)] if isinstance(path, str | Path) else [Path(one) for one in path]
     if names and len(names) != len(roots):
         raise ValueError(f"{len(names)} names for {len(roots)} folders: give one for each")
-    said = _Said()
+    said = _Said(home=SEVERAL if len(roots) > 1 else roots[0])
     rows = []
     for number, root in enumerate(roots):
         rows += [{"folder": number, **row} for row in _rows(root, partial, said.left_out)]

@@ -142,7 +142,8 @@ class Sweep:
             energy_j, simulated_s; not_reached of targets. Where a target was missed, its costs count the whole
             session: a lower bound.
         keys: dotted; one, or two of a map.
-        costs: the columns that the figures show: time and energy, to the target or per round.
+        costs: the columns that the table and the first figure show, a map the first one of them: time and energy,
+            to the target or per round, or the metric that was chosen.
         target: None: there is none to reach.
         figures: PNG files; a PDF lies beside each.
         notes: what a reader has to know, one sentence each.
@@ -150,7 +151,7 @@ class Sweep:
 
     table: pd.DataFrame = field(repr=False)
     keys: tuple[str, ...]
-    costs: tuple[str, str]
+    costs: tuple[str, ...]
     target: Target | None
     reference: str | None
     seeds: tuple[int, ...]

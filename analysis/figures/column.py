@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -41,6 +42,18 @@ def panels(count: int, height_inch: float, **choices: Any) -> tuple[Figure, list
         ax.xaxis.label.set_fontsize(SMALL + 0.5)
         ax.yaxis.label.set_fontsize(SMALL + 0.5)
     return figure, axes
+
+
+def mark(ax: Axes, x: np.ndarray, y: np.ndarray, style: dict[str, Any], filled: np.ndarray) -> None:
+    """Draw marks of a series: filled, or open in the same colour."""
+    for face, some in ((style["color"], filled), ("white", ~filled)):
+        look: dict[str, Any] = {
+            "marker": style["marker"],
+            "markersize": 4.2,
+            "linestyle": "none",
+            "zorder": 5,
+        }
+        ax.plot(x[some], y[some], markerfacecolor=face, markeredgecolor=style["color"], **look)
 
 
 def legend(figure: Figure, ax: Axes) -> None:

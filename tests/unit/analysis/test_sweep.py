@@ -11,7 +11,7 @@ from PIL import Image
 from analysis import load_runs
 from analysis.figures.column import DPI, WIDTH_INCH
 from analysis.figures.curves import curves_of
-from analysis.figures.sweep import efficient
+from analysis.figures.pareto import efficient
 from analysis.scenario_keys import differing, flat
 from analysis.sweep import sweep
 from analysis.tables.sweep import headline
