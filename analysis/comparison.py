@@ -13,12 +13,19 @@ from analysis.figures.comparison import adaptation_figure, cost_figure
 from analysis.figures.curves import curves_figure
 from analysis.figures.pareto import pareto_figure
 from analysis.figures.sweep import words_of
-from analysis.formatting import natural
 from analysis.load import Paths, Runs, load_runs
 from analysis.metrics import SESSION
 from analysis.populations import OVERLAP, notes_on, population_kinds
 from analysis.results import PLAIN, Comparison, Layout
-from analysis.scope import FIRST_ROUNDS, common_seeds, have_rounds, own_notes, reference_of, scope_of
+from analysis.scope import (
+    FIRST_ROUNDS,
+    common_seeds,
+    have_rounds,
+    own_notes,
+    reference_of,
+    scope_of,
+    variants_of,
+)
 from analysis.tables.comparison import check_columns, latex, markdown
 from analysis.targets import Target, targets_of, usable
 from analysis.transitions import transitions
@@ -76,7 +83,7 @@ def compare(
     sessions = runs.sessions[runs.sessions["seed"].isin(seeds)]
     trained = bool(rounds["accuracy"].notna().any())
     reference = reference_of(info, reference, notes)
-    names = sorted(info["variant"].unique(), key=lambda name: (name != reference, natural(name)))
+    names = variants_of(info, reference)
     targets = usable(targets_of(target), names, reference, notes if trained else [])
 
     if rounds["cell"].nunique() > 1:
@@ -172,7 +179,8 @@ def _pareto(comparison: Comparison) -> Figure:
     names = ("seconds_to_target", "joules_to_target") if target else ("latency_s", "round_energy_j")
     time, energy = (table[f"{name}_{'at_least' if target else 'mean'}"] for name in names)
     missed = table["not_reached"].gt(0) & (target is not None)
-    points = {"series": table["variant"], "label": "", "time_s": time, "energy_j": energy, "missed": missed}
+    who = {"series": table["variant"], "label": table["variant"]}
+    points = who | {"time_s": time, "energy_j": energy, "missed": missed}
     return pareto_figure(pd.DataFrame(points), (words_of(names[0], target), words_of(names[1], target)))
 
 

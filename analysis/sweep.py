@@ -10,7 +10,6 @@ from analysis import averages, metrics
 from analysis.figures.column import save
 from analysis.figures.pareto import pareto_figure
 from analysis.figures.sweep import heat_figure, lower_bounds, sweep_figure, words_of
-from analysis.formatting import natural
 from analysis.load import Paths, load_settings
 from analysis.results import Layout, Sweep
 from analysis.scenario_keys import differing, of_points
@@ -75,7 +74,7 @@ def sweep(
         part.insert(0, "setting", [setting] * len(part))
         measured.append(part)
     by_seed = pd.concat(measured, ignore_index=True)
-    table = _table(by_seed, points, chosen, reference)
+    table = _table(by_seed, points, chosen)
     folder = Path(out) if out is not None else first.home
     costs = (TRAINED if goals else UNTRAINED) if metric is None else (_column(metric, trained, bool(goals)),)
     files = ["sweep_map.png"] if len(chosen) == 2 else ["sweep.png"]
@@ -189,7 +188,6 @@ def _table(
     by_seed: pd.DataFrame,
     points: Mapping[Any, Mapping[str, Any]],
     keys: Sequence[str],
-    reference: str | None,
 ) -> pd.DataFrame:
     names = _series(points, keys)
     wanted = [*MEASURED, "latency_s", "round_energy_j", "energy_j", "simulated_s"]
@@ -202,8 +200,8 @@ def _table(
         for name in wanted:
             row |= averages.spread(name, group[name].astype(float))
         rows.append(row | {"not_reached": int(group["missed"].sum()), "targets": int(group["targets"].sum())})
-    order = {name: (name != reference, natural(name)) for name in names.values()}
-    rows.sort(key=lambda row: (order[row["series"]], *(row[key] for key in keys)))
+    order = list(dict.fromkeys(names.values()))
+    rows.sort(key=lambda row: (order.index(row["series"]), *(row[key] for key in keys)))
     return pd.DataFrame(rows)
 
 

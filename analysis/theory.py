@@ -37,7 +37,7 @@ def constants(measured: pd.DataFrame) -> pd.DataFrame:
         a lower bound beyond them); rounds measured.
     """
     divergence = measured["theory_gradient2_devices"] - measured["theory_gradient2"]
-    found = measured.assign(divergence=divergence.clip(lower=0.0)).groupby(RUN)
+    found = measured.assign(divergence=divergence.clip(lower=0.0)).groupby(RUN, sort=False)
     return pd.concat(
         [
             found["theory_smoothness"].max().rename("beta"),
