@@ -1,8 +1,8 @@
 """Key figures of the moving network: handovers, ping-pong, time of stay, and what broken work has cost."""
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ def handover_figures(runs: Runs) -> pd.DataFrame:
     """
     if "interruption_s" not in runs.events:
         raise ValueError(f"the runs in {runs.path} are older than the handover figures: run them again")
-    return pd.DataFrame([_figures_of(run, runs) for run in runs.info.itertuples()])
+    return pd.DataFrame([_figures_of(own, runs) for own in _each(runs)])
 
 
 def over_time(runs: Runs) -> pd.DataFrame:
@@ -47,11 +47,13 @@ def over_time(runs: Runs) -> pd.DataFrame:
     """
     longest_s = float(runs.info["simulated_s"].max())
     edges_s = np.linspace(0.0, longest_s, PERIODS + 1)
-    return pd.concat([_course(run, runs, edges_s) for run in runs.info.itertuples()], ignore_index=True)
+    rounds = _by_run(training_rounds(runs.rounds))
+    courses = [_course(own, runs, rounds(own.run), edges_s) for own in _each(runs)]
+    return pd.concat(courses, ignore_index=True)
 
 
-def _course(run: Any, runs: Runs, edges_s: np.ndarray) -> pd.DataFrame:
-    events, devices = _rows_of(run, runs)
+def _course(own: "_Own", runs: Runs, rounds: pd.DataFrame, edges_s: np.ndarray) -> pd.DataFrame:
+    run, events = own.run, own.events
     until_s = np.clip(edges_s, 0.0, run.simulated_s)
     lasted_s = np.diff(until_s)
     lasted_s[lasted_s <= 0] = math.nan  # the run had ended
@@ -60,8 +62,6 @@ def _course(run: Any, runs: Runs, edges_s: np.ndarray) -> pd.DataFrame:
     gaps = np.array(_gaps(events, run.simulated_s)).reshape(-1, 2)
     # [edges]: how long devices were missing before each, all together
     missing_s = np.clip(until_s[:, None] - gaps[:, 0], 0.0, gaps[:, 1] - gaps[:, 0]).sum(axis=1)
-    rounds = training_rounds(runs.rounds)
-    rounds = rounds[(rounds["variant"] == run.variant) & (rounds["seed"] == run.seed)]
     period = np.clip(np.searchsorted(edges_s, rounds["start_s"], side="right") - 1, 0, len(edges_s) - 2)
     found = pd.DataFrame(
         {
@@ -70,33 +70,47 @@ def _course(run: Any, runs: Runs, edges_s: np.ndarray) -> pd.DataFrame:
             "time_s": (edges_s[1:] + edges_s[:-1]) / 2,
             "handovers_per_hour": 3600 * np.histogram(handovers["time_s"], edges_s)[0] / lasted_s,
             "ping_pongs_per_hour": 3600 * np.histogram(back["time_s"], edges_s)[0] / lasted_s,
-            "in_service": len(_devices_of(run, runs, events, devices)) - np.diff(missing_s) / lasted_s,
+            "in_service": len(_devices_of(own, runs)) - np.diff(missing_s) / lasted_s,
             "round_s": rounds["latency_s"].groupby(period).mean().reindex(range(len(edges_s) - 1)).to_numpy(),
         }
     )
     return found[~np.isnan(lasted_s)]
 
 
-def _rows_of(run: Any, runs: Runs) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the events and the rows of devices of one run."""
-    tables = (runs.events, runs.devices)
-    events, devices = (t[(t["variant"] == run.variant) & (t["seed"] == run.seed)] for t in tables)
-    return events, devices
+class _Own(NamedTuple):
+    """One run, with its rows."""
+
+    run: Any
+    events: pd.DataFrame
+    devices: pd.DataFrame
 
 
-def _devices_of(run: Any, runs: Runs, events: pd.DataFrame, devices: pd.DataFrame) -> set[int]:
+def _each(runs: Runs) -> Iterator[_Own]:
+    events, devices = _by_run(runs.events), _by_run(runs.devices)
+    for run in runs.info.itertuples():
+        yield _Own(run, events(run), devices(run))
+
+
+def _by_run(table: pd.DataFrame) -> Callable[[Any], pd.DataFrame]:
+    """Cut a table into those of the runs, once for all of them: they may be a thousand."""
+    rows = table.groupby(RUN).indices
+    return lambda run: table.iloc[rows.get((run.variant, run.seed), [])]
+
+
+def _devices_of(own: _Own, runs: Runs) -> set[int]:
     """Return the devices of a run."""
-    if run.devices_recorded == "all":
-        return {*devices["device"].dropna().astype(int), *events["device"].dropna().astype(int)}
+    if own.run.devices_recorded == "all":
+        return {*own.devices["device"].dropna().astype(int), *own.events["device"].dropna().astype(int)}
     ledger = runs.ledger  # it has them all
-    return {*ledger.loc[(ledger["variant"] == run.variant) & (ledger["seed"] == run.seed), "device"]}
+    of_run = (ledger["variant"] == own.run.variant) & (ledger["seed"] == own.run.seed)
+    return {*ledger.loc[of_run, "device"]}
 
 
-def _figures_of(run: Any, runs: Runs) -> dict[str, Any]:
-    events, devices = _rows_of(run, runs)
+def _figures_of(own: _Own, runs: Runs) -> dict[str, Any]:
+    run, events, devices = own
     check_known(events["event"].unique(), EVENTS, f"{run.path}/events.csv")
     handovers = events[events["event"] == HANDOVER]
-    seen = _devices_of(run, runs, events, devices)
+    seen = _devices_of(own, runs)
     whole = run.devices_recorded == "all"
     # a run without devices or time has no share of them
     service_s = _service_s(events, len(seen), run.simulated_s) or math.nan

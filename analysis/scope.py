@@ -30,7 +30,7 @@ def own_notes(info: pd.DataFrame) -> list[str]:
 
 def common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
     """List the seeds that all variants have; adds a note if some have more."""
-    by_variant = {str(variant): set(group["seed"]) for variant, group in info.groupby("variant")}
+    by_variant = {str(variant): set(group["seed"]) for variant, group in info.groupby("variant", sort=False)}
     common = set.intersection(*by_variant.values())
     listed = "; ".join(
         f"{variant} {', '.join(str(seed) for seed in sorted(seeds))}" for variant, seeds in by_variant.items()

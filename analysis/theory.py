@@ -91,9 +91,9 @@ def along(runs: Runs) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Compute the bound along every run; returns it by round, and the constants with the means over rounds by run."""
     measured = measured_rounds(runs)
     estimated = constants(measured)
-    parts = []
+    parts, rows = [], measured.groupby(RUN).indices
     for run in estimated.itertuples():
-        own = measured[(measured["variant"] == run.variant) & (measured["seed"] == run.seed)]
+        own = measured.iloc[rows[run.variant, run.seed]]
         parts.append(theorem1(own, beta=float(run.beta), zeta2=float(run.zeta2)))
     by_round = pd.concat(parts, ignore_index=True)
     columns = ["gradient2", *TERMS, "bound", "lr", "lr_limit_steps", "lr_limit_drift"]
