@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from channel.gaussian_fields import Common, Float32Array, GaussianFields, Places, check_area
+from channel.gaussian_fields import Common, CorrelationLaw, Float32Array, GaussianFields, Places, check_area
 from channel.layout import Floats, Wraparound
 from channel.path_loss import PathLoss
 from channel.sight import Read, StateLoss, Thresholds, mixed_loss_db, soft_state
@@ -33,8 +33,10 @@ class LargeScale:
     - Line of sight `probabilistic`: in sight where Phi(G) < P_LoS(distance) for a standard normal field G
       with correlation exp(-dx/50 m) (UMi). Each place is in sight with exactly the model's probability, and
       neighbouring places agree. P_LoS is tabulated: within 1e-5, 2e-4 where it has a kink or jumps.
-    - Line of sight `soft`: the same, and from one state to the other loss and shadowing change over some
-      metres instead of at once (38.901, 7.6.3.3): the two gains are mixed.
+    - Line of sight `soft`: with a smooth field instead, of correlation exp(-(dx/50 m)^2), and loss and shadowing
+      change from one state to the other over some metres (38.901, 7.6.3.3): the two gains are mixed. The report
+      gives a distance and no shape; a rough field goes back and forth at each change, and nothing is gradual.
+      QuaDRiGa's law (`Comb300`) is Gaussian up to the correlation distance, too.
     - Shadowing `spatial`: one field with correlation exp(-dx/d_corr) per state, times the state's deviation
       (UMi: 10 m and 4 dB in line of sight, 13 m and 7.82 dB without); at a change of state it changes over
       to the other field. See `GaussianFields` for how close it comes.
@@ -113,14 +115,11 @@ class LargeScale:
         _check_model_holds(model, min_distance_m, farthest_m, radio)
         lines = model.lines(**radio)
 
-        def fields(correlation_m: float, stream: int, common: Common | None = None) -> GaussianFields:
-            made = GaussianFields(
-                keys=keys,
-                correlation_m=correlation_m,
-                area_radius_m=area_radius_m,
-                stream=stream,
-                common=common,
-            )
+        def fields(
+            correlation_m: float, stream: int, law: CorrelationLaw, common: Common | None = None
+        ) -> GaussianFields:
+            size = {"correlation_m": correlation_m, "area_radius_m": area_radius_m}
+            made = GaussianFields(keys=keys, stream=stream, common=common, law=law, **size)
             others = same_places._fields() if same_places else []
             return next((other for other in others if other.equals(made)), made)
 
@@ -129,7 +128,7 @@ class LargeScale:
             shadow = None
             if shadowing == "spatial" and std_db > 0:
                 stream = _LOS_SHADOWING if in_sight else _NLOS_SHADOWING
-                shadow = fields(_shadowing_correlation_m(model, in_sight), stream, common)
+                shadow = fields(_shadowing_correlation_m(model, in_sight), stream, "exponential", common)
             return StateLoss.of(lines.los if in_sight else lines.nlos, std_db, shadow)
 
         # those that occur; if both, in sight first
@@ -142,7 +141,8 @@ class LargeScale:
         self._los_fields: GaussianFields | None = None
         self._soft_m = SPEED_OF_LIGHT_M_S / carrier_hz if line_of_sight == "soft" else None  # its wavelength
         if line_of_sight in ("probabilistic", "soft"):
-            self._los_fields = fields(model.los_correlation_m, _LOS_STATE)
+            law: CorrelationLaw = "gaussian" if line_of_sight == "soft" else "exponential"
+            self._los_fields = fields(model.los_correlation_m, _LOS_STATE, law)
             self._thresholds = Thresholds(model, min_distance_m, farthest_m, self._height_m)
 
     @property

@@ -40,6 +40,7 @@ LAWS: list[tuple[str, str, dict[str, dict[str, Any]]]] = [
     ("80 % indoors", "38.901, 7.4.3", {"devices": {"indoor_share": 0.0}}),
     ("gain read anew", "-", {"radio": {"gain_reading": "round"}}),
     ("radio link failure after 1 s (here: 10 s)", "38.331", {"radio": {"t310_s": 10.0}}),
+    ("a link again after a failure", "38.331, 5.3.7", {"radio": {"t311_s": 0.0}}),
 ]
 
 HEAD = """\
@@ -121,7 +122,7 @@ def main() -> None:
     journal = measured(seven_cells("journal"))
     rows.append(["all: the journal's radio", "J, Table I", *figures(journal), *over(whole, journal)])
     laws = table(("left out", "source", *columns, "time, nr over", "energy, nr over"), rows)
-    text = [HEAD, LAWS_HEAD, laws, SCENARIOS_HEAD]
+    text = [HEAD, LAWS_HEAD, laws, FURTHER, SCENARIOS_HEAD]
     presets = []
     for name, keys in (("quickstart", {}), ("city_day", {"duration_s": 600, "rounds": {"every_s": 60}})):
         for preset in ("journal", "nr"):
@@ -138,8 +139,39 @@ LAWS_HEAD = """\
 in two rounds. Each row is the preset without one law; the last two columns are nr over that: above 1, the law costs
 time or energy. A round ends with its slowest device, so one device in a bad place moves the mean: these are 14 rounds
 of one seed, and differences of some percent mean nothing. Time and energy are of a round and cell; energy is that of
-its devices. A link that fails ends its device's part: of the whole preset fewer than half of the parts come to their
-end, so a row with another share is of other devices too, and its energy can fall where the law costs most.
+its devices. Without a link again after a failure, a link that fails ends its device's part, and fewer than half of
+the parts come to their end: a row with another share is of other devices too, and its energy can fall where the law
+costs most.
+"""
+FURTHER = """
+## When a link fails
+
+A link below the lowest CQI carries nothing, and is given up after `t310_s`. The device then looks for a cell: an attempt
+takes `reestablishment_s`, and its transfer goes on at the strongest cell with the bits that are missing, if that is above
+the lowest CQI. In another cell the device has been handed over: with `handover.policy: finish` its part of the round goes
+on there, with `drop` it is over. After `t311_s` without a cell the part has failed; in a round with a deadline the device
+looks on until then, idle. `devices.csv` and `ledger.csv` have what passed without a link as `stalled_s` and `stalled_j`,
+`events.csv` has `radio_link_failure` and `reestablished`. `t311_s: 0` ends a part with the failure of its link.
+
+## Others on the band
+
+`radio.background` fills the band with files of other users, by a load or by a recorded one, such as the resource blocks that
+a base station counts. A row holds until the next one of its cell, without interpolation; `all` are the cells without rows
+of their own. A trace begins again at its end with `repeat: true`, or its last load holds on, and the run says so.
+
+    time_s,cell,uplink_load,downlink_load
+    0,all,0.1,0.2
+    900,all,0.6,0.7
+    1800,all,0.3,0.4
+
+```yaml
+radio:
+  sharing: dynamic
+  power_over_share: per_resource_block
+  background: {name: trace, path: scenarios/traces/band_load.csv, repeat: true}
+```
+
+Users have a power (`transmit_power_dbm`) and walls (`indoor_share`) of their own, and what they spend is in no table.
 """
 SCENARIOS_HEAD = """
 ## Two scenarios by both presets

@@ -31,6 +31,7 @@ MEANINGS = {
     "sessions": "when a session ends",
     "churn": "when devices are switched on",
     "power_models": "what a device's radio draws",
+    "backgrounds": "how much other users take of the band",
     "schedulers": "which device gets which share of the band",
     "path_loss": "how much of the power arrives",
 }

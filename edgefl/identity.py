@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from edgefl import shipped
 from edgefl.errors import EdgeflError
 from edgefl.results_version import RESULTS_VERSION
 from edgefl.scenario import Scenario, written
@@ -148,7 +149,7 @@ def _array(values: np.ndarray | None) -> str | None:
 
 def _of_file(key: str, path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with shipped.data(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:LENGTH]
     except OSError as error:
         raise EdgeflError(f"{path}: cannot be read ({error.strerror})", tuple(key.split("."))) from error

@@ -69,6 +69,7 @@ def of_run(
     yield from churn_that_never_acted(scenario, counts, simulated_s)
     if may_cross:
         yield from movement_that_never_acted(scenario, counts, simulated_s)
+    yield from background_beyond_its_trace(scenario, simulated_s)
     yield from policy_that_never_acted(scenario, counts)
     yield from warm_start_that_never_acted(scenario, counts)
     yield from beyond_nr(efficiency)
@@ -106,6 +107,17 @@ def movement_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: f
     for mobility in _distinct(kind.mobility for kind in scenario.devices.kinds()):
         name = registry.name_of("mobility", mobility)
         yield from _rule(f"devices.mobility {name}", never, mobility.period_s, simulated_s, "day")
+
+
+def background_beyond_its_trace(scenario: Scenario, simulated_s: float) -> Iterator[str]:
+    """Other users' traffic of which less was recorded than the run is long."""
+    background = scenario.radio.background
+    ends_s = background.ends_s if background else None
+    if ends_s is not None and ends_s < simulated_s:
+        yield (
+            f"radio.background: its load is known until {_seconds(ends_s)}, and the run covers "
+            f"{_seconds(simulated_s)}: the last load held on; repeat: true begins again"
+        )
 
 
 def _distinct(components: Iterable[Any]) -> list[Any]:

@@ -30,6 +30,7 @@ PACKAGES = {
     "sessions": "edgefl.engine.sessions",
     "churn": "edgefl.engine.churn",
     "power_models": "edgefl.engine.power_models",
+    "backgrounds": "edgefl.engine.backgrounds",
     "schedulers": "channel.schedulers",
     "path_loss": "channel.path_loss",
 }

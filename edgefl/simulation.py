@@ -129,6 +129,8 @@ def simulate(
                 further: dict[str, Any] = {"class": names[row.device]} if names else {}
                 if power.tails.any:
                     further["tail_j"] = float(tail_j[row.device])
+                if radio.may_fail:
+                    further |= scene.ledger.stalled(row.device)
                 scene.recorder.write(row, further=further or None)
             told_at_end = [
                 *run_of.notes,

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Generator, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -13,10 +13,10 @@ from channel.gaussian_fields import Common
 from channel.geometry import poisson_count, sample_ring
 from channel.large_scale import LargeScale
 from channel.path_loss import PathLoss
-from channel.tdd import Direction
-from channel.units import FloatArray, db_to_linear, dbm_to_watt
+from channel.units import db_to_linear, dbm_to_watt
 from edgefl.areas import Places, places
-from edgefl.engine.background import Background
+from edgefl.engine.background import BackgroundTraffic
+from edgefl.engine.background_users import BackgroundUsers
 from edgefl.engine.fleet import Fleet
 from edgefl.engine.gains import Gains, PerPlace, PerRound, Survey
 from edgefl.engine.indoors import BehindWalls, Indoors
@@ -30,8 +30,6 @@ from edgefl.mobility import Mobility, Movement
 from edgefl.mobility._together import Together
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario
-
-MOST_DRAWS = 10_000  # of places, until enough are in one cell
 
 
 @dataclass(frozen=True)
@@ -224,41 +222,14 @@ class World:
 
     def background(self, radio: Radio) -> Iterator[Generator[simpy.Event, None, None]]:
         """Yield the processes of other users' traffic, if there is any."""
-        settings, snr = self.scenario.radio.background, partial(self.background_snr, radio)
-        if settings is not None:
-            of_cells = Background(radio.env, settings, radio, self.federations, snr, self.streams)
-            yield from of_cells.processes()
-
-    def background_snr(self, radio: Radio, cell: int) -> dict[Direction, FloatArray]:
-        """Draw background users at places of a cell; return [users] their mean SNR.
-
-        Power, height and walls are the first device's.
-        """
-        background, rng = self.scenario.radio.background, self.streams("background", "places", cell)
-        assert background is not None
-        gains, extent, users = self.gains, self.extent, background.users
-        ring = {"inner_radius_m": extent.kept_free_m, "outer_radius_m": extent.edge_m}
-        if isinstance(gains, PerRound):
-            places_m = sample_ring(rng, users, **ring)
-            gains_db = gains.of_places(places_m, rng)
-            if self._indoors:
-                gains_db -= self._indoors.loss_db(places_m, np.zeros(users, dtype=np.intp))
-            alone = Survey([0] * users, gains_db, np.linalg.norm(places_m, axis=1), np.zeros(users))
-            return radio.snr(alone)
-        survey_of = self.survey_of_places()
-        assert isinstance(gains, PerPlace)
-        assert survey_of is not None
-        found = np.empty((0, 2))
-        for _ in range(MOST_DRAWS):
-            places_m = sample_ring(rng, users, **ring)
-            kinds = np.zeros(users, dtype=np.intp)
-            mine = gains.power_db_of(places_m, kinds).argmax(axis=1) == cell
-            found = np.concatenate([found, places_m[mine]])[:users]
-            if len(found) == users:
-                return radio.snr(survey_of(found, kinds, np.full(users, cell)))
-        raise EdgeflError(
-            f"cell {cell} is too small a part of the world for background users", ("radio", "background")
+        settings, scenario = self.scenario.radio.background, self.scenario
+        if settings is None:
+            return
+        users = BackgroundUsers(
+            settings, scenario.radio, scenario.devices, self.gains, self.extent, self.streams
         )
+        of_cells = BackgroundTraffic(radio.env, settings, radio, self.federations, users.snr, self.streams)
+        yield from of_cells.processes()
 
     def survey_of_places(self) -> SurveyOfPlaces | None:
         """Return what surveys links by their places, for maps; None: gains are drawn for each round."""
@@ -281,7 +252,7 @@ class World:
         depth_m = self.scenario.radio.path_loss.indoor_depth_m
         if depth_m is None or not any(kind.indoor_share for kind in self.fleet.kinds):
             return None
-        return Indoors(self.fleet, depth_m, self.scenario.radio.carrier_hz, self.streams)
+        return Indoors.of_fleet(self.fleet, depth_m, self.scenario.radio.carrier_hz, self.streams)
 
     def _behind_walls(self) -> Gains:
         """The gains, less what the walls take from devices indoors."""

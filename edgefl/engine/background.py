@@ -1,5 +1,6 @@
 """Background traffic: other users of a cell whose files share the band with learning."""
 
+import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,9 @@ import simpy
 from channel.fading import LinkFading, slot_correlation
 from channel.tdd import Direction
 from channel.units import FloatArray
+from edgefl.engine.backgrounds import Background
+from edgefl.engine.links import DIRECTIONS
 from edgefl.engine.radio import Radio
-from edgefl.engine.radio_settings import BackgroundSettings
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 
@@ -19,14 +21,13 @@ UsersSnr = Callable[[int], dict[Direction, FloatArray]]
 
 
 @dataclass(frozen=True)
-class Background:
-    """Files of background users: they come as a Poisson process to each cell and direction, each of a user at random.
+class BackgroundTraffic:
+    """Files of background users: they come as a Poisson process to each cell and direction, each of some user.
 
     The load is the share of time in which they would use the band alone: files come at load over the mean time that
-    one takes alone in it. An M/G/1 queue, so that with round robin, which shares time as processor sharing does, a
-    transfer that takes x alone takes x / (1 - load) in the mean (Kleinrock 1976, 4.4), and x with `learning_first`.
-    Users stay where they are; those that the lowest rate does not reach have no traffic. Left out: control of
-    congestion, sessions of a user, and that a user has one file at a time.
+    one takes alone in it. Where the load changes, the process' rate does: the time to the next file is what makes
+    the integral of the rate an exponential of mean 1. Users stay where they are; those that the lowest rate does not
+    reach have no traffic. Left out: control of congestion, sessions of a user, and that one has a file at a time.
 
     Args:
         cells: that have background traffic.
@@ -34,7 +35,7 @@ class Background:
     """
 
     env: simpy.Environment
-    settings: BackgroundSettings
+    settings: Background
     radio: Radio
     cells: Sequence[int]
     users_snr: UsersSnr
@@ -42,10 +43,11 @@ class Background:
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
         """Yield all generators that the composition root must start."""
+        self.settings.check(self.cells)
         for cell in self.cells:
             snr: dict[Direction, FloatArray] | None = None
-            for direction in self.settings.loads:
-                if self.settings.loads[direction]:
+            for direction in DIRECTIONS:
+                if self.settings.load(direction, cell, self.env.now) != (0.0, math.inf):
                     snr = snr or self.users_snr(cell)
                     yield self._arrivals(cell, direction, snr[direction])
 
@@ -60,15 +62,15 @@ class Background:
                 f"no user of cell {cell} is within reach: give more users", ("radio", "background")
             )
         rng = self.streams("background", direction, cell)
-        between_s = float(taken_s[reached].mean()) / settings.loads[direction]
+        mean_s = float(taken_s[reached].mean())
         correlation = slot_correlation(
             settings.speed_m_s, carrier_hz=self.radio.carrier_hz, slot_s=self.radio.slot_s
         )
         key = self.streams.key("background", "fading", direction, cell)
         fading = {user: LinkFading(key ^ user << 64, correlation) for user in reached.tolist()}
         number = 0
-        while True:
-            yield env.timeout(rng.exponential(between_s))
+        while (delay_s := self._delay_s(cell, direction, mean_s, rng.standard_exponential())) < math.inf:
+            yield env.timeout(delay_s)
             user = int(rng.choice(reached))
             slot = self.radio.next_slot(env.now)
             yield env.timeout(max(0.0, slot * self.radio.slot_s - env.now))
@@ -76,3 +78,17 @@ class Background:
             self.radio.join_background(
                 cell, direction, number, settings.file_bits, float(snr[user]), fading[user], slot
             )
+
+    def _delay_s(self, cell: int, direction: Direction, mean_s: float, files: float) -> float:
+        """Return the time from now on in which so many files come in the mean; inf: there never will."""
+        time_s = self.env.now
+        while True:
+            load, until_s = self.settings.load(direction, cell, time_s)
+            if load:
+                delay_s = mean_s / load * files
+                if time_s + delay_s <= until_s:
+                    return time_s - self.env.now + delay_s
+                files -= (until_s - time_s) * load / mean_s
+            if until_s == math.inf:
+                return math.inf
+            time_s = until_s

@@ -6,11 +6,13 @@ from functools import partial
 import simpy
 
 from channel.energy import compute_energy_j, compute_time_s, transfer_energy_j
+from channel.tdd import Direction
 from edgefl.engine.fleet import Fleet
 from edgefl.engine.links import Link, Transfer
 from edgefl.engine.network import Network
-from edgefl.engine.parts import Cause, Part, Span, Task
+from edgefl.engine.parts import Cause, Part, Span, Task, joined
 from edgefl.engine.radio import Radio
+from edgefl.engine.reestablishment import Search
 from edgefl.engine.settings import DeviceSettings
 
 
@@ -56,6 +58,7 @@ class Device:
         self._radio = radio
         self._network = network
         self.draws = settings.draws()
+        self._search = Search(id_, radio, network, self.draws.receive_w)
 
     def send_power_w(self, share: float = 1.0) -> float:
         """Return the power drawn while its transmitter radiates a share of its power."""
@@ -69,27 +72,47 @@ class Device:
 
     def take_part(self, task: Task, link: Link, processors: Processors) -> Generator[simpy.Event, None, Part]:
         """Do one round's work. If the device is cut off, the Part holds what was done until then, and its energy."""
-        spans = [(yield from self._receive(task, link))]
+        downlink, link = yield from self._move(link, "downlink", task.down_bits, task.patient)
+        spans = [downlink]
         if spans[-1].cut is None:
             spans.append((yield from self._compute(task, processors)))
         if spans[-1].cut is None:
-            spans.append((yield from self._send(task, link)))
+            uplink, _ = yield from self._move(link, "uplink", task.up_bits, task.patient)
+            spans.append(uplink)
         self._network.part_ended(self.id)
-        if spans[-1].cut is Cause.RADIO_LINK_FAILURE:
-            self._network.link_failed(self.id)
         return Part.of(self.id, task.iterations, spans)
 
-    def _receive(self, task: Task, link: Link) -> Generator[simpy.Event, None, Span]:
-        power_w = self.draws.receive_w
-        radio_on = partial(self._network.power.radio_on, self.id, power_w, self.draws.wait_w)
-        transfer = yield from self._radio.transfer(link, "downlink", task.down_bits, radio_on)
-        return transfer.span(self._energy_j(transfer, power_w, self.draws.receive_j_bit))
+    def _move(
+        self, link: Link, direction: Direction, bits: int, patient: bool
+    ) -> Generator[simpy.Event, None, tuple[Span, Link]]:
+        """Move bits; where the link fails, those that are missing over the next one. Return also the last link."""
+        pieces: list[tuple[int, Span]] = []
+        gaps: list[Span] = []
+        while True:
+            missing = bits - sum(span.bits for _, span in pieces)
+            pieces.append((link.cell, (yield from self._transfer(link, direction, missing))))
+            if pieces[-1][1].cut is not Cause.RADIO_LINK_FAILURE:
+                break
+            self._network.link_failed(self.id)
+            if link.anew is None:
+                break
+            gap, found = yield from self._search.run(link, direction, patient)
+            gaps.append(gap)
+            if found is None:
+                break
+            link = found
+        return joined(pieces, gaps), link
 
-    def _send(self, task: Task, link: Link) -> Generator[simpy.Event, None, Span]:
-        power_w = self.send_power_w(link.uplink_power)
+    def _transfer(self, link: Link, direction: Direction, bits: int) -> Generator[simpy.Event, None, Span]:
+        """Move bits over one link, until they are there or it is cut off."""
+        power_w, j_bit = self.draws.receive_w, self.draws.receive_j_bit
+        if direction == "uplink":
+            power_w, j_bit = self.send_power_w(link.uplink_power), self.draws.send_j_bit
         radio_on = partial(self._network.power.radio_on, self.id, power_w, self.draws.wait_w)
-        transfer = yield from self._radio.transfer(link, "uplink", task.up_bits, radio_on)
-        return transfer.span(self._energy_j(transfer, power_w, self.draws.send_j_bit))
+        transfer = yield from self._radio.transfer(link, direction, bits, radio_on)
+        idle_s = transfer.stalled_s - transfer.stalled_air_s
+        stalled_j = power_w * transfer.stalled_air_s + self.draws.wait_w * idle_s
+        return transfer.span(self._energy_j(transfer, power_w, j_bit), stalled_j)
 
     def _energy_j(self, transfer: Transfer, power_w: float, j_bit: float) -> float:
         """Let the radio off; return what the transfer has drawn."""

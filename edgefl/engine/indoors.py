@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from channel.penetration import STD_DB, penetration_loss_db, wall_loss_db
+from channel.penetration import STD_DB, Walls, penetration_loss_db, wall_loss_db
 from channel.units import FloatArray
 from edgefl.engine.fleet import Fleet
 from edgefl.engine.gains import Gains, RoundKey, Survey
@@ -25,15 +25,49 @@ class Indoors:
     luck. The loss is the same towards all sites: it changes no comparison between them.
 
     Args:
+        share: [devices] probability of being indoors. wall_db, std_db: [devices] of their walls.
         depth_m: of buildings.
     """
 
-    def __init__(self, fleet: Fleet, depth_m: float, carrier_hz: float, streams: Streams) -> None:
+    def __init__(
+        self, share: FloatArray, wall_db: FloatArray, std_db: FloatArray, depth_m: float, draws: Draws
+    ) -> None:
         self._depth_m = depth_m
-        self._share = fleet.column(lambda kind: kind.indoor_share)
-        self._wall_db = fleet.column(lambda kind: wall_loss_db(carrier_hz, kind.penetration))
-        self._std_db = fleet.column(lambda kind: STD_DB[kind.penetration])
-        self._draws = Draws(streams, len(fleet), ("indoors",))
+        self._share = share
+        self._wall_db = wall_db
+        self._std_db = std_db
+        self._draws = draws
+
+    @classmethod
+    def of_fleet(cls, fleet: Fleet, depth_m: float, carrier_hz: float, streams: Streams) -> "Indoors":
+        """Return the walls of the devices, of each as its class says."""
+        return cls(
+            fleet.column(lambda kind: kind.indoor_share),
+            fleet.column(lambda kind: wall_loss_db(carrier_hz, kind.penetration)),
+            fleet.column(lambda kind: STD_DB[kind.penetration]),
+            depth_m,
+            Draws(streams, len(fleet), ("indoors",)),
+        )
+
+    @classmethod
+    def alike(
+        cls,
+        count: int,
+        share: float,
+        penetration: Walls,
+        depth_m: float,
+        carrier_hz: float,
+        streams: Streams,
+        name: tuple[str | int, ...],
+    ) -> "Indoors":
+        """Return the walls of some who are all alike, with a stream of this name."""
+        return cls(
+            np.full(count, share),
+            np.full(count, wall_loss_db(carrier_hz, penetration)),
+            np.full(count, STD_DB[penetration]),
+            depth_m,
+            Draws(streams, count, name),
+        )
 
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
         """Return [n] what the walls take from devices [n] at these positions [n, 2], dB; 0 outdoors."""

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from edgefl.engine.battery import Charge
-from edgefl.engine.parts import Activity, Outcome
-from edgefl.engine.records import LedgerRow, total
+from edgefl.engine.parts import Activity, Outcome, total
+from edgefl.engine.records import LedgerRow
 
 
 class Ledger:
@@ -19,6 +19,8 @@ class Ledger:
         self._compute_j = np.zeros(devices)
         self._wasted_j = np.zeros(devices)
         self._busy_s = np.zeros(devices)
+        self._stalled_s = np.zeros(devices)
+        self._stalled_j = np.zeros(devices)
 
     def book(self, columns: Mapping[str, Any], aggregated: bool) -> float:
         """Add the energy of a round, given by the `device_columns` of its parts.
@@ -41,6 +43,18 @@ class Ledger:
             took_s[np.isnan(took_s)] = 0.0  # never reached
             self._busy_s[ids] += took_s
         return total(energy_j[wasted].tolist())
+
+    def book_stalls(self, ids: Sequence[int], stalls: Mapping[str, Sequence[float]]) -> None:
+        """Add the time and energy of a round that passed without a link, by its `stall_columns`."""
+        self._stalled_s[ids] += stalls["stalled_s"]
+        self._stalled_j[ids] += stalls["stalled_j"]
+
+    def stalled(self, device: int) -> dict[str, float]:
+        """Return a device's further columns where links can fail; the joules are part of receive_j and transmit_j."""
+        return {
+            "stalled_s": float(self._stalled_s[device]),
+            "stalled_j": float(self._stalled_j[device]),
+        }
 
     def rows(
         self,

@@ -1,6 +1,6 @@
 """Links of a round between devices and their cell's site, and transfers over them, as values."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from channel.fading import Fading
 from channel.tdd import Direction
 from channel.units import FloatArray
 from edgefl.engine.broadcast import Broadcast
-from edgefl.engine.parts import Cause, Span
+from edgefl.engine.parts import NO_STALL, Cause, Span, Stall
 from edgefl.engine.readings import Readings
 
 DIRECTIONS: tuple[Direction, Direction] = ("downlink", "uplink")
@@ -28,6 +28,7 @@ class Link:
     broadcast: Broadcast | None = None  # None: the downlink is unicast
     uplink_power: float = 1.0  # share of its power that the device radiates; counted in snr
     interfered: Mapping[Direction, Fading] | None = None  # None: interference is in the snr
+    anew: "Anew | None" = None  # None: a link that has failed is not established again
 
     def power(self, direction: Direction) -> Fading:
         """What the SNR is multiplied by in each slot."""
@@ -36,6 +37,10 @@ class Link:
     def snr_now(self, direction: Direction) -> float:
         """The mean SNR now, with full power over the whole band."""
         return self.snr[direction] if self.readings is None else self.readings.snr(self.device, direction)
+
+
+# a link, a cell -> its device's link to that cell's site as it is now; None: the device is absent
+Anew = Callable[[Link, int], Link | None]
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,7 @@ class Links:
     broadcast: Broadcast | None = None
     uplink_power: FloatArray | None = None
     interfered: Mapping[Direction, Sequence[Fading]] | None = None
+    anew: Anew | None = None
 
     def __len__(self) -> int:
         return len(self.devices)
@@ -63,7 +69,9 @@ class Links:
             power = 1.0 if self.uplink_power is None else float(self.uplink_power[i])
             seen = None if self.interfered is None else {d: self.interfered[d][i] for d in DIRECTIONS}
             near = float(self.neighbours[i])
-            yield Link(device, cell, fading, snr, share, near, self.readings, self.broadcast, power, seen)
+            yield Link(
+                device, cell, fading, snr, share, near, self.readings, self.broadcast, power, seen, self.anew
+            )
 
     def at(self, rows: Sequence[int]) -> "Links":
         """Return some of the links, by their places here."""
@@ -80,6 +88,7 @@ class Links:
             None
             if self.interfered is None
             else {direction: [seen[row] for row in rows] for direction, seen in self.interfered.items()},
+            self.anew,
         )
 
 
@@ -94,14 +103,24 @@ class Transfers:
 
 
 class Transfer(NamedTuple):
-    """A transfer that has ended or was cut off: bits moved, and time for which the radio was on."""
+    """A transfer that has ended or was cut off: bits moved, and time for which the radio was on.
+
+    stalled_s: of that, how long its link carried nothing. stalled_air_s: time for which the radio was on meanwhile.
+    """
 
     start_s: float
     end_s: float
     bits: int
     airtime_s: float
     cut: Cause | None = None
+    stalled_s: float = 0.0
+    stalled_air_s: float = 0.0
 
-    def span(self, energy_j: float) -> Span:
-        """Return the transfer as an activity of a device that cost this energy."""
-        return Span(self.start_s, self.end_s, energy_j, self.bits, cut=self.cut, airtime_s=self.airtime_s)
+    def span(self, energy_j: float, stalled_j: float = 0.0) -> Span:
+        """Return the transfer as an activity of a device that cost this energy, so much of it without a link."""
+        stall = NO_STALL
+        if self.stalled_s:
+            stall = Stall(self.stalled_s, stalled_j, int(self.cut is Cause.RADIO_LINK_FAILURE))
+        return Span(
+            self.start_s, self.end_s, energy_j, self.bits, cut=self.cut, airtime_s=self.airtime_s, stall=stall
+        )

@@ -12,6 +12,7 @@ from edgefl.engine.arrivals import Arrivals
 from edgefl.engine.attachment import NOWHERE, Attachments
 from edgefl.engine.battery import Battery
 from edgefl.engine.handover import EventA3, Layer3Filter
+from edgefl.engine.measurements import Measurements
 from edgefl.engine.parts import Cause
 from edgefl.engine.power import Power, PowerListener
 from edgefl.engine.power_models import Draws
@@ -67,8 +68,6 @@ class Network:
         self.env = env
         self._movement = movement
         self._radius_m = radius_m
-        self._power_db = power_db
-        self._power_db_of = power_db_of
         self._tick_s = tick_s
         self._handover = handover
         self._recorder = recorder
@@ -76,14 +75,14 @@ class Network:
         self._places_m = np.empty((0, 2))
         positions_m = self.positions_m()
         count = len(positions_m)
-        # of the last measurement: positions, and the power there
-        self._measured_m = np.full((count, 2), np.inf)
-        self._last_db = np.empty((cells, count), np.float32).T
+        self._measurements = Measurements(count, cells, power_db, power_db_of)
         self._served = Attachments(count)
         self._parts: dict[int, simpy.Process] = {}  # of the devices that take part in a round just now
         self._a3 = EventA3(handover, count, cells)
         self._filter = Layer3Filter(handover, count, cells)
         self._arrivals = Arrivals(env, cells)
+        self._failed_s: dict[int, tuple[float, float]] = {}  # who has no link: since when, and had one since
+        self._guests: set[int] = set()  # who has another cell than the one in whose round it takes part
         self.power = Power(
             env,
             count,
@@ -96,7 +95,7 @@ class Network:
         self._seen = self._here(positions_m)  # at the last look
         self._inside = self._seen.copy()  # have arrived and not departed: who works may finish outside
         served = self._seen & self._may_be_served()
-        self._served.cell[served] = self._strongest(positions_m)[served]
+        self._served.cell[served] = self._measurements.strongest(positions_m)[served]
 
     def present(self, cell: int) -> list[int]:
         """Return the sorted ids of the devices that can take part in a round of this cell."""
@@ -104,6 +103,8 @@ class Network:
         if self._movement.moves:
             # one that is absent since the last look at all devices
             present &= np.isfinite(self.positions_m()[:, 0])
+        if self._guests:
+            present[list(self._guests)] = False
         return np.flatnonzero(present).tolist()
 
     def serving(self, devices: np.ndarray) -> np.ndarray:
@@ -147,25 +148,11 @@ class Network:
                 self._leave(gone, np.full(len(gone), NOWHERE))
             for device in np.flatnonzero(here & ~self._inside).tolist():
                 self._arrive(device, positions_m)
-            if self._power_db is not None:
-                yield from self._measure(self._measured_db(positions_m, self._power_db))
+            if self._measurements.several:
+                yield from self._measure(self._measurements.now_db(positions_m))
             for cell in self._arrivals.awaited():
                 if self.present(cell):  # absent for less than a tick: nobody saw it come back
                     self._arrivals.announce(cell)
-
-    def _measured_db(
-        self, positions_m: np.ndarray, power_db: Callable[[np.ndarray], np.ndarray]
-    ) -> np.ndarray:
-        """Return [devices, cells] the power at all devices; who stands where it was has the power it had."""
-        # bit by bit, so that one that stays absent (nan) has not moved
-        changed = positions_m.view(np.int64) != self._measured_m.view(np.int64)
-        moved = np.flatnonzero(changed[:, 0] | changed[:, 1])
-        if len(moved) > len(changed) / 2:
-            self._last_db = power_db(positions_m)
-        elif len(moved):
-            self._last_db[moved] = self._power_at(positions_m[moved], moved)
-        self._measured_m = positions_m
-        return self._last_db
 
     def _measure(self, power_db: np.ndarray) -> Generator[simpy.Event, None, None]:
         served, now_s = self._served, self.env.now
@@ -189,33 +176,75 @@ class Network:
         """Note that a device's part of a round is over; a device that waited to leave goes, if it still should."""
         del self._parts[device]
         self.power.rest(device)
+        guest = device in self._guests
+        self._guests.discard(device)
+        failed = self._failed_s.pop(device, None)
+        if failed is not None and self._seen[device] and self._served.cell[device] != NOWHERE:
+            self._select_after_failure(device, failed)
+            return
         # what was seen and measured last decides, not what was when it should have left
         if not self._seen[device] and self._inside[device]:
             self._move(np.array([device]), np.array([NOWHERE]))
         elif (target := self._a3.target(device, self.env.now)) is not None:
             self._move(np.array([device]), np.array([target]))
+        elif guest:
+            self._announce_device(device)
 
     def link_failed(self, device: int) -> None:
-        """Let a device whose radio link has failed select the best cell, where it is again after an interruption.
-
-        A device that has just left its cell, or been handed over, has another link already.
-        """
-        served, now_s = self._served, self.env.now
-        cell = int(served.cell[device])
-        if cell == NOWHERE or served.since_s[device] > now_s:
-            return
+        """Let a device whose radio link has failed have none, until it finds one or its part of the round is over."""
+        cell, since_s = int(self._served.cell[device]), float(self._served.since_s[device])
         self._write(EventName.RADIO_LINK_FAILURE, device, cell)
-        best = self._strongest_of(device, self.positions_m())
-        if best != cell:
+        self._failed_s[device] = self.env.now, since_s
+        self._served.since_s[device] = math.inf
+        self._a3.forget(device)
+
+    def best_cell(self, device: int) -> int | None:
+        """Return the cell that a device measures as the strongest now; None: it is outside of all of them."""
+        positions_m = self.positions_m()
+        here = self._here(positions_m[[device]])[0]
+        return self._measurements.strongest_of(device, positions_m) if here else None
+
+    def reestablished(self, device: int, cell: int) -> bool:
+        """Give a device whose link had failed one to a cell; return whether its part of the round goes on.
+
+        In another cell than before it has been handed over, and the policy decides as it does then.
+        """
+        source, (failed_s, since_s) = int(self._served.cell[device]), self._failed_s.pop(device)
+        after_s = self.env.now - failed_s
+        self._recorder.write(
+            Event(
+                self.env.now,
+                EventName.REESTABLISHED,
+                device,
+                None,
+                cell,
+                from_cell=None if cell == source else source,
+                interruption_s=after_s,
+            )
+        )
+        if cell == source:
+            self._served.since_s[device] = self.env.now
+            return True
+        self._served.since_s[device] = since_s + after_s  # it stayed until the failure
+        self._guests.add(device)
+        self._move(np.array([device]), np.array([cell]), 0.0)
+        return self._handover.policy == "finish"
+
+    def _select_after_failure(self, device: int, failed: tuple[float, float]) -> None:
+        """Let a device without a link select the best cell, where it is again after an interruption."""
+        (failed_s, since_s), now_s = failed, self.env.now
+        best, latency_s = self.best_cell(device), self._handover.handover_latency_s
+        if best is not None and best != self._served.cell[device]:
+            self._served.since_s[device] = since_s + now_s - failed_s
             self._move(np.array([device]), np.array([best]))
             return
-        served.since_s[device] = now_s + self._handover.handover_latency_s
-        self._arrivals.announce_in(cell, self._handover.handover_latency_s)
+        self._served.since_s[device] = now_s + latency_s
+        self._arrivals.announce_in(int(self._served.cell[device]), latency_s)
 
     def _stop(self, device: int, cause: Cause) -> None:
         """Cut off a device that has been switched off or is empty; with several cells it loses its cell."""
         self._cut_off(device, cause)
-        if self._power_db is not None:
+        if self._measurements.several:
             self._served.cell[device] = NOWHERE
             self._a3.forget(device)
             self._filter.forget(device)
@@ -235,7 +264,8 @@ class Network:
                 self._cut_off(device, Cause.LEFT)
         self._move(devices, targets)
 
-    def _move(self, devices: np.ndarray, targets: np.ndarray) -> None:
+    def _move(self, devices: np.ndarray, targets: np.ndarray, interruption_s: float | None = None) -> None:
+        """Move devices [n] to other cells [n] or to none; interruption_s: None: that of a handover."""
         sources = self._served.cell[devices]
         self._a3.forget(devices)
         self._served.cell[devices] = targets
@@ -244,13 +274,14 @@ class Network:
         for device, source in zip(devices[gone].tolist(), sources[gone].tolist(), strict=True):
             self._write(EventName.DEPARTURE, device, source)
         if not gone.all():
-            self._hand_over(devices[~gone], sources[~gone], targets[~gone])
+            latency_s = self._handover.handover_latency_s if interruption_s is None else interruption_s
+            self._hand_over(devices[~gone], sources[~gone], targets[~gone], latency_s)
 
-    def _hand_over(self, devices: np.ndarray, sources: np.ndarray, targets: np.ndarray) -> None:
+    def _hand_over(
+        self, devices: np.ndarray, sources: np.ndarray, targets: np.ndarray, latency_s: float
+    ) -> None:
         now_s, rules = self.env.now, self._handover
-        stays_s, since_change_s, returns = self._served.hand_over(
-            devices, sources, now_s, rules.handover_latency_s
-        )
+        stays_s, since_change_s, returns = self._served.hand_over(devices, sources, now_s, latency_s)
         ping_pong = returns & (since_change_s < rules.min_time_of_stay_s)
         # handovers are most of all events: a row object for each would cost more than to decide it
         self._recorder.write_columns(
@@ -262,11 +293,11 @@ class Network:
             cell=targets,
             from_cell=sources,
             stay_s=stays_s,
-            interruption_s=rules.handover_latency_s,
+            interruption_s=latency_s,
             detail=np.where(ping_pong, "ping_pong", ""),
         )
         for cell in set(targets.tolist()):
-            self._arrivals.announce_in(cell, rules.handover_latency_s)
+            self._arrivals.announce_in(cell, latency_s)
 
     def _arrive(self, device: int, positions_m: np.ndarray) -> None:
         self._inside[device] = True
@@ -277,7 +308,8 @@ class Network:
     def _select_cell(self, device: int, positions_m: np.ndarray) -> None:
         """Attach a device to the strongest site at its place, unless it is one that no cell serves."""
         if self._may_be_served()[device]:
-            self._served.attach(device, self._strongest_of(device, positions_m), self.env.now)
+            cell = self._measurements.strongest_of(device, positions_m)
+            self._served.attach(device, cell, self.env.now)
 
     def _power_event(self, name: EventName, device: int) -> None:
         """Record that a device has been switched, is empty or back; if it now runs, it selects a cell."""
@@ -297,7 +329,7 @@ class Network:
 
     def _may_be_served(self) -> np.ndarray:
         """Return [devices] whether a cell may serve each: one cell has all that are within its edge."""
-        return self.power.running | (self._power_db is None)
+        return self.power.running | (not self._measurements.several)
 
     def _here(self, positions_m: np.ndarray) -> np.ndarray:
         """Return [devices] whether each is in the simulated area: the cell, or that of all cells."""
@@ -305,21 +337,3 @@ class Network:
             return np.isfinite(positions_m[:, 0])
         # a comparison with nan is false: an absent device is not in the cell
         return within(positions_m, self._radius_m)
-
-    def _strongest_of(self, device: int, positions_m: np.ndarray) -> int:
-        if self._power_db is None:
-            return 0
-        places_m = np.nan_to_num(positions_m[[device]])
-        return int(self._power_at(places_m, np.array([device])).argmax())
-
-    def _power_at(self, places_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """Return [n, cells] the power at some devices: which they are matters where they do not measure alike."""
-        if self._power_db_of is not None:
-            return self._power_db_of(places_m, ids)
-        assert self._power_db is not None  # of one cell nothing is measured
-        return self._power_db(places_m)
-
-    def _strongest(self, positions_m: np.ndarray) -> np.ndarray:
-        if self._power_db is None:
-            return np.zeros(len(positions_m), dtype=int)
-        return self._power_db(np.nan_to_num(positions_m)).argmax(axis=1)

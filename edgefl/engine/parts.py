@@ -3,6 +3,7 @@
 Named tuples: a run makes four of these per device and round, and a frozen dataclass takes three times as long.
 """
 
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -54,11 +55,26 @@ class Outcome(StrEnum):
         return cls(f"{cause}_{activity}")
 
 
+class Stall(NamedTuple):
+    """What of an activity passed without a link that carries anything; part of its time and energy.
+
+    failures: how often the link was given up.
+    """
+
+    time_s: float = 0.0
+    energy_j: float = 0.0
+    failures: int = 0
+
+
+NO_STALL = Stall()
+
+
 class Span(NamedTuple):
     """One activity from start to end, or until it was cut off.
 
     bits: moved by a transfer. share_done: of the work, in [0, 1]. cut: why it ended early; None: it did not.
-    airtime_s: time for which a transfer's radio was on.
+    airtime_s: time for which a transfer's radio was on. stall: what of it passed without a link. pieces: of a
+    transfer that went on over another link after a failure, the cell and the span of each.
     """
 
     start_s: float
@@ -68,15 +84,50 @@ class Span(NamedTuple):
     share_done: float = 1.0
     cut: Cause | None = None
     airtime_s: float = 0.0
+    stall: Stall = NO_STALL
+    pieces: tuple[tuple[int, "Span"], ...] = ()
+
+
+def joined(pieces: Sequence[tuple[int, Span]], gaps: Sequence[Span]) -> Span:
+    """Return one transfer that moved over several links, one after the other.
+
+    Args:
+        pieces: the cell and the transfer over each link.
+        gaps: the searches for a link after each of them, but perhaps the last.
+    """
+    if not gaps and len(pieces) == 1:
+        return pieces[0][1]
+    moved = [span for _, span in pieces]
+    # whichever came last says how it ended
+    last = gaps[-1] if len(gaps) == len(pieces) else moved[-1]
+    everything = [*moved, *gaps]
+    return Span(
+        moved[0].start_s,
+        last.end_s,
+        total(span.energy_j for span in everything),
+        sum(span.bits for span in moved),
+        cut=last.cut,
+        airtime_s=total(span.airtime_s for span in moved),
+        stall=Stall(
+            total(span.stall.time_s for span in everything),
+            total(span.stall.energy_j for span in everything),
+            sum(span.stall.failures for span in everything),
+        ),
+        pieces=tuple(pieces),
+    )
 
 
 class Task(NamedTuple):
-    """A device's work in a round: bits to receive and to send, iterations and samples of local training."""
+    """A device's work in a round: bits to receive and to send, iterations and samples of local training.
+
+    patient: the round has a deadline, and until then a device that has lost its link looks for another.
+    """
 
     down_bits: int
     up_bits: int
     iterations: int
     samples: int
+    patient: bool = False
 
 
 class Part(NamedTuple):
@@ -103,3 +154,11 @@ class Part(NamedTuple):
     def completed(self) -> bool:
         """Whether the device's update arrived."""
         return self.outcome is Outcome.COMPLETED
+
+
+def total(values: Iterable[float]) -> float:
+    """Sum values from first to last; the built-in sum rounds otherwise from Python 3.12 on."""
+    result = 0.0
+    for value in values:
+        result += value
+    return result

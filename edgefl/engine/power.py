@@ -132,6 +132,15 @@ class Power:
             self.tails.begins(device, end_s)
         return bits_j
 
+    def search(self, device: int, power_w: float) -> None:
+        """Let a radio without a link draw a power from now on; what has no connection has no tail."""
+        self.tails.ends(device, self.env.now)
+        self.draw(device, power_w)
+
+    def idle_w(self, device: int) -> float:
+        """Return what a device draws that is switched on and does nothing."""
+        return self._idle_power_w[device]
+
     def _look_again(self, device: int, time_s: float) -> None:
         """Set the power anew once a tail changes, unless the radio is in use by then."""
 

@@ -4,7 +4,8 @@
 Where each law is: line of sight and shadowing in `channel.large_scale`, walls in `channel.penetration`, rates in
 `channel.modulation`, power over shares in `channel.share`; the engine reads gains anew and gives links up in
 `edgefl.engine.readings`, and `edgefl.engine.indoors` says who is behind which wall. The layer-3 filter and the
-correlation of the sites' shadowing are the defaults of both presets.
+correlation of the sites' shadowing are the defaults of both presets. Which rules of handover are configured differs
+between operators and cells: nr has event A3 as it is customary, and docs/trust.md what comes of it.
 """
 
 from collections.abc import Mapping
@@ -30,8 +31,18 @@ NR: dict[str, dict[str, Any]] = {
         "interference": "slot",  # of whatever neighbour_load is given
         "gain_reading": "interval",
         "t310_s": 1.0,  # 38.331
+        "t311_s": 3.0,  # 38.331 has 1 to 30 s, OpenAirInterface's base station this
+        "reestablishment_s": 0.4,  # 38.133, 6.2.1: 50 ms + 200 ms to identify a cell + its SIB1 + random access
     },
-    "handover": {"l3_filter_k": 4},  # 38.331, 5.5.3.2
+    "handover": {
+        "l3_filter_k": 4,  # 38.331, 5.5.3.2, and the default of filterCoefficient
+        # Customary: telecomhall.net/t/28801 has an offset of 3 dB, a hysteresis of 0 or more and 320 ms. The offset
+        # holds when the event leaves, too: with 0 and a hysteresis of 3 dB, as in ns-3 and in the journal's preset,
+        # a neighbour that falls back to 3 dB below the serving cell still counts as entered.
+        "a3_offset_db": 3.0,
+        "hysteresis_db": 1.0,
+        "time_to_trigger_s": 0.32,
+    },
     "devices": {"indoor_share": 0.8, "penetration": "low_loss"},  # 38.901, Table 7.2-1
 }
 

@@ -1,5 +1,6 @@
 """The radio: links of a round, and transfers as one event each."""
 
+import math
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -17,9 +18,8 @@ from channel.units import FloatArray
 from edgefl.engine.band import BandInUse
 from edgefl.engine.efficiency import Efficiency
 from edgefl.engine.links import Link, Links, Transfer, Transfers
-from edgefl.engine.parts import Cause, Span
+from edgefl.engine.parts import Cause, Span, total
 from edgefl.engine.readings import InTheBand, Moving, OwnShare, Track
-from edgefl.engine.records import total
 from edgefl.engine.regime import RenewalRegime
 from edgefl.engine.round_links import LinksOfRounds
 from edgefl.errors import refused
@@ -55,7 +55,8 @@ class Radio(LinksOfRounds):
     def server_energy_j(self, cell: int, downlinks: Sequence[Span]) -> float:
         """Return what the server of a cell drew for the downlinks of a round that is over.
 
-        They begin together. In a dynamic band it is the shares in use, in whole slots.
+        They begin together. In a dynamic band it is the shares in use, in whole slots; what went on in another cell
+        after a failure is there in that cell's next round.
         """
         airtimes_s, to_all_s = [span.airtime_s for span in downlinks], 0.0
         if cell in self._sent_to_all:
@@ -64,11 +65,26 @@ class Radio(LinksOfRounds):
             airtimes_s = [max(0.0, airtime_s - to_all_s) for airtime_s in airtimes_s]
         if self._settings.power_over_share == "per_resource_block":
             sent_s = max(airtimes_s)
+            if not to_all_s and any(span.pieces for span in downlinks):
+                sent_s = self._served_s(cell, downlinks)
         elif self.dynamic:
             sent_s = self._band(cell, "downlink").take_sent_slots() * self._settings.slot_s
         else:
             sent_s = total(airtimes_s)
         return self.server_draw_w * (to_all_s + sent_s)
+
+    def _served_s(self, cell: int, downlinks: Sequence[Span]) -> float:
+        """Return for how long the sites sent a round's downlinks, some of which went on elsewhere after a failure."""
+        pieces = [piece for span in downlinks for piece in (span.pieces or ((cell, span),))]
+        frame, slot_s, sent_s = self._carriers["downlink"].frame, self._settings.slot_s, 0.0
+        for site in {at for at, _ in pieces}:
+            until_s = -math.inf
+            for start_s, end_s in sorted((span.start_s, span.end_s) for at, span in pieces if at == site):
+                start_s = max(start_s, until_s)
+                if end_s > start_s:
+                    sent_s += _airtime_s(OnTime(frame, slot_s, self.next_slot(start_s)), start_s, end_s)
+                    until_s = end_s
+        return sent_s
 
     def transfer(
         self,
@@ -133,7 +149,16 @@ class Radio(LinksOfRounds):
             bits = moving.bits(end_slot)
         elif cut is not None:
             bits = self._bits_until_now(link, direction, payload_bits, first_slot, end_slot - first_slot)
-        return Transfer(start_s, end_s, got_bits + bits, _airtime_s(on, start_s, end_s), cut)
+        stalls_s = [] if moving is None else moving.stalls_s(end_s)
+        return Transfer(
+            start_s,
+            end_s,
+            got_bits + bits,
+            _airtime_s(on, start_s, end_s),
+            cut,
+            total(until_s - since_s for since_s, until_s in stalls_s),
+            total(_airtime_s(on, start_s, b) - _airtime_s(on, start_s, a) for a, b in stalls_s),
+        )
 
     def seconds_alone(self, direction: Direction, payload_bits: int, snr: FloatArray) -> FloatArray:
         """Return how long a payload takes alone in the band, the mean over fading; inf: below the lowest rate."""

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from channel.modulation import Steps
 from channel.schedulers import Scheduler
-from channel.tdd import Direction, Pattern
+from channel.tdd import Pattern
 from edgefl import registry
 from edgefl.engine.presets import Preset, with_preset
 from edgefl.scenario_fields import Named, Section
@@ -26,23 +26,6 @@ class TddSettings(Section):
     def pattern_of(self) -> Pattern:
         """Return the pattern as `channel` describes it."""
         return Pattern(self.pattern, self.special)
-
-
-class BackgroundSettings(Section):
-    """Traffic of other users on the same band: files that come at random to each cell."""
-
-    uplink_load: float = Field(
-        0.0, ge=0, le=0.95, description="share of time in which it would use the uplink alone, 0 to 0.95"
-    )
-    downlink_load: float = Field(0.0, ge=0, le=0.95, description="the same of the downlink")
-    file_bits: int = Field(4_000_000, ge=1, le=10**12, description="bits of each file")
-    users: int = Field(20, ge=1, le=10_000, description="users of a cell, at places drawn in it")
-    speed_m_s: float = Field(1.0, ge=0, le=60, description="speed that sets the Doppler of their links, m/s")
-
-    @property
-    def loads(self) -> dict[Direction, float]:
-        """The load in each direction."""
-        return {"downlink": self.downlink_load, "uplink": self.uplink_load}
 
 
 class RadioSettings(Section):
@@ -66,7 +49,7 @@ class RadioSettings(Section):
     line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
         "always",
         description="LoS everywhere (J), nowhere, or by 38.901's probability and place; soft: likewise, with a"
-        " gradual change between LoS and NLoS (7.6.3.3)",
+        " gradual change between LoS and NLoS (7.6.3.3), and a third as many of them",
     )
     shadowing: Literal["round", "spatial"] = Field(
         "round", description="round: drawn anew each round (J); spatial: a place keeps its shadowing"
@@ -134,6 +117,21 @@ class RadioSettings(Section):
         description="radio link failure: a link below the lowest CQI carries nothing, and is given up after this"
         " time (T310, 38.331: 1), s; none: every link goes on for ever",
     )
+    t311_s: float = Field(
+        0.0,
+        ge=0,
+        le=30,
+        description="after a radio link failure a device looks for a cell for so long, and its transfer goes on"
+        " there with what is missing (T311, 38.331: 1 to 30), s; in a round with a deadline it looks on, idle, until"
+        " then; 0: its part of the round is over",
+    )
+    reestablishment_s: float = Field(
+        0.4,
+        ge=0.01,
+        le=10,
+        description="how long it takes to find a cell and have a link there (38.133, 6.2.1), and from one attempt to"
+        " the next, s; no longer than t311_s",
+    )
     interference_margin_db: float = Field(0.0, ge=0, le=40, description="rise of the noise in all links, dB")
     neighbour_load: float = Field(
         0.0,
@@ -176,7 +174,7 @@ class RadioSettings(Section):
         le=1,
         description="a broadcast has the mean rate of the device below which this share of them is; 0: the worst",
     )
-    background: BackgroundSettings | None = Field(
+    background: Annotated[Any, Named("backgrounds", "load", optional=True)] = Field(
         None, description="traffic of other users on the same band; none: learning has it alone"
     )
     fidelity: Literal["slot", "renewal", "auto"] = Field(
@@ -201,6 +199,17 @@ class RadioSettings(Section):
             )
         if self.fidelity == "renewal":
             raise ValueError("renewal knows Shannon's rates only: set fidelity: auto or slot")
+        return self
+
+    @model_validator(mode="after")
+    def _reestablishment_fits(self) -> Self:
+        if self.t311_s and self.t310_s is None:
+            raise ValueError("t311_s counts from a radio link failure, and no link ever fails: set t310_s")
+        if 0 < self.t311_s < self.reestablishment_s:
+            raise ValueError(
+                f"t311_s {self.t311_s:g} is over before a link could be there: make it reestablishment_s"
+                f" {self.reestablishment_s:g} at least, or 0"
+            )
         return self
 
     @model_validator(mode="after")

@@ -56,7 +56,8 @@ class Rules:
     """When gains are read, and when a link is given up, in slots.
 
     A link is out of sync while its mean SNR, over fading, is below what CQI 1 needs: nothing is sent on it. It
-    fails when that has lasted for T310; before, it goes on as if nothing had been. 3GPP counts N310 indications of
+    fails when that has lasted for T310; before, it goes on as if nothing had been. What then happens is in
+    `edgefl.engine.reestablishment`. 3GPP counts N310 indications of
     a hypothetical control channel's block errors in the downlink first; here both directions are measured, and the
     uplink's failure stands for the last retransmission of its link layer. Leaving this out, a device at -20 dB
     "transfers" for minutes and a round waits for it.
@@ -71,6 +72,8 @@ class Rules:
         self.slot_s = settings.slot_s
         self.interval = None if interval_s is None else max(1, round(interval_s / settings.slot_s))
         self.t310: int | None = None
+        self.t311 = round(settings.t311_s / settings.slot_s)
+        self.reestablishment = max(1, round(settings.reestablishment_s / settings.slot_s))
         self.lowest_snr = 0.0
         if settings.t310_s is not None:
             self.t310 = max(1, round(settings.t310_s / settings.slot_s))
@@ -188,6 +191,15 @@ class Moving:
         self._sync_snr = sync_snr
         self.bits = track.bits
         self._track = track
+        self._stalls: list[tuple[int, int | None]] = []  # slots without a link, None: still
+
+    def stalls_s(self, end_s: float) -> list[tuple[float, float]]:
+        """Return from when until when the link carried nothing, in a transfer that is over at a time."""
+        slot_s = self._rules.slot_s
+        return [
+            (since * slot_s, end_s if until is None else min(end_s, until * slot_s))
+            for since, until in self._stalls
+        ]
 
     def run(self, slot: int) -> Generator[simpy.Event, Any, tuple[int, Cause | None]]:
         """Move the payload from a slot on, which is now; return where it ended, and why if not with the last bit."""
@@ -195,6 +207,8 @@ class Moving:
         while True:
             snr, reading = self._snr(), rules.next_reading(slot)
             if rules.t310 is None or self._sync_snr(snr) >= rules.lowest_snr:
+                if lost is not None:
+                    self._stalls[-1] = lost, slot
                 lost = None
                 assert reading is not None  # a link that nobody reads is in sync throughout, or never
                 end = yield from self._track.go(slot, snr, reading)
@@ -204,6 +218,7 @@ class Moving:
                 continue
             if lost is None:
                 lost = slot
+                self._stalls.append((slot, None))
                 self._track.pause(slot)
             fails = lost + rules.t310
             slot = fails if reading is None else min(fails, reading)

@@ -1,11 +1,11 @@
 """Rows that the engine writes into the run directory's tables; their names are a contract with readers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from edgefl.engine.parts import Outcome, Part, Span
+from edgefl.engine.parts import NO_STALL, Outcome, Part, Span, total
 
 
 @dataclass
@@ -110,6 +110,9 @@ class EventName(StrEnum):
     SWITCHED_OFF = "switched_off"  # cell: that served it until then
     BATTERY_EMPTY = "battery_empty"
     RADIO_LINK_FAILURE = "radio_link_failure"  # its link was below the lowest rate for T310
+    REESTABLISHED = (
+        "reestablished"  # it has a link again; interruption_s: since the failure; from_cell: if another
+    )
     BATTERY_BACK = "battery_back"  # charged enough to take part again
 
 
@@ -197,6 +200,16 @@ def device_columns(parts: Sequence[Part]) -> dict[str, Any]:
     return columns
 
 
+def stall_columns(parts: Sequence[Part]) -> dict[str, list[Any]]:
+    """Return further columns of DeviceRound [parts], where links can fail: what passed without one, and how often."""
+    stalls = [[span.stall if span else NO_STALL for span in (part.downlink, part.uplink)] for part in parts]
+    return {
+        "stalled_s": [down.time_s + up.time_s for down, up in stalls],
+        "stalled_j": [down.energy_j + up.energy_j for down, up in stalls],
+        "link_failures": [down.failures + up.failures for down, up in stalls],
+    }
+
+
 def round_columns(columns: Mapping[str, Any], start_s: float, end_s: float) -> dict[str, Any]:
     """Return the columns of Round that sum or average its devices' columns, as of `device_columns`."""
     mean_s = total(ends_s(columns, start_s)) / len(columns["device"]) - start_s
@@ -220,11 +233,3 @@ def ends_s(columns: Mapping[str, Any], start_s: float) -> list[float]:
         ends = zip(last, columns["compute_end_s"], columns["downlink_end_s"], strict=True)
         last = [next(end_s for end_s in last_first if end_s is not None) for last_first in ends]
     return [max(start_s, end_s) for end_s in last if end_s is not None]
-
-
-def total(values: Iterable[float]) -> float:
-    """Sum values from first to last; the built-in sum rounds otherwise from Python 3.12 on."""
-    result = 0.0
-    for value in values:
-        result += value
-    return result

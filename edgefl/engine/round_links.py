@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import simpy
@@ -64,18 +64,19 @@ class LinksOfRounds:
         self._carriers = carriers_of(settings)
         self.fading = lru_cache(maxsize=LINKS_KEPT)(self._fading)
         self._rules = Rules(settings, reading_s if settings.gain_reading == "interval" else None)
-        self._positions_m: Callable[[], np.ndarray] | None = None
+        self._positions_m: Callable[[], np.ndarray] = lambda: self._everywhere_m
+        self._moving_places = False
         self._broadcasts = settings.downlink == "broadcast"
         self._sent_to_all: dict[int, Broadcast] = {}  # of each cell, the last one
 
     def follow(self, positions_m: Callable[[], np.ndarray]) -> None:
-        """Read gains anew while transfers last, if the settings say so: devices move.
+        """Measure gains where the devices are, which move, also while transfers last, if the settings say so.
 
         Args:
             positions_m: returns [devices, 2] where they are now, nan: absent.
         """
-        if self._rules.interval is not None:
-            self._positions_m = positions_m
+        self._positions_m = positions_m
+        self._moving_places = True
 
     def survey(self, positions_m: np.ndarray, ids: Sequence[int], cell: int, key: RoundKey) -> Survey:
         """Survey the links of these devices to the cell's site in the round named by key."""
@@ -131,7 +132,44 @@ class LinksOfRounds:
             broadcast,
             radiated,
             interfered,
+            partial(self._anew, survey.key, sent) if self._rules.t311 else None,
         )
+
+    def _anew(self, key: RoundKey | None, sent: int, link: Link, cell: int) -> Link | None:
+        """Return a device's link to a cell's site as it is now; None: the device is absent.
+
+        It has as large a share of that cell's band as it had, where shares are held for a round: its new neighbours
+        keep theirs. What a broadcast did not bring is sent to it alone.
+
+        Args:
+            key: of the round. sent: shares that each other site sends in it.
+        """
+        places_m = self._positions_m()
+        if key is None or not np.isfinite(places_m[link.device, 0]):
+            return None
+        survey = self.survey(places_m, [link.device], cell, key)
+        snr, fading = self._budget.snr(survey, sent), [self.fading(link.device, cell)]
+        shares = {direction: np.array([link.share[direction]]) for direction in DIRECTIONS}
+        if link.broadcast is not None:
+            shares["downlink"] = np.array([link.broadcast.share])
+        radiated = self._budget.uplink_power(survey, shares["uplink"])
+        snr["uplink"] = snr["uplink"] * radiated
+        interfered = self._interfered(survey, cell, fading) if self._settings.by_slot else None
+        counted = self.dynamic and self._settings.power_over_share == "full"
+        links = Links(
+            survey.ids,
+            [cell],
+            fading,
+            snr,
+            shares,
+            self._budget.rise(survey) if counted else np.zeros(1),
+            self._readings(survey, cell, snr, sent, radiated, interfered),
+            None,
+            radiated,
+            interfered,
+            link.anew,
+        )
+        return next(iter(links))
 
     def _interfered(
         self, survey: Survey, cell: int, fading: Sequence[Fading]
@@ -170,7 +208,7 @@ class LinksOfRounds:
     ) -> Readings | None:
         """Return what the links of a round will measure; None: what they measure now."""
         positions_m, key = self._positions_m, survey.key
-        if positions_m is None or key is None:
+        if not self._moving_places or self._rules.interval is None or key is None:
             return None
 
         def read(ids: Sequence[int]) -> Snr:
@@ -204,6 +242,20 @@ class LinksOfRounds:
         return [
             i for i, link in enumerate(links) if all(self._in_sync(link, d, link.snr[d]) for d in DIRECTIONS)
         ]
+
+    @property
+    def rules(self) -> Rules:
+        """When gains are read, and when links are given up."""
+        return self._rules
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether a link can be too weak to carry anything."""
+        return self._rules.t310 is not None
+
+    def carries(self, link: Link, direction: Direction) -> bool:
+        """Whether a link that was just measured carries anything in a direction."""
+        return self._in_sync(link, direction, link.snr[direction])
 
     def _sync_snr(self, link: Link, direction: Direction, snr: float) -> float:
         """Return the mean SNR over fading on a link's share of the band, of that on the whole band."""

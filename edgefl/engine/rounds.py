@@ -69,7 +69,7 @@ class Rounds:
             selection.survey, self.cell, {"downlink": local.down_bits, "uplink": up_bits}
         )
         tasks = [
-            Task(*task)
+            Task(*task, patient=self.rules.deadline_s is not None)
             for task in zip(local.down_bits, up_bits, local.iterations, local.samples, strict=True)
         ]
         if self._undisturbed(selection) and scene.radio.predictable(links):

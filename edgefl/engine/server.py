@@ -31,6 +31,7 @@ from edgefl.engine.records import (
     Session,
     device_columns,
     round_columns,
+    stall_columns,
 )
 from edgefl.engine.rounds import Rounds, Selection
 from edgefl.engine.scene import Scene
@@ -271,6 +272,9 @@ class Server:
         scene, cell = self._scene, self._rounds.cell
         session, phase, number = key
         columns = device_columns(parts)
+        stalls = stall_columns(parts) if scene.radio.may_fail else {}
+        if stalls:
+            scene.ledger.book_stalls(columns["device"], stalls)
         scene.recorder.write(
             Round(
                 session=session,
@@ -297,7 +301,7 @@ class Server:
             distance_m=selection.survey.distances_m,
             **columns,
             cell=cell,
-            further=self._classes(selection.ids) | dict(local.scalars),
+            further=self._classes(selection.ids) | stalls | dict(local.scalars),
         )
         scene.recorder.flush()
 

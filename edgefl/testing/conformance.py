@@ -15,7 +15,9 @@ from edgefl.scenario_fields import Named
 
 # kind -> module here whose function of that name holds the kind's contract; the engine's first: those need no torch
 ROOMS = {
-    **dict.fromkeys(("selectors", "sessions", "churn", "mobility", "power_models"), "engine_contracts"),
+    **dict.fromkeys(
+        ("selectors", "sessions", "churn", "mobility", "power_models", "backgrounds"), "engine_contracts"
+    ),
     **dict.fromkeys(("schedulers", "path_loss"), "channel_contracts"),
     **dict.fromkeys(("algorithms", "warm_starts", "models"), "learning_contracts"),
     **dict.fromkeys(("datasets", "partitions", "drifts"), "data_contracts"),

@@ -9,7 +9,9 @@ import numpy as np
 
 from channel.geometry import sample_ring
 from edgefl.areas import Disc, Places
+from edgefl.engine.backgrounds import Background
 from edgefl.engine.churn import Churn
+from edgefl.engine.links import DIRECTIONS
 from edgefl.engine.power_models import Equipment, PowerModel
 from edgefl.engine.selectors import Candidates, Selector
 from edgefl.engine.sessions import SessionPolicy, SessionState
@@ -20,6 +22,7 @@ from edgefl.testing.conformance import must
 DEVICES = 4
 START_S, ROUNDS = 5000.0, 8  # a session that lasts a time has so many rounds
 SWITCHES = 200  # of each device, as many as are looked at
+STEPS = 50  # of a load that changes
 RADIUS_M, MIN_DISTANCE_M = 100.0, 10.0
 
 
@@ -147,6 +150,29 @@ def power_models(model: PowerModel) -> None:
         )
         must(draws.amplifier_w >= 0, f"amplifier_w is {draws.amplifier_w}: return what it draws, W")
         before_w = send_w
+
+
+def backgrounds(model: Background) -> None:
+    """A load is a share of time, a function of cell and time, and holds for as long as it says."""
+    cells = (0, 1)
+    model.check(cells)
+    for direction, cell in itertools.product(DIRECTIONS, cells):
+        time_s = 0.0
+        for _ in range(STEPS):
+            load, until_s = model.load(direction, cell, time_s)
+            where = f"load({direction!r}, {cell}, {time_s})"
+            must(0 <= load <= 1, f"{where} gave {load}: return a share of time, 0 to 1")
+            must(until_s > time_s, f"{where} holds until {until_s}: return a later time, or inf")
+            middle_s = (time_s + until_s) / 2 if until_s < math.inf else time_s + 1e6
+            model.load(direction, 1 - cell, 2 * middle_s)
+            must(
+                model.load(direction, cell, middle_s) == (load, until_s),
+                f"load() is not {load} at {middle_s} s, and {where} holds until {until_s}: keep no state, and"
+                " return the time of the next change",
+            )
+            if until_s == math.inf:
+                break
+            time_s = until_s
 
 
 def mobility(model: Mobility) -> None:

@@ -24,6 +24,7 @@ TIME_DIGIT_S = 2e-9
 SUMMED = ("downlink_bits", "uplink_bits", "energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_j")
 STAGES = ("downlink", "compute", "uplink")
 LEDGER = {"receive_j": "energy_rx_j", "transmit_j": "energy_tx_j", "compute_j": "energy_compute_j"}
+LINK_EVENTS = ("radio_link_failure", "reestablished")
 # of one kind, as many are told; the rest is counted
 TOLD = 5
 
@@ -286,6 +287,15 @@ def _parts_take_place(tables: Tables) -> Iterator[str]:
             if state.cell not in (None, part["cell"]) or False in (state.inside, state.on, state.charged):
                 yield f"{where}: takes part with {vars(state)}"
             until_s = _last_end_s(part) - tables.slot_s - TIME_DIGIT_S
+            # a link that fails ends no part; with one to another cell the device has been handed over
+            while passed < len(events) and events[passed]["time_s"] < until_s:
+                event = events[passed]
+                if event["event"] not in LINK_EVENTS:
+                    break
+                moved = event["event"] == "reestablished" and event["from_cell"] is not None
+                for each in events[passed : passed + 1 + moved]:
+                    state.take(each)
+                    passed += 1
             if passed < len(events) and events[passed]["time_s"] < until_s:
                 yield f"{where}: {events[passed]['event']} at {events[passed]['time_s']} s amid its part"
 

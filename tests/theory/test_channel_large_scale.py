@@ -136,25 +136,29 @@ def test_gain_has_the_states_deviation(seed: int, state: str, std_db: float) -> 
     assert abs(shadowing_db.std() - std_db) < STANDARD_ERRORS * std_db / math.sqrt(2 * KEYS)
 
 
+LAWS = {"probabilistic": lambda lag: math.exp(-lag), "soft": lambda lag: math.exp(-(lag**2))}
+
+
 @lru_cache(maxsize=1)
-def line_of_sight(seed: int) -> LargeScale:
+def line_of_sight(seed: int, mode: str = "probabilistic", radius_m: float = 130.0) -> LargeScale:
     """Many sites at the origin: at each place, as many independent states."""
     count = 4 * KEYS
     return LargeScale(
         sites_m=np.zeros((count, 2)),
         model=UMi(),
         min_distance_m=10.0,
-        area_radius_m=130.0,
+        area_radius_m=radius_m,
         keys=keys(seed, count),
-        line_of_sight="probabilistic",
+        line_of_sight=mode,
         **RADIO,
     )
 
 
 @pytest.mark.parametrize("distance_m", [30.0, 60.0, 120.0])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_line_of_sight_has_its_probability(seed: int, distance_m: float) -> None:
-    subject = line_of_sight(seed)
+@pytest.mark.parametrize("mode", LAWS)
+def test_line_of_sight_has_its_probability(mode: str, seed: int, distance_m: float) -> None:
+    subject = line_of_sight(seed, mode)
     in_sight = subject.line_of_sight([[distance_m, 0.0]])[0]
     probability = float(UMi().los_probability(distance_m))
     error = math.sqrt(probability * (1 - probability) / len(in_sight))
@@ -163,20 +167,68 @@ def test_line_of_sight_has_its_probability(seed: int, distance_m: float) -> None
 
 @pytest.mark.parametrize("lag_m", [10.0, 50.0, 100.0])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_neighbouring_places_agree_as_a_thresholded_gaussian_does(seed: int, lag_m: float) -> None:
+@pytest.mark.parametrize("mode", LAWS)
+def test_neighbouring_places_agree_as_a_thresholded_gaussian_does(mode: str, seed: int, lag_m: float) -> None:
     # two places on the circle of 60 m, lag_m apart: P(both in sight) is a bivariate normal probability
     half_angle = math.asin(lag_m / 2 / 60.0)
     positions = 60.0 * np.array(
         [(math.cos(angle), math.sin(angle)) for angle in (0.3 - half_angle, 0.3 + half_angle)]
     )
-    both = line_of_sight(seed).line_of_sight(positions).all(axis=0)
+    both = line_of_sight(seed, mode).line_of_sight(positions).all(axis=0)
     threshold = float(special.ndtri(UMi().los_probability(60.0)))
-    correlation = math.exp(-lag_m / 50.0)
+    correlation = LAWS[mode](lag_m / 50.0)
     law = float(stats.multivariate_normal([0, 0], [[1, correlation], [correlation, 1]]).cdf([threshold] * 2))
-    # the correlation of a single pair of places deviates from exp(-d / 50 m) by 0.1 at most; dP / d rho is
-    # the bivariate density exp(-z^2 / (1 + rho)) / (2 pi sqrt(1 - rho^2)), below 0.28 up to rho = 0.82
+    # the correlation of a single pair of places deviates from a rough field's law by 0.1 at most, from a smooth
+    # one's by 0.003; dP / d rho is the bivariate density exp(-z^2 / (1 + rho)) / (2 pi sqrt(1 - rho^2)), below
+    # 0.28 up to rho = 0.82 and below 0.57 up to 0.96
     error = math.sqrt(law * (1 - law) / both.size)
-    assert abs(both.mean() - law) < STANDARD_ERRORS * error + 0.28 * 0.1
+    built = 0.28 * 0.1 if mode == "probabilistic" else 0.57 * 0.003
+    assert abs(both.mean() - law) < STANDARD_ERRORS * error + built
+
+
+def test_half_of_the_places_in_sight_agree_by_the_arcsine_law() -> None:
+    """Where P_LoS = 1/2, two places are both in sight with 1/4 + arcsin(rho) / (2 pi)."""
+    low_m, high_m = 18.0, 130.0
+    for _ in range(60):
+        middle_m = (low_m + high_m) / 2
+        in_sight = UMi().los_probability(middle_m) > 0.5
+        low_m, high_m = (middle_m, high_m) if in_sight else (low_m, middle_m)
+    half_angle = math.asin(20.0 / 2 / low_m)
+    positions = low_m * np.array([(math.cos(angle), math.sin(angle)) for angle in (-half_angle, half_angle)])
+    both = line_of_sight(SEEDS[-1], "soft").line_of_sight(positions).all(axis=0)
+    law = 0.25 + math.asin(math.exp(-((20.0 / 50.0) ** 2))) / (2 * math.pi)
+    error = math.sqrt(law * (1 - law) / both.size)
+    assert abs(both.mean() - law) < STANDARD_ERRORS * error + 0.57 * 0.003
+
+
+def test_line_of_sight_changes_as_often_as_rice_says() -> None:
+    """On a circle around a site the threshold u is the same: sqrt(2) / (pi 50 m) exp(-u^2 / 2) changes per metre.
+
+    The rough field of `probabilistic` changes three times as often: each change came with 20 dB, and with handovers.
+    """
+    distance_m, sites, steps = 80.0, 1000, 500
+    angle = 2 * math.pi * np.arange(steps) / steps
+    circle = distance_m * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    threshold = float(special.ndtri(UMi().los_probability(distance_m)))
+    law = math.sqrt(2) / (math.pi * 50.0) * math.exp(-(threshold**2) / 2) * 2 * math.pi * distance_m
+    changes = {}
+    for mode in LAWS:
+        subject = LargeScale(
+            sites_m=np.zeros((sites, 2)),
+            model=UMi(),
+            min_distance_m=10.0,
+            area_radius_m=90.0,
+            keys=range(sites),
+            line_of_sight=mode,
+            **RADIO,
+        )
+        in_sight = subject.line_of_sight(circle)
+        changes[mode] = np.count_nonzero(in_sight != np.roll(in_sight, 1, axis=0), axis=0)
+    error = changes["soft"].std() / math.sqrt(sites)
+    # steps of 1 m miss pairs of changes closer than that, and bilinear cells of 6 m round their corners: 1 %
+    assert abs(changes["soft"].mean() - law) < STANDARD_ERRORS * error + 0.01 * law
+    assert STANDARD_ERRORS * error < 0.1 * law
+    assert changes["probabilistic"].mean() > 2 * law
 
 
 def test_every_site_has_its_own_view() -> None:

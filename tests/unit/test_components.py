@@ -19,7 +19,8 @@ from edgefl.testing import check
 from edgefl.testing.conformance import ROOMS
 
 TRACE = Path(__file__).parents[1] / "golden" / "sumo_fcd.xml"
-AVAILABILITY = Path(__file__).parents[2] / "scenarios" / "traces" / "availability.json"
+TRACES = Path(__file__).parents[2] / "scenarios" / "traces"
+AVAILABILITY, BAND_LOAD = TRACES / "availability.json", TRACES / "band_load.csv"
 # parameters that have no default, per component field name
 FLOWS = [{"from_hour": 0, "trips_per_hour": {"a": {"b": 40.0, "a": 10.0}, "b": {"a": 60.0}}}]
 REQUIRED = {
@@ -41,6 +42,7 @@ FITTING: dict[tuple[str, str], dict[str, Any]] = {
         for name in ("npz", "csv", "image_folder", "huggingface")
     },
     ("churn", "availability_trace"): {"path": str(AVAILABILITY)},
+    ("backgrounds", "trace"): {"path": str(BAND_LOAD), "repeat": True},
 }
 ALL = [(kind, name) for kind in registry.KINDS for name in registry.names(kind)]
 SCENARIO = """\
@@ -80,7 +82,8 @@ def required(kind: str, name: str) -> dict[str, Any]:
 
 
 def build(kind: str, name: str) -> AnyComponent:
-    return build_component(registry.get(kind, name), required(kind, name))
+    values = {**required(kind, name), **FITTING.get((kind, name), {})}
+    return build_component(registry.get(kind, name), values)
 
 
 def test_every_kind_has_components() -> None:

@@ -253,6 +253,16 @@ def test_log_distance_falls_ten_n_db_a_decade() -> None:
         loss.path_loss_db([0.5], **level)
 
 
+def test_a_day_has_its_busiest_quarter_of_an_hour() -> None:
+    """The step from 20:00 on is half of one past the peak: cos(2 pi / 8 / 24)."""
+    daily = make("backgrounds", mean_load=0.4, swing=0.5, uplink_part=0.25)
+    peak = 0.4 * (1 + 0.5 * np.cos(2 * np.pi / 8 / 24))
+    assert daily.load("downlink", 0, 20 * 3600.0) == (pytest.approx(peak), 20.25 * 3600)
+    assert daily.load("uplink", 3, 20 * 3600.0 + 899) == (pytest.approx(peak / 4), 20.25 * 3600)
+    loads = [daily.load("downlink", 0, 900.0 * step)[0] for step in range(96)]
+    assert np.mean(loads) == pytest.approx(0.4)
+
+
 def test_a_data_sheet_gives_watts_by_its_voltage() -> None:
     power = make("power_models", supply_v=4, receive_a=0.1, send_a=0.2, listen_a=0.05, listen_s=3)
     draws = power.draws(Equipment(0.2, 0.5, 0.1, 0.1))

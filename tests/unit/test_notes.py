@@ -85,6 +85,23 @@ def test_devices_that_walk_but_cross_no_edge(tmp_path: Path) -> None:
     assert confined == []
 
 
+def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) -> None:
+    """Two steps of 10 ms, a run of some hundred; one that repeats has nothing to say."""
+    table = tmp_path / "load.csv"
+    table.write_text("time_s,uplink_load\n0,0.1\n0.01,0.2\n")
+    background = {"name": "trace", "path": str(table), "file_bits": 1000}
+    radio = {"sharing": "dynamic", "power_over_share": "per_resource_block", "background": background}
+    rounds = {"every_s": 0.1}
+    (note,) = notes_of(tmp_path / "run", radio=radio, rounds=rounds)
+    assert re.fullmatch(
+        r"radio.background: its load is known until 0.02 s, and the run covers 0.3\d* s: the last load held on;"
+        " repeat: true begins again",
+        note,
+    )
+    background["repeat"] = True
+    assert notes_of(tmp_path / "again", radio=radio, rounds=rounds) == []
+
+
 def test_a_membership_rule_that_never_ended_a_session(tmp_path: Path) -> None:
     policy = {"name": "membership", "count": 3, "min_rounds": 1, "max_rounds": 2}
     merged = BASE | {"sessions": policy}

@@ -1,5 +1,6 @@
 """Scenarios that come with edgefl are found from anywhere; packages that hide its own are named."""
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import yaml
 from edgefl import shipped
 from edgefl.cli import main
 from edgefl.errors import EdgeflError
+from edgefl.identity import LENGTH, identity
+from edgefl.scenario import Scenario
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +37,23 @@ def test_the_paths_of_the_readme_work_from_anywhere(elsewhere: Path) -> None:
     assert shipped.data(trace) == trace
     # a missing file of the user's stays what it is: its reader names it
     assert shipped.find(Path("none.yaml"), "scenario") == Path("none.yaml")
+
+
+def test_a_run_that_reads_a_shipped_trace_has_a_name_from_anywhere() -> None:
+    """What a run is, is said with the checksum of what it reads, wherever it is started."""
+    path = Path("scenarios/traces/band_load.csv")
+    radio = {"sharing": "dynamic", "power_over_share": "per_resource_block"}
+    scenario = Scenario.model_validate(
+        {
+            "name": "traced",
+            "devices": {"count": 1},
+            "radio": {**radio, "background": {"name": "trace", "path": str(path)}},
+            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+            "workload": {"payload_bits": 1, "flops_per_sample": 1},
+        }
+    )
+    checksum = hashlib.sha256((shipped.HOME / path).read_bytes()).hexdigest()
+    assert identity(scenario, "").data == {"radio.background.path": checksum[:LENGTH]}
 
 
 def test_an_unknown_name_is_one_line_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,6 +44,18 @@ def test_measurements() -> None:
         assert_written(section, 0.01)
 
 
+def test_cars_among_sectors_hand_over_for_each_border_about_as_measured() -> None:
+    """What the page concludes, of the figures that it has; `test_measurements` holds these to the code."""
+    lines = PAGE.split("## Handovers while driving\n")[1].split("\n## ")[0].splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+    firsts = [number for number, row in enumerate(rows) if row[0].endswith("three sectors")]
+    assert len(firsts) == len(trust_runs.CITIES)
+    for first in firsts:
+        (_, _, borders, *_), (_, _, back, *_) = rows[first + 2 : first + 4]
+        assert 1.5 <= float(borders) <= 2.8 + 0.05
+        assert 0.13 <= float(back) <= 0.21
+
+
 def test_path_loss_is_the_other_simulators_within_the_speed_of_light() -> None:
     assert all(abs(row.here - row.reference) < 0.006 for row in trust.path_loss().rows)
 

@@ -1,16 +1,21 @@
 """Power by the states of TR 38.840: sending, receiving, listening, and three depths of sleep."""
 
-from typing import ClassVar, NamedTuple
+import math
+from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
 from channel.units import dbm_to_watt
 from edgefl.engine.power_models import CIRCUITS, Draws, Equipment, PowerModel
 
-# TR 38.840, 8.1 (FR1: 100 MHz, 30 kHz, 4 receive antennas): relative power
+# TR 38.840, Table 18 (FR1: 100 MHz, 30 kHz, 4 receive antennas): relative power
 RECEIVE = 300.0  # PDCCH and PDSCH
 LISTEN = 100.0  # PDCCH only
 SEND_0_DBM, SEND_23_DBM = 250.0, 700.0
+# Table 21, of what is received: share of its power in a band of X MHz, 0.4 + 0.6 (X - 20) / 80, but not below this
+# power; and 0.7 of it for half of the antennas
+NARROWEST = 50.0
+HALF_THE_ANTENNAS = 0.7
 
 
 class Sleep(NamedTuple):
@@ -21,25 +26,28 @@ class Sleep(NamedTuple):
     transition_unit_s: float  # on top
 
 
-# there and back, deep sleep takes 450 units times ms, light sleep 100, micro sleep none
+# Tables 18 and 19: there and back, deep sleep takes 450 units times ms, light sleep 100, micro sleep none
 SLEEPS = (Sleep(1.0, 20e-3, 0.45), Sleep(20.0, 6e-3, 0.1), Sleep(45.0, 0.0, 0.0))
 
 
 class TR38840(PowerModel):
     """NR's reference power model: a state for each thing a radio does, relative to deep sleep.
 
-    Receiving is 300 units, sending 250 at 0 dBm to 700 at 23 dBm (on a line in mW; beyond, the line goes on). In the
-    other direction's slots of a TDD frame, and after a transfer until the inactivity timer runs out, the radio
-    listens: 100. Then comes connected-mode DRX until the network releases the connection: each cycle it listens for
-    the on-duration and sleeps as deep as the rest allows, transitions counted. What follows is `idle_power_w`.
-    The times are those that the report has for file transfers (cycle 160 ms, timer 100 ms, on-duration 8 ms), and a
-    usual release.
+    Receiving is 300 units, sending 250 at 0 dBm to 700 at 23 dBm (on a line in mW, as an amplifier draws; beyond,
+    the line goes on; 5G-LENA's line is one in dBm, at 11.5 dBm 475 units in place of 281). In the other direction's
+    slots of a TDD frame, and after a transfer until the inactivity timer runs out, the radio listens: 100. Then comes
+    connected-mode DRX until the network releases the connection: each cycle it listens for the on-duration and
+    sleeps as deep as the rest allows, transitions counted. What follows is `idle_power_w`. Receiving and listening
+    take less in a narrower band and with fewer antennas; `bandwidth_hz` is that of the band which the device is told
+    to use, and is not read from the radio's. The times are those that the report has for file transfers (8.2: cycle
+    160 ms, timer 100 ms, on-duration 8 ms), and a usual release.
 
     A unit is stated by whoever uses the model: 6 mW makes 700 units 4.2 W, measured on a phone that sends in a
     standalone 5G network (SIGCOMM21-5G/artifact).
 
-    Source: 3GPP TR 38.840, 8.1. Left out: fewer carriers or antennas, BWP switches, cross-slot
-    scheduling, paging.
+    Source: 3GPP TR 38.840 V16.0.0, 8.1, Tables 18, 19 and 21, and 8.2; the same figures in 5G-LENA's UE energy model
+    (`nr-ue-energy-model.cc`, `nr-ue-drx-model.cc`). Left out: FR2's table (Table 20: 175, 350, 350), several
+    carriers, BWP switches, cross-slot scheduling, paging, micro sleep in uplink slots while receiving.
     """
 
     ignores: ClassVar[frozenset[str]] = CIRCUITS
@@ -54,19 +62,30 @@ class TR38840(PowerModel):
     release_s: float = Field(
         10.0, ge=0, le=3600, description="from the last transfer until the connection is released, s"
     )
+    bandwidth_hz: float = Field(
+        100.0e6, ge=10e6, le=100e6, description="of the bandwidth part in which it listens, Hz, 10e6 to 100e6"
+    )
+    receive_antennas: Literal[1, 2, 4] = Field(4, description="receive antennas in use: 1, 2 or 4")
 
     def draws(self, equipment: Equipment) -> Draws:
         per_mw = (SEND_23_DBM - SEND_0_DBM) / (1e3 * dbm_to_watt(23.0) - 1.0)
+        listen_w = self.received_units(LISTEN) * self.unit_w
         sleeping_s = max(0.0, self.release_s - self.inactivity_s)
         listening_s = min(self.inactivity_s, self.release_s)
-        tail = (listening_s, LISTEN * self.unit_w), (sleeping_s, self.drx_units() * self.unit_w)
+        tail = (listening_s, listen_w), (sleeping_s, self.drx_units() * self.unit_w)
         return Draws(
-            receive_w=RECEIVE * self.unit_w,
+            receive_w=self.received_units(RECEIVE) * self.unit_w,
             send_w=(SEND_0_DBM - per_mw) * self.unit_w,
             amplifier_w=1e3 * equipment.transmit_w * per_mw * self.unit_w,
-            wait_w=LISTEN * self.unit_w,
+            wait_w=listen_w,
             tail=tuple((lasts_s, power_w) for lasts_s, power_w in tail if lasts_s and power_w),
         )
+
+    def received_units(self, reference: float) -> float:
+        """Return the relative power of a state that receives, in this band and with these antennas."""
+        share = 0.4 + 0.6 * (self.bandwidth_hz / 1e6 - 20.0) / 80.0
+        narrowed = reference if self.bandwidth_hz == 100e6 else max(NARROWEST, reference * share)
+        return narrowed * HALF_THE_ANTENNAS ** math.log2(4 / self.receive_antennas)
 
     def drx_units(self) -> float:
         """Return the mean relative power of connected-mode DRX."""
@@ -74,4 +93,4 @@ class TR38840(PowerModel):
         slept = min(
             one.units * rest_s + one.transition_unit_s for one in SLEEPS if one.transition_s <= rest_s
         )
-        return (LISTEN * self.on_duration_s + slept) / self.drx_cycle_s
+        return (self.received_units(LISTEN) * self.on_duration_s + slept) / self.drx_cycle_s

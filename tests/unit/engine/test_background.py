@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import simpy
 from pydantic import ValidationError
 
 from channel.carrier import Carrier
@@ -14,8 +13,10 @@ from channel.schedulers.learning_first import LearningFirst
 from channel.schedulers.round_robin import RoundRobin
 from channel.shared_band import SharedBand
 from channel.units import dbm_to_watt
+from edgefl.engine.background_users import BackgroundUsers
 from edgefl.engine.radio_settings import RadioSettings
-from edgefl.engine.records import DeviceRound
+from edgefl.engine.records import DeviceRound, LedgerRow, Round
+from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.scenario import Scenario
 from edgefl.testing import Scripted, SmallWorld, small_world
@@ -93,7 +94,8 @@ def test_no_load_is_no_traffic() -> None:
     [
         ({}, "shares are fixed for it: set sharing: dynamic"),
         ({"sharing": "dynamic"}, "one power over the whole band"),
-        ({**SHARED, "background": {"uplink_load": 0.99}}, "less than or equal to 0.95"),
+        ({**SHARED, "background": {"uplink_load": 0.99}}, "invalid parameters"),
+        ({**SHARED, "background": {"name": "trace"}}, "invalid parameters"),
     ],
 )
 def test_what_does_not_fit_is_refused(keys: dict[str, Any], message: str) -> None:
@@ -115,11 +117,79 @@ def test_users_are_in_their_cell() -> None:
         }
     )
     world = World(scenario, Streams(1))
-    radio = world.radio(simpy.Environment())
     noise_w = 10 ** ((-174 - 30) / 10) * scenario.radio.bandwidth_hz
     for cell in (0, 3):
-        snr = world.background_snr(radio, cell)
+        snr = users(world).snr(cell)
         assert snr["downlink"].shape == snr["uplink"].shape == (60,)
         loss_db = 10 * np.log10(dbm_to_watt(43.0) / noise_w / snr["downlink"])
         assert loss_db.max() <= UMi().path_loss_db(200 / np.sqrt(3), carrier_hz=3.5e9)
         assert loss_db.min() < UMi().path_loss_db(60.0, carrier_hz=3.5e9)
+
+
+def users(world: World) -> BackgroundUsers:
+    scenario = world.scenario
+    return BackgroundUsers(
+        scenario.radio.background,
+        scenario.radio,
+        scenario.devices,
+        world.gains,
+        world.extent,
+        world.streams,
+    )
+
+
+def one_cell(background: dict[str, Any], devices: dict[str, Any] | None = None, **radio: Any) -> World:
+    scenario = Scenario.model_validate(
+        {
+            "name": "cell",
+            "devices": {"count": 2, **(devices or {})},
+            "radio": {**SHARED, "shadowing_std_db": 0.0, **radio, "background": {"users": 400, **background}},
+            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+            "workload": {"payload_bits": 1, "flops_per_sample": 1},
+        }
+    )
+    return World(scenario, Streams(1))
+
+
+def test_users_have_a_power_of_their_own() -> None:
+    """Learning's devices are sensors that send with 0.1 mW and whose classes differ; users are phones."""
+    classes = {"a": {"share": 0.5, "transmit_power_dbm": -10.0}, "b": {"share": 0.5}}
+    phones, sensors = one_cell({}), one_cell({}, {"transmit_power_dbm": 7.0, "classes": classes})
+    weak = one_cell({"transmit_power_dbm": 13.0})
+    for direction, ratio in (("uplink", 10.0), ("downlink", 1.0)):
+        snr, same, less = (users(world).snr(0)[direction] for world in (phones, sensors, weak))  # type: ignore[index]
+        assert np.array_equal(snr, same)
+        assert snr / less == pytest.approx(ratio)
+
+
+def test_power_control_holds_for_users_too() -> None:
+    """P0 at alpha 1 makes what arrives at the site the same for all that do not need more than they have."""
+    snr = users(one_cell({}, uplink_p0_dbm=-100.0, uplink_alpha=1.0)).snr(0)["uplink"]
+    assert snr == pytest.approx(snr[0])
+
+
+@pytest.mark.parametrize(
+    ("own", "devices", "share"), [(None, 0.0, 0.0), (None, 0.6, 0.6), (0.3, 0.6, 0.3), (0.0, 0.6, 0.0)]
+)
+def test_users_are_indoors_as_often_as_they_are_said_to_be(
+    own: float | None, devices: float, share: float
+) -> None:
+    """Walls take 10 dB or more; of 400 users 4 standard errors are 0.1."""
+    outdoors = users(one_cell({})).snr(0)["downlink"]
+    snr = users(one_cell({"indoor_share": own}, {"indoor_share": devices})).snr(0)["downlink"]
+    behind = np.mean(snr < outdoors / 3)
+    assert behind == pytest.approx(share, abs=4 * np.sqrt(0.25 / 400) * bool(share))
+
+
+def test_walls_where_there_are_none_are_refused() -> None:
+    with pytest.raises(EdgeflError, match="this path loss has no walls") as refusal:
+        users(one_cell({"indoor_share": 0.5}, path_loss="free_space")).snr(0)
+    assert refusal.value.place == ("radio", "background", "indoor_share")
+
+
+def test_what_users_spend_is_in_no_table() -> None:
+    """With priority the learning is alone in its band: so is its energy, the devices' and the site's."""
+    alone, beside = (world("learning_first", background) for background in (None, BUSY))
+    for row in (Round, LedgerRow):
+        assert alone.rows.of[row] == beside.rows.of[row]
+    assert [row.energy_server_j for row in beside.rows.of[Round]] != [0.0] * 4

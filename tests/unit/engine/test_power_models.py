@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from edgefl.engine.power_models import Equipment
 from edgefl.engine.power_models.phone_5g import Phone5G
-from edgefl.engine.power_models.tr38840 import TR38840
+from edgefl.engine.power_models.tr38840 import SLEEPS, TR38840
 from edgefl.engine.records import DeviceRound, LedgerRow
 from edgefl.engine.settings import DeviceSettings
 from edgefl.testing import Scripted, SmallWorld, small_world
@@ -130,6 +130,63 @@ def test_sending_lies_between_the_two_powers_of_the_report() -> None:
     for dbm, units in ((0.0, 250.0), (23.0, 700.0)):
         draws = TR38840(unit_w=1.0).draws(Equipment(10 ** (dbm / 10) / 1e3, 1.0, 0.0, 0.0))
         assert draws.send_w + draws.amplifier_w == pytest.approx(units)
+
+
+# TR 38.840: relative powers (Table 18) and, there and back, times and energies of sleep (Table 19), as the public
+# implementation in 5G-LENA has them: nr-ue-energy-model.cc, UE_POWER_FR1 and UE_TRANSITIONS
+STATES = {"PDCCH and PDSCH": 300.0, "PDCCH only": 100.0, "uplink, 0 dBm": 250.0, "uplink, 23 dBm": 700.0}
+SLEEPING = {"deep": (1.0, 20.0, 450.0), "light": (20.0, 6.0, 100.0), "micro": (45.0, 0.0, 0.0)}
+
+
+def test_figures_are_those_of_tr_38840() -> None:
+    """A unit of 1 W: powers read off in units."""
+    found = {}
+    for dbm in (0.0, 23.0):
+        draws = TR38840(unit_w=1.0).draws(Equipment(10 ** (dbm / 10) / 1e3, 1.0, 0.0, 0.0))
+        found[f"uplink, {dbm:.0f} dBm"] = draws.send_w + draws.amplifier_w
+    found |= {"PDCCH and PDSCH": draws.receive_w, "PDCCH only": draws.wait_w}
+    assert found == pytest.approx(STATES)
+    for one, (units, ms, unit_ms) in zip(SLEEPS, SLEEPING.values(), strict=True):
+        assert (one.units, 1e3 * one.transition_s) == (units, pytest.approx(ms))
+        assert 1e3 * one.transition_unit_s == pytest.approx(unit_ms)
+    # 8.2, file transfers: cycle, on-duration, inactivity timer
+    model = TR38840()
+    assert (model.drx_cycle_s, model.on_duration_s, model.inactivity_s) == (0.16, 0.008, 0.1)
+
+
+def test_deep_sleep_pays_from_20_ms_on_and_light_sleep_from_6() -> None:
+    """Beside micro sleep's 45 light sleep saves 25 a ms and costs 100: 4 ms, but takes 6. Deep sleep saves 19 more
+    and costs 350 more: 18.4 ms, but takes 20."""
+    for rest_ms, unit_ms in ((5.9, 45 * 5.9), (6.0, 20 * 6 + 100), (19.9, 20 * 19.9 + 100), (20.0, 20 + 450)):
+        on_ms = 4.1
+        model = TR38840(on_duration_s=on_ms / 1e3, drx_cycle_s=(on_ms + rest_ms + 1e-9) / 1e3)
+        assert model.drx_units() * (on_ms + rest_ms) == pytest.approx(100 * on_ms + unit_ms)
+
+
+@pytest.mark.parametrize(
+    ("mhz", "antennas", "receive", "listen"),
+    [
+        (100, 4, 300, 100),
+        (100, 2, 210, 70),  # 0.7
+        (100, 1, 147, 49),
+        (80, 4, 300 * 0.85, 85),  # 0.4 + 0.6 x 60 / 80
+        (40, 4, 300 * 0.55, 55),
+        (20, 4, 120, 50),  # listening would take 40, but nothing below 50 in a narrow band
+        (20, 2, 84, 35),
+        (10, 4, 300 * 0.325, 50),
+    ],
+)
+def test_a_narrow_band_and_few_antennas_take_less(
+    mhz: int, antennas: int, receive: float, listen: float
+) -> None:
+    model = TR38840.model_validate(
+        {"unit_w": 1.0, "bandwidth_hz": mhz * 1e6, "receive_antennas": antennas, "inactivity_s": 0.05}
+    )
+    reference, draws = TR38840(unit_w=1.0).draws(PHONE), model.draws(PHONE)
+    assert (draws.receive_w, draws.wait_w) == (pytest.approx(receive), pytest.approx(listen))
+    (_, listening_w), (_, sleeping_w) = draws.tail
+    assert (listening_w, sleeping_w) == (pytest.approx(listen), pytest.approx((8 * listen + 152 + 450) / 160))
+    assert (draws.send_w, draws.amplifier_w) == (reference.send_w, reference.amplifier_w)
 
 
 def nj_per_bit(power_w: float, j_bit: float, mbit_s: float) -> float:

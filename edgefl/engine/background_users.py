@@ -1,0 +1,95 @@
+"""The users whose background traffic shares a cell's band: where they are, and how strong their links."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from channel.geometry import sample_ring
+from channel.tdd import Direction
+from channel.units import FloatArray, db_to_linear, dbm_to_watt
+from edgefl.engine.backgrounds import Background
+from edgefl.engine.budget import Budget
+from edgefl.engine.gains import Gains, PerPlace, PerRound, Survey
+from edgefl.engine.indoors import Indoors
+from edgefl.engine.radio_settings import RadioSettings
+from edgefl.engine.settings import DeviceSettings
+from edgefl.errors import EdgeflError
+from edgefl.extent import Extent
+from edgefl.rng import Streams
+
+MOST_DRAWS = 10_000  # of places, until enough are in one cell
+
+
+@dataclass(frozen=True)
+class BackgroundUsers:
+    """Users at places drawn in a cell. Power and share indoors are their own; their height is that of device 0."""
+
+    settings: Background
+    radio: RadioSettings
+    devices: DeviceSettings
+    gains: Gains
+    extent: Extent
+    streams: Streams
+
+    def snr(self, cell: int) -> dict[Direction, FloatArray]:
+        """Return [users] the mean SNR of a cell's users in each direction, on the whole band."""
+        survey = self._survey(cell)
+        power_w = np.full(self.settings.users, dbm_to_watt(self.settings.transmit_power_dbm))
+        budget = Budget(self.radio, power_w)
+        snr = budget.snr(survey)
+        snr["uplink"] = snr["uplink"] * budget.uplink_power(survey, np.ones(len(power_w)))
+        return snr
+
+    def _survey(self, cell: int) -> Survey:
+        rng, users = self.streams("background", "places", cell), self.settings.users
+        ring = {"inner_radius_m": self.extent.kept_free_m, "outer_radius_m": self.extent.edge_m}
+        gains, kinds = self.gains, np.zeros(users, dtype=np.intp)
+        if isinstance(gains, PerRound):
+            places_m = sample_ring(rng, users, **ring)
+            gains_db, others = gains.of_places(places_m, rng), np.zeros(users)
+        else:
+            assert isinstance(gains, PerPlace)
+            places_m = self._places_m(gains, cell, rng, ring)
+            of_cells = gains.power_db_of(places_m, kinds).astype(float)
+            gains_db = of_cells[:, cell]
+            others = np.maximum(0.0, db_to_linear(of_cells).sum(axis=1) - db_to_linear(gains_db))
+        survey = Survey(list(range(users)), gains_db, np.linalg.norm(places_m, axis=1), others)
+        walls = self._walls(cell)
+        return survey.behind(walls.loss_db(places_m, np.arange(users))) if walls else survey
+
+    def _places_m(
+        self, gains: PerPlace, cell: int, rng: np.random.Generator, ring: dict[str, float]
+    ) -> FloatArray:
+        """Draw places until there are enough for which this cell is the strongest."""
+        users, found = self.settings.users, np.empty((0, 2))
+        for _ in range(MOST_DRAWS):
+            places_m = sample_ring(rng, users, **ring)
+            mine = gains.power_db_of(places_m, np.zeros(users, dtype=np.intp)).argmax(axis=1) == cell
+            found = np.concatenate([found, places_m[mine]])[:users]
+            if len(found) == users:
+                return found
+        raise EdgeflError(
+            f"cell {cell} is too small a part of the world for background users", ("radio", "background")
+        )
+
+    def _walls(self, cell: int) -> Indoors | None:
+        """The walls, if any user can be behind one."""
+        own, depth_m = self.settings.indoor_share, self.radio.path_loss.indoor_depth_m
+        share = self.devices.indoor_share if own is None else own
+        if own and depth_m is None:
+            raise EdgeflError(
+                "this path loss has no walls (UMi and UMa do): leave it out",
+                ("radio", "background", "indoor_share"),
+            )
+        if not share or depth_m is None:
+            return None
+        name = ("background", "indoors", cell)
+        return Indoors.alike(
+            self.settings.users,
+            share,
+            self.devices.penetration,
+            depth_m,
+            self.radio.carrier_hz,
+            self.streams,
+            name,
+        )

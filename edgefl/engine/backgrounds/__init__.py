@@ -1,0 +1,46 @@
+"""Background traffic: how much of a cell's band other users would take, and what they are like."""
+
+from abc import abstractmethod
+from collections.abc import Collection
+
+from pydantic import Field
+
+from channel.tdd import Direction
+from edgefl.component import Component
+
+
+class Background(Component):
+    """Base of all background traffic: users of a cell whose files come at random and share the band with learning.
+
+    Users are no devices: they have a power, and walls, of their own. Whatever they spend is in no table.
+    """
+
+    file_bits: int = Field(4_000_000, ge=1, le=10**12, description="bits of each file")
+    users: int = Field(20, ge=1, le=10_000, description="users of a cell, at places drawn in it")
+    speed_m_s: float = Field(1.0, ge=0, le=60, description="speed that sets the Doppler of their links, m/s")
+    transmit_power_dbm: float = Field(
+        23.0, ge=-40, le=40, description="uplink power of a user, dBm (38.101-1: a phone's is 23)"
+    )
+    indoor_share: float | None = Field(
+        None, ge=0, le=1, description="share of the users behind walls; none: devices.indoor_share"
+    )
+
+    @abstractmethod
+    def load(self, direction: Direction, cell: int, time_s: float) -> tuple[float, float]:
+        """Return the load of a cell from a time on, 0 to 1, and until when it is that, s; inf: for ever.
+
+        The load is the share of time in which the users would use the band alone. Where there never is any again, say
+        so by inf: who waits for the next file would wait for ever.
+        """
+
+    def check(self, cells: Collection[int]) -> None:
+        """Refuse what does not fit these cells, those that have background traffic.
+
+        Raises:
+            EdgeflError: names the remedy.
+        """
+
+    @property
+    def ends_s(self) -> float | None:
+        """When what is known of the load ends, and the last one holds on; None: never."""
+        return None

@@ -1,0 +1,102 @@
+"""A recorded load: a table of times, in steps, for all cells or for each."""
+
+import math
+from bisect import bisect_right
+from collections.abc import Collection
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic import Field, field_validator
+
+from channel.tdd import Direction
+from edgefl import shipped
+from edgefl.engine.backgrounds import Background
+from edgefl.engine.backgrounds._table import PLACE, READABLE, Steps, steps_of
+from edgefl.errors import EdgeflError
+
+
+class Trace(Background):
+    """The load of a file, such as the utilisation of resource blocks that a base station counts every 15 minutes.
+
+    A table, CSV or Parquet, with the columns `time_s`, `uplink_load` and `downlink_load` (0 to 1; one of the two may
+    be missing and is 0), and perhaps `cell`:
+
+        time_s,cell,uplink_load,downlink_load
+        0,all,0.1,0.3
+        900,all,0.2,0.6
+        0,4,0.5,0.9
+
+    A row holds from its time until the next one of its cell, without interpolation: a counter's value is the mean of
+    its interval. Rows of the cell `all`, or of a table without this column, are of every cell that has none of its
+    own. Each cell begins at 0 and its times rise. The last row lasts as long as the one before it. Beyond, the trace
+    begins again with `repeat: true`; else the last load holds on, and the run says so at its end.
+
+    The load may be 1 for a while: then files queue up, and are served when there is less. Source of the form: PRB
+    usage, 3GPP TS 28.552, 5.1.1.2. Left out: sizes and users that change with the hour.
+    """
+
+    path: Path = Field(description="the table, .csv or .parquet; relative to the current folder")
+    repeat: bool = Field(False, description="the trace begins again at its end; else its last load holds on")
+
+    @field_validator("path")
+    @classmethod
+    def _readable(cls, path: Path) -> Path:
+        if path.suffix not in READABLE:
+            raise ValueError(f"{path} is of no known kind: the name must end in {', '.join(READABLE)}")
+        return path
+
+    def load(self, direction: Direction, cell: int, time_s: float) -> tuple[float, float]:
+        steps = self._steps_of(cell)
+        if steps is None or not any(steps.loads[direction]):
+            return 0.0, math.inf
+        begun_s, period_s = 0.0, steps.ends_s
+        if self.repeat and period_s < math.inf:
+            begun_s = period_s * math.floor(time_s / period_s)
+        row = bisect_right(steps.times_s, time_s - begun_s) - 1
+        if row + 1 < len(steps.times_s):
+            until_s = begun_s + steps.times_s[row + 1]
+        else:
+            until_s = begun_s + period_s if self.repeat else math.inf
+        # a sum may round down to the time that was asked for
+        return steps.loads[direction][row], max(until_s, math.nextafter(time_s, math.inf))
+
+    def check(self, cells: Collection[int]) -> None:
+        known = self._steps
+        extra = sorted(cell for cell in known if cell is not None and cell not in cells)
+        if extra:
+            raise EdgeflError(
+                f"{self.path}: has rows of cell {extra[0]}, which has no federation; leave them out", PLACE
+            )
+        without = [cell for cell in cells if cell not in known]
+        if without and None not in known:
+            raise EdgeflError(
+                f"{self.path}: has no row of cell {without[0]}; write rows of cell {without[0]}, or of all",
+                PLACE,
+            )
+
+    @property
+    def ends_s(self) -> float | None:
+        ends_s = min(steps.ends_s for steps in self._steps.values())
+        return None if self.repeat or ends_s == math.inf else ends_s
+
+    def _steps_of(self, cell: int) -> Steps | None:
+        steps = self._steps
+        return steps.get(cell, steps.get(None))
+
+    @property
+    def _steps(self) -> dict[int | None, Steps]:
+        try:
+            status = shipped.data(self.path).stat()
+        except OSError as error:
+            raise EdgeflError(
+                f"{self.path}: cannot be read ({error.strerror}) in {Path.cwd()}; a relative path begins in the"
+                " folder where edgefl runs",
+                PLACE,
+            ) from error
+        return _read(shipped.data(self.path), Path.cwd(), status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, folder: Path, changed_ns: int, size: int) -> dict[int | None, Steps]:
+    """Read the steps of a file; it is read again when it has changed."""
+    return steps_of(path)

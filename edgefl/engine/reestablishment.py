@@ -1,0 +1,90 @@
+"""What a device does when its radio link has failed: it looks for a cell, and goes on there."""
+
+import itertools
+from collections.abc import Generator
+
+import simpy
+
+from channel.tdd import Direction
+from edgefl.engine.links import Link
+from edgefl.engine.network import Network
+from edgefl.engine.parts import Cause, Span, Stall
+from edgefl.engine.radio import Radio
+
+
+class Search:
+    """A device's search for a cell after a radio link failure, while T311 runs and beyond.
+
+    An attempt takes `radio.reestablishment_s`: then the cell that is the strongest is measured, and the device has a
+    link there if the transfer's direction is above the lowest rate. If not, the next attempt begins. Its receiver is
+    on while T311 runs. Then the connection is released. In a round without a deadline the device gives its part up
+    there, as failed; before a deadline it goes on, drawing its idle power, for the server waits for it anyway: when a
+    cell is there, its traffic sets the connection up again.
+
+    Bits that had arrived are kept: the data path is re-established and not begun anew, the receiver says what it has
+    (38.323, 5.1.2 and 5.4), the address stays, and the application's stream over TCP or QUIC goes on. Left out: what
+    was in flight, and that a stream starts slowly again; the weak link below the lowest rate had carried nothing.
+
+    Source: 3GPP TS 38.331, 5.3.7 (re-establishment; T311, at whose end a device is idle); TS 38.133, 6.2.1 (its
+    delay). Left out: T301, other frequencies, and that an idle device looks less often than one that listens.
+    Leaving all of this out, a part of the round ends with the failure of its link, and its energy is lost.
+
+    Args:
+        listen_w: what the receiver draws.
+    """
+
+    def __init__(self, device: int, radio: Radio, network: Network, listen_w: float) -> None:
+        self._device = device
+        self._radio = radio
+        self._network = network
+        self._listen_w = listen_w
+
+    def run(
+        self, link: Link, direction: Direction, patient: bool
+    ) -> Generator[simpy.Event, None, tuple[Span, Link | None]]:
+        """Look for a link in place of one that has just failed; return how that went, None: the part is over.
+
+        Args:
+            patient: go on when T311 is over.
+        """
+        env, rules, network = self._radio.env, self._radio.rules, self._network
+        assert link.anew is not None  # the caller looks only where there is something to find
+        failed = self._radio.next_slot(env.now)
+        released = failed + rules.t311
+        network.power.search(self._device, self._listen_w)
+        found: Link | None = None
+        cut: Cause | None = None
+        listens = True
+        try:
+            for attempt in itertools.count(1):
+                slot = failed + attempt * rules.reestablishment
+                if slot > released and listens:
+                    yield self._until(released)
+                    if not patient:
+                        cut = Cause.RADIO_LINK_FAILURE
+                        break
+                    network.power.rest(self._device)
+                    listens = False
+                yield self._until(slot)
+                cell = network.best_cell(self._device)
+                found = None if cell is None else link.anew(link, cell)
+                if found is not None and self._radio.carries(found, direction):
+                    break
+                found = None
+        except simpy.Interrupt as interrupt:
+            cut = interrupt.cause
+        if found is not None and not network.reestablished(self._device, found.cell):
+            found, cut = None, Cause.LEFT
+        return self._span(failed, cut, env.now), found
+
+    def _until(self, slot: int) -> simpy.Event:
+        return self._radio.env.timeout(max(0.0, slot * self._radio.slot_s - self._radio.env.now))
+
+    def _span(self, failed: int, cut: Cause | None, end_s: float) -> Span:
+        """Return the search as a span: the receiver's power while T311 ran, then that of a device without one."""
+        start_s = failed * self._radio.slot_s
+        end_s = max(end_s, start_s)
+        listened_s = min(end_s - start_s, self._radio.rules.t311 * self._radio.slot_s)
+        idle_w = self._network.power.idle_w(self._device)
+        energy_j = self._listen_w * listened_s + idle_w * (end_s - start_s - listened_s)
+        return Span(start_s, end_s, energy_j, cut=cut, stall=Stall(end_s - start_s, energy_j))

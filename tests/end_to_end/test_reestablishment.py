@@ -1,0 +1,50 @@
+"""Whole runs in which links fail: the tables agree, and what is left out by `t311_s: 0` is what it says."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import edgefl
+from edgefl.scenario import Scenario
+from edgefl.testing.invariants import check_run
+
+
+def tables(path: Path, policy: str, **radio: Any) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Devices, events and ledger of 20 devices that drive through seven cells of the preset nr."""
+    mobility = {"name": "random_waypoint", "area_factor": 1.0, "speed_min_m_s": 10, "speed_max_m_s": 20}
+    scenario = Scenario.model_validate(
+        {
+            "name": "driving",
+            "seed": 100,
+            "layout": {"rings": 1, "isd_m": 800},
+            "handover": {"policy": policy},
+            "devices": {"count": 20, "mobility": mobility, "battery_j": 1000, "idle_power_w": 0.01},
+            "radio": {"preset": "nr", "bandwidth_hz": 20e6, "shadowing": "spatial", **radio},
+            "sessions": {"name": "schedule", "count": 1, "rounds": 3},
+            "rounds": {"every_s": 40, "deadline_s": 30},
+            "workload": {"payload_bits": 4_000_000, "flops_per_sample": 1e5},
+        }
+    )
+    run = edgefl.simulate(scenario, out=path)
+    assert check_run(run) == []
+    return tuple(pd.read_csv(run / f"{name}.csv") for name in ("devices", "events", "ledger"))  # type: ignore[return-value]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["finish", "drop"])
+def test_the_tables_of_links_that_fail_agree(tmp_path: Path, policy: str) -> None:
+    devices, events, ledger = tables(tmp_path / "run", policy)
+    lost, again = (events[events.event == name] for name in ("radio_link_failure", "reestablished"))
+    assert len(lost) == devices.link_failures.sum() > 0
+    assert 0 < len(again) <= len(lost)
+    assert ledger.stalled_j.sum() == pytest.approx(devices.stalled_j.sum())
+    assert ledger.stalled_s.sum() == pytest.approx(devices.stalled_s.sum())
+    assert (devices.stalled_j <= devices.energy_rx_j + devices.energy_tx_j).all()
+    # every attempt takes 0.4 s
+    attempts = again.interruption_s / 0.4
+    assert (attempts - attempts.round()).abs().max() < 1e-6
+    without, _, _ = tables(tmp_path / "without", policy, t311_s=0)
+    assert without.outcome.str.startswith("failed").any()
+    assert not devices.outcome.str.startswith("failed").any()  # a deadline is waited for

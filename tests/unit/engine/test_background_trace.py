@@ -1,0 +1,256 @@
+"""A recorded load by hand: steps, repetition, the arrivals that follow from it, and tables that are refused."""
+
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import simpy
+from pyarrow import parquet
+from pydantic import ValidationError
+
+from edgefl.engine.background import BackgroundTraffic
+from edgefl.engine.backgrounds.trace import Trace
+from edgefl.errors import EdgeflError
+from edgefl.rng import Streams
+from edgefl.testing import small_world
+
+TABLE = """\
+time_s,cell,uplink_load,downlink_load
+0,all,0.1,0.2
+0,2,0.5,0.6
+20,all,0.7,0.8
+30,all,0,0
+50,2,1,0.3
+"""
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "load.csv"
+    path.write_text(TABLE)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("cell", "time_s", "load", "until_s"),
+    [
+        (0, 0.0, 0.1, 20.0),
+        (1, 19.9, 0.1, 20.0),
+        (0, 20.0, 0.7, 30.0),
+        (0, 35.0, 0.0, math.inf),
+        # a cell with rows of its own follows these alone
+        (2, 20.0, 0.5, 50.0),
+        (2, 1e6, 1.0, math.inf),
+    ],
+)
+def test_a_row_holds_until_the_next_one_of_its_cell(
+    table: Path, cell: int, time_s: float, load: float, until_s: float
+) -> None:
+    assert Trace(path=table).load("uplink", cell, time_s) == (load, until_s)
+
+
+def test_a_trace_repeats_after_its_last_step_which_is_as_long_as_the_one_before(table: Path) -> None:
+    """0 to 20 to 30 s, then 10 s more: 40 s. Cell 2 has steps of 50 s: 100 s."""
+    trace = Trace(path=table, repeat=True)
+    assert trace.load("downlink", 0, 35.0) == (0.0, 40.0)
+    assert trace.load("downlink", 0, 40.0) == (0.2, 60.0)
+    assert trace.load("downlink", 0, 3 * 40.0 + 29.0) == (0.8, 150.0)
+    assert trace.load("downlink", 2, 151.0) == (0.3, 200.0)
+    assert (trace.ends_s, Trace(path=table).ends_s) == (None, 40.0)
+
+
+def test_one_column_of_loads_is_enough_and_cells_need_none(tmp_path: Path) -> None:
+    path = tmp_path / "load.csv"
+    path.write_text("time_s,downlink_load\n0,0.5\n")
+    trace = Trace(path=path, repeat=True)
+    assert trace.load("downlink", 4, 7.0) == (0.5, math.inf)
+    assert trace.load("uplink", 4, 7.0) == (0.0, math.inf)
+    assert trace.ends_s is None
+    # a direction without any load says so, or who waits for a file would look at one period after the other
+    path.write_text("time_s,downlink_load,uplink_load\n0,0.5,0\n9,0.6,0\n")
+    assert trace.load("uplink", 4, 7.0) == (0.0, math.inf)
+
+
+def test_parquet_says_the_same(table: Path) -> None:
+    path = table.with_suffix(".parquet")
+    names, *rows = (line.split(",") for line in TABLE.splitlines())
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+    numbers = {name: [float(value) for value in columns[name]] for name in names if name != "cell"}
+    parquet.write_table(pa.table({**numbers, "cell": list(columns["cell"])}), path)
+    for cell, time_s in itertools.product(range(3), np.arange(0.0, 60.0, 5.0).tolist()):
+        assert Trace(path=path).load("uplink", cell, time_s) == Trace(path=table).load("uplink", cell, time_s)
+
+
+def test_a_file_that_has_changed_is_read_again(table: Path) -> None:
+    trace = Trace(path=table)
+    assert trace.load("uplink", 0, 0.0)[0] == 0.1
+    table.write_text("time_s,uplink_load\n0,0.25\n")
+    assert trace.load("uplink", 0, 0.0) == (0.25, math.inf)
+
+
+HEAD = "time_s,cell,uplink_load\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "load.csv:1: has the columns none; write time_s"),
+        ("time_s,cell\n0,1\n", "load.csv:1: has the columns time_s, cell; write time_s, uplink_load or"),
+        ("time_s,load\n0,1\n", "load.csv:1: has the column 'load'; write time_s"),
+        ("time_s,time_s,uplink_load\n0,0,1\n", "load.csv:1: has the column 'time_s'"),
+        (HEAD, "load.csv: has no row"),
+        (HEAD + "0,all,0.5\n0,all,0.6\n", "load.csv:3: all cells is at 0 s after 0 s: sort its rows by time"),
+        (HEAD + "0,1,0.5\n9,1,0.5\n8,1,0.6\n", "load.csv:4: cell 1 is at 8 s after 9 s"),
+        (HEAD + "5,all,0.5\n", "load.csv:2: all cells begins at 5 s: its first row has to be at 0"),
+        (HEAD + "0,all,1.5\n", "load.csv:2: uplink_load is 1.5: a load is a share of time, 0 to 1"),
+        (HEAD + "0,all,-0.1\n", "uplink_load is -0.1"),
+        (HEAD + "0,all,nan\n", "load.csv:2: uplink_load is 'nan': write a number"),
+        (HEAD + "noon,all,0.1\n", "load.csv:2: time_s is 'noon': write a number"),
+        (HEAD + "0,north,0.1\n", "load.csv:2: cell is 'north': write its number, or all"),
+        (HEAD + "0,all\n", "load.csv:2: 2 cells, and 3 columns"),
+    ],
+)
+def test_a_wrong_table_names_the_line(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "load.csv"
+    path.write_text(text)
+    with pytest.raises(EdgeflError) as refusal:
+        Trace(path=path).check([0, 1])
+    assert message in str(refusal.value)
+    assert refusal.value.place == ("radio", "background", "path")
+
+
+def test_a_file_that_is_missing_or_of_no_known_kind(tmp_path: Path) -> None:
+    with pytest.raises(EdgeflError, match=r"no\.csv: cannot be read \(No such file") as refusal:
+        Trace(path=tmp_path / "no.csv").check([0])
+    assert refusal.value.place == ("radio", "background", "path")
+    with pytest.raises(ValidationError, match=r"must end in \.csv, \.parquet"):
+        Trace(path=Path("load.txt"))
+    broken = tmp_path / "broken.parquet"
+    broken.write_bytes(b"no table")
+    with pytest.raises(EdgeflError, match="cannot be read as Parquet"):
+        Trace(path=broken).check([0])
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"), [([0, 1], "rows of cell 2, which has no federation"), ([2], None), ([0, 2], None)]
+)
+def test_cells_that_are_not_there_are_refused(table: Path, cells: list[int], message: str | None) -> None:
+    if message is None:
+        Trace(path=table).check(cells)
+        return
+    with pytest.raises(EdgeflError, match=message):
+        Trace(path=table).check(cells)
+
+
+def test_a_cell_without_a_row_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "load.csv"
+    path.write_text(HEAD + "0,2,0.5\n")
+    with pytest.raises(EdgeflError, match="no row of cell 0; write rows of cell 0, or of all"):
+        Trace(path=path).check([0, 2])
+
+
+class Asked:
+    """A radio of which each file takes 2 s alone, and that notes when files come."""
+
+    carrier_hz, slot_s = 3.5e9, 1e-3
+
+    def __init__(self) -> None:
+        self.came_s: list[float] = []
+        self.env = simpy.Environment()
+
+    def seconds_alone(self, direction: str, bits: int, snr: np.ndarray) -> np.ndarray:
+        return np.full(len(snr), 2.0)
+
+    def next_slot(self, time_s: float) -> int:
+        self.came_s.append(time_s)
+        return 0
+
+    def join_background(self, *args: Any) -> None:
+        pass
+
+
+def arrivals_s(path: Path, until_s: float, repeat: bool) -> list[float]:
+    radio = Asked()
+    snr = {"uplink": np.ones(1), "downlink": np.ones(1)}
+    traffic = BackgroundTraffic(
+        radio.env,
+        Trace(path=path, repeat=repeat),
+        radio,
+        [0],
+        lambda cell: snr,
+        Streams(5),  # type: ignore[arg-type]
+    )
+    for process in traffic.processes():
+        radio.env.process(process)
+    radio.env.run(until=until_s)
+    return radio.came_s
+
+
+@pytest.mark.parametrize("repeat", [False, True])
+def test_files_come_when_the_integral_of_the_load_has_grown_by_theirs(tmp_path: Path, repeat: bool) -> None:
+    """Load 0.2 until 10 s, none until 30 s, 0.5 from then on; a file takes 2 s. With E a sum of exponentials from the
+    stream, file n comes where the integral of load / 2 s is E_n: 0.1 t up to 10 s, then 1 + 0.25 (t - 30). Repeated
+    after 50 s, a period has 1 + 5."""
+    path = tmp_path / "load.csv"
+    path.write_text("time_s,uplink_load\n0,0.2\n10,0\n30,0.5\n")
+    came_s = arrivals_s(path, 200.0, repeat)
+
+    def when_s(files: float) -> float:
+        periods = math.floor(files / 6.0) if repeat else 0
+        rest = files - 6.0 * periods
+        return 50.0 * periods + (10.0 * rest if rest <= 1 else 30.0 + (rest - 1) / 0.25)
+
+    rng, total, expected = Streams(5)("background", "uplink", 0), 0.0, []
+    while True:
+        total += rng.standard_exponential()
+        if when_s(total) >= 200.0:
+            break
+        expected.append(when_s(total))
+        rng.choice(np.arange(1))  # whose file it is
+    assert len(came_s) > 15
+    assert came_s == pytest.approx(expected)
+
+
+def test_a_load_that_is_always_the_same_gives_the_files_it_always_gave(tmp_path: Path) -> None:
+    path = tmp_path / "load.csv"
+    path.write_text("time_s,uplink_load\n0,0.5\n100,0.5\n200,0.5\n")
+    plain = tmp_path / "plain.csv"
+    plain.write_text("time_s,uplink_load\n0,0.5\n")
+    assert arrivals_s(path, 400.0, False) == pytest.approx(arrivals_s(plain, 400.0, False))
+
+
+def test_a_transfer_waits_for_files_only_while_there_are_any(tmp_path: Path) -> None:
+    """Nothing comes in the first 100 s, and then the uplink is full: a transfer at 0 s takes what it takes alone."""
+    path = tmp_path / "load.csv"
+    path.write_text("time_s,uplink_load\n0,0\n100,0.9\n")
+
+    def took_s(background: dict[str, Any] | None) -> list[float]:
+        from edgefl.engine.records import DeviceRound
+        from edgefl.testing import Scripted
+
+        rows = (
+            small_world(
+                [60.0],
+                learner=Scripted(work=(1, 1, 1, 3_000_000)),
+                policy={"name": "schedule", "count": 1, "rounds": 2},
+                rules={"every_s": 110.0},
+                doppler_speed_m_s=10.0,
+                radio={
+                    "sharing": "dynamic",
+                    "power_over_share": "per_resource_block",
+                    "scheduler": "round_robin",
+                    "background": background,
+                },
+            )
+            .run()
+            .rows.of[DeviceRound]
+        )
+        return [row.uplink_end_s - row.uplink_start_s for row in rows]
+
+    alone, beside = took_s(None), took_s({"name": "trace", "path": str(path), "file_bits": 1_000_000})
+    assert beside[0] == alone[0]
+    assert beside[1] > 1.5 * alone[1]

@@ -1,0 +1,316 @@
+"""What follows a radio link failure, at times derived by hand: another cell, the same one, or none.
+
+Two sites, 251 m apart, send with -22 dBm: 11 m from one of them a device receives, 240 m away it does not. Device 0
+starts 11 m from site 0 and goes away at 0.3 s. Its gain is read every 0.2 s: from 0.4 s on nothing is sent, at 1.4 s
+the link is given up, and from then on the strongest cell is tried every 0.4 s. The fading of a device with Doppler
+speed 0 never changes: a slot moves W log2(1 + snr |h|^2) tau bits.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import Field, ValidationError
+
+from channel.path_loss.umi import UMi
+from edgefl.engine.radio_settings import RadioSettings
+from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round
+from edgefl.mobility import Mobility, Movement
+from edgefl.rng import Streams
+from edgefl.testing import Scripted, SmallWorld, small_world
+
+SLOT_S, LOST, FAILED, FOUND = 0.5e-3, 800, 2800, 3600
+WEAK_DBM = -22.0
+WEAK_W, RX_W, IDLE_W = 10 ** (WEAK_DBM / 10) / 1000, 0.1, 0.01
+EXACT = 1e-9
+BITS = 20_000_000
+SITES: dict[str, Any] = {"sites": [[0.0, 0.0], [251.0, 0.0]], "radius_m": 400.0}
+NEAR_0, NEAR_1, NOWHERE = 11.0, 240.0, -240.0  # x; beyond site 0 no site is near
+
+
+class Going(Mobility):
+    """Devices that go along the x axis, all alike: from a time on they are at a place."""
+
+    steps: list[tuple[float, float]] = Field(description="time, s, and x from then on, m")
+
+    def area_radius_m(self, cell_radius_m: float) -> float:
+        return cell_radius_m
+
+    def start(
+        self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
+    ) -> Movement:
+        return _Going(self.steps)
+
+
+class _Going:
+    moves = True
+
+    def __init__(self, steps: list[tuple[float, float]]) -> None:
+        self._steps = steps
+
+    def positions_m(self, time_s: float) -> np.ndarray:
+        return np.array([[[x_m for from_s, x_m in self._steps if from_s <= time_s][-1], 0.0]])
+
+    def doppler_speeds_m_s(self) -> np.ndarray:
+        return np.zeros(1)
+
+
+def world(
+    *later: tuple[float, float],
+    work: tuple[int, int, int, int] = (1, 0, BITS, 0),
+    radio: dict[str, Any] | None = None,
+    handover: dict[str, Any] | None = None,
+    devices: dict[str, Any] | None = None,
+    **sections: Any,
+) -> SmallWorld:
+    """Device 0 near site 0 and then at these places, one round."""
+    return small_world(
+        [NEAR_0],
+        learner=Scripted(work=work),
+        devices={"mobility": Going(steps=[(0.0, NEAR_0), *later]), **(devices or {})},
+        radio={
+            "shadowing": "spatial",
+            "gain_reading": "interval",
+            "server_power_dbm": WEAK_DBM,
+            "snr_gap_db": 0.0,
+            "t310_s": 1.0,
+            "t311_s": 3.0,
+            **(radio or {}),
+        },
+        handover={"policy": "finish", "time_to_trigger_s": 5.12, **(handover or {})},
+        layout=SITES,
+        **sections,
+    )
+
+
+def bits_per_slot(small: SmallWorld, cell: int, power_w: float = WEAK_W) -> float:
+    """What a slot moves 11 m from a cell's site."""
+    loss_db = float(UMi().path_loss_db(11.0, carrier_hz=3.5e9))
+    h2 = float(small.scene.radio.fading(0, cell).power(0, 1)[0])
+    snr = power_w * 10 ** (-loss_db / 10) / (10 ** ((-174 - 30) / 10) * 10e6) * h2
+    return 10e6 * SLOT_S * math.log2(1 + snr)
+
+
+def row(small: SmallWorld) -> DeviceRound:
+    (found,) = small.rows.of[DeviceRound]
+    return found  # type: ignore[no-any-return]
+
+
+def events(small: SmallWorld) -> list[tuple[str, float, int | None]]:
+    """Event, time and cell of what happened to the device."""
+    return [
+        (str(one.event), pytest.approx(one.time_s, abs=EXACT), one.cell)
+        for one in small.rows.of[Event]
+        if one.device == 0
+    ]
+
+
+def stalls(small: SmallWorld) -> list[float]:
+    return [small.rows.further[name][0] for name in ("stalled_s", "stalled_j", "link_failures")]
+
+
+@pytest.mark.parametrize("sharing", ["static", "dynamic"])
+@pytest.mark.parametrize("trigger_s", [5.12, 0.1])
+def test_a_transfer_goes_on_at_another_cell_with_what_is_missing(sharing: str, trigger_s: float) -> None:
+    """The link to site 1 is there at 1.8 s; a handover that was due waited for the end of the part, and is void."""
+    small = world((0.3, NEAR_1), radio={"sharing": sharing}, handover={"time_to_trigger_s": trigger_s}).run()
+    before = int(LOST * bits_per_slot(small, 0))
+    end = FOUND + math.ceil((BITS - before) / bits_per_slot(small, 1))
+    assert 0 < before < BITS
+    part = row(small)
+    assert (part.outcome, part.downlink_bits, part.cell) == ("completed", BITS, 0)
+    assert part.downlink_end_s == pytest.approx(end * SLOT_S, abs=EXACT)
+    assert part.energy_rx_j == pytest.approx(RX_W * end * SLOT_S)
+    assert stalls(small) == pytest.approx([1.4, 1.4 * RX_W, 1])
+    assert events(small) == [("radio_link_failure", 1.4, 0), ("reestablished", 1.8, 1), ("handover", 1.8, 1)]
+    lost, again, moved = (one for one in small.rows.of[Event] if one.device == 0)
+    assert (again.from_cell, moved.from_cell) == (0, 0)
+    assert (again.interruption_s, moved.interruption_s) == (pytest.approx(0.4, abs=EXACT), 0.0)
+    assert moved.stay_s == pytest.approx(lost.time_s)
+
+
+def test_what_the_rule_of_handovers_says_of_the_part_it_says_here() -> None:
+    """With `drop` the part is over as soon as the device is in another cell."""
+    small = world((0.3, NEAR_1), handover={"policy": "drop"}).run()
+    part = row(small)
+    assert (part.outcome, part.downlink_bits) == ("left_downlink", int(LOST * bits_per_slot(small, 0)))
+    assert part.downlink_end_s == pytest.approx(1.8, abs=EXACT)
+    assert part.energy_rx_j == pytest.approx(RX_W * 1.8)
+    assert small.scene.network.present(1) == [0]
+
+
+def test_who_works_for_another_cell_is_not_yet_there_for_its_own() -> None:
+    small = world((0.3, NEAR_1))
+    small.env.process(small.server.run())
+    small.env.run(until=1.9)
+    network = small.scene.network
+    assert network.serving(np.array([0])).tolist() == [1]
+    assert network.present(0) == network.present(1) == []
+    woken: list[float] = []
+    network.arrival(1).callbacks.append(lambda _: woken.append(small.env.now))
+    small.env.run(until=row_end_s(small) + EXACT)
+    assert network.present(1) == [0]
+    assert woken == [pytest.approx(row_end_s(small), abs=EXACT)]
+
+
+def row_end_s(small: SmallWorld) -> float:
+    before = int(LOST * bits_per_slot(small, 0))
+    return (FOUND + math.ceil((BITS - before) / bits_per_slot(small, 1))) * SLOT_S
+
+
+@pytest.mark.parametrize("policy", ["drop", "finish"])
+def test_a_transfer_goes_on_at_the_same_cell(policy: str) -> None:
+    small = world((0.3, NOWHERE), (1.5, NEAR_0), handover={"policy": policy}).run()
+    bits = bits_per_slot(small, 0)
+    end = FOUND + math.ceil((BITS - int(LOST * bits)) / bits)
+    assert row(small).outcome == "completed"
+    assert row(small).downlink_end_s == pytest.approx(end * SLOT_S, abs=EXACT)
+    assert events(small) == [("radio_link_failure", 1.4, 0), ("reestablished", 1.8, 0)]
+
+
+def test_an_uplink_sends_with_the_devices_power_and_listens_in_between() -> None:
+    """The model came in slot 0; slots 1 to 799 send, 800 to 2799 try in vain, and a receiver looks for 0.4 s."""
+    small = world(
+        (0.3, NEAR_1),
+        work=(1, 0, 1000, BITS),
+        radio={"server_power_dbm": 43.0},
+        devices={"transmit_power_dbm": WEAK_DBM},
+    ).run()
+    part = row(small)
+    before = int((LOST - 1) * bits_per_slot(small, 0))
+    after = math.ceil((BITS - before) / bits_per_slot(small, 1))
+    assert (part.outcome, part.uplink_bits) == ("completed", BITS)
+    assert part.uplink_end_s == pytest.approx((FOUND + after) * SLOT_S, abs=EXACT)
+    sent_s = (FAILED - 1 + after) * SLOT_S
+    assert part.energy_tx_j == pytest.approx(WEAK_W * sent_s + RX_W * 0.4)
+    assert stalls(small) == pytest.approx([1.4, WEAK_W * 1.0 + RX_W * 0.4, 1])
+
+
+def test_without_any_cell_a_device_waits_for_the_deadline() -> None:
+    """Its receiver is on until T311 is over, at 4.4 s; then it is idle until 6 s. Its battery says the same."""
+    devices = {"idle_power_w": IDLE_W, "battery_j": 10.0}
+    small = world((0.3, NOWHERE), rules={"deadline_s": 6.0}, devices=devices).run()
+    part, (round_,) = row(small), small.rows.of[Round]
+    assert (part.outcome, part.downlink_bits) == ("late_downlink", int(LOST * bits_per_slot(small, 0)))
+    assert part.downlink_end_s == pytest.approx(6.0, abs=EXACT)
+    assert round_.latency_s == pytest.approx(6.0, abs=EXACT)
+    assert part.energy_rx_j == pytest.approx(RX_W * 4.4 + IDLE_W * 1.6)
+    assert stalls(small) == pytest.approx([5.6, RX_W * 4.0 + IDLE_W * 1.6, 1])
+    (charge,) = small.scene.network.power.charges()
+    assert charge is not None
+    assert 10.0 - charge.left_j == pytest.approx(part.energy_rx_j)
+    assert events(small) == [("radio_link_failure", 1.4, 0)]
+
+
+def test_before_a_deadline_an_idle_device_goes_on_looking() -> None:
+    """T311 was over at 4.4 s; the tenth attempt ends at 5.4 s, and at 5.1 s the device came back."""
+    small = world((0.3, NOWHERE), (5.1, NEAR_0), rules={"deadline_s": 60.0}).run()
+    assert events(small) == [("radio_link_failure", 1.4, 0), ("reestablished", 5.4, 0)]
+    bits = bits_per_slot(small, 0)
+    end_s = 5.4 + math.ceil((BITS - int(LOST * bits)) / bits) * SLOT_S
+    assert row(small).outcome == "completed"
+    assert row(small).downlink_end_s == pytest.approx(end_s, abs=EXACT)
+    assert row(small).energy_rx_j == pytest.approx(RX_W * (end_s - 1.0))
+
+
+def test_without_a_deadline_the_part_is_over_with_t311() -> None:
+    """At 4.4 s; the device has a cell again after the interruption of a handover."""
+    policy = {"name": "schedule", "count": 1, "rounds": 2}
+    small = world((0.3, NOWHERE), policy=policy).run()
+    first, second = small.rows.of[DeviceRound]
+    assert first.outcome == "failed_downlink"
+    assert first.downlink_end_s == pytest.approx(4.4, abs=EXACT)
+    assert first.energy_rx_j == pytest.approx(RX_W * 4.4)
+    assert small.rows.of[Round][1].start_s == pytest.approx(4.45, abs=EXACT)
+    assert second.outcome == "failed_downlink"
+
+
+def test_who_has_given_up_selects_the_strongest_cell() -> None:
+    """No site hears the device, with 0.1 uW and 40 dB of interference: from slot 1 on for 1 s, and in 3 s of T311."""
+    small = world(
+        (0.3, NEAR_1),
+        work=(1, 0, 1000, BITS),
+        radio={"server_power_dbm": 43.0, "interference_margin_db": 40.0},
+        devices={"transmit_power_dbm": -40.0},
+        handover={"handover_latency_s": 0.25},
+    ).run()
+    part = row(small)
+    assert (part.outcome, part.uplink_bits) == ("failed_uplink", 0)
+    assert part.uplink_end_s == pytest.approx(4.0005, abs=EXACT)
+    assert events(small) == [("radio_link_failure", 1.0005, 0), ("handover", 4.0005, 1)]
+    moved = next(one for one in small.rows.of[Event] if one.event == "handover")
+    assert (moved.stay_s, moved.interruption_s) == (pytest.approx(1.0005), 0.25)
+
+
+@pytest.mark.parametrize("cause", ["empty", "off"])
+def test_who_stops_amid_the_search_pays_until_then(cause: str) -> None:
+    """Its 0.2 J at 0.1 W last for 2 s, or it is switched off then; the books and the battery agree."""
+    devices: dict[str, Any] = {"battery_j": 0.2}
+    sections: dict[str, Any] = {}
+    if cause == "off":
+        devices, sections = {}, {"switches_s": [[0.0, 2.0, 2.5]]}
+    small = world((0.3, NOWHERE), (2.2, NEAR_0), devices=devices, **sections)
+    small.env.process(small.server.run())
+    small.env.run(until=3.0)
+    part = row(small)
+    assert part.outcome == f"{cause}_downlink"
+    assert part.downlink_end_s == pytest.approx(2.0, abs=EXACT)
+    assert part.energy_rx_j == pytest.approx(0.2)
+    assert small.scene.network.present(0) == ([0] if cause == "off" else [])
+    if cause == "empty":
+        (charge,) = small.scene.network.power.charges()
+        assert charge is not None
+        assert charge.left_j == pytest.approx(0.0, abs=EXACT)
+
+
+def test_a_stall_that_ends_before_t310_is_counted_too() -> None:
+    """Away from 0.3 to 0.7 s: read at 0.4 and at 0.8 s, the link carries nothing for 0.4 s."""
+    small = world((0.3, NOWHERE), (0.7, NEAR_0)).run()
+    assert row(small).outcome == "completed"
+    assert stalls(small) == pytest.approx([0.4, 0.4 * RX_W, 0])
+    assert events(small) == []
+
+
+def test_the_sites_send_while_there_is_a_link() -> None:
+    """With one power over the band: 1.4 s at site 0, and at site 1 as long as the rest takes."""
+    small = world((0.3, NEAR_1), radio={"power_over_share": "per_resource_block"}).run()
+    sent_s = row_end_s(small) - 0.4
+    (round_,) = small.rows.of[Round]
+    assert round_.energy_server_j == pytest.approx(WEAK_W * sent_s)
+
+
+def test_the_ledger_has_what_passed_without_a_link() -> None:
+    small = world((0.3, NEAR_1)).run()
+    ledger, power = small.scene.ledger, small.scene.network.power
+    assert ledger.stalled(0) == pytest.approx({"stalled_s": 1.4, "stalled_j": 1.4 * RX_W})
+    (booked,) = ledger.rows(power.running_s(), 0.0)
+    assert isinstance(booked, LedgerRow)
+    assert booked.receive_j == pytest.approx(RX_W * row_end_s(small))
+    assert booked.wasted_j == 0.0
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"t311_s": 3.0}, "no link ever fails: set t310_s"),
+        ({"t310_s": 1.0, "t311_s": 0.2}, "reestablishment_s 0.4 at least, or 0"),
+    ],
+)
+def test_what_does_not_fit_is_refused(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        RadioSettings.model_validate(keys)
+
+
+def test_the_preset_looks_for_a_cell_and_the_journals_links_never_fail() -> None:
+    nr, journal = RadioSettings(preset="nr"), RadioSettings()
+    assert (nr.t310_s, nr.t311_s, nr.reestablishment_s) == (1.0, 3.0, 0.4)
+    assert (journal.t310_s, journal.t311_s) == (None, 0.0)
+
+
+def test_who_looks_for_a_cell_has_no_tail() -> None:
+    """The base of 3.52 W is drawn without a break; a tail begins only behind the transfer, which is now."""
+    power = {"name": "phone_5g", "receive_w_per_mbit_s": 0, "tail_s": 10, "tail_w": 1}
+    small = world((0.3, NEAR_1), devices={"power": power}).run()
+    assert row(small).energy_rx_j == pytest.approx(3.52 * row_end_s(small))
+    assert small.scene.network.power.tails.energy_j(small.env.now).tolist() == [pytest.approx(0.0, abs=1e-9)]
