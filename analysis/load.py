@@ -321,7 +321,11 @@ def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
     if status == "failed" and run.get("error"):
         error = " ".join(str(run["error"]).split())
         shown = error if len(error) <= MOST_OF_AN_ERROR else f"{error[:MOST_OF_AN_ERROR].rstrip()} …"
-        again = "do it again with `edgefl study ... --retry`" if run.get("study") else f"continue it with {resume}"
+        again = (
+            "do it again with `edgefl study ... --retry`"
+            if run.get("study")
+            else f"continue it with {resume}"
+        )
         return f"it failed ({shown}): once the cause is gone, {again}"
     if status in ("failed", "interrupted"):
         return f"{sentence}: continue it with {resume}"

@@ -2,6 +2,8 @@
 
 import pandas as pd
 
+from analysis.tables.runs import named_runs
+
 ROWS = {
     "beta": "smoothness β, largest secant",
     "beta_median": "smoothness, median",
@@ -30,8 +32,8 @@ EXPLANATIONS = (
 
 
 def headline(by_run: pd.DataFrame) -> pd.DataFrame:
-    """Write the constants, the terms and the limits, [quantities x runs]."""
-    named = by_run.set_index(by_run["variant"] + " seed " + by_run["seed"].astype(str))
+    """Write the constants, the terms and the limits, [quantities x runs]; of many runs, [quantities x variants]."""
+    named = named_runs(by_run)
     return pd.DataFrame(
         {str(name): [_text(key, row[key]) for key in ROWS] for name, row in named.iterrows()},
         index=list(ROWS.values()),

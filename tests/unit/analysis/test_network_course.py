@@ -11,6 +11,7 @@ from analysis import load_runs, report_network
 from analysis.figures.column import DPI, WIDTH_INCH
 from analysis.figures.network import network_figure
 from analysis.network import PERIODS, over_time
+from analysis.tables.network import headline
 
 Write = Callable[..., Path]
 END_S = 10.0 * PERIODS  # periods of ten seconds
@@ -74,6 +75,14 @@ def test_what_does_not_change_or_is_not_there_has_no_panel(write_run: Write) -> 
     drawn = network_figure(over_time(load_runs(root)))
     assert drawn is not None
     assert [ax.get_ylabel() for ax in drawn.axes] == ["round time (s)"]
+
+
+def test_many_runs_are_printed_as_means_of_their_variants(write_run: Write) -> None:
+    for seed in range(1, 14):
+        root = moving(write_run, seed=seed)
+    text = headline(report_network(root).figures)
+    assert list(text.index) == ["a, mean of 13"]
+    assert text.loc["a, mean of 13", "Handovers"] == "2"
 
 
 def test_a_line_for_each_variant_up_to_as_many_as_can_be_told_apart(write_run: Write) -> None:

@@ -132,7 +132,7 @@ def test_the_metric_is_chosen(write_run: Write, metric: Metric, column: str, sho
     mapped = sweep(root, keys=keys, target=0.5, metric=metric)
     assert mapped.costs == (column,)
     assert [ax.get_ylabel() for ax in heat_figure(mapped).axes][-1] == shown
-    line = sweep(root / "20000000-23", keys=["lr"], target=0.5, metric=metric)
+    line = sweep(root / "2e+07-23", keys=["lr"], target=0.5, metric=metric)
     (ax,) = sweep_figure(line).axes
     assert ax.get_ylabel() == shown
     values = [text.partition(" ±")[0] for text in headline(line)[shown]]
