@@ -117,9 +117,9 @@ def _carry_out(plan: Plan, out: str | Path | None, how: _How, load: Loaded, *, g
     board = Board(directory, shard_of(plan.runs, shared, *how.shard), shared, retry=how.retry)
     on_ray = how.executor if isinstance(how.executor, OnRay) else None
     # on Ray the device is another machine's
-    preview_all(
-        _one_of_each_case(board.new), "auto" if on_ray else how.device, load
-    )  # before anything is written
+    # before anything is written, and in each part of a study the same runs
+    seen = _one_of_each_case(plan.runs, board.new)
+    preview_all(seen, "auto" if on_ray else how.device, load)
     make(directory, go_on=go_on)
     replace(directory / FILE, plan.file.read_text(encoding="utf-8"))
     for one in board.completed:
@@ -151,12 +151,16 @@ def _on_gpu(plan: Plan, device: str) -> bool:
     return torch_device(device).type == "cuda"
 
 
-def _one_of_each_case(runs: Sequence[Run]) -> list[tuple[str, Scenario]]:
-    """Return label and scenario of a run of each variant in each setting."""
+def _one_of_each_case(runs: Sequence[Run], new: Sequence[Run]) -> list[tuple[str, Scenario]]:
+    """Return label and scenario of the first run of each variant in each setting that has new ones."""
     first: dict[tuple[str, ...], Run] = {}
     for one in runs:
-        first.setdefault((one.member.variant, *one.member.setting.values()), one)
-    return [(one.label, one.scenario) for one in first.values()]
+        first.setdefault(_case(one), one)
+    return [(one.label, one.scenario) for one in (first[case] for case in dict.fromkeys(map(_case, new)))]
+
+
+def _case(run: Run) -> tuple[str, ...]:
+    return (run.member.variant, *run.member.setting.values())
 
 
 def _tell(board: Board, noted: Callable[[str], None]) -> None:
