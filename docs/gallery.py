@@ -4,10 +4,12 @@ python docs/gallery.py [NAME ...]   only these are drawn again; the page is alwa
 """
 
 import json
+import math
 import re
 import sys
 from pathlib import Path
 
+from edgefl import outlook as outlook_module
 from edgefl.engine.settings import WorkloadSettings
 from edgefl.errors import EdgeflError
 from edgefl.outlook import Outlook, look
@@ -17,18 +19,35 @@ from edgefl.scenario import Scenario, load
 HERE = Path(__file__).parent
 SCENARIOS = HERE.parent / "scenarios"
 FACTS = HERE / "gallery" / "facts.json"  # what the page says of each, so that one can be drawn alone
-DPI = 66
+DPI = 84
 HEAD = """\
 # Gallery
 
-Every scenario that comes with edgefl, as `edgefl preview` draws it before anything runs: the map with its signal,
-devices at the start (dots), their ways (lines) and handovers (red crosses); who is in which cell; and the labels that
-devices hold. `make gallery` makes this page.
+Every scenario that comes with edgefl, as `edgefl preview` draws it before anything runs. On the left is the map with
+its signal, devices at the start (dots), their ways (lines) and handovers (red crosses). On the right is the number of
+devices in each cell, or, where that never changes, how good their links are; and below it the labels that devices
+hold. Each section names the command that runs the scenario. `make gallery` makes this page.
 """
+TOPICS = {
+    "To begin with": ["quickstart", "handover_hexagonal", "city_day"],
+    "Movement": ["mobility_"],
+    "Places": ["commute_clock", "stadium_egress", "manhattan_trace", "labels_by_zone"],
+    "Who is there": [
+        *("churn_", "battery", "client_pattern", "standing_populations", "membership_random_waypoint"),
+        *("adaptive_sessions", "sensors_at_night"),
+    ],
+    "Radio and devices": ["device_classes", "schedulers_tdd", "background_traffic", "convolutions"],
+    "Concept drift": ["drift_", "flash_"],
+    "The papers' settings, and text": ["journal_", "shakespeare"],
+    "More": [""],
+}  # topic -> names, or how they begin
 
 
 def main(names: list[str]) -> None:
     """Draw the scenarios of these names, or all, and write the page."""
+    outlook_module.PROBE_S = (
+        math.inf
+    )  # rounds are looked at in full, so that no figure depends on the machine
     facts = json.loads(FACTS.read_text()) if FACTS.exists() else {}
     files = sorted(SCENARIOS.glob("*.yaml"))
     for file in files:
@@ -48,11 +67,15 @@ def main(names: list[str]) -> None:
 
 def page(files: list[Path], facts: dict[str, str]) -> str:
     """The page's text."""
-    parts = [HEAD]
-    for file in files:
-        words = " ".join([*sentences(file.read_text())[:2], facts[file.stem]])
-        picture = f"![{file.stem}: its map, population and labels](gallery/{file.stem}.webp)"
-        parts.append(f"## {file.stem}\n\n{words}\n\n`edgefl run scenarios/{file.name}`\n\n{picture}\n")
+    parts, left = [HEAD], list(files)
+    for topic, beginnings in TOPICS.items():
+        mine = [file for start in beginnings for file in left if file.stem.startswith(start)]
+        left = [file for file in left if file not in mine]
+        parts += [f"## {topic}\n"] if mine else []
+        for file in mine:
+            words = " ".join([*sentences(file.read_text())[:2], facts[file.stem]])
+            picture = f"![{file.stem}: its map, population and labels](gallery/{file.stem}.webp)"
+            parts.append(f"### {file.stem}\n\n{words}\n\n`edgefl run {file.stem}`\n\n{picture}\n")
     return "\n".join(parts)
 
 
@@ -64,13 +87,14 @@ def sentences(text: str) -> list[str]:
             break
         if not re.match(r"# *(yaml-language-server:|\$schema)", line):
             lines.append(line.lstrip("# "))
-    return [found.strip() for found in re.findall(r".+?[.!?](?=\s|$)", " ".join(lines))]
+    return [found.strip() for found in re.findall(r".+?(?<!et al)[.!?](?=\s|$)", " ".join(lines))]
 
 
 def measured(outlook: Outlook) -> str:
     """A sentence of figures."""
     moves = ""
-    if outlook.world.scenario.layout.several and len(outlook.handovers_m):
+    whole = outlook.walked_s >= outlook.times_s[-1]  # else handovers are counted as long as there is time
+    if outlook.world.scenario.layout.several and len(outlook.handovers_m) and whole:
         rate = outlook.handovers_per_hour / outlook.world.count
         moves = f", and each device hands over {rate:,.{0 if rate >= 10 else 1}f} times an hour"
     return (

@@ -13,6 +13,7 @@ from edgefl import outside, shipped
 from edgefl.commands import bench
 from edgefl.commands.compare import CONTEXT, READING, reading
 from edgefl.commands.describe import describe, list_
+from edgefl.commands.examples import examples
 from edgefl.commands.export import export
 from edgefl.commands.merge import merge
 from edgefl.commands.new import new
@@ -52,6 +53,7 @@ COMMANDS = (
     describe,
     schema,
     scenarios,
+    examples,
 )
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)

@@ -1,6 +1,7 @@
 """The text of `edgefl describe` and `edgefl list`: what a component, a section or a key means, and what it may be."""
 
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import NoneType, UnionType
@@ -35,6 +36,21 @@ MEANINGS = {
     "schedulers": "which device gets which share of the band",
     "path_loss": "how much of the power arrives",
 }
+PAPERS = """\
+papers
+
+J, the journal paper: Z.-L. Chang, D.-J. Han, S. Hosseinalipour, M. Chiang, C. G. Brinton, Communication-Efficient
+Federated Learning under Dynamic Device Arrival and Departure: Convergence Analysis and Algorithm Design.
+
+N, its conference version: the same authors, Federated Learning with Dynamic Client Arrival and Departure: Convergence
+and Rapid Adaptation via Initial Model Construction.
+
+I, an earlier version of N, under review without names.
+
+F: K. Panchal et al., Flash: Concept Drift Adaptation in Federated Learning, ICML 2023.
+
+A number behind a letter is that of an equation: J 18 is equation (18) of the journal paper."""
+CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
 TYPES = {float: "a number", int: "a whole number", str: "text", bool: "true or false", Path: "a path"}
 
 
@@ -48,6 +64,8 @@ def listed(kind: str | None) -> list[str]:
 def describe(what: str, file: Path | None = None) -> str:
     """Describe a component (`algorithms/fedprox`), a kind, a section (`radio`) or any key (`radio.bandwidth_hz`).
 
+    `papers` says which papers the letters J, N, I and F stand for.
+
     Args:
         file: for the layout, a scenario whose sites are listed.
 
@@ -58,6 +76,13 @@ def describe(what: str, file: Path | None = None) -> str:
         raise EdgeflError(
             f"'{file}': only the layout of a scenario is listed; write edgefl describe layout FILE"
         )
+    if what == "papers":
+        return PAPERS
+    text = _text(what, file)
+    return f"{text}\n\nPapers: `edgefl describe papers`." if CITED.search(text) else text
+
+
+def _text(what: str, file: Path | None) -> str:
     if "/" in what:
         return _component(*what.split("/", 1))
     if what in registry.KINDS and what not in ("sessions",):  # sessions is a key too
@@ -181,13 +206,10 @@ def _kind(field: FieldInfo, key: str) -> str:
         return f"see edgefl list {named.kind}"
     if _model(field.annotation):
         return f"a section: edgefl describe {key}"
-    choices = [
-        option
-        for each in _options(field.annotation)
-        if get_origin(each) is Literal
-        for option in get_args(each)
-    ]
-    return f"one of {', '.join(map(str, choices))}" if choices else ""
+    options = [each for each in _options(field.annotation) if each is not NoneType]
+    choices = [option for each in options if get_origin(each) is Literal for option in get_args(each)]
+    others = any(get_origin(each) is not Literal for each in options)
+    return f"{'or' if others else 'one of'} {', '.join(map(str, choices))}" if choices else ""
 
 
 def _default(field: FieldInfo) -> str:
@@ -269,6 +291,11 @@ def _bound(item: Any) -> str | None:
 
 def _number(value: Any) -> str:
     """Return a value as YAML writes it, a large or small number in short: 1e+08."""
+    if isinstance(value, BaseModel):
+        given = value.model_dump(exclude_defaults=True)
+        return f"{{{', '.join(f'{name}: {_number(each)}' for name, each in given.items())}}}"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_number, value))}]"
     if isinstance(value, float):
         short = f"{value:g}"
         return short if float(short) == value else repr(value)

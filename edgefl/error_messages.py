@@ -69,19 +69,21 @@ def flat(errors: Sequence[Any], model: type[BaseModel] | None) -> list[Fault]:
             # a check of the whole document names the key itself
             place = place or getattr(context.get("error"), "place", ())
             faults.append(Fault(place, _Message(error, place, model)))
-    return [fault for fault in faults if not _is_of_an_empty_section(fault.place, errors, model)]
+    doubled = _keys_of_empty_sections(errors, model)
+    return [fault for fault in faults if fault.place not in doubled]
 
 
-def _is_of_an_empty_section(place: Place, errors: Sequence[Any], model: type[BaseModel] | None) -> bool:
-    """Whether an unknown key belongs to a section with nothing in it: its line lacks its blanks, and that is said."""
-    unknown = {tuple(map(str, error["loc"])) for error in errors if error["type"] == "extra_forbidden"}
+def _keys_of_empty_sections(errors: Sequence[Any], model: type[BaseModel] | None) -> set[Place]:
+    """Return unknown keys that belong to a section with nothing in it: their lines lack blanks, and that is said."""
     empty = [
         error["loc"]
         for error in errors
         if error["type"] in ("model_type", "dict_type") and error["input"] is None
     ]
     sections = [_model_at(model, tuple(map(str, section))) for section in empty]
-    return place in unknown and any(section and place[-1] in section.model_fields for section in sections)
+    known = {key for section in sections if section for key in section.model_fields}
+    unknown = (tuple(map(str, error["loc"])) for error in errors if error["type"] == "extra_forbidden")
+    return {place for place in unknown if place[-1] in known}
 
 
 @dataclass(frozen=True)

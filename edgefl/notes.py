@@ -168,11 +168,13 @@ def warm_start_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[
 def beyond_nr(efficiency: Efficiency) -> Iterator[str]:
     """Transfers faster than any modulation and code of 5G can be."""
     medians = {direction: efficiency.median(direction) for direction in ("downlink", "uplink")}
-    above = [f"{value:.1f} in the {name}" for name, value in medians.items() if value > NR_EFFICIENCY]
+    above = [
+        f"{value:.1f} bit/s/Hz in the {name}" for name, value in medians.items() if value > NR_EFFICIENCY
+    ]
     if above:
         yield (
-            f"the median transfer moved {' and '.join(above)}, in bit/s/Hz; NR can move {NR_EFFICIENCY:.1f} on one "
-            "layer (256QAM, TS 38.214, Table 5.1.3.1-2): radio.max_efficiency caps it"
+            f"transfers carry more than 5G can: the median has {' and '.join(above)}, one layer of NR at "
+            f"most {NR_EFFICIENCY:.1f} (256QAM, TS 38.214, Table 5.1.3.1-2); radio.max_efficiency caps it"
         )
 
 
@@ -192,7 +194,9 @@ def of_gains(gains: Gains) -> list[str]:
     """What is to be said of distances that a run has met."""
     told = []
     if gains.clamped:
-        told.append(f"{gains.clamped} times a device closer than cell.min_distance_m took its path loss")
+        told.append(
+            f"{gains.clamped} times a device was closer than cell.min_distance_m and had the path loss of that place"
+        )
     if gains.beyond:
-        told.append(f"{gains.beyond} times a device just beyond the edge took the gain there")
+        told.append(f"{gains.beyond} times a device was just beyond the edge, and had the gain of the edge")
     return told

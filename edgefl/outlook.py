@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ TIMES = 150  # at which tracks are looked at
 GRID = 110  # points across the map
 MOST_SESSIONS = 8  # whose labels are shown
 OPEN_END_S = 3600.0  # looked at where a run has no foreseeable end
+MOST_SWITCHES = 1_000_000  # of all devices together
 PRODUCTS = 20  # of matrices, that are timed together
 SPEED_SHARE = 0.1  # of the speed at products of large matrices, that training with its evaluation reaches
 
@@ -45,7 +47,7 @@ class Outlook:
     """A scenario before it runs.
 
     Attributes:
-        times_s: [times]. tracks_m: [times, devices, 2], NaN: absent. population: [times, cells].
+        times_s: [times]. tracks_m: [times, devices, 2], NaN: absent. population: [times, cells], switched on.
         handovers_m: [n, 2] where devices handed over. walked_s: over which these were counted.
         snr_db: [GRID, GRID] of the strongest cell at a distance from all, NaN: outside. reach_m: half the map's side.
         efficiency_cap: bit/s/Hz; None: none.
@@ -107,7 +109,7 @@ def look(scenario: Scenario, device: str = "auto") -> Outlook:
     """
     run = prepare(scenario, device=device, threads=1, load=Loaded(download=False), in_outline=True)
     first = next(iter(run.learners.values()))
-    rows, radio_s = _probe(_untrained(scenario, first.payload_bits, first.flops_per_sample))
+    rows, radio_s, cut_short = _probe(_untrained(scenario, first.payload_bits, first.flops_per_sample))
     round_wall_s = radio_s + _training_s(run, rows)
     plan = expected(
         scenario,
@@ -118,7 +120,8 @@ def look(scenario: Scenario, device: str = "auto") -> Outlook:
     span_s = plan.simulated_s.most if math.isfinite(plan.simulated_s.most) else OPEN_END_S
     world = World(scenario, Streams(scenario.seed))  # movement goes on only: each look begins anew
     times_s = np.linspace(0.0, span_s, TIMES)
-    tracks_m, population = _tracks(world, times_s)
+    on = _switched_on(world, times_s)
+    tracks_m, population = _tracks(world, times_s, on)
     handovers_m, walked_s = _walk(World(scenario, Streams(scenario.seed)), span_s)
     reach_m = max(world.extent.radius_m, 1.02 * float(np.nanmax(np.abs(tracks_m), initial=0.0)))
     if scenario.layout.sites is not None:
@@ -126,6 +129,13 @@ def look(scenario: Scenario, device: str = "auto") -> Outlook:
             np.abs(world.sites_m).max() + 60.0, 1.05 * float(np.nanmax(np.abs(tracks_m), initial=1.0))
         )
     notes = list(run.notes)
+    if cut_short:
+        notes.append(
+            f"time and joules of a round are of the first {len(rows)} to end, and quick ones end first; more would"
+            " have taken too long: `edgefl validate --plan` sees them"
+        )
+    if on is None:
+        notes.append("devices switch too often to be shown: the picture has all as if they were on")
     if not math.isfinite(plan.simulated_s.most):
         notes.append(f"the run has no end that could be foreseen: the first {OPEN_END_S:g} s are shown")
     if walked_s < span_s:
@@ -170,8 +180,8 @@ def _untrained(scenario: Scenario, payload_bits: int, flops_per_sample: float) -
     return scenario.model_copy(update=changes)
 
 
-def _probe(scenario: Scenario) -> tuple[list[Round], float]:
-    """The first rounds, in a scratch directory, and the wall time of one, the beginning of the run apart."""
+def _probe(scenario: Scenario) -> tuple[list[Round], float, bool]:
+    """The first rounds, in a scratch directory; the wall time of one, the start apart; and whether time was up."""
     rows: list[Round] = []
     walls_s: list[float] = []  # processor time, which others on this machine do not lengthen
     wanted = PROBE_ROUNDS * len(scenario.layout.with_federation)
@@ -179,18 +189,20 @@ def _probe(scenario: Scenario) -> tuple[list[Round], float]:
     class Enough(Exception):
         pass
 
-    began_s = time.process_time()
+    began_s, time_is_up = time.process_time(), False
 
     def note(row: Round) -> None:
         rows.append(row)
         walls_s.append(time.process_time())
-        if len(rows) >= wanted or time.process_time() - began_s > PROBE_S:
+        nonlocal time_is_up
+        time_is_up = time.process_time() - began_s > PROBE_S
+        if len(rows) >= wanted or time_is_up:
             raise Enough
 
     with tempfile.TemporaryDirectory(prefix="edgefl-preview-") as scratch, suppress(Enough):
         simulate(scenario, Path(scratch) / "run", on_round=note)
     alone = walls_s[0] - began_s if len(rows) == 1 else (walls_s[-1] - walls_s[0]) / (len(rows) - 1)
-    return rows, alone
+    return rows, alone, len(rows) < wanted and time_is_up
 
 
 def _training_s(run: Prepared, rows: Sequence[Round]) -> float:
@@ -211,8 +223,20 @@ def _training_s(run: Prepared, rows: Sequence[Round]) -> float:
     return float(samples * first.flops_per_sample / (SPEED_SHARE * flops_s * min(2, available_cores())))
 
 
-def _tracks(world: World, times_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """[times, devices, 2] where devices are, and [times, cells] how many are in each cell, on or off."""
+def _switched_on(world: World, times_s: np.ndarray) -> np.ndarray | None:
+    """[times, devices] whether each is switched on; None: they switch too often to find out."""
+    on = np.ones((len(times_s), world.count), bool)
+    for device, switches in enumerate(world.fleet.switches(world.streams)):
+        until = takewhile(lambda time_s: time_s <= times_s[-1], switches)
+        at_s = np.fromiter(islice(until, MOST_SWITCHES // world.count), float)
+        if len(at_s) == MOST_SWITCHES // world.count:
+            return None
+        on[:, device] = np.searchsorted(at_s, times_s, side="right") % 2 == 1
+    return on
+
+
+def _tracks(world: World, times_s: np.ndarray, on: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """[times, devices, 2] where devices are, and [times, cells] how many that are on are in each cell."""
     cells, several = world.scenario.layout.cells, world.scenario.layout.several
     tracks_m = np.full((len(times_s), world.count, 2), np.nan)
     population = np.zeros((len(times_s), cells), int)
@@ -222,7 +246,8 @@ def _tracks(world: World, times_s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         away = ~(np.hypot(*places_m.T) <= (world.extent.edge_m if several else np.inf))
         places_m[away] = np.nan
         tracks_m[number] = places_m
-        inside = np.flatnonzero(np.hypot(*np.nan_to_num(places_m.T, nan=np.inf)) <= world.extent.edge_m)
+        within = np.hypot(*np.nan_to_num(places_m.T, nan=np.inf)) <= world.extent.edge_m
+        inside = np.flatnonzero(within if on is None else within & on[number])
         if len(inside):
             population[number] = np.bincount(strongest(places_m[inside], inside), minlength=cells)
     return tracks_m, population

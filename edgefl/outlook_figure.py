@@ -9,6 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Polygon, RegularPolygon
 from matplotlib.patches import Rectangle as Box
+from matplotlib.ticker import MaxNLocator
 
 from edgefl.areas import Area
 from edgefl.outlook import Outlook
@@ -18,6 +19,7 @@ PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#0
 DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1.5, 1.2))]
 MOST_TRACKS = 60
 MOST_CELLS = 8
+MANY = 150  # handovers
 SOFT = "#5a646c"
 
 
@@ -27,7 +29,8 @@ def draw(outlook: Outlook, path: Path, dpi: int = 120) -> None:
     canvas = FigureCanvasAgg(figure)
     grid = figure.add_gridspec(2, 2, width_ratios=[1.25, 1])
     _map(figure, figure.add_subplot(grid[:, 0]), outlook)
-    _population(figure.add_subplot(grid[0, 1] if outlook.mix else grid[:, 1]), outlook)
+    beside = figure.add_subplot(grid[0, 1] if outlook.mix else grid[:, 1])
+    _population(beside, outlook) if _changes(outlook) else _links(beside, outlook)
     if outlook.mix:
         _labels(figure.add_subplot(grid[1, 1]), outlook)
     scenario = outlook.world.scenario
@@ -69,10 +72,10 @@ def _map(figure: Figure, axes: Axes, outlook: Outlook) -> None:
     for name, area in scenario.areas.items():
         _area(axes, name, area)
     _cells(axes, outlook)
-    moving = np.nanmax(
-        np.nanmax(outlook.tracks_m, axis=0) - np.nanmin(outlook.tracks_m, axis=0), axis=1, initial=0
-    )
-    for device in np.flatnonzero(moving > 0.5)[:MOST_TRACKS]:
+    tracks_m = outlook.tracks_m  # fmax and fmin pass over the times at which a device is absent
+    moving = np.nan_to_num(np.fmax.reduce(tracks_m) - np.fmin.reduce(tracks_m)).max(axis=1, initial=0)
+    walkers = np.flatnonzero(moving > 0.5)
+    for device in walkers[:MOST_TRACKS]:
         track = outlook.tracks_m[:, device].copy()
         jumps = np.flatnonzero(np.hypot(*np.diff(track, axis=0).T) > 0.6 * reach_m)
         track[jumps + 1] = np.nan  # came in on the other side
@@ -91,9 +94,9 @@ def _map(figure: Figure, axes: Axes, outlook: Outlook) -> None:
             outlook.handovers_m[:, 0],
             outlook.handovers_m[:, 1],
             marker="x",
-            s=16,
+            s=16 * min(1.0, (MANY / len(outlook.handovers_m)) ** 0.75),  # many stay small
             color="#D40000",
-            linewidth=1,
+            linewidth=0.8,
             zorder=5,
         )
     axes.scatter(sites_m[:, 0], sites_m[:, 1], marker="^", s=70, color="white", edgecolor="black", zorder=6)
@@ -107,10 +110,9 @@ def _map(figure: Figure, axes: Axes, outlook: Outlook) -> None:
             ha="center",
             zorder=6,
         )
+    ways = " at the start, lines: their ways" if len(walkers) else ", which stay where they are"
     crosses = ", red crosses: handovers" if len(outlook.handovers_m) else ""
-    axes.set_title(
-        f"dots: devices at the start, lines: their ways{crosses}", fontsize=8.5, color=SOFT, loc="left"
-    )
+    axes.set_title(f"dots: devices{ways}{crosses}", fontsize=8.5, color=SOFT, loc="left")
     axes.set(xlim=(-reach_m, reach_m), ylim=(-reach_m, reach_m))
     axes.tick_params(labelsize=8)
     axes.set_xlabel("m", fontsize=8.5, labelpad=1)
@@ -157,6 +159,27 @@ def _area(axes: Axes, name: str, area: Area) -> None:
     axes.annotate(name, (x_m, y_m), xytext=(0, 3), textcoords="offset points", fontsize=8.5, ha="center")
 
 
+def _changes(outlook: Outlook) -> bool:
+    """Whether there is anything to see in the population by time."""
+    return outlook.population.shape[1] > 1 or len(np.unique(outlook.population)) > 1
+
+
+def _links(axes: Axes, outlook: Outlook) -> None:
+    """How good the devices' links are at the start."""
+    axis = np.linspace(-outlook.reach_m, outlook.reach_m, len(outlook.snr_db))
+    places_m = outlook.tracks_m[0][np.isfinite(outlook.tracks_m[0]).all(axis=1)]
+    column, row = (np.abs(axis[:, None] - place_m).argmin(axis=0) for place_m in places_m.T)
+    found = outlook.snr_db[row, column]
+    axes.hist(found[np.isfinite(found)], bins=12, color=PALETTE[0], rwidth=0.92)
+    axes.set_title(
+        f"links of the {len(places_m)} devices, all the time in the cell", fontsize=9.5, loc="left"
+    )
+    axes.set_xlabel("SNR without fading, dB", fontsize=8.5)
+    axes.set_ylabel("devices", fontsize=8.5)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    _plain(axes)
+
+
 def _population(axes: Axes, outlook: Outlook) -> None:
     hours = outlook.times_s[-1] > 7200
     times = outlook.times_s / (3600 if hours else 1)
@@ -185,7 +208,7 @@ def _population(axes: Axes, outlook: Outlook) -> None:
         what = "devices in the cell"
         if (here != outlook.population[:, 0]).any():
             axes.step(times, here, color=SOFT, linestyle=":", where="post")
-            what += " (dotted: with those around it)"
+            what += " (dotted: with those outside or off)"
     axes.set_title(what, fontsize=9.5, loc="left")
     axes.set_xlabel("simulated time, h" if hours else "simulated time, s", fontsize=8.5)
     _plain(axes)

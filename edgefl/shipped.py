@@ -1,4 +1,4 @@
-"""The scenarios and studies that come with edgefl: found by name from any folder, and copied out."""
+"""The scenarios, studies and examples that come with edgefl: found from any folder, and copied out."""
 
 import shutil
 from collections.abc import Sequence
@@ -12,6 +12,8 @@ from edgefl.errors import EdgeflError
 Kind = Literal["scenario", "study"]
 HOME = Path(edgefl.__file__).resolve().parents[1]  # where the packages of this edgefl lie
 FOLDER = HOME / "scenarios"
+INSTALLED = Path(edgefl.__file__).resolve().parent / "examples"
+EXAMPLES = INSTALLED if INSTALLED.is_dir() else HOME / "examples"  # in a checkout
 PATTERNS: dict[Kind, str] = {"scenario": "*.yaml", "study": "studies/*.yaml"}
 
 
@@ -53,31 +55,36 @@ def data(path: Path) -> Path:
     return own if path.parts[:1] == ("scenarios",) and not path.exists() and own.is_file() else path
 
 
-def copy(into: Path) -> list[Path]:
-    """Copy all scenarios, studies and traces into a folder.
+def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
+    """Copy what comes with edgefl into a folder; what is there already, unchanged, stays.
+
+    Args:
+        folder: FOLDER, all scenarios, studies and traces; or EXAMPLES.
 
     Returns:
-        The files written.
+        The files.
 
     Raises:
-        EdgeflError: a file is there already, or cannot be written.
+        EdgeflError: another file is there already, or cannot be written.
     """
-    files = [
-        file
-        for file in sorted(FOLDER.rglob("*"))
-        if file.is_file() and file.suffix != ".py" and "__pycache__" not in file.parts
-    ]
-    targets = [into / file.relative_to(FOLDER) for file in files]
-    for target in targets:
-        if target.exists():
-            raise EdgeflError(f"{target} is there already: choose another folder, or move it away")
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file() and _is_source(file)]
+    targets = [into / file.relative_to(folder) for file in files]
     try:
         for file, target in zip(files, targets, strict=True):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, target)
+            if target.exists() and target.read_bytes() != file.read_bytes():
+                raise EdgeflError(f"{target} is there already: choose another folder, or move it away")
+        for file, target in zip(files, targets, strict=True):
+            if not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, target)
     except OSError as error:
         raise EdgeflError(f"{into}: cannot be written ({error.strerror}); choose another folder") from error
     return targets
+
+
+def _is_source(file: Path) -> bool:
+    """Whether a file came with edgefl, and was not made by running it there."""
+    return "__pycache__" not in file.parts and file.name not in ("__init__.py", "digits.npz")
 
 
 def require_own(packages: Sequence[str] = ("channel", "analysis")) -> None:

@@ -16,9 +16,9 @@ from edgefl.yaml_source import write
 Columns = Mapping[str, Sequence[Any] | np.ndarray]
 
 
-def scenario_again(world: World, out: Path, tables: str, every_s: float) -> str:
-    """Write the scenario whose devices are moved and switched as recorded."""
-    document = written(world.scenario)
+def scenario_again(world: World, out: Path, tables: str, every_s: float, duration_s: float) -> str:
+    """Write the scenario whose devices are moved and switched as recorded; it ends where the recording does."""
+    document = written(world.scenario) | {"duration_s": duration_s}
     devices = document["devices"]
     devices.pop("density_per_km2", None)
     listed = world.fleet.members(1) is not None  # by the session, and not by the time: that stays as it is

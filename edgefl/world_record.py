@@ -93,7 +93,8 @@ def record(scenario: Scenario, out: str | Path, how: Recording | None = None) ->
     write_json(out / "record.json", seen.about())
     with writing(out / "scenario.yaml"):
         (out / "scenario.yaml").write_text(
-            scenario_again(seen.world, out.resolve(), how.tables, seen.every_s), encoding="utf-8"
+            scenario_again(seen.world, out.resolve(), how.tables, seen.every_s, seen.duration_s),
+            encoding="utf-8",
         )
     return out
 

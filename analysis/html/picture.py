@@ -21,6 +21,7 @@ from analysis.load import load_runs
 from analysis.vocabulary import HANDOVER
 
 MARKERS = "os^DvPp"
+MANY = 150  # handovers
 
 
 def draw_run(path: str | Path, out: str | Path) -> None:
@@ -102,17 +103,17 @@ def _map(axes: Axes, layout: dict[str, Any], frames: dict[str, np.ndarray], even
         x_m[rows, columns],
         y_m[rows, columns],
         marker="x",
-        s=13,
+        s=13 * min(1.0, (MANY / max(len(moved), 1)) ** 0.75),  # many stay small, so that the ways can be seen
         color=INK,
-        linewidth=0.8,
-        alpha=0.6,
+        linewidth=0.6,
+        alpha=0.6 if len(moved) <= MANY else 0.45,
         zorder=3,
     )
     sites = np.array(layout["sites"])
     axes.scatter(
         sites[:, 0], sites[:, 1], marker="^", s=95, color="white", edgecolor=INK, linewidth=1.3, zorder=5
     )
-    crosses = f"; crosses: {len(moved)} handovers" if len(moved) else ""
+    crosses = f"; crosses: {len(moved):,} handovers" if len(moved) else ""
     axes.set_title(
         f"{len(x_m)} devices walk among {len(sites)} base station{'s' * (len(sites) > 1)}{crosses}\n"
         "colour and shape: the cell that serves; lines: the way, darker as time goes on",

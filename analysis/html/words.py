@@ -202,11 +202,11 @@ def _one(runs: Runs, run: Any) -> list[str]:
         top = known.loc[known["accuracy"].idxmax()]
         last = known.groupby("cell")["accuracy"].last().mean()
         found.append(
-            f"The last model{'s' * (known['cell'].nunique() > 1)} classify {_percent(last)} of the test samples "
-            f"rightly; the best is {_percent(top['accuracy'])}, in session {int(top['session'])} after round "
-            f"{int(top['round'])}."
+            f"The last models classify {_percent(last)} of the test samples correctly, in the mean of the cells; the "
+            f"best is {_percent(top['accuracy'])}, in cell {int(top['cell'])}, session {int(top['session'])}, after "
+            f"round {int(top['round'])}."
             if known["cell"].nunique() > 1
-            else f"The last model classifies {_percent(last)} of the test samples rightly; the best is "
+            else f"The last model classifies {_percent(last)} of the test samples correctly; the best is "
             f"{_percent(top['accuracy'])}, in session {int(top['session'])} after round {int(top['round'])}."
         )
         opened = runs.sessions.loc[runs.sessions["session"] > 1, "accuracy_start"].dropna()
@@ -222,7 +222,7 @@ def _one(runs: Runs, run: Any) -> list[str]:
     handovers = runs.events[runs.events["event"] == HANDOVER]
     if len(handovers):
         back = int((handovers["detail"] == "ping_pong").sum())
-        found.append(f"{len(handovers):,} handovers, {back} of them a quick return.")
+        found.append(f"{len(handovers):,} handovers, {back} of them soon back to the cell just left.")
     return found
 
 

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from edgefl.commands.folding import tell
+
 
 def list_(kind: Annotated[str | None, typer.Argument(help="A kind; none: list the kinds.")] = None) -> None:
     """List the components of a kind, each with its meaning in a line.
@@ -17,7 +19,7 @@ def list_(kind: Annotated[str | None, typer.Argument(help="A kind; none: list th
     """
     from edgefl.describe import listed
 
-    print("\n".join(listed(kind)))
+    tell(listed(kind))
 
 
 def describe(
@@ -40,7 +42,9 @@ def describe(
         edgefl describe learning.algorithm
 
         edgefl describe layout scenarios/handover_hexagonal.yaml
+
+        edgefl describe papers
     """
     from edgefl.describe import describe as text
 
-    print(text(what, scenario))
+    tell([text(what, scenario)])

@@ -1,9 +1,14 @@
 """`edgefl scenarios`."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from edgefl.commands.folding import tell
+
+SENTENCE_ENDS = re.compile(r"(?<!et al)(?<!Fig)\. ")
 
 
 def scenarios(
@@ -31,8 +36,7 @@ def scenarios(
     for kind in ("scenario", "study"):
         command = "run" if kind == "scenario" else "study"
         print(f"edgefl {command} NAME:")
-        for name, file in shipped.names(kind).items():
-            print(f"  {name:<36} {_about(file)}")
+        tell(f"  {name:<36}  {_about(file)}" for name, file in shipped.names(kind).items())
 
 
 def _about(file: Path) -> str:
@@ -45,4 +49,4 @@ def _about(file: Path) -> str:
             break
         if "schema:" not in line and "$schema=" not in line:  # for editors
             lines.append(line.lstrip("# "))
-    return " ".join(lines).partition(". ")[0].rstrip(".")
+    return SENTENCE_ENDS.split(" ".join(lines), maxsplit=1)[0].rstrip(".")

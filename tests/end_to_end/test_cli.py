@@ -13,7 +13,6 @@ import pytest
 
 from edgefl import load_scenario
 from edgefl.cli import main
-from edgefl.studies import load as load_study
 
 
 class Done(NamedTuple):
@@ -50,7 +49,6 @@ def in_a_process(*command: object) -> Done:
 @pytest.mark.slow
 def test_run_then_compare(digits: Path, tmp_path: Path) -> None:
     edgefl = ("-c", "from edgefl.cli import main; main()")
-    assert in_a_process(*edgefl, "--version").stdout.startswith("edgefl ")
     out = tmp_path / "out"
     done = in_a_process(
         *edgefl, "run", digits, "--set", "learning.algorithm.mu=0.1", "--seed", 9, "--out", out
@@ -60,9 +58,6 @@ def test_run_then_compare(digits: Path, tmp_path: Path) -> None:
     assert "mu: 0.1" in (out / "scenario.yaml").read_text()
     assert in_a_process("-m", "analysis", "compare", out).returncode == 0
     assert (out / "comparison.png").stat().st_size > 10_000
-    again = in_a_process(*edgefl, "run", digits, "--out", out)
-    assert again.returncode == 2
-    assert "is not empty; choose another --out" in again.stderr
 
 
 def test_default_directories_are_never_reused(
@@ -171,8 +166,6 @@ def test_every_shipped_scenario_is_valid(edgefl: Edgefl) -> None:
     here = {"flash_synthetic", "flash_fashion_mnist", "journal_fashion_mnist"}
     assert not here & set(missing)
     assert done.returncode == (2 if missing else 0)
-    for path in shipped:
-        load_study(path) if path.parent.name == "studies" else load_scenario(path)
 
 
 @pytest.mark.parametrize(

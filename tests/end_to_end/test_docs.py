@@ -9,7 +9,7 @@ import yaml
 from edgefl import registry
 from edgefl.scenario import Scenario
 from edgefl.units_of_keys import UNITS
-from tests.end_to_end.pages import LANGUAGES, ROOT, Block, blocks_of, checkout, follow, scenario_of
+from tests.end_to_end.pages import LANGUAGES, ROOT, Block, blocks_of, follow, scenario_of
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
@@ -28,7 +28,8 @@ def nav(entries: list) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=lambda page: page.stem)
 def test_page(page: Path, tmp_path: Path) -> None:
-    follow(page, checkout(tmp_path))
+    """In an empty folder: what comes with edgefl is found, or brought out by a command of the page."""
+    follow(page, tmp_path)
 
 
 def test_every_page_is_on_the_site() -> None:

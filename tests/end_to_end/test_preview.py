@@ -4,14 +4,16 @@ import os
 import resource
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 
-from edgefl import cli
+from edgefl import cli, outlook_figure
 from edgefl.engine.records import EventName
 from edgefl.outlook import Outlook, look
 from edgefl.scenario import Scenario, load
@@ -78,6 +80,46 @@ def test_rounds_cost_what_they_cost_in_the_run(outlook: Outlook, run: Path) -> N
 def test_everybody_is_somewhere(outlook: Outlook) -> None:
     assert (outlook.population.sum(axis=1) == 12).all()
     assert outlook.population.shape[1] == 7
+
+
+def test_who_is_switched_on_is_counted(tmp_path: Path) -> None:
+    file = tmp_path / "churn.yaml"
+    file.write_text(HEXAGONS.replace("layout: {rings: 1, isd_m: 150}\n", ""))
+    changes = ["devices.churn={name: poisson, lifetime_s: 4, absence_s: 2}", "devices.mobility=static"]
+    scenario = load(file, [*changes, "radio.shadowing=round"])
+    outlook = look(scenario)
+    events = pd.read_csv(simulate(scenario, tmp_path / "run") / "events.csv")
+    steps = events["event"].map({EventName.SWITCHED_ON: 1, EventName.SWITCHED_OFF: -1}).fillna(0)
+    assert (steps[events["time_s"] > 0] != 0).sum() > 20
+    counted = [steps[(events["time_s"] > 0) & (events["time_s"] <= at_s)].sum() for at_s in outlook.times_s]
+    assert (outlook.population[:, 0] - outlook.population[0, 0] == counted).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_devices_that_never_come_are_no_trouble(outlook: Outlook, tmp_path: Path) -> None:
+    absent = outlook.tracks_m.copy()
+    absent[:, 3] = np.nan
+    outlook_figure.draw(replace(outlook, tracks_m=absent), tmp_path / "absent.png", dpi=40)
+    assert (tmp_path / "absent.png").stat().st_size > 1000
+
+
+def test_a_probe_that_ended_early_says_so(
+    outlook: Outlook, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not [note for note in outlook.notes if "the first" in note]
+    monkeypatch.setattr("edgefl.outlook.PROBE_S", 0.0)
+    (note,) = [note for note in look(scenario).notes if "to end" in note]
+    assert "of the first 1 to end" in note
+
+
+def test_a_picture_has_the_links_where_nobody_comes_or_goes(outlook: Outlook) -> None:
+    figure = Figure()
+    outlook_figure._links(figure.subplots(), outlook)
+    bars = figure.axes[0].patches
+    assert sum(bar.get_height() for bar in bars) == 12
+    strong = outlook.snr_db[np.isfinite(outlook.snr_db)]
+    assert bars[0].get_x() >= strong.min() - 1
+    assert bars[-1].get_x() <= strong.max()
 
 
 def test_the_map_is_strong_at_the_sites(outlook: Outlook) -> None:

@@ -208,6 +208,19 @@ def test_a_click_opens_the_time_line_of_a_device(page: Page, file: Path, walkers
 
 
 @in_browser
+def test_cells_have_the_same_colour_on_the_map_and_beside_it(page: Page, file: Path) -> None:
+    page.open(file)
+    lines = page.js(
+        "edgefl.plots[edgefl.plots.length - 1].plot.series.map((line) => [line.label, line._stroke])"
+    )
+    looks = dict(lines[1:])
+    assert looks.pop("all that are here") == page.js("edgefl.css('--ink')")
+    assert len(looks) == 7
+    for label, colour in looks.items():
+        assert colour == page.js(f"edgefl.colour({label.removeprefix('cell ')})")
+
+
+@in_browser
 def test_every_chart_gives_its_data(page: Page, file: Path) -> None:
     page.open(file)
     page.js("edgefl.got = []; edgefl.download = (name, text) => edgefl.got.push([name, text]); 1")
@@ -227,6 +240,9 @@ def test_light_dark_and_a_phone(page: Page, file: Path, width: int, dark: bool) 
     move(page, 0.3)
     assert page.complaints == []
     assert page.js("document.documentElement.scrollWidth") <= width
+    ends = "[...document.querySelectorAll('#chart-list .uplot')].map((plot) => [plot, plot.closest('figure')]"
+    ends += ".map((box) => box.getBoundingClientRect().right))"
+    assert all(chart <= its_place + 1 for chart, its_place in page.js(ends))
     paper = page.js("getComputedStyle(document.body).backgroundColor")
     lightness = np.mean([int(part) for part in re.findall(r"\d+", paper)[:3]])
     assert (lightness < 60) == dark

@@ -6,7 +6,7 @@ step (Karimireddy et al. 2020; Acar et al. 2021). p_k are the shares of the data
 pooled data, and what is left of its gradient is the measure.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,14 +39,6 @@ Y = np.concatenate(
     [rng.choice(CLASSES, n, p=p) for n, p in zip(SIZES, rng.dirichlet([0.7] * CLASSES, 4), strict=True)]
 )
 MEAN, STD = 127.5, 74.0
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def pooled_gradient(w: np.ndarray) -> np.ndarray:

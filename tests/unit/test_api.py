@@ -96,6 +96,7 @@ def test_results_are_a_path_with_tables(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(results)) == results
 
 
+@pytest.mark.slow
 def test_a_study_from_python_is_compared(tmp_path: Path) -> None:
     base = edgefl.load_scenario(SMALL)
     variants = {"narrow": {"radio.bandwidth_hz": 2e7}, "wide": None}

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ FORBIDDEN = {
 }
 
 
+@cache
 def imported(file: Path) -> list[str]:
     names = []
     for node in ast.walk(ast.parse(file.read_text())):
@@ -82,6 +84,7 @@ def test_nothing_that_runs_needs_the_testing_room() -> None:
     assert all(user.startswith(("edgefl/testing/", "edgefl/bench/")) for user in users)
 
 
+@pytest.mark.slow
 def test_the_testing_room_imports_quickly_and_without_a_test_framework() -> None:
     code = "import sys, edgefl.testing; print({'torch', 'pytest', 'hypothesis'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

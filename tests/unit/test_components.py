@@ -45,6 +45,9 @@ FITTING: dict[tuple[str, str], dict[str, Any]] = {
     ("backgrounds", "trace"): {"path": str(BAND_LOAD), "repeat": True},
 }
 ALL = [(kind, name) for kind in registry.KINDS for name in registry.names(kind)]
+# counting FLOPs of an LSTM takes seconds, building tens of layers half of one
+LARGE = [("models", name) for name in ("lstm", "resnet18", "resnet34")]
+ALL_MARKED = [pytest.param(*one, marks=[pytest.mark.slow] * (one in LARGE)) for one in ALL]
 SCENARIO = """\
 name: outside
 devices: {count: 2}
@@ -95,7 +98,8 @@ def test_every_kind_has_a_contract() -> None:
     assert not missing, f"write what holds for every component of {missing}: a function in edgefl/testing"
 
 
-@pytest.mark.parametrize(("kind", "name"), ALL)
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap has no batched embedding bag
+@pytest.mark.parametrize(("kind", "name"), ALL_MARKED)
 def test_component(kind: str, name: str) -> None:
     component = build(kind, name)
     assert registry.name_of(kind, component) == name
@@ -104,11 +108,7 @@ def test_component(kind: str, name: str) -> None:
     assert isinstance(written, str) == (not parameters_of(type(component)).model_fields)
 
 
-# counting an LSTM's FLOPs takes seconds
-DESCRIBED = [pytest.param(*one, marks=[pytest.mark.slow] * (one == ("models", "lstm"))) for one in ALL]
-
-
-@pytest.mark.parametrize(("kind", "name"), DESCRIBED)
+@pytest.mark.parametrize(("kind", "name"), ALL_MARKED)
 def test_describe(kind: str, name: str) -> None:
     text = describe(f"{kind}/{name}")
     assert text.startswith(f"{kind}/{name}\n\n")

@@ -1,5 +1,6 @@
 """Settings can be looked up: sections, any dotted key, kinds, and parts from outside whatever they are like."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -112,3 +113,11 @@ def test_odd_models_from_outside_are_described(
     text = describe(f"models/odd_models:{name}")
     assert said in text
     assert f"Defined by odd_models:{name}" in text
+
+
+def test_letters_of_papers_are_told() -> None:
+    papers = describe("papers")
+    for letter in "JNIF":
+        assert re.search(rf"^{letter}[,:] .{{40}}", papers, re.MULTILINE)
+    assert describe("warm_starts/similarity").endswith("edgefl describe papers`.")
+    assert "describe papers" not in describe("radio.bandwidth_hz")

@@ -141,7 +141,7 @@ LONG = {"payload_bits": 20 * 10**8 // 4, "flops_per_sample": 1}
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_a_radio_faster_than_nr(sharing: str, tmp_path: Path) -> None:
     (note,) = notes_of(tmp_path / "free", workload=LONG, radio={"sharing": sharing})
-    assert "bit/s/Hz; NR can move 7.4 on one layer" in note
+    assert "one layer of NR at most 7.4" in note
     assert "radio.max_efficiency caps it" in note
     assert (
         notes_of(tmp_path / "capped", workload=LONG, radio={"sharing": sharing, "max_efficiency": 7.4}) == []

@@ -1,6 +1,7 @@
 """Scenarios that come with edgefl are found from anywhere; packages that hide its own are named."""
 
 import hashlib
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from edgefl import shipped
 from edgefl.cli import main
 from edgefl.errors import EdgeflError
 from edgefl.identity import LENGTH, identity
-from edgefl.scenario import Scenario
+from edgefl.preview import preview
+from edgefl.scenario import Scenario, load
 
 
 @pytest.fixture(autouse=True)
@@ -73,12 +75,34 @@ def test_scenarios_are_listed_with_their_first_sentence(capsys: pytest.CaptureFi
         assert all(f"  {name} " in listed for name in shipped.names(kind))
 
 
-def test_all_are_copied_and_nothing_is_overwritten(elsewhere: Path) -> None:
-    written = shipped.copy(elsewhere / "mine")
-    assert elsewhere / "mine/studies/bandwidth_sweep.yaml" in written
-    assert elsewhere / "mine/traces/grid.fcd.xml" in written
+@pytest.mark.parametrize("folder", [shipped.FOLDER, shipped.EXAMPLES], ids=lambda folder: folder.name)
+def test_all_are_copied_and_nothing_is_overwritten(folder: Path, elsewhere: Path) -> None:
+    written = shipped.copy(elsewhere / "mine", folder)
+    for name in ("studies/bandwidth_sweep.yaml", "traces/grid.fcd.xml"):
+        assert (elsewhere / "mine" / name in written) == (folder == shipped.FOLDER)
+    for name in ("my_learner.py", "outside.yaml", "notebooks/first_study.ipynb"):
+        assert (elsewhere / "mine" / name in written) == (folder == shipped.EXAMPLES)
+    assert {path for path in (elsewhere / "mine").rglob("*") if path.is_file()} == set(written)
+    assert shipped.copy(elsewhere / "mine", folder) == written  # the same files may be there
+    written[0].write_text("mine")
     with pytest.raises(EdgeflError, match="is there already"):
-        shipped.copy(elsewhere / "mine")
+        shipped.copy(elsewhere / "mine", folder)
+
+
+def test_examples_are_listed_with_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["examples"])
+    listed = capsys.readouterr().out.splitlines()
+    assert all(len(line.split("  ", 1)[1].strip()) > 20 for line in listed if ".py" in line)
+    assert "notebooks/first_study.ipynb" in listed
+
+
+def test_the_wheel_takes_what_is_copied_out() -> None:
+    wheel = tomllib.loads((shipped.HOME / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"][
+        "wheel"
+    ]
+    assert {"scenarios", "examples"} <= set(wheel["only-include"])
+    assert wheel["sources"]["examples"] == str(shipped.INSTALLED.relative_to(shipped.HOME))
 
 
 @pytest.mark.parametrize(
@@ -121,6 +145,15 @@ def test_commands_that_read_runs_are_commands_of_edgefl(capsys: pytest.CaptureFi
             main([command, "--help"])
         assert ended.value.code == 0
         assert f"usage: edgefl {command}" in capsys.readouterr().out
+
+
+TRACED = [path for path in shipped.names("scenario").values() if "path: scenarios/" in path.read_text()]
+
+
+@pytest.mark.parametrize("file", TRACED, ids=lambda file: file.stem)
+def test_files_that_come_with_edgefl_are_read_from_anywhere(file: Path) -> None:
+    assert len(identity(load(file), "").data) == 1  # the checksum of the trace
+    assert preview(load(file, ["learning=null", "workload={payload_bits: 1, flops_per_sample: 1}"])).devices
 
 
 MOVING = {"handover_hexagonal", "membership_random_waypoint", "labels_by_zone", "commute_clock"}

@@ -31,7 +31,11 @@ def assert_written(section: trust.Section, rel: float) -> None:
         assert float(here) == pytest.approx(row.here, rel=rel, abs=PRINTED), row.what
 
 
-@pytest.mark.parametrize("law", trust.LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize(
+    "law",
+    [pytest.param(law, marks=[pytest.mark.slow] * (law is trust.shadowing)) for law in trust.LAWS],
+    ids=lambda law: law.__name__,
+)
 def test_laws(law: object) -> None:
     assert callable(law)
     assert_written(law(), PRINTED)
@@ -60,6 +64,7 @@ def test_path_loss_is_the_other_simulators_within_the_speed_of_light() -> None:
     assert all(abs(row.here - row.reference) < 0.006 for row in trust.path_loss().rows)
 
 
+@pytest.mark.slow
 def test_sampled_laws_hold_within_their_errors() -> None:
     # 4 standard errors of a half square, (1 - rho) sqrt(2 / n), and what the fields' grid adds
     for row in trust.shadowing().rows:

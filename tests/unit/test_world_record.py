@@ -63,7 +63,10 @@ def members(run: Path) -> pd.DataFrame:
     )
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize(
+    "world",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in ("cells", "classes"))) for name in WORLDS],
+)
 def test_training_on_it_meets_the_same_devices(world: str, tmp_path: Path) -> None:
     original = scenario(tmp_path, WORLDS[world])
     out = edgefl.record(original, tmp_path / "world")
@@ -167,6 +170,7 @@ def test_the_command_and_what_it_refuses(tmp_path: Path, capsys: pytest.CaptureF
     assert "train on it: edgefl run" in capsys.readouterr().out
     about = json.loads((out / "record.json").read_text())
     assert (about["duration_s"], about["payload_bits"]) == (4.0, [1000])
+    assert edgefl.load_scenario(out / "scenario.yaml").duration_s == 4.0  # after it nobody would be there
     with pytest.raises(EdgeflError, match="is not empty; give a new folder"):
         edgefl.record(original, out)
     endless = original.model_copy(update={"duration_s": None})

@@ -2,7 +2,7 @@
 edgefl.dashes = [[], [8, 3], [2, 3], [8, 3, 2, 3], [12, 4], [4, 2], [1, 2]];
 
 edgefl.plot = (into, options) => {
-  // options: {x, lines: [{label, y}], xLabel, yLabel, height, share, step, legend, title, marks, wide}
+  // options: {x, lines: [{label, y, look}], xLabel, yLabel, height, share, step, legend, title, marks, wide}
   const axis = (label, values, size) => ({
     stroke: () => edgefl.css("--soft"), grid: { stroke: () => edgefl.css("--line"), width: 1 },
     ticks: { stroke: () => edgefl.css("--line") }, label, labelSize: label ? 20 : 0, size, values,
@@ -30,11 +30,11 @@ edgefl.plot = (into, options) => {
     scales: { x: { time: false, ...(options.range ? { range: () => options.range } : {}) },
       ...(options.share ? {} : { y: { range: (u, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.08] } }) },
     axes: [axis(options.xLabel, number, options.xLabel ? 44 : 26), axis(undefined, options.share ? percent : number, 62)],
-    series: [{ label: options.xLabel || "time, s", value: (u, v) => (v === null ? "–" : +v.toPrecision(6)) },
+    series: [{ label: options.xLabel || "time, s", value: (u, v) => (v === null || v === undefined ? "" : +v.toPrecision(6)) },
       ...options.lines.map((line, i) => ({
-        label: line.label, stroke: () => edgefl.colour(i), width: 2, dash: edgefl.dashes[i % 7], spanGaps: true,
+        label: line.label, stroke: () => (line.look === null ? edgefl.css("--ink") : edgefl.colour(line.look ?? i)), width: 2, dash: edgefl.dashes[i % 7], spanGaps: true,
         points: { show: false }, paths: options.step ? uPlot.paths.stepped({ align: 1 }) : undefined,
-        value: (u, v) => (v === null || v === undefined ? "–" : options.share ? `${(100 * v).toFixed(1)} %` : edgefl.amount(v)),
+        value: (u, v) => (v === null || v === undefined ? "" : options.share ? `${(100 * v).toFixed(1)} %` : edgefl.amount(v)),
       }))],
     hooks: { draw: [marks] },
   }, [options.x, ...options.lines.map((line) => line.y)], into);
@@ -61,7 +61,7 @@ edgefl.chart = (chart) => {
     if (!filled.length) return plot.append("No data.");
     const [x, ...ys] = uPlot.join(filled.map((line) => [line.x, line.y]));
     const lines = filled.map((line, i) => ({ label: line.label, y: ys[i] }));
-    edgefl.plot(plot, { x, lines, xLabel: shown.x, height: 300, share: chart.share, step: /time/.test(shown.x) });
+    edgefl.plot(plot, { x, lines, xLabel: shown.x, height: 260, share: chart.share, step: /time/.test(shown.x) });
   };
   const words = () => {
     const every = Math.max(...shown.series.map((line) => line.every));

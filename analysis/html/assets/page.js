@@ -72,7 +72,7 @@
       sign.textContent = mark + " "; sign.style.color = edgefl.colour(look);
       item.append(sign, name);
       return item;
-    }), ...(replay.handovers.length ? [Object.assign(document.createElement("span"), { textContent: "◌- has just handed over" })] : []));
+    }), ...(replay.handovers.length ? [Object.assign(document.createElement("span"), { innerHTML: '<span style="color: var(--mark)">◯</span> has just handed over' })] : []));
   };
   const select = (device) => {
     replay.selected = device;
@@ -80,7 +80,7 @@
     deviceLine.open(device);
     show(t);
   };
-  const strip = () => { // sessions as bands, handovers as ticks
+  const strip = () => { // sessions as bands, below them how many handovers there were when
     const canvas = get("strip"), ratio = Math.min(2, devicePixelRatio || 1), w = canvas.clientWidth, h = canvas.clientHeight;
     canvas.width = w * ratio; canvas.height = h * ratio;
     const c = canvas.getContext("2d"), edge = 8, x = (s) => edge + (s / span()) * (w - 2 * edge);
@@ -94,10 +94,11 @@
       c.fillStyle = edgefl.css("--soft");
       if (x(end) - x(begin) > 16) c.fillText(x(end) - x(begin) > 70 ? `session ${number}` : number, x(begin) + 4, 12);
     });
-    c.strokeStyle = edgefl.css("--mark");
-    c.beginPath();
-    for (const i of replay.handovers) { c.moveTo(x(replay.events.time_s[i]), 17); c.lineTo(x(replay.events.time_s[i]), 26); }
-    c.stroke();
+    const bins = new Uint16Array(Math.ceil(w / 3)); // handovers in 3 pixels: the more, the taller
+    for (const i of replay.handovers) bins[Math.floor(x(replay.events.time_s[i]) / 3)]++;
+    const most = Math.max(4, ...bins);
+    c.fillStyle = edgefl.css("--mark");
+    bins.forEach((count, i) => { const tall = count && Math.max(2, (9 * count) / most); c.fillRect(3 * i, 26 - tall, 2, tall); });
   };
   const lines = () => {
     const { timeline, population } = replay.run, marks = timeline.sessions.map(([begin]) => begin).slice(0, 60);
@@ -117,8 +118,8 @@
     };
     add("line-accuracy", "Accuracy, by simulated time in s", timeline.accuracy.x, [{ label: "accuracy", y: timeline.accuracy.y }], true);
     add("line-joules", "Joules spent by the devices", timeline.joules.x, [{ label: "joules", y: timeline.joules.y }]);
-    const cells = population.series.length > 1 ? "Devices: all (solid, top), and in each cell" : "Devices that are here";
-    add("line-population", cells, population.time, population.series);
+    const several = population.series.length > 1, cells = several ? "Devices: all (top line), and in each cell" : "Devices that are here";
+    add("line-population", cells, population.time, population.series.map((line, i) => (several ? { ...line, look: i ? i - 1 : null } : line)));
   };
   const choose = async (number) => {
     play(false);

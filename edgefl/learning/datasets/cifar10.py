@@ -7,7 +7,7 @@ from pydantic import Field
 
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.datasets._files import Archive, FileSet, locate, obtain, read_set
-from edgefl.learning.datasets._images import moments
+from edgefl.learning.datasets._images import image_data
 from edgefl.learning.datasets._pickles import read_batch, read_names
 
 FILES = FileSet(
@@ -55,14 +55,10 @@ class Cifar10(Dataset):
             np.concatenate([batch.x for batch in batches[:-1]]),
             np.concatenate([batch.y for batch in batches[:-1]]),
         )
-        mean, std = moments(train.x)
-        return Data(
-            train=train,
-            test=batches[-1],
-            num_classes=10,
-            mean=mean,
-            std=std,
-            label_names=read_names(content["batches.meta"], b"label_names", str(paths["batches.meta"])),
+        return image_data(
+            train,
+            batches[-1],
+            read_names(content["batches.meta"], b"label_names", str(paths["batches.meta"])),
         )
 
     def check(self) -> None:

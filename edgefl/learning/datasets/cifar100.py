@@ -6,7 +6,7 @@ from pydantic import Field
 
 from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.datasets._files import Archive, FileSet, locate, obtain, read_set
-from edgefl.learning.datasets._images import moments
+from edgefl.learning.datasets._images import image_data
 from edgefl.learning.datasets._pickles import read_batch, read_names
 
 FILES = FileSet(
@@ -45,15 +45,7 @@ class Cifar100(Dataset):
         train, test = (
             read_batch(content[name], b"fine_labels", 100, str(paths[name])) for name in ("train", "test")
         )
-        mean, std = moments(train.x)
-        return Data(
-            train=train,
-            test=test,
-            num_classes=100,
-            mean=mean,
-            std=std,
-            label_names=read_names(content["meta"], b"fine_label_names", str(paths["meta"])),
-        )
+        return image_data(train, test, read_names(content["meta"], b"fine_label_names", str(paths["meta"])))
 
     def check(self) -> None:
         locate(FILES, self.root)

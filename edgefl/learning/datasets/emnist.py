@@ -10,7 +10,7 @@ from pydantic import Field
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.datasets._files import Archive, FileSet, locate, obtain, read_idx_split
-from edgefl.learning.datasets._images import moments
+from edgefl.learning.datasets._images import image_data
 
 ALL = string.digits + string.ascii_uppercase + string.ascii_lowercase
 MERGED = "".join(letter for letter in ALL if letter not in "cijklmopsuvwxyz")  # alike in both cases
@@ -62,15 +62,7 @@ class Emnist(Dataset):
                     f"{next(iter(paths.values())).parent}: {len(part.y)} samples in place of {count}: this is"
                     f" not EMNIST {self.split}"
                 )
-        mean, std = moments(train.x)
-        return Data(
-            train=train,
-            test=test,
-            num_classes=len(characters),
-            mean=mean,
-            std=std,
-            label_names=tuple(characters),
-        )
+        return image_data(train, test, tuple(characters))
 
     def check(self) -> None:
         locate(self._files(), self.root)

@@ -10,7 +10,7 @@ from pydantic import Field
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.datasets._files import FileSet, locate, obtain
-from edgefl.learning.datasets._images import moments
+from edgefl.learning.datasets._images import image_data
 from edgefl.learning.datasets.emnist import ALL
 
 TRAIN, TEST = "train/*.json", "test/*.json"
@@ -46,16 +46,7 @@ class Femnist(Dataset):
         writers = sorted(users[TRAIN].keys() | users[TEST].keys())
         number = {writer: group for group, writer in enumerate(writers)}
         train, test = (_join(users[name], number, paths[name].parent) for name in (TRAIN, TEST))
-        mean, std = moments(train.x)
-        return Data(
-            train=train,
-            test=test,
-            num_classes=len(ALL),
-            mean=mean,
-            std=std,
-            label_names=tuple(ALL),
-            group_names=tuple(writers),
-        )
+        return image_data(train, test, tuple(ALL), group_names=tuple(writers))
 
     def check(self) -> None:
         locate(FILES, self.root)

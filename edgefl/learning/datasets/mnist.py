@@ -6,7 +6,7 @@ from pydantic import Field
 
 from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.datasets._files import Archive, FileSet, locate, obtain, read_idx_split
-from edgefl.learning.datasets._images import moments
+from edgefl.learning.datasets._images import image_data
 
 FILES = FileSet(
     name="MNIST",
@@ -39,14 +39,10 @@ class Mnist(Dataset):
     def load(self) -> Data:
         paths = obtain(FILES, self.root)
         train = read_idx_split(FILES, paths, "train-images-idx3-ubyte", "train-labels-idx1-ubyte")
-        mean, std = moments(train.x)
-        return Data(
-            train=train,
-            test=read_idx_split(FILES, paths, "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
-            num_classes=10,
-            mean=mean,
-            std=std,
-            label_names=tuple(str(digit) for digit in range(10)),
+        return image_data(
+            train,
+            read_idx_split(FILES, paths, "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
+            tuple(str(digit) for digit in range(10)),
         )
 
     def check(self) -> None:

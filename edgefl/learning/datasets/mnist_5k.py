@@ -8,7 +8,7 @@ from pydantic import Field
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.datasets._files import Archive, FileSet, Installed, locate, obtain, read
-from edgefl.learning.datasets._images import moments
+from edgefl.learning.datasets._images import image_data
 
 NAME = "mnist_5k.csv"
 FILES = FileSet(
@@ -41,14 +41,8 @@ class Mnist5k(Dataset):
         x, y = rows[:, :-1].reshape(-1, 28, 28).astype(np.uint8), rows[:, -1].astype(np.int64)
         last = np.concatenate([np.flatnonzero(y == label)[-TEST_PER_CLASS:] for label in range(10)])
         test = np.isin(np.arange(len(y)), last)
-        mean, std = moments(x[~test])
-        return Data(
-            train=Split(x[~test], y[~test]),
-            test=Split(x[test], y[test]),
-            num_classes=10,
-            mean=mean,
-            std=std,
-            label_names=tuple(str(digit) for digit in range(10)),
+        return image_data(
+            Split(x[~test], y[~test]), Split(x[test], y[test]), tuple(str(digit) for digit in range(10))
         )
 
     def check(self) -> None:

@@ -9,7 +9,7 @@ from pydantic import Field
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.datasets._files import FileSet, locate, obtain, read_set
-from edgefl.learning.datasets._images import moments
+from edgefl.learning.datasets._images import image_data
 
 TRAIN, TEST = "train_32x32.mat", "test_32x32.mat"
 FILES = FileSet(
@@ -41,15 +41,7 @@ class Svhn(Dataset):
         paths = obtain(FILES, self.root)
         content = read_set(FILES, paths)
         train, test = (parse(content[name], str(paths[name])) for name in (TRAIN, TEST))
-        mean, std = moments(train.x)
-        return Data(
-            train=train,
-            test=test,
-            num_classes=10,
-            mean=mean,
-            std=std,
-            label_names=tuple(str(digit) for digit in range(10)),
-        )
+        return image_data(train, test, tuple(str(digit) for digit in range(10)))
 
     def check(self) -> None:
         locate(FILES, self.root)

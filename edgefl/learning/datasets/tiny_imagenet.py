@@ -14,7 +14,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.datasets._archives import UNREADABLE, archive_of
 from edgefl.learning.datasets._files import Archive, FileSet, locate, obtain
-from edgefl.learning.datasets._images import moments
+from edgefl.learning.datasets._images import image_data
 
 CLASSES, WORDS, ANNOTATIONS = "wnids.txt", "words.txt", "val/val_annotations.txt"
 FOLDER = "tiny-imagenet-200"
@@ -61,15 +61,7 @@ class TinyImagenet(Dataset):
         size = (len(wnids), len(train.y), len(test.y))
         if size != SIZE:
             raise EdgeflError(f"{place}: (classes, training, test samples) are {size}, expected {SIZE}")
-        mean, std = moments(train.x)
-        return Data(
-            train=train,
-            test=test,
-            num_classes=len(wnids),
-            mean=mean,
-            std=std,
-            label_names=tuple(words.get(wnid, wnid).split(",")[0] for wnid in wnids),
-        )
+        return image_data(train, test, tuple(words.get(wnid, wnid).split(",")[0] for wnid in wnids))
 
     def check(self) -> None:
         _decoder()

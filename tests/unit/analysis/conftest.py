@@ -1,4 +1,4 @@
-"""Run directories for the tests of analysis, written by hand: edgefl itself is not needed to read them."""
+"""Run directories for the tests of analysis, written by hand; figures are rendered only where they are looked at."""
 
 import json
 from collections.abc import Callable
@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
+RENDER = Figure.savefig
 ROUND = {
     "version": 1,
     "phase": "train",
@@ -169,3 +171,19 @@ def write_run_fixture(tmp_path: Path) -> Callable[..., Path]:
 def write_study_fixture(tmp_path: Path) -> Callable[..., Path]:
     """`write_study` into `tmp_path / "study"`."""
     return lambda **choices: write_study(tmp_path / "study", **choices)
+
+
+def leave_figures_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **choices: Path(path).write_bytes(b""))
+
+
+@pytest.fixture(autouse=True)
+def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are composed as ever, their files stay empty: rendering is half of what a comparison takes."""
+    leave_figures_empty(monkeypatch)
+
+
+@pytest.fixture
+def rendered(unrendered: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that look into figures: their files are what they are outside of tests."""
+    monkeypatch.setattr(Figure, "savefig", RENDER)

@@ -120,6 +120,7 @@ def test_files_read_together_are_as_if_read_one_by_one(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rendered")
 def test_a_thousand_runs_load_and_print_in_ten_seconds(
     write_study: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:

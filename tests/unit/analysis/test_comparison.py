@@ -115,10 +115,14 @@ def test_the_notes_of_runs_are_not_lost(write_run: Write) -> None:
     assert said in compare(path.parent).notes
 
 
+@pytest.mark.usefixtures("rendered")
 def test_the_figure_carries_its_numbers(write_study: Write) -> None:
     comparison = compare(write_study(sessions=4, rounds=3, seeds=(1, 2)))
     numbers = Image.open(comparison.figure).text[FIGURE_NUMBERS]
     assert numbers == (comparison.out / "comparison.csv").read_text()
+    for name in ("comparison", "comparison_curves"):
+        assert (comparison.out / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+    assert Image.open(comparison.out / "comparison_curves.png").width > 100
 
 
 def test_variants_stand_in_the_order_of_the_studys_file(write_run: Write, tmp_path: Path) -> None:

@@ -16,13 +16,19 @@ RUNS = 4
 
 
 @pytest.fixture
-def study(write_study: Callable[..., Path]) -> Path:
+def runs(write_study: Callable[..., Path]) -> Path:
     """Two variants, two seeds, each of 14 rounds; one run is not complete."""
     path = write_study(variants=("similarity", "average"), seeds=(1, 2), sessions=4, rounds=3)
     for run in path.glob("*/*"):
         (run / "scenario.yaml").write_text(SCENARIO)
-    compare(path)
     return path
+
+
+@pytest.fixture
+def study(runs: Path) -> Path:
+    """Those runs, compared."""
+    compare(runs)
+    return runs
 
 
 def test_what_is_exported(study: Path) -> None:
@@ -49,15 +55,16 @@ def test_cells_have_curves_of_their_own(write_run: Callable[..., Path]) -> None:
     assert study_of(path).files == []
 
 
-def test_an_unknown_tool_or_a_missing_package_is_said(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_tool_or_a_missing_package_is_said(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="no export to 'excel': choose mlflow or wandb"):
-        export(study, "excel")
+        export(runs, "excel")
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(ValueError, match=r"pip install 'edgefl-cosim\[mlflow\]'"):
-        export(study, "mlflow", study)
+        export(runs, "mlflow", runs)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rendered")
 def test_mlflow_has_it_all_once(study: Path, tmp_path: Path) -> None:
     mlflow = pytest.importorskip("mlflow", reason="in the mlflow extra")
     out = tmp_path / "out"
@@ -88,6 +95,7 @@ def test_mlflow_has_it_all_once(study: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rendered")
 def test_mlflow_writes_again_what_was_cut_short(study: Path, tmp_path: Path) -> None:
     mlflow = pytest.importorskip("mlflow", reason="in the mlflow extra")
     export(study, "mlflow", tmp_path)
@@ -100,6 +108,7 @@ def test_mlflow_writes_again_what_was_cut_short(study: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rendered")
 def test_wandb_has_it_all_once_and_offline(study: Path, tmp_path: Path) -> None:
     pytest.importorskip("wandb", reason="in the wandb extra")
     found = export(study, "wandb", tmp_path)

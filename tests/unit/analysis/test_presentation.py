@@ -3,10 +3,12 @@
 import io
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 from matplotlib.image import imread
 from rich.console import Console
 
@@ -14,7 +16,9 @@ from analysis import compare, formatting
 from analysis.figures.comparison import styles_of
 from analysis.formatting import natural
 from analysis.report import print_comparison
+from analysis.results import Comparison
 from analysis.tables.comparison import headline
+from tests.unit.analysis.conftest import leave_figures_empty, write_study
 
 Write = Callable[..., Path]
 SIX = ("similarity", "previous", "average", "continuous", "a_variant_with_a_long_name", "ema")
@@ -47,10 +51,17 @@ def test_units_follow_the_largest_finite_value() -> None:
     assert formatting.unit_for([], formatting.TIME_UNITS) == ("ms", 1e-3)
 
 
-def test_latex_is_a_booktabs_table_with_escaped_text(write_study: Write) -> None:
-    root = write_study(variants=SIX, sessions=4, rounds=3)
-    compare(root)
-    lines = (root / "comparison.tex").read_text().splitlines()
+@pytest.fixture(scope="module")
+def six(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    """Six variants, two seeds each."""
+    root = write_study(tmp_path_factory.mktemp("six"), variants=SIX, sessions=4, rounds=3, seeds=(1, 2))
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        leave_figures_empty(monkeypatch)
+        return compare(root)
+
+
+def test_latex_is_a_booktabs_table_with_escaped_text(six: Comparison) -> None:
+    lines = (six.out / "comparison.tex").read_text().splitlines()
     body = lines[lines.index(r"\midrule") + 1 : lines.index(r"\bottomrule")]
     assert len(body) == len(SIX)
     columns = lines[1].removeprefix(r"\begin{tabular}{").removesuffix("}")
@@ -60,18 +71,17 @@ def test_latex_is_a_booktabs_table_with_escaped_text(write_study: Write) -> None
     assert r"95 \%" in lines[3]
 
 
-@pytest.mark.parametrize("width", [60, 80, 200])
-def test_the_terminal_never_cuts_a_name_or_a_number(write_study: Write, width: int) -> None:
-    comparison = compare(write_study(variants=SIX, sessions=4, rounds=3, seeds=(1, 2)))
-    output = io.StringIO()
-    print_comparison(comparison, Console(file=output, width=width))
-    printed = output.getvalue()
-    assert "…" not in printed
-    table = headline(comparison)
-    for text in (*table.index, *table.columns, *table.to_numpy().ravel()):
-        assert text in printed
-    table_lines = [line for line in printed.splitlines() if not line.startswith("Figure")]
-    assert max(map(len, table_lines)) <= width
+def test_the_terminal_never_cuts_a_name_or_a_number(six: Comparison) -> None:
+    table = headline(six)
+    for width in (60, 80, 200):
+        output = io.StringIO()
+        print_comparison(six, Console(file=output, width=width))
+        printed = output.getvalue()
+        assert "…" not in printed, width
+        for text in (*table.index, *table.columns, *table.to_numpy().ravel()):
+            assert text in printed, width
+        table_lines = [line for line in printed.splitlines() if not line.startswith("Figure")]
+        assert max(map(len, table_lines)) <= width
 
 
 def pixels_of(image: np.ndarray, colour: str) -> int:
@@ -79,13 +89,26 @@ def pixels_of(image: np.ndarray, colour: str) -> int:
     return int((np.abs(image[..., :3] - to_rgb(colour)) < 1.5 / 255).all(axis=-1).sum())
 
 
+@pytest.fixture
+def only_the_comparison_is_rendered(rendered: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a comparison's pictures the one whose pixels are counted; the others take as long."""
+    render = Figure.savefig
+
+    def savefig(figure: Figure, path: Path, **choices: Any) -> None:
+        if path.name == "comparison.png":
+            render(figure, path, **choices)
+
+    monkeypatch.setattr(Figure, "savefig", savefig)
+
+
+@pytest.mark.usefixtures("only_the_comparison_is_rendered")
 @pytest.mark.parametrize(
     "choices",
     [
-        {"sessions": 7, "rounds": 6},
-        {"sessions": 4, "rounds": 12, "seeds": (1, 2, 3)},
+        pytest.param({"sessions": 7, "rounds": 3}, marks=pytest.mark.slow),
+        {"sessions": 4, "rounds": 4, "seeds": (1, 2, 3)},
         {"variants": ("previous",), "reference": None, "sessions": 4, "rounds": 6},
-        {"variants": SIX, "sessions": 14, "rounds": 3},
+        pytest.param({"variants": SIX, "sessions": 14, "rounds": 3}, marks=pytest.mark.slow),
         {"trained": False, "sessions": 2, "rounds": 4, "seeds": (1, 2)},
     ],
     ids=["seven sessions", "three seeds", "one variant", "many", "without training"],
@@ -98,9 +121,8 @@ def test_the_figure_shows_every_variant_in_its_colour(write_study: Write, choice
         assert pixels_of(image, style["color"]) > PIXELS_OF_A_LINE
 
 
-def test_colours_differ_and_the_reference_is_emphasised(write_study: Write) -> None:
-    comparison = compare(write_study(variants=SIX, sessions=4, rounds=2))
-    styles = styles_of(comparison)
+def test_colours_differ_and_the_reference_is_emphasised(six: Comparison) -> None:
+    styles = styles_of(six)
     assert len({(style["color"], str(style["linestyle"])) for style in styles.values()}) == len(SIX)
     heaviest = max(styles, key=lambda name: (styles[name]["linewidth"], styles[name]["zorder"]))
     assert heaviest == "similarity"

@@ -27,6 +27,7 @@ def write_grid(write_run: Write, accuracies: dict[tuple[str, str, int], list[flo
     return path.parents[2]
 
 
+@pytest.mark.usefixtures("rendered")
 def test_means_deviations_and_leads(write_run: Write) -> None:
     root = write_grid(
         write_run,
@@ -82,7 +83,8 @@ def test_a_setting_whose_run_failed(write_run: Write) -> None:
         },
     )
     write_run("alpha-0.7/ours/1", [], [], status="failed", error="training diverged", variant="ours", seed=1)
-    settings = compare_settings(root, sessions=[2])
+    with pytest.warns(UserWarning, match="it failed"):
+        settings = compare_settings(root, sessions=[2])
     table = settings.table.set_index("alpha")
     assert table["ours_mean"].tolist() == pytest.approx([0.8, math.nan, 0.2], nan_ok=True)
     assert table["other_mean"].tolist() == pytest.approx([0.5, 0.2, math.nan], nan_ok=True)
@@ -115,6 +117,7 @@ def write_costs(write_run: Write, latencies_s: dict[tuple[str, str, int], list[f
     return path.parents[2]
 
 
+@pytest.mark.usefixtures("rendered")
 def test_without_training_settings_are_compared_by_latency_and_energy(
     write_run: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,6 +72,7 @@ def test_an_axis_has_its_unit(key: str, values: list[float], expected: tuple[str
     assert axis_of(key, values) == expected
 
 
+@pytest.mark.usefixtures("rendered")
 def test_cost_against_the_swept_key_by_series(write_run: Write) -> None:
     """The key is one of two numbers in which the runs differ: lr goes with the variant, so it must be named."""
     root = study(write_run)

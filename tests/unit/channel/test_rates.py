@@ -107,6 +107,7 @@ def test_rate_moments_with_cap_and_tdd(snr: float, cap: float, weights: tuple[fl
     assert long_run_variance == pytest.approx(expected, rel=3e-4)
 
 
+@pytest.mark.slow
 def test_rare_deep_fades_below_the_cap() -> None:
     # 40 dB and a cap that 22 dB reach: fades matter until orders m of some 1 / g, g = 0.017 where the cap sets in
     snr, cap, terms = 1e4, 7.4, 2500

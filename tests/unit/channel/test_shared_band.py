@@ -264,7 +264,7 @@ def play(band: SharedBand, story: list[Join], look: Iterable[tuple[int, bool]] =
 
 
 @pytest.mark.parametrize("scheduler", ALL, ids=NAMES)
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=12)
 @given(
     story=joins(),
     look=st.lists(st.tuples(st.integers(0, 1500), st.booleans()), max_size=25),

@@ -103,7 +103,7 @@ def ledger(world: SmallWorld, idle_power_w: float) -> list[LedgerRow]:
     ids=["journal", "phone_5g", "tr38840"],
 )
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_a_battery_gives_what_the_ledger_says(power: Any, seed: int) -> None:
     """capacity + recharged - left = received + sent + computed + idle + tails; no round is shorter than its mean."""
     world, devices = drawn_world(seed, power=power)
@@ -127,7 +127,7 @@ def test_a_battery_gives_what_the_ledger_says(power: Any, seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_every_class_has_its_battery_and_its_idle_power(seed: int) -> None:
     """As above, device by device: two classes on batteries of their own, a third on mains."""
     world, devices = drawn_world(seed, classes=True)

@@ -210,9 +210,9 @@ def test_cells_by_place_need_places(layout: dict[str, Any]) -> None:
     "layout",
     [
         {"sites": [[0, 0], [60, 0], [0, 80]], "radius_m": 120, "federations": [1, 2]},
-        {"sites": [[0, 0], [60, 0]], "sectors": 3, "radius_m": 120},
+        pytest.param({"sites": [[0, 0], [60, 0]], "sectors": 3, "radius_m": 120}, marks=pytest.mark.slow),
         {"rings": 1, "isd_m": 60, "sectors": 3, "federations": "centre"},
-        {"sectors": 3},
+        pytest.param({"sectors": 3}, marks=pytest.mark.slow),
     ],
 )
 def test_a_run_and_the_same_from_its_directory(layout: dict[str, Any], tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_strategies_of_messages_learn(name: str, warm: bool, tmp_path: Path) -> 
     learner = flower.learner(
         apps.app(), flower.warm_started(strategy) if warm else strategy, initial=apps.INITIAL
     )
-    losses = run(tmp_path, learner, "rounds.deadline_s=100")["rounds"].loss
+    losses = run(tmp_path, learner, "rounds.deadline_s=100", "sessions.rounds=3")["rounds"].loss
     assert losses.iloc[-1] < losses.iloc[0]
 
 
@@ -164,7 +164,7 @@ def test_strategies_of_messages_learn(name: str, warm: bool, tmp_path: Path) -> 
 def test_older_strategies_learn(name: str, warm: bool, tmp_path: Path) -> None:
     strategy = OLD[name](**ONE_OLD)
     learner = flower.learner(apps.old_app(), flower.warm_started(strategy) if warm else strategy)
-    losses = run(tmp_path, learner, "rounds.deadline_s=100")["rounds"].loss
+    losses = run(tmp_path, learner, "rounds.deadline_s=100", "sessions.rounds=3")["rounds"].loss
     assert losses.iloc[-1] < losses.iloc[0]
 
 

@@ -1,13 +1,12 @@
-"""A world without data, small files that stand for a data set in it, and one thread."""
+"""A world without data, and small files that stand for a data set in it."""
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-import torch
 
 Expect = Callable[[ModuleType, dict[str, bytes]], None]
 
@@ -36,12 +35,3 @@ def expect_data(monkeypatch: pytest.MonkeyPatch) -> Expect:
 def derived_with_the_verbs() -> set[str]:
     """Algorithms whose derivations stand in test_algorithm_verbs.py; all others stand in test_algorithms.py."""
     return {"apfl", "ditto", "feddrift", "hypcluster", "local_only"}
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """As in simulations: small layers on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)

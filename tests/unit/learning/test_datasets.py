@@ -120,6 +120,7 @@ def test_fashion_mnist_under_a_root_without_files_names_places_and_remedies(tmp_
         assert part in message
 
 
+@pytest.mark.slow
 def test_fashion_mnist_downloads_into_the_cache(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

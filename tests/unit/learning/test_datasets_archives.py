@@ -2,10 +2,7 @@
 
 import gzip
 import hashlib
-import io
 import sys
-import tarfile
-import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,32 +13,7 @@ from edgefl import registry
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets._archives import archive_of
 from edgefl.learning.datasets._files import Archive, FileSet, Installed, locate, obtain, read_set, user_cache
-
-
-def put(folder: Path, content: dict[str, bytes]) -> Path:
-    for name, data in content.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
-    return folder
-
-
-def zipped(content: dict[str, bytes]) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name, data in content.items():
-            packed.writestr(name, data)
-    return file.getvalue()
-
-
-def tarred(content: dict[str, bytes]) -> bytes:
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w:gz") as packed:
-        for name, data in content.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            packed.addfile(member, io.BytesIO(data))
-    return file.getvalue()
-
+from tests.unit.learning.small_files import put, tarred, zipped
 
 CONTENT = {"a.bin": b"first", "sub/b.bin": b"second"}
 SMALL = FileSet(

@@ -6,8 +6,6 @@ import json
 import pickle
 import struct
 import sys
-import tarfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -20,39 +18,11 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import cifar10, cifar100, emnist, femnist, mnist, mnist_5k, svhn, tiny_imagenet
 from edgefl.learning.datasets._images import moments
 from edgefl.learning.datasets._pickles import unpickle
+from tests.unit.learning.small_files import below, put, tarred, zipped
 
 SEED = 5
 # (module of a data set, its files): see conftest
 Expect = Callable[[ModuleType, dict[str, bytes]], None]
-
-
-def put(folder: Path, content: dict[str, bytes]) -> Path:
-    for name, data in content.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
-    return folder
-
-
-def below(top: str, content: dict[str, bytes]) -> dict[str, bytes]:
-    return {f"{top}/{name}": data for name, data in content.items()}
-
-
-def zipped(content: dict[str, bytes]) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name, data in content.items():
-            packed.writestr(name, data)
-    return file.getvalue()
-
-
-def tarred(content: dict[str, bytes]) -> bytes:
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w:gz") as packed:
-        for name, data in content.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            packed.addfile(member, io.BytesIO(data))
-    return file.getvalue()
 
 
 def idx(array: np.ndarray) -> bytes:
@@ -102,7 +72,7 @@ def test_mnist_5k_rows(world: Path, expect_data: Expect) -> None:
     lines = [",".join(map(str, [*image, label])) for image, label in zip(x, y, strict=True)]
     content = {"mnist_5k.csv": "\n".join(lines).encode()}
     expect_data(mnist_5k, content)
-    root = put(world, {"mnist_5k.csv.gz": gzip.compress(content["mnist_5k.csv"])})
+    root = put(world, {"mnist_5k.csv.gz": gzip.compress(content["mnist_5k.csv"], 1)})
     data = mnist_5k.Mnist5k(root=root).load()
     np.testing.assert_array_equal(data.train.x.reshape(-1, 784), x[::101])
     np.testing.assert_array_equal(data.test.y, np.repeat(np.arange(10), 100))

@@ -21,6 +21,7 @@ def test_synthetic_is_a_function_of_its_parameters() -> None:
     np.testing.assert_array_equal(tests, (sizes + tests) // 10)
 
 
+@pytest.mark.slow
 def test_synthetic_sizes_are_log_normal() -> None:
     groups = 400
     data = Synthetic(groups=groups).load()

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -13,28 +12,10 @@ import pytest
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import ag_news, reuters_r8, shakespeare
 from edgefl.learning.datasets._text import encode, vocabulary, words
+from tests.unit.learning.small_files import below, put, zipped
 
 # (module of a data set, its files): see conftest
 Expect = Callable[[ModuleType, dict[str, bytes]], None]
-
-
-def put(folder: Path, content: dict[str, bytes]) -> Path:
-    for name, data in content.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
-    return folder
-
-
-def below(top: str, content: dict[str, bytes]) -> dict[str, bytes]:
-    return {f"{top}/{name}": data for name, data in content.items()}
-
-
-def zipped(content: dict[str, bytes]) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name, data in content.items():
-            packed.writestr(name, data)
-    return file.getvalue()
 
 
 def test_words_and_their_numbers() -> None:

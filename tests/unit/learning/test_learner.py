@@ -270,8 +270,19 @@ def epochs_of(algorithm: str) -> int | None:
     return 2 if registry.get("algorithms", algorithm)().keeps_apart() else None
 
 
-@pytest.mark.parametrize("algorithm", registry.names("algorithms"))
-@pytest.mark.parametrize("warm_start", registry.names("warm_starts"))
+@pytest.mark.parametrize(
+    ("warm_start", "algorithm"),
+    [
+        # a quick run takes each with one of the others
+        pytest.param(
+            warm_start,
+            algorithm,
+            marks=[pytest.mark.slow] * (warm_start != "similarity" and algorithm != "fedavg"),
+        )
+        for warm_start in registry.names("warm_starts")
+        for algorithm in registry.names("algorithms")
+    ],
+)
 def test_every_warm_start_goes_with_every_algorithm(algorithm: str, warm_start: str) -> None:
     one = learner(algorithm=algorithm, warm_start=warm_start, epochs=epochs_of(algorithm))
     for number in range(1, 5):

@@ -120,8 +120,21 @@ def distillation(train: LocalTraining) -> OutputTerm:
 # ---- the ways agree
 
 
-@pytest.mark.parametrize("name", registry.names("algorithms"))
-@pytest.mark.parametrize("model", MODELS, ids=name_of)
+# with convolutions a quick run takes one algorithm of each kind: plain, with terms, with states of the devices
+QUICK = ("fedavg", "moon", "scaffold")
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        pytest.param(
+            model, name, marks=[pytest.mark.slow] * (isinstance(model, Convolutions) and name not in QUICK)
+        )
+        for model in MODELS
+        for name in registry.names("algorithms")
+    ],
+    ids=lambda value: name_of(value) or value,
+)
 def test_stacked_and_sequential_agree(model: Model, name: str) -> None:
     """For every algorithm, with the distillation of `continuous` on top."""
     algorithm = registry.get("algorithms", name)()

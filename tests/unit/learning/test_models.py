@@ -1,7 +1,5 @@
 """Models: the papers' parameter counts, FLOPs from the layers' shapes, and what a module promises."""
 
-from collections.abc import Iterator
-
 import pytest
 import torch
 from torch import Tensor, nn
@@ -43,15 +41,6 @@ SMALL: dict[str, dict[str, int]] = {
 WITH_HEAD = [name for name in registry.names("models") if name not in ("logistic", "factory")]
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """As in simulations: small layers on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def build(name: str, **parameters: object) -> tuple[type[Model], nn.Module]:
     """A model's class and its module for the papers' samples and classes."""
     model = registry.get("models", name)
@@ -75,6 +64,7 @@ def test_trainable_parameters_are_those_of_the_papers(
     assert TensorLayout.of(module).size == count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "count"),
     [(name, count) for name, parameters, _, classes, count in COUNTS if not parameters and classes != 100],
@@ -285,7 +275,12 @@ def test_batch_norm_keeps_running_statistics() -> None:
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # of embedding bag and LSTM
 @pytest.mark.parametrize(
-    "name", [name for name in registry.names("models") if name not in ("resnet34", "factory")]
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name == "resnet18"))
+        for name in registry.names("models")
+        if name not in ("resnet34", "factory")
+    ],
 )
 def test_modules_can_be_stacked_over_devices(name: str) -> None:
     """No module looks at its data's values: gradients under vmap are those of one device after another."""

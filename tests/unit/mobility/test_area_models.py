@@ -81,6 +81,7 @@ def test_rhythms_that_leave_hours_out() -> None:
 # -- attraction ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_attraction_goes_to_areas_by_the_hour_and_the_day() -> None:
     """A real week: home at night, to the city on weekdays, on Saturday to the stadium; hours later all are there."""
     model = Attraction(

@@ -80,7 +80,7 @@ def test_beta_is_a_weight(beta: Any) -> None:
         ProportionalFair(beta=beta)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=60)
 @given(of=any_flows(), seed=st.integers(0, 2**32 - 1))
 def test_min_max_latency_finishes_together_and_no_other_split_is_faster(of: Flows, seed: int) -> None:
     shares = MinMaxLatency().shares(of)

@@ -1,0 +1,44 @@
+"""Long lines for people: folded on a terminal, left whole for pipes and files, so that grep finds them."""
+
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+
+COLUMN = re.compile(r" *\S+ {2,}")  # a name, and blanks up to where its text begins
+DEEPEST = 24  # a text that begins further to the right stands below its name
+
+
+def tell(lines: Iterable[str]) -> None:
+    """Print lines, folded where a terminal is narrower."""
+    if sys.stdout.isatty():
+        lines = folded(lines, shutil.get_terminal_size().columns)
+    print("\n".join(lines))
+
+
+def folded(lines: Iterable[str], width: int) -> Iterator[str]:
+    """Fold lines to a width: paragraphs anew, a name with its text below where that began."""
+    paragraph: list[str] = []
+    for line in [*"\n".join(lines).split("\n"), None]:
+        if line and not line.startswith((" ", "- ")) and not COLUMN.match(line):
+            paragraph.append(line)
+            continue
+        if paragraph:
+            yield from textwrap.wrap(" ".join(paragraph), width, break_on_hyphens=False)
+            paragraph = []
+        if line is not None:
+            yield from [line] if len(line) <= width else _item(line, width)
+
+
+def _item(line: str, width: int) -> list[str]:
+    column = COLUMN.match(line)
+    text_at = column.end() if column else 0
+    if text_at > DEEPEST:
+        below = " " * (len(line) - len(line.lstrip()) + 4)
+        return [line[:text_at].rstrip(), *_wrap(below + line[text_at:], below, width)]
+    return _wrap(line, " " * (text_at or len(line) - len(line.lstrip()) + 4), width)
+
+
+def _wrap(line: str, below: str, width: int) -> list[str]:
+    return textwrap.wrap(line, width, subsequent_indent=below, break_on_hyphens=False)
