@@ -132,7 +132,7 @@ def find(path: Path) -> list[Watched]:
 
     def place(run: Path) -> tuple[str, int, str, int]:
         """As the study's file has its variants, and seeds by their number."""
-        folder, variant, seed = ("", "", *run.relative_to(path).parts)[-3:]
+        folder, variant, seed = ("", "", "", *run.relative_to(path).parts)[-3:]
         number = seed.rpartition("-")[2]
         index = variants.index(variant) if variant in variants else len(variants)
         return folder, index, str(run.parent), int(number) if number.isdecimal() else 0

@@ -116,10 +116,9 @@ def _carry_out(plan: Plan, out: str | Path | None, how: _How, load: Loaded, *, g
     shared = shares(plan.runs, load, complete) if how.share else {one.path: Share() for one in plan.runs}
     board = Board(directory, shard_of(plan.runs, shared, *how.shard), shared, retry=how.retry)
     on_ray = how.executor if isinstance(how.executor, OnRay) else None
-    # on Ray the device is another machine's
     # before anything is written, and in each part of a study the same runs
-    seen = _one_of_each_case(plan.runs, board.new)
-    preview_all(seen, "auto" if on_ray else how.device, load)
+    looked_at = _one_of_each_case(plan.runs, board.new)
+    preview_all(looked_at, "auto" if on_ray else how.device, load)  # on Ray the device is another machine's
     make(directory, go_on=go_on)
     replace(directory / FILE, plan.file.read_text(encoding="utf-8"))
     for one in board.completed:
