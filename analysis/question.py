@@ -139,8 +139,11 @@ def read(folder: Path) -> Answer | None:
     table = pd.read_csv(folder / TABLE, dtype=texts, keep_default_na=False, na_values=unknown)
     return Answer(
         question=Question(**question | {"variants": tuple(question["variants"])}),
+        axes=tuple(told["axes"]),
         table=table,
-        **{name: value if isinstance(value, str) else tuple(value) for name, value in told.items()},
+        seeds_wanted=tuple(told["seeds_wanted"]),
+        sentence=told["sentence"],
+        notes=tuple(told["notes"]),
     )
 
 

@@ -98,7 +98,7 @@ def _column(metric: str, trained: bool, goals: bool) -> str:
     """Find the column of a metric."""
     if metric not in METRICS:
         raise ValueError(f"no metric '{metric}': choose {', '.join(METRICS)}")
-    column = METRICS[metric][0 if goals else 1]  # type: ignore[index]  # it is one of them
+    column = METRICS[metric][0 if goals else 1]
     if column is None or (metric == "accuracy" and not trained):
         needs = (
             "runs with training" if not trained else "a target that all variants share, such as --target 0.8"

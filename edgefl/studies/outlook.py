@@ -38,7 +38,9 @@ class _Needs:
     def up_to(self, times: int) -> "_Needs":
         """Return what up to so many of these take, or none."""
         return _Needs(
-            *(Range(0.0, times * every.most) for every in (self.runs, self.wall_s, self.disk_bytes)),
+            Range(0.0, times * self.runs.most),
+            Range(0.0, times * self.wall_s.most),
+            Range(0.0, times * self.disk_bytes.most),
             self.memory_bytes,
         )
 
