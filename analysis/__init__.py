@@ -5,9 +5,11 @@ from analysis.comparison import compare
 from analysis.costs_report import report_costs
 from analysis.load import Runs, load_runs, load_settings
 from analysis.network import handover_figures
+from analysis.network_report import report_network
 from analysis.results import Comparison, SettingsTable
 from analysis.settings import compare_settings
 from analysis.sweep import sweep
+from analysis.theory_report import report_theory
 
 __all__ = [
     "Comparison",
@@ -20,5 +22,7 @@ __all__ = [
     "load_settings",
     "metrics",
     "report_costs",
+    "report_network",
+    "report_theory",
     "sweep",
 ]

@@ -15,14 +15,14 @@ from analysis.day import draw_day
 from analysis.drift import compare_drift
 from analysis.drift_reading import MARGIN, SMOOTH, Reading
 from analysis.load import Runs, load_runs
-from analysis.network import handover_figures
+from analysis.network_report import report_network
 from analysis.populations import OVERLAP
 from analysis.reproduction import page, reproduce
 from analysis.results import Layout
 from analysis.settings import compare_settings
-from analysis.sweep import sweep
+from analysis.sweep import METRICS, sweep
 from analysis.tables.comparison import COLUMNS
-from analysis.theory import along
+from analysis.theory_report import report_theory
 
 Run = Callable[[argparse.Namespace], None]
 
@@ -49,16 +49,11 @@ def _runs(options: argparse.Namespace, *, every_setting: bool = False) -> Runs:
     return load_runs(options.runs, names=names, partial=options.partial, every_setting=every_setting)
 
 
-def _out(options: argparse.Namespace) -> Path | None:
-    """Where to write: of several folders none is the place."""
-    return options.out or (Path("comparison") if len(options.runs) > 1 else None)
-
-
 def _compare(options: argparse.Namespace) -> None:
     columns = tuple(name for names in options.columns or () for name in names.split(","))
     comparison = compare(
         _runs(options),
-        out=_out(options),
+        out=options.out,
         reference=options.reference,
         target=options.target or "95%",
         recurring=options.recurring,
@@ -74,9 +69,10 @@ def _sweep(options: argparse.Namespace) -> None:
     found = sweep(
         options.runs[0] if len(options.runs) == 1 else options.runs,
         keys=options.key or (),
-        out=_out(options),
+        out=options.out,
         reference=options.reference,
         target=options.target or "95%",
+        metric=options.metric,
         layout=Layout(transposed=options.transpose, interval=not options.deviation),
         partial=options.partial,
     )
@@ -98,7 +94,7 @@ def _settings(options: argparse.Namespace) -> None:
 def _drift(options: argparse.Namespace) -> None:
     comparison = compare_drift(
         _runs(options),
-        out=_out(options),
+        out=options.out,
         reference=options.reference,
         reading=Reading(
             by=options.by,
@@ -114,25 +110,15 @@ def _drift(options: argparse.Namespace) -> None:
 
 
 def _network(options: argparse.Namespace) -> None:
-    runs = _runs(options, every_setting=True)
-    report.print_network(handover_figures(runs), _console(), [*runs.remarks, *runs.notes])
+    report.print_network(report_network(_runs(options, every_setting=True), out=options.out), _console())
 
 
 def _costs(options: argparse.Namespace) -> None:
-    report.print_costs(report_costs(_runs(options, every_setting=True), out=_out(options)), _console())
+    report.print_costs(report_costs(_runs(options, every_setting=True), out=options.out), _console())
 
 
 def _theory(options: argparse.Namespace) -> None:
-    runs = _runs(options, every_setting=True)
-    by_round, by_run = along(runs)
-    folder = _out(options) or runs.path
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        by_round.to_csv(folder / "theory_rounds.csv", index=False)
-        by_run.to_csv(folder / "theory.csv", index=False)
-    except OSError as error:
-        raise ValueError(f"cannot write to {folder} ({error}): choose another folder with --out") from error
-    report.print_theory(by_run, folder / "theory_rounds.csv", _console())
+    report.print_theory(report_theory(_runs(options, every_setting=True), out=options.out), _console())
 
 
 def _day(options: argparse.Namespace) -> None:
@@ -234,7 +220,11 @@ def parser(program: str) -> argparse.ArgumentParser:
         "sweep",
         "cost of a target against the swept key: lines, a map of two keys, time against energy",
         _sweep,
-        ["runs/bandwidth_sweep", "runs/study --key bandwidth_hz --target 0.8"],
+        [
+            "runs/bandwidth_sweep",
+            "runs/study --key bandwidth_hz --target 0.8",
+            "runs/study --key bandwidth_hz --key count --metric joules",
+        ],
         "variant whose peak a relative target is of",
     )
     add_targets(command, repeated=False)
@@ -242,6 +232,12 @@ def parser(program: str) -> argparse.ArgumentParser:
         "--key",
         action="append",
         help="dotted key, or its end; twice: a map (default: the number that is swept)",
+    )
+    command.add_argument(
+        "--metric",
+        choices=tuple(METRICS),
+        help="what to draw: seconds, joules or rounds to the target (without training of a round), or accuracy of the"
+        " first rounds (default: seconds and joules, in a map seconds)",
     )
     command.add_argument("--transpose", action="store_true", help="a column per value in Markdown and LaTeX")
     command.add_argument(
@@ -295,11 +291,12 @@ def parser(program: str) -> argparse.ArgumentParser:
     command.add_argument(
         "--margin", type=float, default=MARGIN, help="accuracy that may be missing, or gained (0.01)"
     )
-    add(
+    add_writing(
         "network",
-        "handovers, ping-pong, time of stay, interruptions, wasted bits and joules",
+        "handovers, ping-pong, time of stay, interruptions, wasted bits and joules; their course over time",
         _network,
         ["runs/handover"],
+        "",
     )
     add_writing(
         "costs",

@@ -5,22 +5,33 @@ from pathlib import Path
 from typing import Literal
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from analysis import averages, metrics
 from analysis.figures.column import save
 from analysis.figures.comparison import adaptation_figure, cost_figure
 from analysis.figures.curves import curves_figure
-from analysis.formatting import natural
+from analysis.figures.pareto import pareto_figure
+from analysis.figures.sweep import words_of
 from analysis.load import Paths, Runs, load_runs
 from analysis.metrics import SESSION
 from analysis.populations import OVERLAP, notes_on, population_kinds
 from analysis.results import PLAIN, Comparison, Layout
-from analysis.scope import FIRST_ROUNDS, common_seeds, have_rounds, own_notes, reference_of, scope_of
+from analysis.scope import (
+    FIRST_ROUNDS,
+    common_seeds,
+    have_rounds,
+    own_notes,
+    reference_of,
+    scope_of,
+    variants_of,
+)
 from analysis.tables.comparison import check_columns, latex, markdown
 from analysis.targets import Target, targets_of, usable
 from analysis.transitions import transitions
 
 FIGURE_NUMBERS = "comparison.csv"  # name of the PNG's text with the table
+PARETO = "comparison_pareto.png"
 FILES = {
     "table": "comparison.csv",
     "per_session": "comparison_sessions.csv",
@@ -41,8 +52,9 @@ def compare(
 ) -> Comparison:
     """Compare variants, and write comparison.csv, .md, .tex, .png, .pdf and the tables behind them.
 
-    Those are comparison_sessions.csv, _targets.csv (several targets), _tests.csv (paired tests over seeds) and the
-    curves over simulated time and energy, comparison_curves.png and .pdf.
+    Those are comparison_sessions.csv, _targets.csv (several targets), _tests.csv (paired tests over seeds), the
+    curves over simulated time and energy, comparison_curves.png and .pdf, and, of several variants, what time against
+    energy each needs, comparison_pareto.png and .pdf.
 
     Args:
         runs: a folder of run directories, several, or what `load_runs` made of it.
@@ -71,7 +83,7 @@ def compare(
     sessions = runs.sessions[runs.sessions["seed"].isin(seeds)]
     trained = bool(rounds["accuracy"].notna().any())
     reference = reference_of(info, reference, notes)
-    names = sorted(info["variant"].unique(), key=lambda name: (name != reference, natural(name)))
+    names = variants_of(info, reference)
     targets = usable(targets_of(target), names, reference, notes if trained else [])
 
     if rounds["cell"].nunique() > 1:
@@ -93,7 +105,7 @@ def compare(
     variants = [name for name in names if name in set(detail["variant"])]
     totals = metrics.totals(rounds)
     in_scope = detail[detail["in_scope"]]
-    folder = Path(out) if out is not None else runs.path
+    folder = Path(out) if out is not None else runs.home
     comparison = Comparison(
         table=averages.of_variants(detail, totals, variants),
         per_session=averages.of_sessions(
@@ -161,6 +173,17 @@ def _check_paired(detail: pd.DataFrame, notes: list[str]) -> None:
         )
 
 
+def _pareto(comparison: Comparison) -> Figure:
+    """Draw what the variants need for the target, or for a round, in time and energy."""
+    table, target = comparison.table, comparison.targets[0] if comparison.targets else None
+    names = ("seconds_to_target", "joules_to_target") if target else ("latency_s", "round_energy_j")
+    time, energy = (table[f"{name}_{'at_least' if target else 'mean'}"] for name in names)
+    missed = table["not_reached"].gt(0) & (target is not None)
+    who = {"series": table["variant"], "label": table["variant"]}
+    points = who | {"time_s": time, "energy_j": energy, "missed": missed}
+    return pareto_figure(pd.DataFrame(points), (words_of(names[0], target), words_of(names[1], target)))
+
+
 def _write(comparison: Comparison, rounds: pd.DataFrame) -> None:
     """Write all files of a comparison."""
     draw = adaptation_figure if comparison.trained else cost_figure
@@ -179,6 +202,8 @@ def _write(comparison: Comparison, rounds: pd.DataFrame) -> None:
         figure.savefig(comparison.figure.with_suffix(".pdf"), metadata={"CreationDate": None})
         if comparison.trained:
             save(curves_figure(comparison, rounds), comparison.out / "comparison_curves.png")
+        if len(comparison.table) > 1:
+            save(_pareto(comparison), comparison.out / PARETO)
     except OSError as error:
         raise ValueError(
             f"cannot write to {comparison.out} ({error.strerror or error}): choose another folder with --out"

@@ -7,8 +7,8 @@ import pandas as pd
 
 from analysis.breakdown import breakdown
 from analysis.costs import cost_analysis
-from analysis.formatting import natural
 from analysis.load import Paths, Runs, load_runs
+from analysis.scope import variants_of
 from analysis.tables.costs import latex, markdown, tables
 
 EXPLANATIONS = (
@@ -48,11 +48,11 @@ def report_costs(runs: Paths | Runs, *, out: str | Path | None = None) -> CostRe
     """
     runs = runs if isinstance(runs, Runs) else load_runs(runs)
     of_runs, stages = breakdown(runs), cost_analysis(runs)
-    variants = sorted(runs.info["variant"].unique(), key=natural)
+    variants = variants_of(runs.info, None)
     found = tables(of_runs, stages, variants)
     notes = [*runs.left_out, *runs.remarks, *runs.notes]
     explanations = (*EXPLANATIONS, *(f"Note: {note}." for note in notes))
-    folder = Path(out) if out is not None else runs.path
+    folder = Path(out) if out is not None else runs.home
     try:
         folder.mkdir(parents=True, exist_ok=True)
         of_runs.to_csv(folder / "costs.csv", index=False)

@@ -7,7 +7,7 @@ from analysis.figures.style import variant_styles
 from analysis.load import Runs, load_runs
 from analysis.metrics import training_rounds
 from analysis.populations import OVERLAP, jaccard
-from analysis.scope import common_seeds, reference_of
+from analysis.scope import common_seeds, reference_of, variants_of
 
 DAY_NUMBERS = "day.csv"  # name of the PNG's text with its numbers, hour by hour
 
@@ -43,7 +43,8 @@ def draw_day(
         raise ValueError(f"no rounds in cell {cell}; cells with a federation: {known}")
     if not rounds["accuracy"].notna().any():
         raise ValueError("no run has an accuracy: a day is drawn of runs with training")
-    names = sorted(rounds["variant"].unique(), key=lambda name: name != reference)
+    some = set(rounds["variant"])
+    names = [name for name in variants_of(runs.info, reference) if name in some]
     shown = reference or names[0]
     mine = runs.sessions[(runs.sessions["variant"] == shown) & (runs.sessions["cell"] == cell)]
     mine = mine[mine["seed"] == seeds[0]].sort_values("session", ignore_index=True)
@@ -64,7 +65,7 @@ def draw_day(
     )
     hours = (begin_hour + day["start_s"] / HOUR_S).astype(int).rename("hour")
     numbers = day.groupby(["variant", hours])[["accuracy", "participants", "energy_j"]].mean().round(4)
-    folder = Path(out) if out is not None else runs.path
+    folder = Path(out) if out is not None else runs.home
     path = folder / "day.png"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from analysis.figures.drift import drift_figure
 from analysis.load import Runs, load_runs
 from analysis.metrics import RUN, training_rounds
 from analysis.results import DriftComparison
-from analysis.scope import common_seeds, have_rounds, reference_of
+from analysis.scope import common_seeds, have_rounds, reference_of, variants_of
 from analysis.tables.drift import latex, markdown
 
 AFTER = (1, 10, 40, 80)  # rounds after the drift is complete
@@ -69,8 +69,9 @@ def compare_drift(
         raise ValueError(
             f"no device's data drift in the runs in {runs.path}: learning.drift.at lies beyond them"
         )
-    variants = sorted(detail["variant"].unique(), key=lambda name: (name != reference, name))
-    folder = Path(out) if out is not None else runs.path
+    some = set(detail["variant"])
+    variants = [name for name in variants_of(info, reference) if name in some]
+    folder = Path(out) if out is not None else runs.home
     comparison = DriftComparison(
         table=_table(detail, variants),
         detail=detail,

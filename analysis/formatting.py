@@ -5,8 +5,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 NOTHING = "—"
-ENERGY_UNITS = (("mJ", 1e-3), ("J", 1.0), ("kJ", 1e3), ("MJ", 1e6))
-TIME_UNITS = (("ms", 1e-3), ("s", 1.0), ("h", 3600.0))
+Units = tuple[tuple[str, float], ...]  # name, size; from small to large
+ENERGY_UNITS: Units = (("mJ", 1e-3), ("J", 1.0), ("kJ", 1e3), ("MJ", 1e6))
+TIME_UNITS: Units = (("ms", 1e-3), ("s", 1.0), ("h", 3600.0))
 
 
 def compact_labels(labels: str) -> str:
@@ -53,7 +54,7 @@ def decimals_of(value: float) -> int:
     return 0 if size == 0 or size >= 100 else 2 - math.floor(math.log10(size))
 
 
-def unit_for(values: Iterable[float], units: tuple[tuple[str, float], ...]) -> tuple[str, float]:
+def unit_for(values: Iterable[float], units: Units) -> tuple[str, float]:
     """Choose the largest unit in which the largest finite value is at least 1."""
     largest = max((value for value in values if math.isfinite(value)), default=0.0)
     fitting = [unit for unit in units if largest >= unit[1]]

@@ -14,14 +14,16 @@ from typing import Any
 import pandas as pd
 
 from analysis.formatting import natural
-from analysis.reading import forms, read_all
+from analysis.reading import forms, read_all, whole_sessions
 from analysis.scenario_keys import differing, keys_of
 
 SCHEMA_VERSION = 1
 INFO_COLUMNS = [
     *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name", "notes"),
-    *("devices_recorded", "payload_bits"),
+    *("devices_recorded", "payload_bits", "place"),
 ]
+UNKNOWN = -1  # place of a variant in its study's file
+SEVERAL = Path("comparison")  # where reports on runs of several folders go
 MOST_OF_AN_ERROR = 160  # characters; run.json has all of it
 
 Paths = str | Path | Sequence[str | Path]
@@ -33,10 +35,13 @@ class Runs:
     """The completed runs below a folder. Every table but `info` leads with the columns variant, seed.
 
     Attributes:
-        path: the folder that was searched.
+        path: the folder that was searched, or that holds all those that were.
+        home: where reports go if nobody says where: the folder that was searched; of several `comparison` in the
+            current one.
         info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name,
             notes (what the run had to say of itself), devices_recorded (rows of devices.csv: of all rounds, of
-            none, or of every n-th), payload_bits (of one model transfer; NaN: not known).
+            none, or of every n-th), payload_bits (of one model transfer; NaN: not known), place (of its variant, to
+            sort by: as in the study's file, of several folders in their order).
         rounds: rounds.csv of all runs. Accuracy (0..1) is NaN on probe rounds and in runs without training.
         events: events.csv of all runs.
         sessions: sessions.csv of all runs.
@@ -45,6 +50,7 @@ class Runs:
     """
 
     path: Path
+    home: Path
     info: pd.DataFrame
     rounds: pd.DataFrame = field(repr=False)
     events: pd.DataFrame = field(repr=False)
@@ -114,7 +120,12 @@ def load_runs(
     if every_setting:
         words = [" ".join(label for _, label in setting) for setting in info["setting"]]
         both = [" ".join(filter(None, pair)) for pair in zip(words, info["variant"], strict=True)]
-        return _read(info.assign(variant=both), root, said)
+        order = list(dict.fromkeys(info["setting"]))
+        places = [
+            (order.index(setting), *place[1:])
+            for setting, place in zip(info["setting"], info["place"], strict=True)
+        ]
+        return _read(info.assign(variant=both, place=places), root, said)
     settings = list(dict.fromkeys(info["setting"]))
     if len(settings) > 1:
         first = _folder(info[[setting == settings[0] for setting in info["setting"]]])
@@ -140,7 +151,7 @@ def _folder(info: pd.DataFrame) -> Path:
 
 
 def _read(info: pd.DataFrame, path: Path, said: "_Said") -> Runs:
-    runs = info.sort_values(["variant", "seed"], ignore_index=True)
+    runs = info.sort_values(["place", "seed"], ignore_index=True)
     _check_distinct(runs)
     tables = {name: read_all(runs, name) for name in ("rounds", "events", "sessions")}
     remarks = list(said.remarks)
@@ -156,13 +167,15 @@ def _read(info: pd.DataFrame, path: Path, said: "_Said") -> Runs:
             f" and their"
             " totals are of these"
         )
-    return Runs(path=path, info=runs, left_out=tuple(said.left_out), remarks=tuple(remarks), **tables)
+    left_out = tuple(said.left_out)
+    return Runs(path=path, home=said.home, info=runs, left_out=left_out, remarks=tuple(remarks), **tables)
 
 
 @dataclass
 class _Said:
     """What is told about runs, as in `Runs`."""
 
+    home: Path
     left_out: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
@@ -172,10 +185,11 @@ def _found(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.DataFra
     roots = [Path(path)] if isinstance(path, str | Path) else [Path(one) for one in path]
     if names and len(names) != len(roots):
         raise ValueError(f"{len(names)} names for {len(roots)} folders: give one for each")
-    said = _Said()
+    said = _Said(home=SEVERAL if len(roots) > 1 else roots[0])
     rows = []
     for number, root in enumerate(roots):
-        rows += [{"folder": number, **row} for row in _rows(root, partial, said.left_out)]
+        for row in _rows(root, partial, said.left_out):
+            rows.append({"folder": number, **row, "place": (0, number, *row["place"])})
     if not rows:
         raise ValueError(
             f"no completed run in or below {', '.join(map(str, roots))}: {'; '.join(said.left_out)}; let one"
@@ -251,22 +265,6 @@ def _apart(roots: Sequence[Path]) -> list[str]:
     raise ValueError(f"the folder {roots[0]} is given twice: give different ones")
 
 
-def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Keep of runs that are not completed the sessions that have ended."""
-    keys = ["variant", "seed", "cell", "session"]
-    partial = info.loc[info["status"] != "completed", ["variant", "seed"]].itertuples(index=False, name=None)
-    some = set(partial)
-    ends = tables["events"].loc[tables["events"]["event"] == "session_end", keys]
-    ended = set(ends.itertuples(index=False, name=None))
-
-    def kept(frame: pd.DataFrame) -> pd.DataFrame:
-        rows = frame[keys].itertuples(index=False, name=None)
-        mask = [row[:2] not in some or row in ended for row in rows]
-        return frame[mask].reset_index(drop=True)
-
-    return tables | {name: kept(tables[name]) for name in ("rounds", "sessions")}
-
-
 class _NotUsableError(Exception):
     """Why one run directory is left out."""
 
@@ -305,7 +303,14 @@ def _info(directory: Path, partial: bool) -> dict[str, Any]:
         "notes": tuple(run.get("notes") or ()),
         "devices_recorded": str(run.get("devices_recorded", "all")),
         "payload_bits": (run.get("model") or {}).get("payload_bits", math.nan),
+        "place": (_index(run), natural(run.get("variant") or name)),
     }
+
+
+def _index(run: dict[str, Any]) -> int:
+    """Return which of its study's variants a run is of, as the file has them; UNKNOWN: it does not say."""
+    listed = run.get("variants") or []
+    return listed.index(run["variant"]) if run.get("variant") in listed else UNKNOWN
 
 
 def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
@@ -316,7 +321,12 @@ def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
     if status == "failed" and run.get("error"):
         error = " ".join(str(run["error"]).split())
         shown = error if len(error) <= MOST_OF_AN_ERROR else f"{error[:MOST_OF_AN_ERROR].rstrip()} …"
-        return f"it failed ({shown}): once the cause is gone, continue it with {resume}"
+        again = (
+            "do it again with `edgefl study ... --retry`"
+            if run.get("study")
+            else f"continue it with {resume}"
+        )
+        return f"it failed ({shown}): once the cause is gone, {again}"
     if status in ("failed", "interrupted"):
         return f"{sentence}: continue it with {resume}"
     if status == "running":

@@ -1,14 +1,17 @@
 """Key figures of the moving network: handovers, ping-pong, time of stay, and what broken work has cost."""
 
 import math
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from analysis.load import Runs
-from analysis.metrics import RUN
+from analysis.metrics import RUN, training_rounds
 from analysis.vocabulary import COMPLETED, CONDITIONS, EVENTS, GONE, HANDOVER, check_known, split_outcome
+
+PERIODS = 30  # of a run, over which its course is averaged
 
 
 def handover_figures(runs: Runs) -> pd.DataFrame:
@@ -31,21 +34,84 @@ def handover_figures(runs: Runs) -> pd.DataFrame:
     """
     if "interruption_s" not in runs.events:
         raise ValueError(f"the runs in {runs.path} are older than the handover figures: run them again")
-    return pd.DataFrame([_figures_of(run, runs) for run in runs.info.itertuples()])
+    return pd.DataFrame([_figures_of(own, runs) for own in _each(runs)])
 
 
-def _figures_of(run: Any, runs: Runs) -> dict[str, Any]:
-    events, devices = (
-        table[(table["variant"] == run.variant) & (table["seed"] == run.seed)]
-        for table in (runs.events, runs.devices)
+def over_time(runs: Runs) -> pd.DataFrame:
+    """Follow every run through equal periods of simulated time, a row per run and period.
+
+    Returns:
+        variant, seed; time_s (the middle of the period); handovers_per_hour and, of them, ping_pongs_per_hour, of all
+        devices; in_service (devices that are in the area of the cells, switched on and charged, the mean); round_s
+        (mean latency of the training rounds that began in the period; NaN: none did).
+    """
+    longest_s = float(runs.info["simulated_s"].max())
+    edges_s = np.linspace(0.0, longest_s, PERIODS + 1)
+    rounds = _by_run(training_rounds(runs.rounds))
+    courses = [_course(own, runs, rounds(own.run), edges_s) for own in _each(runs)]
+    return pd.concat(courses, ignore_index=True)
+
+
+def _course(own: "_Own", runs: Runs, rounds: pd.DataFrame, edges_s: np.ndarray) -> pd.DataFrame:
+    run, events = own.run, own.events
+    until_s = np.clip(edges_s, 0.0, run.simulated_s)
+    lasted_s = np.diff(until_s)
+    lasted_s[lasted_s <= 0] = math.nan  # the run had ended
+    handovers = events[events["event"] == HANDOVER]
+    back = handovers[handovers["detail"] == "ping_pong"]
+    gaps = np.array(_gaps(events, run.simulated_s)).reshape(-1, 2)
+    # [edges]: how long devices were missing before each, all together
+    missing_s = np.clip(until_s[:, None] - gaps[:, 0], 0.0, gaps[:, 1] - gaps[:, 0]).sum(axis=1)
+    period = np.clip(np.searchsorted(edges_s, rounds["start_s"], side="right") - 1, 0, len(edges_s) - 2)
+    found = pd.DataFrame(
+        {
+            "variant": run.variant,
+            "seed": run.seed,
+            "time_s": (edges_s[1:] + edges_s[:-1]) / 2,
+            "handovers_per_hour": 3600 * np.histogram(handovers["time_s"], edges_s)[0] / lasted_s,
+            "ping_pongs_per_hour": 3600 * np.histogram(back["time_s"], edges_s)[0] / lasted_s,
+            "in_service": len(_devices_of(own, runs)) - np.diff(missing_s) / lasted_s,
+            "round_s": rounds["latency_s"].groupby(period).mean().reindex(range(len(edges_s) - 1)).to_numpy(),
+        }
     )
+    return found[~np.isnan(lasted_s)]
+
+
+class _Own(NamedTuple):
+    """One run, with its rows."""
+
+    run: Any
+    events: pd.DataFrame
+    devices: pd.DataFrame
+
+
+def _each(runs: Runs) -> Iterator[_Own]:
+    events, devices = _by_run(runs.events), _by_run(runs.devices)
+    for run in runs.info.itertuples():
+        yield _Own(run, events(run), devices(run))
+
+
+def _by_run(table: pd.DataFrame) -> Callable[[Any], pd.DataFrame]:
+    """Cut a table into those of the runs, once for all of them: they may be a thousand."""
+    rows = table.groupby(RUN).indices
+    return lambda run: table.iloc[rows.get((run.variant, run.seed), [])]
+
+
+def _devices_of(own: _Own, runs: Runs) -> set[int]:
+    """Return the devices of a run."""
+    if own.run.devices_recorded == "all":
+        return {*own.devices["device"].dropna().astype(int), *own.events["device"].dropna().astype(int)}
+    ledger = runs.ledger  # it has them all
+    of_run = (ledger["variant"] == own.run.variant) & (ledger["seed"] == own.run.seed)
+    return {*ledger.loc[of_run, "device"]}
+
+
+def _figures_of(own: _Own, runs: Runs) -> dict[str, Any]:
+    run, events, devices = own
     check_known(events["event"].unique(), EVENTS, f"{run.path}/events.csv")
     handovers = events[events["event"] == HANDOVER]
-    seen = {*devices["device"].dropna().astype(int), *events["device"].dropna().astype(int)}
+    seen = _devices_of(own, runs)
     whole = run.devices_recorded == "all"
-    if not whole:  # the ledger has them all
-        ledger = runs.ledger
-        seen = {*ledger.loc[(ledger["variant"] == run.variant) & (ledger["seed"] == run.seed), "device"]}
     # a run without devices or time has no share of them
     service_s = _service_s(events, len(seen), run.simulated_s) or math.nan
     # the last ones may outlast the simulation
@@ -76,16 +142,21 @@ def _figures_of(run: Any, runs: Runs) -> dict[str, Any]:
 
 def _service_s(events: pd.DataFrame, devices: int, simulated_s: float) -> float:
     """Add up the time in which a number of devices could be served."""
+    return devices * simulated_s - sum(end_s - since_s for since_s, end_s in _gaps(events, simulated_s))
+
+
+def _gaps(events: pd.DataFrame, until_s: float) -> list[tuple[float, float]]:
+    """List the spans of time in which a device lacked a condition of service; those of one device do not overlap."""
     changes = events[events["event"].isin(CONDITIONS)]
-    missing_s = sum(
-        _missing_s(zip(rows["time_s"], rows["event"], strict=True), simulated_s)
+    return [
+        gap
         for _, rows in changes.groupby("device")
-    )
-    return devices * simulated_s - missing_s
+        for gap in _gaps_of(zip(rows["time_s"], rows["event"], strict=True), until_s)
+    ]
 
 
-def _missing_s(changes: Iterable[tuple[float, str]], until_s: float) -> float:
-    """Time in which one device lacked a condition of service, by its events (time, name) in order of time."""
+def _gaps_of(changes: Iterable[tuple[float, str]], until_s: float) -> list[tuple[float, float]]:
+    """List those of one device, by its events (time, name) in order of time."""
     lacks: dict[str, float] = {}  # condition -> since when
     known: set[str] = set()
     gaps: list[tuple[float, float]] = []
@@ -98,8 +169,10 @@ def _missing_s(changes: Iterable[tuple[float, str]], until_s: float) -> float:
             lacks[condition] = time_s
         known.add(condition)
     gaps += [(since_s, until_s) for since_s in lacks.values()]
-    total_s = covered_s = 0.0
+    joined: list[tuple[float, float]] = []
+    covered_s = 0.0
     for since_s, end_s in sorted(gaps):
-        total_s += max(0.0, end_s - max(since_s, covered_s))
+        if end_s > max(since_s, covered_s):
+            joined.append((max(since_s, covered_s), end_s))
         covered_s = max(covered_s, end_s)
-    return total_s
+    return joined

@@ -1,9 +1,10 @@
 """The answer to a study's question: which of two variants is better, by how much, and how sure that is."""
 
+import json
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,8 @@ HIGHER_IS_BETTER = ("accuracy_end", "accuracy_first", "accuracy_start")
 TO_TARGET = ("rounds_to_target", "seconds_to_target", "joules_to_target")
 OF_RUN = ("energy_j", "simulated_s", "latency_s")
 UNDECIDED = "undecided"
+TABLE, ABOUT = "question.csv", "question.json"  # an answer's table, and all else of it
+NUMBERS = ("mean", "low", "high", "deviation")
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,8 @@ class Answer:
     Attributes:
         table: one row per setting: the axes' labels; pairs, mean, low, high (of the first variant's metric minus
             the second's, accuracies 0..1), deviation (over pairs), better (a variant's name, or `undecided`),
-            why (it ended: precise, budget, or what is missing), seeds_wanted.
+            why (it ended: precise, budget, or what is missing).
+        seeds_wanted: of each row; those that it has: no more.
         sentence: the answer.
         notes: what a reader has to know, one sentence each.
     """
@@ -51,14 +55,20 @@ class Answer:
     question: Question
     axes: tuple[str, ...]
     table: pd.DataFrame = field(repr=False)
+    seeds_wanted: tuple[int, ...] = field(repr=False)
     sentence: str
     notes: tuple[str, ...]
+
+    @property
+    def settled(self) -> bool:
+        """Whether no setting wants more seeds."""
+        return bool((self.table["why"] != "").all())
 
     def wanted(self) -> dict[Setting, int]:
         """Return how many seeds each setting wants."""
         labels = self.table[list(self.axes)].itertuples(index=False, name=None)
         settings = [tuple(zip(self.axes, row, strict=True)) for row in labels] if self.axes else [()]
-        return dict(zip(settings, self.table["seeds_wanted"].tolist(), strict=True))
+        return dict(zip(settings, self.seeds_wanted, strict=True))
 
 
 def answer(
@@ -89,15 +99,19 @@ def answer(
         if note:
             notes.append(f"{_named(setting)}{note}")
     table = pd.DataFrame(rows)
+    more = tuple(table.pop("seeds_wanted").tolist())
     axes = tuple(axis for axis, _ in next(iter(seeds)))
-    return Answer(question, axes, table, _sentence(question, table), tuple(notes))
+    return Answer(question, axes, table, more, _sentence(question, table), tuple(notes))
 
 
 def write(found: Answer, folder: Path) -> list[Path]:
-    """Write question.csv and question.md, and of a grid the map as question.png and .pdf; return the figures."""
-    table = found.table.drop(columns="seeds_wanted")
+    """Write question.csv, .md and .json, and of a grid the map as question.png and .pdf; return the figures."""
+    table = found.table
+    told = {name: getattr(found, name) for name in ("axes", "seeds_wanted", "sentence", "notes")}
     try:
-        table.to_csv(folder / "question.csv", index=False)
+        table.to_csv(folder / TABLE, index=False)
+        about = {"question": asdict(found.question)} | told
+        (folder / ABOUT).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
         names = [
             ", ".join(map(str, row)) for row in table[list(found.axes)].itertuples(index=False, name=None)
         ]
@@ -111,6 +125,26 @@ def write(found: Answer, folder: Path) -> list[Path]:
     except OSError as error:
         raise ValueError(f"cannot write to {folder} ({error.strerror or error})") from error
     return [picture]
+
+
+def read(folder: Path) -> Answer | None:
+    """Read an answer that has been written; None: there is none."""
+    try:
+        told = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    question = told.pop("question")
+    texts = dict.fromkeys([*told["axes"], "better", "why"], str)
+    unknown = {name: [""] for name in NUMBERS}
+    table = pd.read_csv(folder / TABLE, dtype=texts, keep_default_na=False, na_values=unknown)
+    return Answer(
+        question=Question(**question | {"variants": tuple(question["variants"])}),
+        axes=tuple(told["axes"]),
+        table=table,
+        seeds_wanted=tuple(told["seeds_wanted"]),
+        sentence=told["sentence"],
+        notes=tuple(told["notes"]),
+    )
 
 
 def words(question: Question) -> tuple[str, float]:

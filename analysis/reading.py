@@ -55,6 +55,22 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
     return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
 
+def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Keep of runs that are not completed the sessions that have ended."""
+    keys = ["variant", "seed", "cell", "session"]
+    partial = info.loc[info["status"] != "completed", ["variant", "seed"]].itertuples(index=False, name=None)
+    some = set(partial)
+    ends = tables["events"].loc[tables["events"]["event"] == "session_end", keys]
+    ended = set(ends.itertuples(index=False, name=None))
+
+    def kept(frame: pd.DataFrame) -> pd.DataFrame:
+        rows = frame[keys].itertuples(index=False, name=None)
+        mask = [row[:2] not in some or row in ended for row in rows]
+        return frame[mask].reset_index(drop=True)
+
+    return tables | {name: kept(tables[name]) for name in ("rounds", "sessions")}
+
+
 def forms(directory: Path, table: str) -> list[Path]:
     """List the forms in which a run has a table: CSV, or a folder of Parquet files."""
     return [path for path in (directory / f"{table}.csv", directory / f"{table}.parquet") if path.exists()]

@@ -11,7 +11,9 @@ from rich.text import Text
 
 from analysis import tables
 from analysis.costs_report import CostReport
+from analysis.network_report import NetworkReport
 from analysis.results import Comparison, DriftComparison, SettingsTable, Sweep
+from analysis.theory_report import TheoryReport
 
 GAP, EDGES = 3, 2  # blanks between the columns and around the table, as rich draws it
 
@@ -67,7 +69,7 @@ def print_sweep(sweep: Sweep, console: Console) -> None:
     for line in tables.sweep.explanations(sweep):
         console.print(Text(line, style="dim"))
     for figure in sweep.figures:
-        console.print(Text.assemble("Figure: ", (str(figure), "bold"), " and .pdf"), soft_wrap=True)
+        _print_figure(console, figure)
 
 
 def print_costs(costs: CostReport, console: Console) -> None:
@@ -80,19 +82,27 @@ def print_costs(costs: CostReport, console: Console) -> None:
     console.print(Text.assemble("Tables: ", (str(costs.out / "costs.md"), "bold")), soft_wrap=True)
 
 
-def print_theory(by_run: pd.DataFrame, path: Path, console: Console) -> None:
-    """Print constants, terms and limits, runs side by side, and where the rounds are."""
-    _print_table(console, tables.theory.headline(by_run), None)
-    for line in tables.theory.EXPLANATIONS:
+def print_theory(theory: TheoryReport, console: Console) -> None:
+    """Print constants, terms and limits, runs side by side, and where the rounds and the figure are."""
+    _print_table(console, tables.theory.headline(theory.by_run), None)
+    for line in (*tables.theory.EXPLANATIONS, *(f"Note: {note}." for note in theory.notes)):
         console.print(Text(line, style="dim"))
+    path = theory.out / "theory_rounds.csv"
     console.print(Text.assemble("Round by round: ", (str(path), "bold")), soft_wrap=True)
+    _print_figure(console, theory.figure)
 
 
-def print_network(figures: pd.DataFrame, console: Console, notes: Iterable[str] = ()) -> None:
-    """Print the key figures of the network, runs side by side, and what a reader has to know."""
-    _print_table(console, tables.network.headline(figures).T, None)
-    for note in notes:
+def print_network(network: NetworkReport, console: Console) -> None:
+    """Print the key figures of the network, runs side by side, what a reader has to know, and where the figure is."""
+    _print_table(console, tables.network.headline(network.figures).T, None)
+    for note in network.notes:
         console.print(Text(f"Note: {note}.", style="dim"))
+    if network.figure is not None:
+        _print_figure(console, network.figure)
+
+
+def _print_figure(console: Console, figure: Path) -> None:
+    console.print(Text.assemble("Figure: ", (str(figure), "bold"), " and .pdf"), soft_wrap=True)
 
 
 def _print_table(console: Console, frame: pd.DataFrame, reference: str | None) -> None:

@@ -41,11 +41,12 @@ class Comparison:
     """Variants side by side. Means, sample standard deviations and 95 % intervals are over seeds.
 
     Attributes:
-        table: one row per variant, the reference first; units in the column names, accuracies 0..1. `_mean`, `_std`
-            and `_ci` (half the 95 % interval) are over seeds of each seed's mean over `sessions`. A `_to_target_mean`
-            is inf as soon as one session missed the target; `_to_target_at_least` then is what can be said: the mean
-            when a session that missed counts with its whole length. not_reached of targets sessions x seeds missed
-        it. per_session: one row per session: labels (or: differ, by seed or cell), kind (pilot, new, recurring,
+        table: one row per variant, in the order of the study's file; units in the column names, accuracies 0..1.
+            `_mean`, `_std` and `_ci` (half the 95 % interval) are over seeds of each seed's mean over `sessions`. A
+            `_to_target_mean` is inf as soon as one session missed the target; `_to_target_at_least` then is what can
+            be said: the mean when a session that missed counts with its whole length. not_reached of targets sessions
+            x seeds missed it.
+        per_session: one row per session: labels (or: differ, by seed or cell), kind (pilot, new, recurring,
             returning; in any seed or cell), and per variant the mean and standard deviation of its opening
             model's accuracy, its accuracy over the first rounds, dip and rounds to recovery.
         to_targets: one row per target and variant: what reaching it costs, see `averages.to_targets`.
@@ -92,7 +93,7 @@ class SettingsTable:
             VARIANT_QUANTITY_mean and _std, quantities as in `analysis.metrics.totals`. NaN: no completed run.
         trained: False if no run has an accuracy.
         axes: names of the grid's axes.
-        variants: their names, the reference first.
+        variants: their names, in the order of the study's file.
         sessions: those in the table, or those that its rounds are of.
         figure: the PNG.
         notes: what a reader has to know, one sentence each.
@@ -142,7 +143,8 @@ class Sweep:
             energy_j, simulated_s; not_reached of targets. Where a target was missed, its costs count the whole
             session: a lower bound.
         keys: dotted; one, or two of a map.
-        costs: the columns that the figures show: time and energy, to the target or per round.
+        costs: the columns that the table and the first figure show, a map the first one of them: time and energy,
+            to the target or per round, or the metric that was chosen.
         target: None: there is none to reach.
         figures: PNG files; a PDF lies beside each.
         notes: what a reader has to know, one sentence each.
@@ -150,7 +152,7 @@ class Sweep:
 
     table: pd.DataFrame = field(repr=False)
     keys: tuple[str, ...]
-    costs: tuple[str, str]
+    costs: tuple[str, ...]
     target: Target | None
     reference: str | None
     seeds: tuple[int, ...]

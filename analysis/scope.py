@@ -1,9 +1,11 @@
 """What is compared: the seeds that all variants have, the reference, the sessions averaged over."""
 
 import difflib
+from typing import Any
 
 import pandas as pd
 
+from analysis.load import UNKNOWN
 from analysis.metrics import RUN, training_rounds
 from analysis.results import RECURRING, RETURNING
 
@@ -28,7 +30,7 @@ def own_notes(info: pd.DataFrame) -> list[str]:
 
 def common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
     """List the seeds that all variants have; adds a note if some have more."""
-    by_variant = {str(variant): set(group["seed"]) for variant, group in info.groupby("variant")}
+    by_variant = {str(variant): set(group["seed"]) for variant, group in info.groupby("variant", sort=False)}
     common = set.intersection(*by_variant.values())
     listed = "; ".join(
         f"{variant} {', '.join(str(seed) for seed in sorted(seeds))}" for variant, seeds in by_variant.items()
@@ -62,6 +64,22 @@ def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> st
         notes.append(f"the reference '{named[0]}' has no completed run: nothing is measured against it")
         return None
     return named[0] if named else None
+
+
+def variants_of(info: pd.DataFrame, reference: str | None) -> list[str]:
+    """List the variants as the study's file has them, or the folders that were given; else the reference first.
+
+    Args:
+        info: of `Runs`, in any order.
+    """
+    places: dict[str, Any] = {}
+    for variant, place in zip(info["variant"], info["place"], strict=True):
+        places[variant] = min(place, places.get(variant, place))
+    names = sorted(places, key=lambda name: places[name])
+    known = all(index != UNKNOWN for _, _, index, _ in places.values())
+    if known or len({folder for _, folder, _, _ in places.values()}) > 1:
+        return names
+    return sorted(names, key=lambda name: name != reference)
 
 
 def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") -> str:

@@ -7,10 +7,9 @@ import pandas as pd
 
 from analysis import metrics
 from analysis.figures.settings import settings_figure
-from analysis.formatting import natural
 from analysis.load import Runs, Setting, load_settings
 from analysis.results import SettingsTable
-from analysis.scope import FIRST_ROUNDS, have_rounds, own_notes, reference_of, scope_of
+from analysis.scope import FIRST_ROUNDS, have_rounds, own_notes, reference_of, scope_of, variants_of
 from analysis.tables.settings import latex, markdown
 
 # of `metrics.totals`
@@ -56,7 +55,7 @@ def compare_settings(
     notes += own_notes(info)
     seeds = _seeds(by_setting, notes)
     reference = reference_of(info, reference, notes)
-    variants = sorted(info["variant"].unique(), key=lambda name: (name != reference, natural(name)))
+    variants = variants_of(info, reference)
     trained = any(runs.rounds["accuracy"].notna().any() for runs in by_setting.values())
     parts = []
     for setting, runs in by_setting.items():

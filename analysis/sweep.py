@@ -2,24 +2,32 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
 from analysis import averages, metrics
 from analysis.figures.column import save
-from analysis.figures.sweep import heat_figure, pareto_figure, sweep_figure
-from analysis.formatting import natural
+from analysis.figures.pareto import pareto_figure
+from analysis.figures.sweep import heat_figure, lower_bounds, sweep_figure, words_of
 from analysis.load import Paths, load_settings
 from analysis.results import Layout, Sweep
 from analysis.scenario_keys import differing, of_points
 from analysis.scope import FIRST_ROUNDS, have_rounds, reference_of, scope_of
 from analysis.tables.sweep import latex, markdown
 from analysis.targets import Target, target_of, usable
+from analysis.units import axis_of
 
 TRAINED = ("seconds_to_target", "joules_to_target")
 UNTRAINED = ("latency_s", "round_energy_j")
 AT_LEAST = {"seconds_to_target": "session_s", "joules_to_target": "session_j"}
+Metric = Literal["seconds", "joules", "rounds", "accuracy"]
+METRICS: dict[Metric, tuple[str, str | None]] = {  # name -> column with a target to reach, and without one
+    "seconds": ("seconds_to_target", "latency_s"),
+    "joules": ("joules_to_target", "round_energy_j"),
+    "rounds": ("rounds_to_target", None),
+    "accuracy": ("accuracy_first", "accuracy_first"),
+}
 MEASURED = ["seconds_to_target", "joules_to_target", "rounds_to_target", "accuracy_first"]
 
 
@@ -30,6 +38,7 @@ def sweep(
     out: str | Path | None = None,
     reference: str | None = None,
     target: str | float | Target = "95%",
+    metric: Metric | None = None,
     layout: Layout | None = None,
     partial: bool = False,
 ) -> Sweep:
@@ -41,10 +50,12 @@ def sweep(
         out: where to write, by default the folder of the runs.
         reference: the variant whose peak a relative target is of, by default the one that the runs name.
         target: see `targets.target_of`.
+        metric: what is drawn against the key, or in the map: seconds, joules or rounds to the target (without one, of
+            a round), or accuracy over the first rounds of a session; None: seconds and joules, in a map seconds.
 
     Raises:
-        ValueError: no completed run, no key that is swept or too many, no such key, or a folder that cannot be
-            written.
+        ValueError: no completed run, no key that is swept or too many, no such key, a metric that the runs do not
+            have, or a folder that cannot be written.
     """
     goal = target_of(target)
     by_setting = load_settings(path, partial=partial)
@@ -63,9 +74,9 @@ def sweep(
         part.insert(0, "setting", [setting] * len(part))
         measured.append(part)
     by_seed = pd.concat(measured, ignore_index=True)
-    table = _table(by_seed, points, chosen, reference)
-    folder = Path(out) if out is not None else Path(path if isinstance(path, str | Path) else first.path)
-    costs = TRAINED if goals else UNTRAINED
+    table = _table(by_seed, points, chosen)
+    folder = Path(out) if out is not None else first.home
+    costs = (TRAINED if goals else UNTRAINED) if metric is None else (_column(metric, trained, bool(goals)),)
     files = ["sweep_map.png"] if len(chosen) == 2 else ["sweep.png"]
     found = Sweep(
         table=table,
@@ -79,8 +90,38 @@ def sweep(
         figures=tuple(folder / file for file in (*files, "sweep_pareto.png")),
         notes=tuple(dict.fromkeys(notes)),
     )
-    _write(found)
+    _write(found, pareto_points(found, *(TRAINED if goals else UNTRAINED)))
     return found
+
+
+def _column(metric: str, trained: bool, goals: bool) -> str:
+    """Find the column of a metric."""
+    if metric not in METRICS:
+        raise ValueError(f"no metric '{metric}': choose {', '.join(METRICS)}")
+    column = METRICS[metric][0 if goals else 1]
+    if column is None or (metric == "accuracy" and not trained):
+        needs = (
+            "runs with training" if not trained else "a target that all variants share, such as --target 0.8"
+        )
+        raise ValueError(f"metric '{metric}' needs {needs}: choose seconds or joules")
+    return column
+
+
+def pareto_points(found: Sweep, time: str, energy: str) -> pd.DataFrame:
+    """Make the points of time against energy, see `figures.pareto`."""
+    sizes = [axis_of(key, found.table[key])[1] for key in found.keys]
+    values = found.table[list(found.keys)].itertuples(index=False, name=None)
+    return pd.DataFrame(
+        {
+            "series": found.table["series"],
+            "label": [
+                ", ".join(f"{v / size:g}" for v, size in zip(row, sizes, strict=True)) for row in values
+            ],
+            "time_s": found.table[f"{time}_mean"],
+            "energy_j": found.table[f"{energy}_mean"],
+            "missed": lower_bounds(found.table, time),
+        }
+    )
 
 
 def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> list[str]:
@@ -147,7 +188,6 @@ def _table(
     by_seed: pd.DataFrame,
     points: Mapping[Any, Mapping[str, Any]],
     keys: Sequence[str],
-    reference: str | None,
 ) -> pd.DataFrame:
     names = _series(points, keys)
     wanted = [*MEASURED, "latency_s", "round_energy_j", "energy_j", "simulated_s"]
@@ -160,8 +200,8 @@ def _table(
         for name in wanted:
             row |= averages.spread(name, group[name].astype(float))
         rows.append(row | {"not_reached": int(group["missed"].sum()), "targets": int(group["targets"].sum())})
-    order = {name: (name != reference, natural(name)) for name in names.values()}
-    rows.sort(key=lambda row: (order[row["series"]], *(row[key] for key in keys)))
+    order = list(dict.fromkeys(names.values()))
+    rows.sort(key=lambda row: (order.index(row["series"]), *(row[key] for key in keys)))
     return pd.DataFrame(rows)
 
 
@@ -186,14 +226,17 @@ def _series(points: Mapping[Any, Mapping[str, Any]], keys: Sequence[str]) -> dic
     return found
 
 
-def _write(found: Sweep) -> None:
+def _write(found: Sweep, points: pd.DataFrame) -> None:
+    time, energy = TRAINED if found.target else UNTRAINED
+    words = words_of(time, found.target), words_of(energy, found.target)
+    named = ", ".join(axis_of(key, found.table[key])[0] for key in found.keys)
     try:
         found.out.mkdir(parents=True, exist_ok=True)
         found.table.to_csv(found.out / "sweep.csv", index=False)
         (found.out / "sweep.md").write_text(markdown(found), encoding="utf-8")
         (found.out / "sweep.tex").write_text(latex(found), encoding="utf-8")
         save((heat_figure if len(found.keys) == 2 else sweep_figure)(found), found.figures[0])
-        save(pareto_figure(found), found.figures[1])
+        save(pareto_figure(points, words, f"numbers: {named}"), found.figures[1])
     except OSError as error:
         raise ValueError(
             f"cannot write to {found.out} ({error.strerror or error}): choose another folder with --out"

@@ -16,7 +16,7 @@ from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:
     from edgefl.api import compare, study
-    from edgefl.results import Results
+    from edgefl.results import Results, StudyResults
     from edgefl.resuming import resume
     from edgefl.scenario import Scenario
     from edgefl.scenario import load as load_scenario
@@ -29,6 +29,7 @@ __all__ = [
     "Recording",
     "Results",
     "Scenario",
+    "StudyResults",
     "__version__",
     "compare",
     "load_scenario",
@@ -43,6 +44,7 @@ _LAZY = {
     "Recording": ("edgefl.world_record", "Recording"),
     "Results": ("edgefl.results", "Results"),
     "Scenario": ("edgefl.scenario", "Scenario"),
+    "StudyResults": ("edgefl.results", "StudyResults"),
     "compare": ("edgefl.api", "compare"),
     "load_scenario": ("edgefl.scenario", "load"),
     "record": ("edgefl.world_record", "record"),

@@ -1,4 +1,4 @@
-"""Studies and comparisons from Python, as `edgefl study` and `python -m analysis compare` do them."""
+"""Studies and comparisons from Python, as `edgefl study` and `edgefl compare` do them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +11,7 @@ from edgefl.yaml_source import write
 
 if TYPE_CHECKING:
     from analysis import Comparison
+    from edgefl.results import StudyResults
 
 Overrides = Mapping[str, Any]
 
@@ -21,35 +22,42 @@ def study(
     *,
     seeds: Sequence[int] = (),
     reference: str | None = None,
+    question: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     device: str = "auto",
     jobs: int | None = None,
-) -> Path:
+) -> "StudyResults":
     """Run every variant with every seed; then `edgefl.compare` compares them.
+
+    A study with a question is given further seeds until that is answered, or its budget is spent.
 
     In a script, call it below `if __name__ == "__main__":`, as Python asks where processes are started.
 
     Args:
         base: a study file; or a scenario, and then `variants` too.
         variants: name -> dotted overrides, as in a study file: {"wide": {"radio.bandwidth_hz": 2e8}}.
-        seeds: each variant runs once per seed; none: those of the study file, or the scenario's own.
+        seeds: each variant runs once per seed; none: those of the study file, or the scenario's own. Of a study file
+            only these are run, and its question is not asked.
         reference: the variant to which others are compared; none: the first.
-        out: directory of the study, new or empty; none: below runs/.
+        question: as in a study file: {"metric": "accuracy_end", "variants": ["narrow", "wide"], "precision": 0.01,
+            "budget": 40}.
+        out: directory of the study: new, empty, or of this study, which then goes on; none: below runs/.
         device: as in `simulate`.
         jobs: processes at once; none: one per core.
 
     Returns:
-        The directory of the study.
+        The directory of the study: a path, with the tables of all runs, and the `.answer` to its question.
 
     Raises:
-        EdgeflError: names what is wrong, and the remedy; or runs have failed, and the others are complete.
+        EdgeflError: names what is wrong, and the remedy; `edgefl.studies.IncompleteStudy` if runs have failed and the
+            others are complete.
     """
     from edgefl import studies
 
     if not isinstance(base, Scenario):
-        if variants is not None or reference is not None:
+        if any(given is not None for given in (variants, reference, question)):
             raise EdgeflError(
-                "a study file has its own variants and reference: give a scenario to vary it here"
+                "a study file has its own variants, reference and question: give a scenario to vary it here"
             )
         return studies.run(studies.plan(base, seeds=seeds), out, device=device, jobs=jobs)
     if not variants:
@@ -62,6 +70,7 @@ def study(
         "seeds": list(seeds) or [base.seed],
         "reference": reference or next(iter(variants)),
         "variants": {name: dict(overrides or {}) for name, overrides in variants.items()},
+        **({} if question is None else {"question": dict(question)}),
     }
     with TemporaryDirectory() as folder:
         (Path(folder) / "scenario.yaml").write_text(dump(base), encoding="utf-8")
@@ -70,16 +79,26 @@ def study(
         return studies.run(studies.plan(file), out, device=device, jobs=jobs)
 
 
-def compare(runs: str | Path, **options: Any) -> "Comparison":
-    """Compare the variants of a study: `.table`, `.per_session`, `.detail` are data frames, `.figure` a PNG.
+def compare(
+    *runs: str | Path | Sequence[str | Path],
+    names: Sequence[str] = (),
+    partial: bool = False,
+    out: str | Path | None = None,
+    **options: Any,
+) -> "Comparison":
+    """Compare the variants of a study, or any runs: `.table`, `.per_session`, `.detail` are data frames.
+
+    `.figure` is a PNG; `.out` is the folder of it and of all other files.
 
     Seconds and joules to a target accuracy, peaks, and paired tests over seeds; also written as comparison.csv, .md,
     .tex and .png.
 
     Args:
-        runs: the directory of a study.
-        options: as `analysis.compare` takes them: out, the folder to write to; reference, a variant; target, an
-            accuracy from 0 to 1 or "95%" of the reference's peak, or several; recurring, "labels" or "population".
+        runs: the directory of a study or of a run, or several.
+        names: of the directories, in their order, in place of their own.
+        partial: also runs that are not completed, as far as they came.
+        out: where to write; none: the directory of the runs, of several `comparison` in the current folder.
+        options: as `analysis.compare` takes them: reference, target (one or several), recurring, layout.
 
     Returns:
         The comparison: its tables have one row per variant, or per variant and session, or per variant and seed.
@@ -89,7 +108,9 @@ def compare(runs: str | Path, **options: Any) -> "Comparison":
     """
     import analysis
 
+    folders = [one for given in runs for one in ([given] if isinstance(given, str | Path) else given)]
     try:
-        return analysis.compare(runs, **options)
+        found = analysis.load_runs(folders, names=names, partial=partial)
+        return analysis.compare(found, out=out, **options)
     except ValueError as error:
         raise EdgeflError(f"not compared: {error}") from error

@@ -49,6 +49,8 @@ class RunProgress:
         task = self._tasks[label]
         if row is None:
             self._done += 1
+            if self._progress.tasks[task].start_time is None:  # it was complete before
+                self._progress.update(task, latest="complete")
             self._progress.update(task, completed=1.0)
             self._end(task)
             return
@@ -80,7 +82,8 @@ class RunProgress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._progress.stop()
+        if self._progress.live.is_started:  # else it would print an empty line
+            self._progress.stop()
 
 
 class Course:

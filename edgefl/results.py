@@ -1,4 +1,4 @@
-"""What a run leaves behind, as an object: its directory, which is a path, with its tables."""
+"""What a run or a study leaves behind, as an object: its directory, which is a path, with its tables."""
 
 import json
 from functools import cached_property
@@ -11,41 +11,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from analysis import Runs
+    from analysis.question import Answer
 
     _Path = Path
 else:
     _Path = type(Path())  # before Python 3.12 Path itself cannot be extended
 
 
-class Results(_Path):
-    """A run directory. It is a path (`results / "rounds.csv"`), and its tables are pandas data frames.
-
-    Columns carry their units: `_s` simulated seconds since the run's beginning, `_j` joules, `_bits`, `_m` metres,
-    `_db` and `_dbm`; accuracies and shares are 0 to 1. `wall_s` alone is this machine's time. docs/run-directory.md
-    explains each column. Tables are read when they are first asked for, and an EdgeflError or a ValueError says
-    what a directory lacks.
-
-    Example:
-        results = edgefl.simulate(scenario)
-        results.rounds.plot(x="end_s", y="accuracy")
-    """
+class _Directory(_Path):
+    """A directory of runs: a path (`results / "rounds.csv"`), with tables that are pandas data frames."""
 
     def __truediv__(self, key: Any) -> Path:  # type: ignore[override]  # what is inside is no run directory
         return Path(self) / key
-
-    @cached_property
-    def info(self) -> dict[str, Any]:
-        """What run.json says: status, versions, model, wall time, notes."""
-        try:
-            found: dict[str, Any] = json.loads((self / "run.json").read_text(encoding="utf-8"))
-        except OSError as error:
-            raise EdgeflError(f"{self}: is no run directory (run.json: {error.strerror})") from error
-        return found
-
-    @property
-    def notes(self) -> list[str]:
-        """What the run has to say of itself, one sentence each."""
-        return list(self.info["notes"])
 
     @property
     def rounds(self) -> "pd.DataFrame":
@@ -81,4 +58,49 @@ class Results(_Path):
     def _runs(self) -> "Runs":
         from analysis import load_runs
 
-        return load_runs(self)
+        return load_runs(self, every_setting=True)
+
+
+class Results(_Directory):
+    """A run directory. It is a path (`results / "rounds.csv"`), and its tables are pandas data frames.
+
+    Columns carry their units: `_s` simulated seconds since the run's beginning, `_j` joules, `_bits`, `_m` metres,
+    `_db` and `_dbm`; accuracies and shares are 0 to 1. `wall_s` alone is this machine's time. docs/run-directory.md
+    explains each column. Tables are read when they are first asked for, and an EdgeflError or a ValueError says
+    what a directory lacks.
+
+    Example:
+        results = edgefl.simulate(scenario)
+        results.rounds.plot(x="end_s", y="accuracy")
+    """
+
+    @cached_property
+    def info(self) -> dict[str, Any]:
+        """What run.json says: status, versions, model, wall time, notes."""
+        try:
+            found: dict[str, Any] = json.loads((self / "run.json").read_text(encoding="utf-8"))
+        except OSError as error:
+            raise EdgeflError(f"{self}: is no run directory (run.json: {error.strerror})") from error
+        return found
+
+    @property
+    def notes(self) -> list[str]:
+        """What the run has to say of itself, one sentence each."""
+        return list(self.info["notes"])
+
+
+class StudyResults(_Directory):
+    """The directory of a study, a path. Its tables are of all its runs, by variant (with its setting) and seed.
+
+    Example:
+        results = edgefl.study("study.yaml")
+        results.rounds.groupby("variant").accuracy.mean()
+        print(results.answer.sentence)
+    """
+
+    @property
+    def answer(self) -> "Answer | None":
+        """The answer to the study's question: `.sentence`, `.table`, `.notes`; None: it has not been asked one."""
+        from analysis.question import read
+
+        return read(self)

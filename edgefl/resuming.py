@@ -49,7 +49,8 @@ def resume(
 
     Args:
         path: the run directory.
-        threads, trainers: as in `simulate`.
+        threads: as in `simulate`.
+        trainers: as in `simulate`.
         every: how often snapshots are taken.
         on_round: called with every round, those that are replayed too.
         on_note: told what is damaged, and what is done about it.

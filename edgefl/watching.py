@@ -128,7 +128,16 @@ def find(path: Path) -> list[Watched]:
     Raises:
         EdgeflError: there is none.
     """
-    found = sorted(file.parent for file in path.rglob(status.FILE)) if path.is_dir() else []
+    variants = list(_study(path).get("variants") or [])
+
+    def place(run: Path) -> tuple[str, int, str, int]:
+        """As the study's file has its variants, and seeds by their number."""
+        folder, variant, seed = ("", "", "", *run.relative_to(path).parts)[-3:]
+        number = seed.rpartition("-")[2]
+        index = variants.index(variant) if variant in variants else len(variants)
+        return folder, index, str(run.parent), int(number) if number.isdecimal() else 0
+
+    found = sorted((file.parent for file in path.rglob(status.FILE)), key=place) if path.is_dir() else []
     if not found:
         raise EdgeflError(
             f"{path}: no run directory in or below it; give one that `edgefl run` or `study` made"
@@ -137,13 +146,30 @@ def find(path: Path) -> list[Watched]:
 
 
 def planned(path: Path) -> int | None:
-    """How many runs a study has at most, by its file; None: this is no study's folder."""
+    """How many runs a study has at most, with those that its question may add; None: this is no study's folder."""
+    data = _study(path)
+    try:
+        settings = math.prod(map(_points, (data.get("grid") or {}).values()))
+        listed = len(data["seeds"])
+        further = (data["question"]["budget"] - listed) * 2 if data.get("question") else 0
+        return (len(data["variants"]) * listed + further) * settings
+    except (KeyError, TypeError, AttributeError):
+        return None
+
+
+def _points(axis: Any) -> int:
+    """How many points an axis of a grid has."""
+    together = list(axis) == ["zip"]
+    return len(next(iter(axis["zip"].values()))) if together else len(axis)
+
+
+def _study(path: Path) -> dict[str, Any]:
+    """What the study's file in a folder says; nothing: there is none."""
     try:
         data = yaml.safe_load((path / "study.yaml").read_text(encoding="utf-8"))
-        axes = [len(values) for values in (data.get("grid") or {}).values()]
-        return len(data["variants"]) * len(data["seeds"]) * math.prod(axes)
-    except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError):
-        return None
+    except (OSError, yaml.YAMLError):
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def table(runs: Iterable[Standing], of: int | None = None) -> Group:

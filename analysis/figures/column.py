@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -43,9 +44,24 @@ def panels(count: int, height_inch: float, **choices: Any) -> tuple[Figure, list
     return figure, axes
 
 
-def legend(figure: Figure, ax: Axes) -> None:
-    """Name the series above the panels, if there are several."""
-    handles, labels = ax.get_legend_handles_labels()
+def mark(ax: Axes, x: np.ndarray, y: np.ndarray, style: dict[str, Any], filled: np.ndarray) -> None:
+    """Draw marks of a series: filled, or open in the same colour."""
+    for face, some in ((style["color"], filled), ("white", ~filled)):
+        look: dict[str, Any] = {
+            "marker": style["marker"],
+            "markersize": 4.2,
+            "linestyle": "none",
+            "zorder": 5,
+        }
+        ax.plot(x[some], y[some], markerfacecolor=face, markeredgecolor=style["color"], **look)
+
+
+def legend(figure: Figure, *axes: Axes) -> None:
+    """Name the series of these panels above them all, if there are several."""
+    named = {
+        label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+    labels, handles = list(named), list(named.values())
     if len(labels) > 1:
         columns = 2 if max(map(len, labels)) > 14 else min(3, len(labels))
         figure.legend(
@@ -57,6 +73,8 @@ def legend(figure: Figure, ax: Axes) -> None:
             fontsize=SMALL,
             labelcolor=INK,
             handlelength=2.6,
+            handletextpad=0.5,
+            columnspacing=1.2,
         )
 
 

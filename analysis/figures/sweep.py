@@ -1,40 +1,52 @@
-"""The figures of a sweep, at column width: cost against a key, a map of two keys, time against energy."""
-
-from typing import Any
+"""The figures of a sweep, at column width: a metric against a key, a map of two keys."""
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.figures.column import SMALL, legend, panels, series_styles
-from analysis.figures.style import INK, SOFT
-from analysis.formatting import ENERGY_UNITS, TIME_UNITS, amount, unit_for
+from analysis.figures.column import SMALL, legend, mark, panels, series_styles
+from analysis.figures.style import INK
+from analysis.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, unit_for
 from analysis.results import Sweep
+from analysis.scope import FIRST_ROUNDS
+from analysis.targets import Target
 from analysis.units import axis_of
 
-UNITS = {
+UNITS: dict[str, Units] = {
     "seconds_to_target": TIME_UNITS,
     "joules_to_target": ENERGY_UNITS,
     "latency_s": TIME_UNITS,
     "round_energy_j": ENERGY_UNITS,
+    "rounds_to_target": (("rounds", 1.0),),
+    "accuracy_first": (("%", 0.01),),
 }
 LOGARITHMIC = 50.0  # ratio of the largest to the smallest value from which on an axis is logarithmic
 DODGE = 0.012  # of an axis, from series to series
 MOST_MAPS = 4  # below one another in a column
 
 
-def words_of(cost: str, found: Sweep) -> str:
-    """Say what a cost is, without unit."""
-    if found.target is None:
-        return {"latency_s": "round latency", "round_energy_j": "energy per round"}[cost]
-    kind = "time" if cost.startswith("seconds") else "energy"
-    return f"{kind} to {found.target.short}"
+def words_of(cost: str, target: Target | None) -> str:
+    """Say what a metric is, without unit."""
+    plain = {
+        "latency_s": "round latency",
+        "round_energy_j": "energy per round",
+        "accuracy_first": f"accuracy of the first {FIRST_ROUNDS} rounds",
+    }
+    if cost in plain or target is None:
+        return plain[cost]
+    kind = {"seconds": "time", "joules": "energy"}.get(cost.partition("_")[0], "rounds")
+    return f"{kind} to {target.short}"
+
+
+def label_of(cost: str, target: Target | None, unit: str) -> str:
+    """Say what a metric is, with its unit."""
+    words = words_of(cost, target)
+    return words if unit == "rounds" else f"{words} ({unit})"
 
 
 def sweep_figure(found: Sweep) -> Figure:
-    """Draw time and energy against the key; whiskers: 95 % intervals; open marks: a target missed, a lower bound."""
-    figure, axes = panels(2, 4.0, sharex=True)
+    """Draw the metrics against the key; whiskers: 95 % intervals; open marks: a target missed, a lower bound."""
+    figure, axes = panels(len(found.costs), 0.6 + 1.7 * len(found.costs), sharex=True)
     key = found.keys[0]
     label, size = axis_of(key, found.table[key])
     styles = series_styles(list(dict.fromkeys(found.table["series"])))
@@ -59,11 +71,10 @@ def sweep_figure(found: Sweep) -> Figure:
                 linestyle=style["linestyle"],
                 zorder=4,
             )
-            missed = rows["not_reached"].to_numpy() > 0
-            _marks(ax, x, y, style, ~missed)
+            mark(ax, x.to_numpy(), y.to_numpy(), style, ~lower_bounds(rows, cost).to_numpy())
         tops = found.table[f"{cost}_mean"] + found.table[f"{cost}_{found.layout.spread}"].fillna(0)
         ax.set_ylim(0, 1.08 * float(tops.max()) / scale)
-        ax.set_ylabel(f"{words_of(cost, found)} ({unit})")
+        ax.set_ylabel(label_of(cost, found.target, unit))
     values = sorted(found.table[key].unique() / size)
     if values[0] > 0 and values[-1] / values[0] >= LOGARITHMIC:
         axes[-1].set_xscale("log")
@@ -75,20 +86,13 @@ def sweep_figure(found: Sweep) -> Figure:
     return figure
 
 
-def _marks(ax: Axes, x: pd.Series, y: pd.Series, style: dict[str, str], filled: np.ndarray) -> None:
-    """Draw marks: filled, or open in the same colour."""
-    for face, some in ((style["color"], filled), ("white", ~filled)):
-        look: dict[str, Any] = {
-            "marker": style["marker"],
-            "markersize": 4.2,
-            "linestyle": "none",
-            "zorder": 5,
-        }
-        ax.plot(x[some], y[some], markerfacecolor=face, markeredgecolor=style["color"], **look)
+def lower_bounds(rows: pd.DataFrame, cost: str) -> pd.Series:
+    """Mark the rows of a sweep's table in which a metric counts whole sessions, since the target was missed."""
+    return (rows["not_reached"] > 0) & cost.endswith("_to_target")
 
 
 def heat_figure(found: Sweep) -> Figure:
-    """Draw the time of each pair of values as a map, one for each series: darker is shorter, numbers in the cells."""
+    """Draw the metric of each pair of values as a map, one for each series: darker is less, numbers in the cells."""
     cost = found.costs[0]
     names = list(dict.fromkeys(found.table["series"]))[:MOST_MAPS]
     across, down = found.keys
@@ -103,13 +107,14 @@ def heat_figure(found: Sweep) -> Figure:
         grid = own.pivot(index=down, columns=across, values=f"{cost}_mean").reindex(
             index=rows, columns=columns
         )
-        missed = own.pivot(index=down, columns=across, values="not_reached").reindex_like(grid)
+        bounds = own.assign(lower=lower_bounds(own, cost).astype(int))
+        lower = bounds.pivot(index=down, columns=across, values="lower").reindex_like(grid)
         # cividis: its lightness falls evenly, seen by all eyes and in grey
         image = ax.imshow(grid / scale, cmap="cividis", origin="lower", aspect="auto", **limits)
         middle = (limits["vmin"] + limits["vmax"]) / 2
         for i, j in np.ndindex(grid.shape):
             value = grid.iat[i, j] / scale
-            text = f"{'>' if missed.iat[i, j] > 0 else ''}{amount(value)}"
+            text = f"{'>' if lower.iat[i, j] > 0 else ''}{amount(value)}"
             ink = "white" if value < middle else "black"
             ax.text(j, i, text, ha="center", va="center", fontsize=SMALL, color=ink)
         ax.grid(False)
@@ -123,52 +128,6 @@ def heat_figure(found: Sweep) -> Figure:
             side.set_visible(False)
     axes[-1].set_xlabel(x_label)
     bar = figure.colorbar(image, ax=axes, shrink=0.9, pad=0.02)
-    bar.set_label(f"{words_of(cost, found)} ({unit})", fontsize=SMALL)
+    bar.set_label(label_of(cost, found.target, unit), fontsize=SMALL)
     bar.ax.tick_params(labelsize=SMALL)
     return figure
-
-
-def pareto_figure(found: Sweep) -> Figure:
-    """Draw time against energy; filled and joined: nothing else is better in both."""
-    figure, (ax,) = panels(1, 3.0)
-    time, energy = found.costs
-    units = {cost: unit_for(found.table[f"{cost}_mean"], UNITS[cost]) for cost in found.costs}
-    x = found.table[f"{time}_mean"] / units[time][1]
-    y = found.table[f"{energy}_mean"] / units[energy][1]
-    best = efficient(x.to_numpy(), y.to_numpy())
-    front = sorted(zip(x[best], y[best], strict=True))
-    ax.step(*zip(*front, strict=True), where="post", color=SOFT, linewidth=0.8, zorder=2)
-    names = list(dict.fromkeys(found.table["series"]))
-    for name, style in series_styles(names).items():
-        own = (found.table["series"] == name).to_numpy()
-        ax.plot([], [], marker=style["marker"], color=style["color"], linestyle="none", label=name)
-        _marks(ax, x[own], y[own], style, best[own])
-    sizes = [axis_of(key, found.table[key]) for key in found.keys]
-    for i, row in found.table.iterrows():
-        words = ", ".join(f"{row[key] / size:g}" for key, (_, size) in zip(found.keys, sizes, strict=True))
-        right = names.index(row["series"]) % 2 == 0
-        ax.annotate(
-            words,
-            (x[i], y[i]),
-            (5, -2) if right else (-5, 2),
-            textcoords="offset points",
-            ha="left" if right else "right",
-            va="top" if right else "bottom",
-            fontsize=6,
-            color=SOFT,
-        )
-    ax.set_xlim(left=0, right=float(x.max()) * 1.1)
-    ax.set_ylim(bottom=0, top=float(y.max()) * 1.1)
-    ax.set_xlabel(f"{words_of(time, found)} ({units[time][0]})")
-    ax.set_ylabel(f"{words_of(energy, found)} ({units[energy][0]})")
-    ax.set_title(
-        f"numbers: {', '.join(label for label, _ in sizes)}", fontsize=6.5, color=SOFT, loc="right", pad=2
-    )
-    legend(figure, ax)
-    return figure
-
-
-def efficient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Mark the points than which no other is at least as small in both and smaller in one."""
-    better = (x[:, None] <= x) & (y[:, None] <= y) & ((x[:, None] < x) | (y[:, None] < y))
-    return ~better.any(axis=0) & np.isfinite(x) & np.isfinite(y)

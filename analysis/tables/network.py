@@ -6,14 +6,15 @@ from collections.abc import Callable
 import pandas as pd
 
 from analysis.formatting import NOTHING
+from analysis.tables.runs import named_runs
 
 
 def headline(figures: pd.DataFrame) -> pd.DataFrame:
-    """Write the key figures as text, [runs x figures]."""
-    named = figures.set_index(figures["variant"] + " seed " + figures["seed"].astype(str))
+    """Write the key figures as text, [runs x figures]; of many runs, [variants x figures]."""
+    named = named_runs(figures)
     return pd.DataFrame(
         {
-            "Handovers": named["handovers"].map("{:,}".format),
+            "Handovers": named["handovers"].map("{:,.0f}".format),
             "per device and hour of service": named["handovers_per_device_hour"].map(_or_nothing("{:.1f}")),
             "Ping-pong (%)": (100 * named["ping_pong_share"]).map(_or_nothing("{:.1f}")),
             "Time of stay (s)": named["time_of_stay_s"].map(_or_nothing("{:.2f}")),

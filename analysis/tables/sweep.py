@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from analysis.figures.sweep import UNITS, words_of
+from analysis.figures.sweep import UNITS, label_of, lower_bounds
 from analysis.formatting import amount, named_seeds, unit_for, with_spread
 from analysis.markup import latex_escape, latex_tabular, markdown_table
 from analysis.results import Sweep
@@ -19,11 +19,11 @@ def headline(found: Sweep) -> pd.DataFrame:
         for series, rows in found.table.groupby("series", sort=False):
             own = places.merge(rows, on=list(found.keys), how="left")
             lead = "" if series == "all" else f"{series}: "
-            texts[f"{lead}{words_of(cost, found)} ({unit})"] = [
+            texts[lead + label_of(cost, found.target, unit)] = [
                 f"> {amount(row[f'{cost}_mean'] / size)}"
-                if row["not_reached"] > 0
+                if lower
                 else with_spread(row[f"{cost}_mean"] / size, row[f"{cost}_{found.layout.spread}"] / size)
-                for _, row in own.iterrows()
+                for lower, (_, row) in zip(lower_bounds(own, cost), own.iterrows(), strict=True)
             ]
     index = [
         ", ".join(f"{value / size:g}" for value, (_, size) in zip(row, labels, strict=True))
@@ -42,7 +42,11 @@ def caption(found: Sweep) -> str:
 def explanations(found: Sweep) -> list[str]:
     """Say how numbers are defined, and repeat the notes."""
     lines = []
-    if found.target is None:
+    if found.costs == ("accuracy_first",):
+        lines.append(
+            "Means over the first training rounds of each session, and over recurring sessions, if there are any."
+        )
+    elif found.target is None:
         lines.append(
             "Round latency: until the slowest device is done. Energy: of all devices. No probe rounds."
         )

@@ -2,6 +2,8 @@
 
 import pandas as pd
 
+from analysis.tables.runs import named_runs
+
 ROWS = {
     "beta": "smoothness β, largest secant",
     "beta_median": "smoothness, median",
@@ -24,13 +26,14 @@ EXPLANATIONS = (
     " lower bound of the constant. ζ₂: the largest difference seen. Noise: variance of single gradients, from"
     " learning.theory.samples of each device (relative error about √(2/samples) for one device).",
     "(b) and (c) with the measured variance in place of its bound by the data's spread; they are at most J's.",
+    "Figure: means over seeds; ticks mark rounds whose learning rate is beyond (14) with one of them.",
     "The limit by (65) is negative from four local steps on: J's condition then admits no learning rate.",
 )
 
 
 def headline(by_run: pd.DataFrame) -> pd.DataFrame:
-    """Write the constants, the terms and the limits, [quantities x runs]."""
-    named = by_run.set_index(by_run["variant"] + " seed " + by_run["seed"].astype(str))
+    """Write the constants, the terms and the limits, [quantities x runs]; of many runs, [quantities x variants]."""
+    named = named_runs(by_run)
     return pd.DataFrame(
         {str(name): [_text(key, row[key]) for key in ROWS] for name, row in named.iterrows()},
         index=list(ROWS.values()),

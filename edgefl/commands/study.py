@@ -2,9 +2,9 @@
 
 import sys
 import warnings
-from functools import partial
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -13,7 +13,8 @@ from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:
     from edgefl import studies
-    from edgefl.studies.asking import Seeds, Setting
+    from edgefl.engine.records import Round
+    from edgefl.progress import RunProgress
     from edgefl.studies.on_ray import OnRay
 
 
@@ -95,22 +96,27 @@ def study(
         for line in outlook(plan, out, device=device):
             console.print(line, soft_wrap=True)
         return
-    asked = plan.question is not None and not seed and _parts(shard)[1] == 1
+    part = _parts(shard)
     incomplete = None
-    options: dict[str, Any] = {
-        "device": device,
-        "jobs": jobs,
-        "executor": _executor(executor, address, gpus),
-        "noted": lambda note: print(f"edgefl: note: {note}", file=sys.stderr),
-        "fail_fast": fail_fast,
-        "retry": retry,
-        "shard": _parts(shard),
-        "share": not alone,
-        "every": Every(rounds=snapshot_rounds),
-    }
     try:
-        course = _Course(out, go_on, options)
-        path = studies.ask(plan, course.carry_out, partial(_look, plan)) if asked else course.carry_out(plan)
+        with closing(_Shown(quiet=fail_fast)) as shown:
+            path: Path = studies.run(
+                plan,
+                out,
+                device=device,
+                jobs=jobs,
+                executor=_executor(executor, address, gpus),
+                begins=shown.begins,
+                progress=shown.update,
+                failed=shown.failed,
+                noted=lambda note: print(f"edgefl: note: {note}", file=sys.stderr),
+                fail_fast=fail_fast,
+                retry=retry,
+                go_on=go_on,
+                shard=part,
+                share=not alone,
+                every=Every(rounds=snapshot_rounds),
+            )
     except Interrupted as error:
         print("edgefl: interrupted; the same command goes on with it", file=sys.stderr)
         raise typer.Exit(error.exit_code) from error
@@ -118,15 +124,12 @@ def study(
         incomplete, path = error, error.path
     grid = bool(plan.runs[0].member.setting)
     if incomplete is None:
-        if _parts(shard)[1] > 1:
+        if part[1] > 1:
             console.print(f"part {shard} is done in {path}; compare when all are", soft_wrap=True)
             return
         _print_study(path, grid=grid)
-        if asked:
-            console.print(
-                (path / "question.md").read_text(encoding="utf-8").partition("\n")[0], soft_wrap=True
-            )
-            console.print(f"Answer: {path / 'question.md'}", soft_wrap=True)
+        if plan.question is not None:
+            _print_answer(path)
         return
     if not fail_fast and len(incomplete.failures) < len(plan.runs):
         try:
@@ -136,43 +139,37 @@ def study(
     raise incomplete
 
 
-class _Course:
-    """A study's runs carried out, with their progress shown; what is added later goes into the same directory."""
+class _Shown:
+    """Progress in the terminal: a display of the runs under way, and another one for those that are added to them.
 
-    def __init__(self, out: Path | None, go_on: bool, options: dict[str, Any]) -> None:
-        self._out, self._go_on, self._options = out, go_on, options
+    Args:
+        quiet: whether a run that fails is told by the error that ends the study, and not before.
+    """
 
-    def carry_out(self, plan: "studies.Plan") -> Path:
-        from edgefl import studies
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._progress: RunProgress | None = None
+
+    def begins(self, plan: "studies.Plan") -> None:
         from edgefl.progress import RunProgress
 
-        with RunProgress(console, {run.label: run.scenario for run in plan.runs}) as progress:
+        self.close()
+        self._progress = RunProgress(console, {run.label: run.scenario for run in plan.runs})
 
-            def failed(failure: studies.Failed) -> None:
-                progress.failed(failure.label)
-                print(failure.trace, end="", file=sys.stderr)
-                if not self._options["fail_fast"]:
-                    print(f"edgefl: failed: {failure}", file=sys.stderr)
+    def update(self, label: str, row: "Round | None") -> None:
+        assert self._progress is not None
+        self._progress.update(label, row)
 
-            self._out = studies.run(
-                plan, self._out, progress=progress.update, failed=failed, go_on=self._go_on, **self._options
-            )
-        self._go_on = True
-        return self._out
+    def failed(self, failure: "studies.Failed") -> None:
+        assert self._progress is not None
+        self._progress.failed(failure.label)
+        print(failure.trace, end="", file=sys.stderr)
+        if not self._quiet:
+            print(f"edgefl: failed: {failure}", file=sys.stderr)
 
-
-def _look(plan: "studies.Plan", path: Path, seeds: "Seeds") -> dict["Setting", int]:
-    """Answer the study's question from the pairs so far; say how many seeds each setting wants."""
-    from analysis.question import Question, answer, write
-
-    asked = plan.question
-    assert asked is not None
-    try:
-        found = answer(path, Question(**asked.model_dump()), seeds, plan.runs[0].member.reference)
-        write(found, path)
-    except ValueError as error:
-        raise EdgeflError(f"question: {error}") from error
-    return found.wanted()
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.__exit__(None, None, None)
 
 
 def _executor(name: str, address: str | None, gpus: float | None) -> "Literal['local', 'inline'] | OnRay":
@@ -210,3 +207,14 @@ def _print_study(path: Path, *, grid: bool) -> None:
                 print_comparison(compare(path), console)
     except ValueError as error:
         raise EdgeflError(f"not compared: {error}") from error
+
+
+def _print_answer(path: Path) -> None:
+    from edgefl.results import StudyResults
+
+    found = StudyResults(path).answer
+    assert found is not None
+    console.print(found.sentence, soft_wrap=True)
+    for note in found.notes:
+        console.print(f"Note: {note}.", soft_wrap=True)
+    console.print(f"Answer: {path / 'question.md'}", soft_wrap=True)

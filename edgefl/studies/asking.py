@@ -38,7 +38,7 @@ def ask(
         added = {setting: _next(seeds[setting], count) for setting, count in wanted.items()}
         if not any(added.values()):
             return path
-        path = carry_out(_pairs(first, added))
+        path = carry_out(pairs(first, added))
         for setting, more in added.items():
             seeds[setting] += more
 
@@ -54,7 +54,7 @@ def _next(seeds: Sequence[int], count: int) -> list[int]:
     return list(range(largest + 1, largest + 1 + count - len(seeds)))
 
 
-def _pairs(first: Plan, added: Seeds) -> Plan:
+def pairs(first: Plan, added: Seeds) -> Plan:
     """Plan the runs of the question's two variants with these seeds."""
     assert first.question is not None
     both = first.question.variants

@@ -75,8 +75,11 @@ def check_unchanged(plan: Plan, directory: Path, load: Loaded) -> None:
         if recorded is None and about.get("status") != State.COMPLETED:
             continue  # it has not come so far as to say what it is
         own = identity(run.scenario, load.checksum(run.scenario))
-        if recorded is None or recorded["hash"] != own.hash:
-            wrong.append(f"{run.path}: {_difference(directory / run.path, recorded, own)}")
+        if recorded is not None and recorded["hash"] == own.hash:
+            continue
+        # keys that edgefl did not know then have their defaults, with which it is the same run
+        if difference := _difference(directory / run.path, recorded, own):
+            wrong.append(f"{run.path}: {difference}")
     if wrong:
         more = f"\n  and {len(wrong) - 3} more" if len(wrong) > 3 else ""
         listed = "".join(f"\n  {one}" for one in wrong[:3])

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.files import draft_of, writing
 from edgefl.studies.claims import FOLDER
@@ -31,6 +33,7 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
             raise EdgeflError(
                 f"{part}: is no study directory, it has no {FILE}; give one that `edgefl study` made"
             )
+    _check_one_study([*([out] if (out / FILE).is_file() else []), *parts])
     places = [out, *(part for part in parts if part.resolve() != out.resolve())]
     found: dict[Path, list[Path]] = {}
     for place in places:
@@ -50,6 +53,26 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
                 _copy(best / run, out / run)
     states = [state_of(out, run) for run in runs_in(out)]
     return {state: states.count(state) for state in State if state in states}
+
+
+def _check_one_study(directories: Sequence[Path]) -> None:
+    """Refuse directories of studies that have different names."""
+    names = {one: _study_in(one) for one in directories}
+    first = directories[0]
+    for one, name in names.items():
+        if name != names[first]:
+            raise EdgeflError(
+                f"{one} is of the study '{name}', {first} of '{names[first]}'; merge directories of one study"
+            )
+
+
+def _study_in(directory: Path) -> str:
+    try:
+        return str(yaml.safe_load((directory / FILE).read_text(encoding="utf-8"))["name"])
+    except (yaml.YAMLError, KeyError, TypeError) as error:
+        raise EdgeflError(
+            f"{directory / FILE}: cannot be read; give directories that `edgefl study` made"
+        ) from error
 
 
 def runs_in(directory: Path) -> list[Path]:

@@ -49,7 +49,8 @@ class Run:
 class Plan:
     """A study's runs, validated, in folders relative to the study's own.
 
-    question: what it is to find out; `edgefl.studies.asking` adds seeds for it.
+    question: what it is to find out; `edgefl.studies.run` adds seeds for it. None: nothing, or only some seeds are
+        planned, which are no more and no less.
     """
 
     file: Path
@@ -96,7 +97,7 @@ def plan(path: str | Path, seeds: Sequence[int] = ()) -> Plan:
 
     Args:
         path: study file.
-        seeds: only these, instead of the study's.
+        seeds: only these, instead of the study's; its question then is not asked.
 
     Raises:
         EdgeflError: names file, line and remedy.
@@ -111,4 +112,4 @@ def plan(path: str | Path, seeds: Sequence[int] = ()) -> Plan:
         for seed in study.seeds
         for case in cases
     ]
-    return Plan(Path(path), study.name, runs, study.question)
+    return Plan(Path(path), study.name, runs, None if seeds else study.question)

@@ -207,6 +207,37 @@ def test_runs_of_two_studies_are_not_merged(radio: Path, tmp_path: Path) -> None
     assert not (tmp_path / "merged").exists()
 
 
+def test_directories_of_different_studies_are_not_merged(radio: Path, tmp_path: Path) -> None:
+    run(plan(radio, [1]), tmp_path / "one", executor="inline")
+    radio.write_text(STUDY.replace("name: radio", "name: other").replace("{b: {}", "{c: {}"))
+    run(plan(radio, [1]), tmp_path / "two", executor="inline")
+    with pytest.raises(EdgeflError, match=r"two is of the study 'other', .*one of 'radio'; merge"):
+        merge([tmp_path / "one", tmp_path / "two"], tmp_path / "merged")
+    assert not (tmp_path / "merged").exists()
+
+
+def test_a_key_that_is_new_in_edgefl_makes_no_other_run(radio: Path, tmp_path: Path) -> None:
+    """The hash of a run made before counts without the key; with its default it is the same run."""
+    out = tmp_path / "out"
+    run(plan(radio), out, executor="inline")
+    before = runs(out)
+    for name in before:
+        told = about(out / name)
+        told["identity"]["hash"] = "0" * len(told["identity"]["hash"])
+        (out / name / "run.json").write_text(json.dumps(told))
+    run(plan(radio), out, executor="inline")
+    assert runs(out) == before
+
+
+def test_a_part_looks_at_the_runs_that_the_whole_study_looks_at(radio: Path, tmp_path: Path) -> None:
+    """Seed 2 drops no device: one failed run of the part, as of the whole, and its other run is done."""
+    few = STUDY.replace("variants: {b: {}, a: {devices.count: 5}}\n", FEW)
+    radio.write_text(few.replace("[1, 2]", "[3, 2, 5, 1]"))
+    with pytest.raises(IncompleteStudy, match="1 of 4 runs failed"):
+        run(plan(radio), tmp_path / "out", executor="inline", shard=(2, 2))
+    assert state_of(tmp_path / "out", Path("few", "seed-1")) is State.COMPLETED
+
+
 @pytest.mark.slow
 def test_two_processes_share_a_directory(radio: Path, tmp_path: Path) -> None:
     """Both begin at once, each with two workers; every run is made once, by one of them."""

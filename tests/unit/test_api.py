@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import json
 import pickle
 import pydoc
 import subprocess
@@ -139,6 +140,47 @@ def test_a_study_from_python_is_compared(tmp_path: Path) -> None:
     assert set(compared.detail["variant"]) == set(variants)
     assert compared.seeds == (1, 2)
     assert compared.reference == "narrow"
+
+
+QUESTION = {"metric": "latency_s", "variants": ["wide", "narrow"], "precision": 1e-9, "budget": 4}
+
+
+def test_a_study_from_python_answers_its_question(tmp_path: Path) -> None:
+    """Given as a dict, or in a file: seeds are added up to the budget, and the object has the answer."""
+    base = edgefl.load_scenario(SMALL)
+    variants = {"narrow": {"radio.bandwidth_hz": 1e7}, "wide": {"radio.bandwidth_hz": 2e7}, "other": None}
+    found = edgefl.study(base, variants, seeds=[1, 2], question=QUESTION, out=tmp_path / "given", jobs=1)
+    assert found.answer is not None
+    assert found.answer.table.loc[0, ["pairs", "why"]].tolist() == [4, "budget"]
+    seeds = {name: sorted(set(own.seed)) for name, own in found.rounds.groupby("variant")}
+    assert seeds == {"narrow": [1, 2, 3, 4], "wide": [1, 2, 3, 4], "other": [1, 2]}
+    assert pickle.loads(pickle.dumps(found)).answer.sentence == found.answer.sentence
+
+    (tmp_path / "small.yaml").write_text(dump(base))
+    study = {"name": "asked", "scenario": "small.yaml", "seeds": [1, 2], "variants": variants}
+    (tmp_path / "study.yaml").write_text(json.dumps(study | {"question": QUESTION}))
+    filed = edgefl.study(tmp_path / "study.yaml", out=tmp_path / "filed", jobs=1)
+    assert filed.answer is not None
+    assert filed.answer.sentence == found.answer.sentence
+    some = edgefl.study(tmp_path / "study.yaml", seeds=[1], out=tmp_path / "some", jobs=1)
+    assert some.answer is None, "only this seed: nothing is asked"
+
+
+def test_several_folders_are_compared_under_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    base = edgefl.load_scenario(SMALL)
+    one = edgefl.simulate(base, out=tmp_path / "one")
+    two = edgefl.simulate(base.with_(radio__bandwidth_hz=1e7), out=tmp_path / "two")
+    compared = edgefl.compare(one, two, names=["old", "new"], reference="old")
+    assert list(compared.table["variant"]) == ["old", "new"]
+    assert compared.out == Path("comparison")
+    assert (tmp_path / "comparison" / "comparison_pareto.pdf").exists()
+    assert list(edgefl.compare([one, two], out="both").table["variant"]) == ["one", "two"]
+    with pytest.raises(EdgeflError, match="1 names for 2 folders"):
+        edgefl.compare(one, two, names=["old"])
+    about = json.loads((two / "run.json").read_text())
+    (two / "run.json").write_text(json.dumps(about | {"status": "interrupted"}))
+    assert list(edgefl.compare(one, two, partial=True).table["variant"]) == ["one", "two"]
 
 
 def test_a_study_from_python_names_what_is_wrong(tmp_path: Path) -> None:

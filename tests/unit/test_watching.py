@@ -77,6 +77,17 @@ def test_a_run_under_way_is_followed(under_way: Making, done: Path) -> None:
     assert watched.look().rounds == 8
 
 
+def test_a_run_with_parquet_tables_is_followed_too(tmp_path: Path) -> None:
+    """Rounds are CSV in either form: the large tables come in whole files, too late for who watches."""
+    pytest.importorskip("pyarrow")
+    (tmp_path / "small.yaml").write_text(SCENARIO + "record: {tables: parquet, positions_s: 0.1}\n")
+    path = simulate(load(tmp_path / "small.yaml"), tmp_path / "run")
+    assert (path / "devices.parquet").is_dir()
+    standing = watching.find(path)[0].look()
+    assert (standing.rounds, standing.share) == (8, 1.0)
+    assert standing.joules > 0
+
+
 def test_tables_that_begin_anew_are_read_anew(under_way: Making) -> None:
     path = under_way(5)
     watched = watching.find(path)[0]
@@ -122,3 +133,17 @@ def test_a_study_is_all_of_its_runs_in_80_columns(under_way: Making, tmp_path: P
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
     with pytest.raises(EdgeflError, match="no run directory in or below it"):
         watching.find(tmp_path)
+
+
+def test_runs_stand_in_the_order_of_the_studys_file(under_way: Making, tmp_path: Path) -> None:
+    for name in ("a", "z"):
+        (tmp_path / name).mkdir()
+        for seed in (2, 10):
+            under_way(1, name=f"{name}/seed-{seed}")
+    (tmp_path / "study.yaml").write_text(
+        "variants: {z: {}, a: {}}\nseeds: [2, 10]\nquestion: {budget: 5}\n"
+        "grid: {x: {zip: {radio.slot_s: [1, 2, 3], seed: [1, 2, 3]}}}\n"
+    )
+    found = [each.label for each in watching.find(tmp_path)]
+    assert found == ["z/seed-2", "z/seed-10", "a/seed-2", "a/seed-10"]
+    assert watching.planned(tmp_path) == (2 * 2 + 2 * 3) * 3

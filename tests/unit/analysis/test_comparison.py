@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from analysis import compare
+from analysis import compare, load_runs
 from analysis.comparison import FIGURE_NUMBERS
 
 Write = Callable[..., Path]
@@ -123,3 +123,22 @@ def test_the_figure_carries_its_numbers(write_study: Write) -> None:
     for name in ("comparison", "comparison_curves"):
         assert (comparison.out / f"{name}.pdf").read_bytes().startswith(b"%PDF")
     assert Image.open(comparison.out / "comparison_curves.png").width > 100
+
+
+def test_variants_stand_in_the_order_of_the_studys_file(write_run: Write, tmp_path: Path) -> None:
+    """Also where the reference is not the first of them; folders that are given, in theirs."""
+    names = ["50 MHz", "200 MHz", "100 MHz"]
+    for name in names:
+        about = {"variant": name, "variants": names, "reference": "100 MHz", "study": "demo"}
+        root = write_run(f"{name}/1", two_sessions([0.5]), AGAIN, **about).parents[1]
+    comparison = compare(root)
+    assert list(comparison.table["variant"]) == names
+    assert (root / "comparison_pareto.png").exists()
+    several = load_runs([root / name for name in reversed(names)], names=["z", "y", "x"])
+    assert list(compare(several, out=tmp_path / "out").table["variant"]) == ["z", "y", "x"]
+
+
+def test_without_an_order_the_reference_is_first(write_run: Write) -> None:
+    for name in ("a", "b", "c 10", "c 9"):
+        root = write_run(name, two_sessions([0.5]), AGAIN, variant=name, reference="b").parent
+    assert list(compare(root).table["variant"]) == ["b", "a", "c 9", "c 10"]

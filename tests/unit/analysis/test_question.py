@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.question import UNDECIDED, Question, answer, write
+from analysis.question import UNDECIDED, Question, answer, read, write
 
 ACCURACY = Question("accuracy_end", ("a", "b"), precision=0.05, budget=20)
 SECONDS = Question("seconds_to_target", ("a", "b"), precision=5.0, budget=9, target=0.5)
@@ -86,7 +86,11 @@ def test_a_grid_is_a_map_with_one_error_for_all_of_it(studied: Callable[..., Pat
     assert alone.table.loc[0, "high"] < found.table.loc[0, "high"], "wider where several may err"
     assert [file.name for file in write(found, tmp_path)] == ["question.png"]
     assert (tmp_path / "question.pdf").stat().st_size > 1000
-    assert len(pd.read_csv(tmp_path / "question.csv")) == 3
+    again = read(tmp_path)
+    assert again is not None
+    pd.testing.assert_frame_equal(again.table, found.table)
+    assert (again.question, again.sentence) == (found.question, found.sentence)
+    assert again.wanted() == found.wanted()
 
 
 def test_two_axes_are_drawn_as_a_map(tmp_path: Path) -> None:
@@ -117,3 +121,9 @@ def test_a_target_that_is_missed_has_no_answer(write_run: Write) -> None:
     assert found.sentence.endswith("no answer from 0 pairs of a and b.")
     assert math.isnan(found.table.loc[0, "mean"])
     assert found.wanted() == {(): 6}
+    write(found, folder.parents[1])
+    again = read(folder.parents[1])
+    assert again is not None
+    pd.testing.assert_frame_equal(again.table, found.table)
+    assert again.notes == found.notes
+    assert read(folder) is None

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from PIL import Image
@@ -11,9 +12,10 @@ from PIL import Image
 from analysis import load_runs
 from analysis.figures.column import DPI, WIDTH_INCH
 from analysis.figures.curves import curves_of
-from analysis.figures.sweep import efficient
+from analysis.figures.pareto import efficient, pareto_figure
+from analysis.figures.sweep import heat_figure, sweep_figure
 from analysis.scenario_keys import differing, flat
-from analysis.sweep import sweep
+from analysis.sweep import Metric, sweep
 from analysis.tables.sweep import headline
 from analysis.units import axis_of
 
@@ -113,6 +115,68 @@ def test_two_keys_make_a_map(write_run: Write) -> None:
     found = sweep(root, keys=["bandwidth_hz", "power_dbm"], target=0.5)
     assert [figure.name for figure in found.figures] == ["sweep_map.png", "sweep_pareto.png"]
     assert list(dict.fromkeys(found.table["series"])) == ["ours", "slow"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "column", "shown"),
+    [
+        ("seconds", "seconds_to_target", "time to 50 % accuracy (s)"),
+        ("joules", "joules_to_target", "energy to 50 % accuracy (J)"),
+        ("rounds", "rounds_to_target", "rounds to 50 % accuracy"),
+        ("accuracy", "accuracy_first", "accuracy of the first 10 rounds (%)"),
+    ],
+)
+def test_the_metric_is_chosen(write_run: Write, metric: Metric, column: str, shown: str) -> None:
+    """In the map and its colour bar, in the lines and their only panel, and in the table."""
+    root = study(write_run, powers=(20.0, 23.0))
+    keys = ["bandwidth_hz", "power_dbm"]
+    mapped = sweep(root, keys=keys, target=0.5, metric=metric)
+    assert mapped.costs == (column,)
+    assert [ax.get_ylabel() for ax in heat_figure(mapped).axes][-1] == shown
+    line = sweep(root / "2e+07-23", keys=["lr"], target=0.5, metric=metric)
+    (ax,) = sweep_figure(line).axes
+    assert ax.get_ylabel() == shown
+    values = [text.partition(" ±")[0] for text in headline(line)[shown]]
+    # lr 0.01 takes two rounds of 10 s and 5 J, lr 0.1 one
+    expected = {
+        "seconds": ["20.0", "10.0"],
+        "joules": ["10.0", "5.00"],
+        "rounds": ["2.00", "1.00"],
+        "accuracy": ["50.0", "90.0"],
+    }
+    assert values == expected[metric]
+    assert [figure.name for figure in line.figures] == ["sweep.png", "sweep_pareto.png"]
+
+
+def test_a_metric_that_the_runs_do_not_have_is_refused(write_run: Write) -> None:
+    root = study(write_run, accuracy="")
+    for metric in ("rounds", "accuracy"):
+        with pytest.raises(ValueError, match=f"metric '{metric}' needs runs with training"):
+            sweep(root, keys=["bandwidth_hz"], metric=metric)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="no metric 'watts': choose seconds, joules"):
+        sweep(root, keys=["bandwidth_hz"], metric="watts")  # type: ignore[arg-type]
+    assert sweep(root, keys=["bandwidth_hz"], metric="joules").costs == ("round_energy_j",)
+
+
+def test_accuracy_is_no_lower_bound_where_the_target_is_missed(write_run: Write) -> None:
+    root = study(write_run)
+    found = sweep(root, keys=["bandwidth_hz"], target=0.95, metric="accuracy")
+    assert set(found.table["not_reached"]) == {2}
+    assert not headline(found).to_numpy().ravel()[0].startswith(">")
+
+
+def test_a_point_that_missed_its_target_beats_nothing() -> None:
+    """It has the least time and energy, which are lower bounds."""
+    points = pd.DataFrame({"series": ["a", "b"], "time_s": [1.0, 2.0], "energy_j": [1.0, 2.0]})
+    points["label"], points["missed"] = points["series"], [True, False]
+    (ax,) = pareto_figure(points, ("time", "energy")).axes
+    filled = {
+        tuple(line.get_xydata()[0])
+        for line in ax.get_lines()
+        if len(line.get_xdata()) and line.get_linestyle() == "None" and line.get_markerfacecolor() != "white"
+    }
+    assert filled == {(2.0, 2.0)}
+    assert [text.get_text() for text in ax.texts] == ["> a", "b"]
 
 
 def test_efficient_points_are_those_that_nothing_beats() -> None:

@@ -1,0 +1,97 @@
+"""Time against energy, at column width: which points nothing else beats in both. For sweeps and comparisons alike."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis.figures.column import SMALL, legend, mark, panels, series_styles
+from analysis.figures.style import INK, SOFT
+from analysis.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
+
+CLOSE = 0.02  # of an axis: points that lie so close are at one place
+
+
+def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = "") -> Figure:
+    """Draw time against energy; filled and joined: nothing else is better in both.
+
+    Args:
+        points: series, label (written beside it; the series' own name: in place of a legend), time_s, energy_j,
+            missed (a target was: both are lower bounds, which beat nothing).
+        words: what time and energy are.
+        corner: what the labels are.
+    """
+    figure, (ax,) = panels(1, 3.0)
+    (time, seconds), (energy, joules) = (
+        unit_for(points["time_s"], TIME_UNITS),
+        unit_for(points["energy_j"], ENERGY_UNITS),
+    )
+    x, y = points["time_s"].to_numpy(float) / seconds, points["energy_j"].to_numpy(float) / joules
+    missed = points["missed"].to_numpy(bool)
+    best = efficient(np.where(missed, np.nan, x), y)
+    front = sorted(zip(x[best], y[best], strict=True))
+    if front:
+        ax.step(*zip(*front, strict=True), where="post", color=SOFT, linewidth=0.8, zorder=2)
+    names = list(dict.fromkeys(points["series"]))
+    for name, style in series_styles(names).items():
+        own = (points["series"] == name).to_numpy()
+        ax.plot([], [], marker=style["marker"], color=style["color"], linestyle="none", label=name)
+        mark(ax, x[own], y[own], style, best[own])
+    ax.set_xlim(left=0, right=float(np.nanmax(x)) * 1.1)
+    ax.set_ylim(bottom=0, top=float(np.nanmax(y)) * 1.1)
+    labels = [f"{'> ' if lower else ''}{label}" for label, lower in zip(points["label"], missed, strict=True)]
+    named = (points["label"] == points["series"]).all()  # each point is a series of its own
+    if named:
+        _name_all(ax, x, y, labels)
+    else:
+        _name(ax, x, y, labels, [names.index(name) % 2 == 0 for name in points["series"]])
+    ax.set_xlabel(f"{words[0]} ({time})")
+    ax.set_ylabel(f"{words[1]} ({energy})")
+    said = ["filled: none better in both", corner, ">: missed, at least so much" if missed.any() else ""]
+    ax.set_title("; ".join(filter(None, said)), fontsize=6.5, color=SOFT, loc="right", pad=2)
+    if not named:
+        legend(figure, ax)
+    return figure
+
+
+def efficient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Mark the points than which no other is at least as small in both and smaller in one."""
+    better = (x[:, None] <= x) & (y[:, None] <= y) & ((x[:, None] < x) | (y[:, None] < y))
+    return ~better.any(axis=0) & np.isfinite(x) & np.isfinite(y)
+
+
+def _name(
+    ax: Axes,
+    x: np.ndarray,
+    y: np.ndarray,
+    labels: Sequence[str],
+    right: Sequence[bool],
+    look: Mapping[str, Any] = MappingProxyType({"fontsize": 6, "color": SOFT}),
+) -> None:
+    """Write each label beside its point."""
+    for i, words in enumerate(labels):
+        ax.annotate(
+            words,
+            (x[i], y[i]),
+            (5, -2) if right[i] else (-5, 2),
+            textcoords="offset points",
+            ha="left" if right[i] else "right",
+            va="top" if right[i] else "bottom",
+            **look,
+        )
+
+
+def _name_all(ax: Axes, x: np.ndarray, y: np.ndarray, labels: Sequence[str]) -> None:
+    """Write the names of the points beside them, on the side that has room; those at one place share a line."""
+    width, height = ax.get_xlim()[1], ax.get_ylim()[1]
+    there: dict[tuple[int, int], list[int]] = {}
+    for i in range(len(labels)):
+        if np.isfinite(x[i] + y[i]):
+            there.setdefault((round(x[i] / width / CLOSE), round(y[i] / height / CLOSE)), []).append(i)
+    for together in there.values():
+        i, words = together[0], ", ".join(labels[k] for k in together)
+        _name(ax, x[[i]], y[[i]], [words], [x[i] < width / 2], {"fontsize": SMALL, "color": INK})

@@ -1,0 +1,92 @@
+"""The course of the network over simulated time, and its figure."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from PIL import Image
+
+from analysis import load_runs, report_network
+from analysis.figures.column import DPI, WIDTH_INCH
+from analysis.figures.network import network_figure
+from analysis.network import PERIODS, over_time
+from analysis.tables.network import headline
+
+Write = Callable[..., Path]
+END_S = 10.0 * PERIODS  # periods of ten seconds
+
+
+def moving(write_run: Write, variant: str = "a", seed: int = 1) -> Path:
+    """Device 1 hands over at 1 and 2 s, there and back; device 0 is off from 5 to 25 s; rounds last 10 s and 20 s."""
+    rounds = [
+        {"session": 1, "round": 1, "start_s": 0.0, "latency_s": 10.0},
+        {"session": 1, "round": 2, "start_s": 30.0, "latency_s": 20.0},
+    ]
+    about = {"variant": variant, "seed": seed, "simulated_s": END_S}
+    path = write_run(f"{variant}/{seed}", rounds, [{"session": 1}], **about)
+    rows = [
+        (1.0, "handover", 1, ""),
+        (2.0, "handover", 1, "ping_pong"),
+        (5.0, "switched_off", 0, ""),
+        (25.0, "switched_on", 0, ""),
+    ]
+    more = {"session": None, "stay_s": 1.0, "interruption_s": 0.0}
+    events = pd.DataFrame(rows, columns=["time_s", "event", "device", "detail"]).assign(**more)
+    events.to_csv(path / "events.csv", index=False)
+    return path.parents[1]
+
+
+def test_each_period_has_its_handovers_devices_and_rounds(write_run: Write) -> None:
+    course = over_time(load_runs(moving(write_run)))
+    assert list(course["time_s"][:3]) == [5.0, 15.0, 25.0]
+    assert list(course["handovers_per_hour"][:2]) == [2 * 360, 0]
+    assert list(course["ping_pongs_per_hour"][:2]) == [360, 0]
+    # two devices, one of them missing for 5 of the first 10 s, all of the next 10 and half of the third
+    assert list(course["in_service"][:4]) == pytest.approx([1.5, 1.0, 1.5, 2.0])
+    assert course["round_s"].dropna().to_dict() == {0: 10.0, 3: 20.0}
+
+
+def test_a_run_that_ends_sooner_has_fewer_periods(write_run: Write) -> None:
+    moving(write_run)
+    short = {"variant": "b", "seed": 1, "simulated_s": 15.0}
+    root = write_run("b/1", [{"session": 1, "round": 1}], [{"session": 1}], **short).parents[1]
+    course = over_time(load_runs(root))
+    assert course.groupby("variant").size().to_dict() == {"a": PERIODS, "b": 2}
+
+
+def test_the_report_has_tables_and_a_figure_at_column_width(write_run: Write) -> None:
+    root = moving(write_run)
+    moving(write_run, seed=2)
+    report = report_network(root)
+    assert report.figure == root / "network.png"
+    assert Image.open(report.figure).width == round(WIDTH_INCH * DPI)
+    assert (root / "network.pdf").read_bytes().startswith(b"%PDF")
+    assert len(pd.read_csv(root / "network_course.csv")) == 2 * PERIODS
+    assert list(pd.read_csv(root / "network.csv")["handovers"]) == [2, 2]
+    drawn = network_figure(report.course)
+    assert drawn is not None
+    labels = [ax.get_ylabel() for ax in drawn.axes]
+    assert labels == ["handovers per hour", "devices in service", "round time (s)"]
+
+
+def test_what_does_not_change_or_is_not_there_has_no_panel(write_run: Write) -> None:
+    root = write_run("still", [{"session": 1, "round": 1}], [{"session": 1}])
+    drawn = network_figure(over_time(load_runs(root)))
+    assert drawn is not None
+    assert [ax.get_ylabel() for ax in drawn.axes] == ["round time (s)"]
+
+
+def test_many_runs_are_printed_as_means_of_their_variants(write_run: Write) -> None:
+    for seed in range(1, 14):
+        root = moving(write_run, seed=seed)
+    text = headline(report_network(root).figures)
+    assert list(text.index) == ["a, mean of 13"]
+    assert text.loc["a, mean of 13", "Handovers"] == "2"
+
+
+def test_a_line_for_each_variant_up_to_as_many_as_can_be_told_apart(write_run: Write) -> None:
+    for variant in "abcdefg":
+        root = moving(write_run, variant)
+    report = report_network(root)
+    assert "the figure shows the first 5 of 7 variants" in report.notes

@@ -1,0 +1,78 @@
+"""The report on theory: its files, and what the figure shows of rounds without a bound."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+
+from analysis import report_theory
+from analysis.figures.column import DPI, WIDTH_INCH
+from analysis.figures.theory import theory_figure
+
+Write = Callable[..., Path]
+
+
+def measured(write_run: Write, variant: str, seed: int, lr: float) -> Path:
+    """Two sessions of three rounds each, all measured."""
+    places = [(session, number) for session in (1, 2) for number in (1, 2, 3)]
+    rounds = [{"session": session, "round": number} for session, number in places]
+    path = write_run(
+        f"{variant}/{seed}", rounds, [{"session": 1}, {"session": 2}], variant=variant, seed=seed
+    )
+    table = pd.read_csv(path / "rounds.csv").assign(
+        theory_lr=lr,
+        theory_loss=2.0,
+        theory_loss_after=1.9,
+        theory_gradient2=0.5,
+        theory_gradient2_devices=0.7,
+        theory_smoothness=1.0,
+        theory_noise_steps=0.1,
+        theory_noise_drift=0.05,
+        theory_steps_min=2,
+        theory_steps_max=2,
+    )
+    table.to_csv(path / "rounds.csv", index=False)
+    return path.parents[1]
+
+
+def test_the_report_has_tables_and_a_figure_at_column_width(write_run: Write) -> None:
+    root = measured(write_run, "a", 1, 0.01)
+    report = report_theory(root)
+    assert Image.open(report.figure).width == round(WIDTH_INCH * DPI)
+    assert report.figure.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
+    assert len(pd.read_csv(root / "theory_rounds.csv")) == 6
+    assert len(pd.read_csv(root / "theory.csv")) == 1
+
+
+def test_terms_are_lines_on_a_logarithmic_axis_that_break_between_sessions(write_run: Write) -> None:
+    report = report_theory(measured(write_run, "a", 1, 0.01))
+    (ax,) = theory_figure(report.by_round, pd.Series({1: 3, 2: 3})).axes
+    assert ax.get_yscale() == "log"
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    assert {"bound (sum)", "(a) progress", "(b) steps", "(c) drift", "(d) divergence"} <= set(lines)
+    x, y = lines["bound (sum)"].get_data()
+    assert list(x[~np.isnan(y)]) == [1, 2, 3, 4, 5, 6]
+    assert list(np.isnan(y)) == [True, False, False, False] * 2, "an empty place before each session"
+    means = report.by_run.set_index("variant").loc["a"]
+    assert y[1] == means["bound"] > means["gradient2"]
+
+
+def test_a_round_that_one_seed_has_no_bound_for_is_ticked(write_run: Write) -> None:
+    """4 beta^2 lr^2 e (e - 1) = 8 lr^2 with beta 1 and two steps: no bound from lr = 0.36 on."""
+    measured(write_run, "a", 1, 0.01)
+    root = measured(write_run, "a", 2, 0.5)
+    report = report_theory(root)
+    assert report.by_run.set_index("seed")["without_bound"].to_dict() == {1: 0, 2: 6}
+    (ax,) = theory_figure(report.by_round, pd.Series({1: 3, 2: 3})).axes
+    lines = {line.get_label(): line for line in ax.get_lines()}
+    assert list(lines["no bound (14)"].get_xdata()) == [1, 2, 3, 4, 5, 6]
+    assert np.isnan(lines["bound (sum)"].get_ydata()).all()
+    assert "(a) progress" not in lines
+
+
+def test_variants_beyond_the_panels_are_told(write_run: Write) -> None:
+    for variant in "abcde":
+        root = measured(write_run, variant, 1, 0.01)
+    assert report_theory(root).notes == ("the figure shows the first 4 of 5 variants",)

@@ -1,0 +1,75 @@
+"""What a dry run says of a study with a question: from the seeds that are listed to its budget."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from edgefl.cli import main
+from edgefl.forecast import Forecast, Probe, Range
+from edgefl.studies import plan, run
+from edgefl.studies.outlook import outlook
+
+SCENARIO = """\
+name: radio
+devices: {count: 4}
+sessions: {name: schedule, count: 1, rounds: 1}
+workload: {payload_bits: 1000, flops_per_sample: 1}
+"""
+STUDY = """\
+name: asked
+scenario: radio.yaml
+seeds: [4, 2]
+variants: {a: {}, b: {devices.count: 5}, other: {devices.count: 6}}
+question: {metric: latency_s, variants: [a, b], precision: 1.0e-9, budget: 12}
+"""
+GRID = "grid: {radio.bandwidth_hz: [1.0e+6, 2.0e+6]}\n"
+# each run: 100 to 200 s, 1 to 2 MB
+EACH = Forecast(
+    Probe(1, 2, 1.0, 0.0, 1.0, 3e8, 1.0), Range(1, 2), Range(1, 2), Range(100.0, 200.0), Range(1e6, 2e6)
+)
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("edgefl.studies.outlook.forecast", lambda scenario, device: EACH)
+    (tmp_path / "radio.yaml").write_text(SCENARIO)
+    (tmp_path / "study.yaml").write_text(STUDY)
+    return tmp_path / "study.yaml"
+
+
+def last_line(study: Path, out: Path, seeds: tuple[int, ...] = ()) -> str:
+    return list(outlook(plan(study, seeds), out))[-1]
+
+
+def test_the_range_is_from_the_seeds_listed_to_the_budget(study: Path, tmp_path: Path) -> None:
+    """Three variants of two seeds; ten more seeds of two variants: 6 to 26 runs of 100 to 200 s and 1 to 2 MB."""
+    told = last_line(study, tmp_path / "out")
+    assert "up to a budget of 12: 6 to 26 runs, 10 min to 87 min on one core, 6.0 MB to 52 MB on disk" in told
+    study.write_text(STUDY + GRID)
+    assert "budget of 12 in each of 2 settings: 12 to 52 runs," in last_line(study, tmp_path / "out")
+
+
+def test_seeds_that_are_named_are_all_and_nothing_is_asked(study: Path, tmp_path: Path) -> None:
+    assert "question" not in last_line(study, tmp_path / "out", (4,))
+
+
+def test_what_is_there_is_not_counted_again(study: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run(plan(study, [4, 2]), out, executor="inline")
+    assert "0 to 20 runs, 0 s to 67 min on one core, 0 bytes to 40 MB" in last_line(study, out)
+    run(plan(study, [5]), out, executor="inline")
+    assert "0 to 18 runs" in last_line(study, out)
+
+
+def test_an_answered_question_wants_nothing(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study.write_text(STUDY.replace("[a, b], precision: 1.0e-9", "[a, b], precision: 1.0e+9"))
+    out = tmp_path / "out"
+    found = run(plan(study), out, executor="inline")
+    assert found.answer is not None
+    assert last_line(study, out) == f"the question is answered: {found.answer.sentence}"
+    with pytest.raises(SystemExit):
+        main(["study", str(study), "--out", str(out), "--dry-run"])
+    assert re.search(r"6 completed\nthe question is answered: latency_s of a minus", capsys.readouterr().out)
