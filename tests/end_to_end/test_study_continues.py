@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from edgefl.errors import EdgeflError
+from edgefl.results_version import RESULTS_VERSION
 from edgefl.studies import IncompleteStudy, plan, run
 from edgefl.studies.merging import merge
 from edgefl.studies.states import State, state_of
@@ -105,7 +106,7 @@ def test_other_data_or_another_version_of_results_is_another_run(
         import edgefl.identity
 
         monkeypatch.setattr(edgefl.identity.Identity.__init__, "__defaults__", (999,))
-        message = "the version of results is 1, here 999"
+        message = f"the version of results is {RESULTS_VERSION}, here 999"
     with pytest.raises(EdgeflError, match=message):
         run(plan(radio, [1]), tmp_path / "out", jobs=1)
 

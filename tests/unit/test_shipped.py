@@ -101,8 +101,8 @@ def test_the_wheel_takes_what_is_copied_out() -> None:
     wheel = tomllib.loads((shipped.HOME / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"][
         "wheel"
     ]
-    assert {"scenarios", "examples"} <= set(wheel["only-include"])
-    assert wheel["sources"]["examples"] == str(shipped.INSTALLED.relative_to(shipped.HOME))
+    assert "scenarios" in wheel["packages"]
+    assert wheel["force-include"] == {"examples": str(shipped.INSTALLED.relative_to(shipped.HOME))}
 
 
 @pytest.mark.parametrize(

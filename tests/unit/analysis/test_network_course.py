@@ -55,6 +55,7 @@ def test_a_run_that_ends_sooner_has_fewer_periods(write_run: Write) -> None:
     assert course.groupby("variant").size().to_dict() == {"a": PERIODS, "b": 2}
 
 
+@pytest.mark.usefixtures("rendered")
 def test_the_report_has_tables_and_a_figure_at_column_width(write_run: Write) -> None:
     root = moving(write_run)
     moving(write_run, seed=2)
