@@ -29,6 +29,7 @@ from analysis.scope import (
 from analysis.tables.comparison import check_columns, latex, markdown
 from analysis.targets import Target, targets_of, usable
 from analysis.transitions import transitions
+from analysis.writing import writing_to
 
 FIGURE_NUMBERS = "comparison.csv"  # name of the PNG's text with the table
 PARETO = "comparison_pareto.png"
@@ -187,8 +188,7 @@ def _pareto(comparison: Comparison) -> Figure:
 def _write(comparison: Comparison, rounds: pd.DataFrame) -> None:
     """Write all files of a comparison."""
     draw = adaptation_figure if comparison.trained else cost_figure
-    try:
-        comparison.out.mkdir(parents=True, exist_ok=True)
+    with writing_to(comparison.out):
         for name in ("table", "per_session", "to_targets", "tests"):
             frame: pd.DataFrame = getattr(comparison, name)
             if name in ("table", "per_session") or len(frame) > 0:
@@ -204,7 +204,3 @@ def _write(comparison: Comparison, rounds: pd.DataFrame) -> None:
             save(curves_figure(comparison, rounds), comparison.out / "comparison_curves.png")
         if len(comparison.table) > 1:
             save(_pareto(comparison), comparison.out / PARETO)
-    except OSError as error:
-        raise ValueError(
-            f"cannot write to {comparison.out} ({error.strerror or error}): choose another folder with --out"
-        ) from error

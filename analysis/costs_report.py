@@ -10,6 +10,7 @@ from analysis.costs import cost_analysis
 from analysis.load import Paths, Runs, load_runs
 from analysis.scope import variants_of
 from analysis.tables.costs import latex, markdown, tables
+from analysis.writing import writing_to
 
 EXPLANATIONS = (
     "Means over seeds, ± standard deviation. Energy: of all devices; wasted: on updates that were not aggregated.",
@@ -53,14 +54,9 @@ def report_costs(runs: Paths | Runs, *, out: str | Path | None = None) -> CostRe
     notes = [*runs.left_out, *runs.remarks, *runs.notes]
     explanations = (*EXPLANATIONS, *(f"Note: {note}." for note in notes))
     folder = Path(out) if out is not None else runs.home
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with writing_to(folder):
         of_runs.to_csv(folder / "costs.csv", index=False)
         stages.to_csv(folder / "costs_stages.csv", index=False)
         (folder / "costs.md").write_text(markdown(found, explanations), encoding="utf-8")
         (folder / "costs.tex").write_text(latex(found), encoding="utf-8")
-    except OSError as error:
-        raise ValueError(
-            f"cannot write to {folder} ({error.strerror or error}): choose another folder with --out"
-        ) from error
     return CostReport(of_runs, stages, found, explanations, folder)

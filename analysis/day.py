@@ -8,6 +8,7 @@ from analysis.load import Runs, load_runs
 from analysis.metrics import training_rounds
 from analysis.populations import OVERLAP, jaccard
 from analysis.scope import common_seeds, reference_of, variants_of
+from analysis.writing import writing_to
 
 DAY_NUMBERS = "day.csv"  # name of the PNG's text with its numbers, hour by hour
 
@@ -67,13 +68,8 @@ def draw_day(
     numbers = day.groupby(["variant", hours])[["accuracy", "participants", "energy_j"]].mean().round(4)
     folder = Path(out) if out is not None else runs.home
     path = folder / "day.png"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with writing_to(folder):
         figure.savefig(path, metadata={DAY_NUMBERS: numbers.to_csv()})
-    except OSError as error:
-        raise ValueError(
-            f"cannot write to {folder} ({error.strerror or error}): choose another folder with --out"
-        ) from error
     return path
 
 

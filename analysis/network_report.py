@@ -10,6 +10,7 @@ from analysis.figures.column import save
 from analysis.figures.network import MOST_SERIES, network_figure
 from analysis.load import Paths, Runs, load_runs
 from analysis.network import handover_figures, over_time
+from analysis.writing import writing_to
 
 
 @dataclass(frozen=True)
@@ -43,14 +44,9 @@ def report_network(runs: Paths | Runs, *, out: str | Path | None = None) -> Netw
         notes.append(f"the figure shows the first {MOST_SERIES} of {variants} variants")
     folder = Path(out) if out is not None else runs.home
     drawn = network_figure(course)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with writing_to(folder):
         figures.to_csv(folder / "network.csv", index=False)
         course.to_csv(folder / "network_course.csv", index=False)
         if drawn is not None:
             save(drawn, folder / "network.png")
-    except OSError as error:
-        raise ValueError(
-            f"cannot write to {folder} ({error.strerror or error}): choose another folder with --out"
-        ) from error
     return NetworkReport(figures, course, folder / "network.png" if drawn is not None else None, notes)

@@ -11,6 +11,7 @@ from analysis.load import Runs, Setting, load_settings
 from analysis.results import SettingsTable
 from analysis.scope import FIRST_ROUNDS, have_rounds, own_notes, reference_of, scope_of, variants_of
 from analysis.tables.settings import latex, markdown
+from analysis.writing import writing_to
 
 # of `metrics.totals`
 COSTS = (
@@ -175,13 +176,8 @@ def _add_leads(table: pd.DataFrame, variants: list[str], reference: str | None) 
 
 
 def _write(settings: SettingsTable, folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with writing_to(folder):
         settings.table.to_csv(folder / "settings.csv", index=False)
         (folder / "settings.md").write_text(markdown(settings), encoding="utf-8")
         (folder / "settings.tex").write_text(latex(settings), encoding="utf-8")
         settings_figure(settings).savefig(settings.figure)
-    except OSError as error:
-        raise ValueError(
-            f"cannot write to {folder} ({error.strerror or error}): choose another folder with --out"
-        ) from error

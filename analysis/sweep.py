@@ -17,6 +17,7 @@ from analysis.scope import FIRST_ROUNDS, have_rounds, reference_of, scope_of
 from analysis.tables.sweep import latex, markdown
 from analysis.targets import Target, target_of, usable
 from analysis.units import axis_of
+from analysis.writing import writing_to
 
 TRAINED = ("seconds_to_target", "joules_to_target")
 UNTRAINED = ("latency_s", "round_energy_j")
@@ -230,14 +231,9 @@ def _write(found: Sweep, points: pd.DataFrame) -> None:
     time, energy = TRAINED if found.target else UNTRAINED
     words = words_of(time, found.target), words_of(energy, found.target)
     named = ", ".join(axis_of(key, found.table[key])[0] for key in found.keys)
-    try:
-        found.out.mkdir(parents=True, exist_ok=True)
+    with writing_to(found.out):
         found.table.to_csv(found.out / "sweep.csv", index=False)
         (found.out / "sweep.md").write_text(markdown(found), encoding="utf-8")
         (found.out / "sweep.tex").write_text(latex(found), encoding="utf-8")
         save((heat_figure if len(found.keys) == 2 else sweep_figure)(found), found.figures[0])
         save(pareto_figure(points, words, f"numbers: {named}"), found.figures[1])
-    except OSError as error:
-        raise ValueError(
-            f"cannot write to {found.out} ({error.strerror or error}): choose another folder with --out"
-        ) from error

@@ -10,6 +10,7 @@ from analysis.figures.theory import MOST_PANELS, theory_figure
 from analysis.load import Paths, Runs, load_runs
 from analysis.metrics import training_rounds
 from analysis.theory import along
+from analysis.writing import writing_to
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,8 @@ def report_theory(runs: Paths | Runs, *, out: str | Path | None = None) -> Theor
     if variants > MOST_PANELS:
         notes.append(f"the figure shows the first {MOST_PANELS} of {variants} variants")
     folder = Path(out) if out is not None else runs.home
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
+    with writing_to(folder):
         by_round.to_csv(folder / "theory_rounds.csv", index=False)
         by_run.to_csv(folder / "theory.csv", index=False)
         save(theory_figure(by_round, lengths), folder / "theory.png")
-    except OSError as error:
-        raise ValueError(
-            f"cannot write to {folder} ({error.strerror or error}): choose another folder with --out"
-        ) from error
     return TheoryReport(by_round, by_run, folder / "theory.png", folder, tuple(notes))

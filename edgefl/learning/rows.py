@@ -37,5 +37,5 @@ def numbers(stated: Tensor | None, otherwise: int, count: int) -> np.ndarray:
 
 
 def like_rows(values: np.ndarray, rows: Tensor) -> Tensor:
-    """Return values [k] as a tensor of the rows\' type and device."""
+    """Return values [k] as a tensor of the rows' type and device."""
     return torch.as_tensor(values, dtype=rows.dtype, device=rows.device)
