@@ -24,33 +24,27 @@ from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.settings import EarlyStopping
 from edgefl.learning.track import Track
 from edgefl.learning.warm_starts.continuous import Continuous
+from tests.unit.learning.six_devices import (
+    BATCH,
+    CLASSES,
+    DEVICES,
+    HELD,
+    LR,
+    OWN,
+    RHO,
+    SAMPLES,
+    SIDE,
+    Plain,
+    X,
+    Y,
+)
 
-SIDE, CLASSES, SAMPLES, DEVICES = 6, 3, 120, 6
-LR, RHO, BATCH, EPOCHS = 0.05, 0.9, 8, 4
+EPOCHS = 4
 STEPS = [4, 0, 3, 4, 2, 4]  # one device has nothing to do
 CPU = torch.device("cpu")
 
-rng = np.random.default_rng(0)
-X = rng.integers(0, 256, (SAMPLES, 2, SIDE, SIDE), dtype=np.uint8)
-Y = rng.integers(0, CLASSES, SAMPLES)
-OWN = [np.arange(k, SAMPLES, DEVICES)[: 4 + 3 * k] for k in range(DEVICES)]
-HELD = {k: len(own) for k, own in enumerate(OWN)}
 
-
-class Dense(Model):
-    """A model with a representation and nothing else, for automatic differentiation."""
-
-    typical_input = (2, SIDE, SIDE)
-    typical_classes = CLASSES
-
-    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        module = nn.Sequential()
-        module.add_module("features", nn.Sequential(nn.Flatten(), nn.Linear(2 * SIDE * SIDE, 7), nn.Tanh()))
-        module.add_module("head", nn.Linear(7, classes))
-        return module
-
-
-class Convolutions(Dense):
+class Convolutions(Plain):
     """Batch norm and dropout: statistics and masks of each device."""
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
@@ -126,7 +120,7 @@ def rounds(train: LocalTraining, algorithm: Algorithm) -> list[Tensor]:
     [
         *[(Logistic(), "auto", name) for name in registry.names("algorithms")],
         *[(Convolutions(), "sequential", name) for name in registry.names("algorithms")],
-        *[(Dense(), "stacked", name) for name in ("scaffold", "moon", "ditto")],
+        *[(Plain(), "stacked", name) for name in ("scaffold", "moon", "ditto")],
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Model) else None,
 )
@@ -139,7 +133,7 @@ def test_every_algorithm_ends_as_here(model: Model, batching: str, name: str) ->
         assert torch.equal(ours, theirs)
 
 
-@pytest.mark.parametrize("model", [Logistic(), Dense(), Convolutions()])
+@pytest.mark.parametrize("model", [Logistic(), Plain(), Convolutions()])
 @pytest.mark.parametrize("pieces", [1, 2, 100])
 def test_however_it_is_cut(model: Model, pieces: int) -> None:
     train = made(model, None, "stacked")
@@ -152,7 +146,7 @@ def test_devices_stop_where_they_stop_here() -> None:
     apart = [own[:2] if k != 3 else own[:0] for k, own in enumerate(OWN)]
     found = []
     for elsewhere in (None, Posted()):
-        train = made(Dense(), elsewhere, "stacked")
+        train = made(Plain(), elsewhere, "stacked")
         stop = EarlyStopping(threshold=0.3).stop
         models = train.run(LocalTask(start_of(train), batches(train, apart=apart), LR, FedAvg(), stop=stop))
         found.append((models.rows.clone(), models.steps.tolist(), models.tested.tolist()))
@@ -165,7 +159,7 @@ def test_devices_stop_where_they_stop_here() -> None:
 def test_bf16_too() -> None:
     found = []
     for elsewhere in (None, Posted()):
-        train = made(Dense(), elsewhere, "sequential", precision=Precision(bf16=True))
+        train = made(Plain(), elsewhere, "sequential", precision=Precision(bf16=True))
         found.append(train.run(LocalTask(start_of(train), batches(train), LR, FedAvg())).rows.clone())
     assert torch.equal(*found)
 
@@ -173,7 +167,7 @@ def test_bf16_too() -> None:
 def test_devices_with_models_of_their_own() -> None:
     found = []
     for elsewhere in (None, Posted()):
-        train = made(Dense(), elsewhere, "stacked")
+        train = made(Plain(), elsewhere, "stacked")
         torch.manual_seed(3)
         starts = start_of(train) + 0.1 * torch.rand(DEVICES, train.layout.size)
         found.append(train.run(LocalTask(starts, batches(train), LR, FedAvg())).rows.clone())
@@ -182,7 +176,7 @@ def test_devices_with_models_of_their_own() -> None:
 
 def test_a_piece_carries_its_own_devices_alone() -> None:
     """Half of the devices' batches and vectors, not the round's."""
-    train = made(Dense(), None, "stacked")
+    train = made(Plain(), None, "stacked")
     vectors = torch.rand(DEVICES, train.layout.parameters.size)
     task = LocalTask(
         start_of(train),

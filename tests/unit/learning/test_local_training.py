@@ -27,32 +27,12 @@ from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.models.resnet18 import Resnet18
 from edgefl.learning.track import Track
 from edgefl.learning.warm_starts.continuous import Continuous
+from tests.unit.learning.six_devices import BATCH, CLASSES, DEVICES, HELD, LR, OWN, RHO, SIDE, Plain, X, Y
 
-SIDE, CLASSES, SAMPLES, DEVICES = 6, 3, 120, 6
 MEAN, STD = 100.0, 50.0
-LR, RHO, BATCH = 0.05, 0.9, 8
 STEPS = [4, 1, 3, 4, 2, 4]
 ROUNDING = 1e-5  # float32 training of a few steps, summed in another order; models are of order 1
 BF16 = 2.0**-8  # rounding of a product's inputs
-
-rng = np.random.default_rng(0)
-X = rng.integers(0, 256, (SAMPLES, 2, SIDE, SIDE), dtype=np.uint8)
-Y = rng.integers(0, CLASSES, SAMPLES)
-OWN = [np.arange(k, SAMPLES, DEVICES)[: 4 + 3 * k] for k in range(DEVICES)]
-HELD = {k: len(own) for k, own in enumerate(OWN)}
-
-
-class Plain(Model):
-    """A model with a representation and nothing else, for automatic differentiation."""
-
-    typical_input = (2, SIDE, SIDE)
-    typical_classes = CLASSES
-
-    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        module = nn.Sequential()
-        module.add_module("features", nn.Sequential(nn.Flatten(), nn.Linear(2 * SIDE * SIDE, 7), nn.Tanh()))
-        module.add_module("head", nn.Linear(7, classes))
-        return module
 
 
 class Convolutions(Plain):

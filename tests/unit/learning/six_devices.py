@@ -1,0 +1,28 @@
+"""Six devices with small images, and a model that has no gradients of its own."""
+
+import numpy as np
+from torch import nn
+
+from edgefl.learning.models import Model
+
+SIDE, CLASSES, SAMPLES, DEVICES = 6, 3, 120, 6
+LR, RHO, BATCH = 0.05, 0.9, 8
+
+rng = np.random.default_rng(0)
+X = rng.integers(0, 256, (SAMPLES, 2, SIDE, SIDE), dtype=np.uint8)
+Y = rng.integers(0, CLASSES, SAMPLES)
+OWN = [np.arange(k, SAMPLES, DEVICES)[: 4 + 3 * k] for k in range(DEVICES)]
+HELD = {k: len(own) for k, own in enumerate(OWN)}
+
+
+class Plain(Model):
+    """A model with a representation and nothing else, for automatic differentiation."""
+
+    typical_input = (2, SIDE, SIDE)
+    typical_classes = CLASSES
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        module = nn.Sequential()
+        module.add_module("features", nn.Sequential(nn.Flatten(), nn.Linear(2 * SIDE * SIDE, 7), nn.Tanh()))
+        module.add_module("head", nn.Linear(7, classes))
+        return module
