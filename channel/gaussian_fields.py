@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -24,8 +24,6 @@ MARGIN = 10
 ROUGHENING = 1.5
 # One set of fields may take this much memory.
 MAX_BYTES = 2**29
-# As many places as are remembered, for who asks for them again
-_REMEMBERED = 64
 # Fields, and rows of nodes, that are written to the table together
 _FIELDS_AT_ONCE, _ROWS_AT_ONCE = 8, 4
 
@@ -45,14 +43,6 @@ class Common:
         _check_key(self.key)
         if not 0 <= self.share <= 1:
             raise ValueError(f"share must be within 0 and 1, got {self.share}")
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where to read: the lower left node [n] and the weights [4, n] of the four nodes around each place."""
-
-    nodes: npt.NDArray[np.intp]
-    weights: Float32Array
 
 
 class GaussianFields:
@@ -117,11 +107,10 @@ class GaussianFields:
         self._stream = stream
         self._common = common
         self._correlation_law: CorrelationLaw = law
-        self._last: tuple[bytes, Places] | None = None  # of the places asked for last, if they were few
-        self._spacing_m = correlation_m / NODES
+        self.spacing_m = correlation_m / NODES
         # nodes lie at multiples of the spacing, from -half to half
-        self._half = math.ceil(area_radius_m / self._spacing_m) + 1
-        self._width = 2 * self._half + 1
+        self.half = math.ceil(area_radius_m / self.spacing_m) + 1
+        self.width = 2 * self.half + 1
         if self.memory_bytes > MAX_BYTES:
             raise ValueError(
                 f"{len(self.keys)} fields with correlation distance {correlation_m:g} m over a radius of "
@@ -144,78 +133,16 @@ class GaussianFields:
     @property
     def memory_bytes(self) -> int:
         """Memory of the fields, once they have been read."""
-        return 4 * len(self.keys) * self._width**2
-
-    def places(self, positions_m: FloatArray, checked: bool = False) -> Places:
-        """Prepare positions [n, 2] within the area, to be read from all fields or some.
-
-        Args:
-            checked: whether they are known to be within the area.
-
-        Raises:
-            ValueError: a position is beyond the area; the message names the remedy.
-        """
-        if not checked:
-            check_area(positions_m, self.area_radius_m)
-        asked = positions_m.tobytes() if len(positions_m) <= _REMEMBERED else b""
-        if asked and self._last is not None and self._last[0] == asked:
-            # a few devices are read in double precision, and then in single
-            return self._last[1]
-        grid = np.array(positions_m.T, order="C")  # by axis; a copy, which is worked on
-        grid *= 1.0 / self._spacing_m
-        grid += self._half
-        lower = grid.astype(np.intp)
-        grid -= lower
-        right, up = grid
-        left, down = 1.0 - right, 1.0 - up
-        # Var of the weighted nodes: weights w_i along an axis have sum w_i^2 = 1 - b, 2 w_0 w_1 = b
-        side, diagonal = self._law.side, self._law.diagonal
-        b_x, b_y = 2.0 * left * right, 2.0 * down * up
-        variance = 1.0 - (1.0 - side) * (b_x + b_y) + (1.0 - 2.0 * side + diagonal) * b_x * b_y
-        scale = 1.0 / np.sqrt(variance)
-        left *= scale
-        right *= scale
-        weights = np.empty((4, len(left)), np.float32)
-        for row, (x, y) in zip(weights, ((left, down), (right, down), (left, up), (right, up)), strict=True):
-            np.multiply(x, y, out=row)
-        found = Places(lower[1] * self._width + lower[0], weights)
-        if asked:
-            self._last = asked, found
-        return found
-
-    def read(self, places: Places, rows: slice = slice(None)) -> Float32Array:
-        """[rows, F] values of all fields at some of the places."""
-        table, nodes = self._table, places.nodes[rows]
-        weights = places.weights[:, rows, None]
-        total = table.take(nodes, axis=0)
-        total *= weights[0]
-        for weight, offset in zip(weights[1:], self._offsets[1:], strict=True):
-            term = table.take(nodes + offset, axis=0)
-            term *= weight
-            total += term
-        return total
-
-    def read_one(self, places: Places, fields: npt.NDArray[np.intp]) -> Float32Array:
-        """[n] value at each place of one field each, the same numbers as `read` gives."""
-        total = self._table[places.nodes, fields] * places.weights[0]
-        for weight, offset in zip(places.weights[1:], self._offsets[1:], strict=True):
-            total += self._table[places.nodes + offset, fields] * weight
-        return total
+        return 4 * len(self.keys) * self.width**2
 
     @property
-    def _offsets(self) -> tuple[int, int, int, int]:
-        """From the lower left node to all four, in the order of the weights."""
-        return 0, 1, self._width, self._width + 1
+    def law(self) -> "NodeLaw":
+        """How the nodes are correlated."""
+        return _node_law(self.width, self._correlation_law)
 
-    @property
-    def _law(self) -> "_NodeLaw":
-        return _node_law(self._width, self._correlation_law)
-
-    @cached_property
-    def _table(self) -> Float32Array:
-        """[nodes, F] values at the nodes, row by row; all fields of a node lie side by side."""
-        width, common = self._width, self._common
-        table = np.empty((width, width, len(self.keys)), np.float32)
+    def fill(self, table: Float32Array) -> None:
+        """Write the values at the nodes, [width, width, F] row by row; all fields of a node lie side by side."""
+        width, common = self.width, self._common
         for first in range(0, len(self.keys), _FIELDS_AT_ONCE):
             some = [self._grid(key) for key in self.keys[first : first + _FIELDS_AT_ONCE]]
             # some rows of several fields at a time stay in the cache: a tenth of the time of one by one
@@ -226,13 +153,12 @@ class GaussianFields:
         if common:
             table *= np.float32(math.sqrt(1.0 - common.share))
             table += np.float32(math.sqrt(common.share)) * self._grid(common.key)[:, :, None]
-        return table.reshape(width * width, len(self.keys))
 
     def _grid(self, key: int) -> Float32Array:
         """[width, width] values at the nodes of the field of one key alone."""
         from scipy import fft
 
-        amplitude, width = self._law.amplitude, self._width
+        amplitude, width = self.law.amplitude, self.width
         size = len(amplitude)
         rng = np.random.Generator(np.random.Philox(key=key, counter=self._stream << 192))
         noise = rng.standard_normal((size, size), dtype=np.float32)
@@ -259,7 +185,7 @@ def check_area(positions_m: FloatArray, area_radius_m: float) -> None:
 
 
 @dataclass(frozen=True)
-class _NodeLaw:
+class NodeLaw:
     """How a torus of white noise becomes the nodes of a field."""
 
     amplitude: Float32Array  # [size, size // 2 + 1] over the frequencies of rfft2
@@ -268,7 +194,7 @@ class _NodeLaw:
 
 
 @lru_cache(maxsize=8)
-def _node_law(width: int, law: CorrelationLaw) -> _NodeLaw:
+def _node_law(width: int, law: CorrelationLaw) -> NodeLaw:
     from scipy import fft
 
     size = fft.next_fast_len(width + MARGIN * NODES, real=True)
@@ -287,4 +213,4 @@ def _node_law(width: int, law: CorrelationLaw) -> _NodeLaw:
     roughened = fft.irfft2(power, s=(size, size))
     power /= roughened[0, 0]
     roughened /= roughened[0, 0]
-    return _NodeLaw(np.sqrt(power).astype(np.float32), float(roughened[0, 1]), float(roughened[1, 1]))
+    return NodeLaw(np.sqrt(power).astype(np.float32), float(roughened[0, 1]), float(roughened[1, 1]))

@@ -2,16 +2,16 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from channel.gaussian_fields import Common, CorrelationLaw, Float32Array, GaussianFields, Places, check_area
+from channel.field_stack import FieldStack
+from channel.gaussian_fields import Common, CorrelationLaw, Float32Array, GaussianFields, check_area
 from channel.layout import Floats, Wraparound
 from channel.path_loss import PathLoss
-from channel.sight import Read, StateLoss, Thresholds, mixed_loss_db, soft_state
+from channel.sight import StateLoss, Thresholds, mixed_loss_db, soft_state
 from channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
 LineOfSight = Literal["always", "never", "probabilistic", "soft"]
@@ -20,7 +20,7 @@ Shadowing = Literal["none", "spatial"]
 # Streams of a site's key
 _LOS_SHADOWING, _NLOS_SHADOWING, _LOS_STATE = 0, 1, 2
 # Places x sites that are worked on at a time: a dozen arrays of them stay in a core's second-level cache.
-_CHUNK = 24576
+_CHUNK = 49152
 
 
 class LargeScale:
@@ -115,20 +115,21 @@ class LargeScale:
         _check_model_holds(model, min_distance_m, farthest_m, radio)
         lines = model.lines(**radio)
 
-        def fields(
+        layers: list[GaussianFields] = []
+
+        def layer(
             correlation_m: float, stream: int, law: CorrelationLaw, common: Common | None = None
-        ) -> GaussianFields:
+        ) -> int:
             size = {"correlation_m": correlation_m, "area_radius_m": area_radius_m}
-            made = GaussianFields(keys=keys, stream=stream, common=common, law=law, **size)
-            others = same_places._fields() if same_places else []
-            return next((other for other in others if other.equals(made)), made)
+            layers.append(GaussianFields(keys=keys, stream=stream, common=common, law=law, **size))
+            return len(layers) - 1
 
         def state(in_sight: bool) -> StateLoss:
             std_db = model.shadowing_std_db(in_sight) if shadowing_std_db is None else shadowing_std_db
             shadow = None
             if shadowing == "spatial" and std_db > 0:
                 stream = _LOS_SHADOWING if in_sight else _NLOS_SHADOWING
-                shadow = fields(_shadowing_correlation_m(model, in_sight), stream, "exponential", common)
+                shadow = layer(_shadowing_correlation_m(model, in_sight), stream, "exponential", common)
             return StateLoss.of(lines.los if in_sight else lines.nlos, std_db, shadow)
 
         # those that occur; if both, in sight first
@@ -137,18 +138,22 @@ class LargeScale:
             for in_sight, other in ((True, "never"), (False, "always"))
             if line_of_sight != other
         )
+        self._lines = dict.fromkeys(line for state in self._states for line in state.lines)
         self._always_in_sight = line_of_sight == "always"
-        self._los_fields: GaussianFields | None = None
+        self._los_layer: int | None = None
         self._soft_m = SPEED_OF_LIGHT_M_S / carrier_hz if line_of_sight == "soft" else None  # its wavelength
         if line_of_sight in ("probabilistic", "soft"):
             law: CorrelationLaw = "gaussian" if line_of_sight == "soft" else "exponential"
-            self._los_fields = fields(model.los_correlation_m, _LOS_STATE, law)
+            self._los_layer = layer(model.los_correlation_m, _LOS_STATE, law)
             self._thresholds = Thresholds(model, min_distance_m, farthest_m, self._height_m)
+        self.fields = FieldStack(layers)
+        if same_places and same_places.fields.equals(self.fields):
+            self.fields = same_places.fields
 
     @property
     def memory_bytes(self) -> int:
         """Memory of the fields, once they have been read."""
-        return sum(fields.memory_bytes for fields in self._fields())
+        return self.fields.memory_bytes
 
     def gain_db(self, positions_m: npt.ArrayLike) -> Float32Array:
         """Gain to every site, for measurements: in single precision.
@@ -166,10 +171,10 @@ class LargeScale:
         """
         positions = self._checked(positions_m)
         gain_db = np.empty((len(self.sites_m), len(positions)), np.float32)
-        for rows, log_square, clamped, read in self._chunks(positions):
+        for rows, log_square, clamped, values in self._chunks(positions):
             self.clamped_measurements += clamped
-            margin = self._margin(log_square, read)
-            np.negative(self._loss_db(log_square, margin, read), out=gain_db[:, rows])
+            margin = self._margin(log_square, values)
+            np.negative(self._loss_db(log_square, margin, values), out=gain_db[:, rows])
         return gain_db.T
 
     def line_of_sight(self, positions_m: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -180,8 +185,8 @@ class LargeScale:
         """
         positions = self._checked(positions_m)
         in_sight = np.empty((len(positions), len(self.sites_m)), bool)
-        for rows, log_square, _, read in self._chunks(positions):
-            margin = self._margin(log_square, read)
+        for rows, log_square, _, values in self._chunks(positions):
+            margin = self._margin(log_square, values)
             in_sight[rows] = self._always_in_sight if margin is None else margin.T > 0
         return in_sight
 
@@ -203,22 +208,18 @@ class LargeScale:
     def links_to(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """[n] `gain_db_to` and [n] `distance_m` of the same links, in little more than the time of one."""
         positions, chosen = self._checked_pairs(positions_m, sites)
-        places = {fields: fields.places(positions, checked=True) for fields in self._fields()}
-
-        def read(fields: GaussianFields) -> Float32Array:
-            return fields.read_one(places[fields], chosen)
-
+        values = self.fields.one_at(positions, chosen)
         framed = self._framed(positions)
         square = self._square_distance(*(framed - self._sites[:, chosen]))
         distance_m = np.sqrt(square)
         log_square, clamped = self._log_of(square)
         self.clamped_links += clamped
         margin = None
-        if self._los_fields is not None:
+        if self._los_layer is not None:
             # the state is decided in single precision, as in gain_db, so that both agree
             single, _ = self._log_square(*(framed.astype(np.float32) - self._sites_single[:, chosen]))
-            margin = self._margin(single, read)
-        return -self._loss_db(log_square, margin, read), distance_m
+            margin = self._margin(single, values)
+        return -self._loss_db(log_square, margin, values), distance_m
 
     def distance_m(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
         """[n] 2D distance in m from positions [n, 2] to sites [n] (their nearest copy), as it is.
@@ -246,21 +247,16 @@ class LargeScale:
             raise ValueError(f"sites must lie within 0 and {len(self.sites_m) - 1}, got {chosen}")
         return positions, chosen.astype(np.intp)
 
-    def _fields(self) -> list[GaussianFields]:
-        return [
-            fields for fields in (*(state.shadowing for state in self._states), self._los_fields) if fields
-        ]
-
-    def _chunks(self, positions: FloatArray) -> Iterator[tuple[slice, Float32Array, int, Read]]:
-        """Rows of the positions; ln d3D^2 [S, rows], how many were clamped, and how to read fields there."""
-        places = {fields: fields.places(positions, checked=True) for fields in self._fields()}
+    def _chunks(self, positions: FloatArray) -> Iterator[tuple[slice, Float32Array, int, Float32Array]]:
+        """Rows of the positions; ln d3D^2 [S, rows], how many were clamped, values of fields [layers, S, rows]."""
         along, across = self._framed(positions).astype(np.float32)
         sites_along, sites_across = self._sites_single[:, :, None]
         step = max(1, _CHUNK // len(self.sites_m))
         for first in range(0, len(positions), step):
             rows = slice(first, first + step)
             log_square, clamped = self._log_square(along[rows] - sites_along, across[rows] - sites_across)
-            yield rows, log_square, clamped, partial(_read, places, rows)
+            values = self.fields.at(positions[rows]).swapaxes(1, 2)
+            yield rows, log_square, clamped, values
 
     def _farthest_m(self) -> float:
         """No place of the area is farther than this from a site."""
@@ -295,16 +291,17 @@ class LargeScale:
         square += self._height_m**2
         return np.log(square, out=square), clamped
 
-    def _margin(self, log_square: Float32Array, read: Read) -> Float32Array | None:
+    def _margin(self, log_square: Float32Array, values: Float32Array) -> Float32Array | None:
         """By how many standard deviations places are in sight, or not if negative; None: all are, or none."""
-        if self._los_fields is None:
+        if self._los_layer is None:
             return None
         margin = self._thresholds.at(log_square)
-        margin -= read(self._los_fields)
+        margin -= values[self._los_layer]
         return margin
 
-    def _loss_db(self, log_square: Floats, margin: Float32Array | None, read: Read) -> Floats:
-        losses = [state.loss_db(log_square, read) for state in self._states]
+    def _loss_db(self, log_square: Floats, margin: Float32Array | None, values: Float32Array) -> Floats:
+        straight = {line: line.slope_db * log_square + line.intercept_db for line in self._lines}
+        losses = [state.loss_db(straight, values) for state in self._states]
         if margin is None:
             return losses[0]
         if self._soft_m is None:
@@ -338,7 +335,3 @@ def _shadowing_correlation_m(model: PathLoss, in_sight: bool) -> float:
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
-
-
-def _read(places: dict[GaussianFields, Places], rows: slice, fields: GaussianFields) -> Float32Array:
-    return fields.read(places[fields], rows).T

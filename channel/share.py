@@ -74,6 +74,30 @@ def mean_snr(
 
     Source: journal paper, eq. (24), (25), for F = M = 1. Left out: interference that varies in time.
     """
+    noise = noise_w(
+        noise_psd_w_hz,
+        bandwidth_hz,
+        noise_figure_db=noise_figure_db,
+        interference_margin_db=interference_margin_db,
+    )
+    return np.asarray(power_w, dtype=float) * np.asarray(gain, dtype=float) / noise
+
+
+def noise_w(
+    noise_psd_w_hz: float,
+    bandwidth_hz: npt.ArrayLike,
+    *,
+    noise_figure_db: float = 0.0,
+    interference_margin_db: npt.ArrayLike = 0.0,
+) -> FloatArray:
+    """Noise N0 W F M in a share of the band, the power that `mean_snr` divides by; arguments as there.
+
+    Returns:
+        [devices] W.
+
+    Raises:
+        ValueError: as `mean_snr`.
+    """
     bandwidth = np.asarray(bandwidth_hz, dtype=float)
     margin_db = np.asarray(interference_margin_db, dtype=float)
     if not (noise_psd_w_hz > 0 and np.all(bandwidth > 0)):
@@ -83,8 +107,8 @@ def mean_snr(
             "noise_figure_db and interference_margin_db must be >= 0, they only raise the noise, "
             f"got {noise_figure_db} and {margin_db}"
         )
-    noise_w = noise_psd_w_hz * bandwidth * db_to_linear(noise_figure_db + margin_db)
-    return np.asarray(power_w, dtype=float) * np.asarray(gain, dtype=float) / noise_w
+    noise: FloatArray = noise_psd_w_hz * bandwidth * db_to_linear(noise_figure_db + margin_db)
+    return noise
 
 
 def spectral_efficiency(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:

@@ -1,17 +1,15 @@
 """Where a site is in line of sight, and what a place loses in either state, over ln d3D^2."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
-from channel.gaussian_fields import Float32Array, GaussianFields
+from channel.gaussian_fields import Float32Array
 from channel.layout import Floats
 from channel.path_loss import Line, PathLoss
-
-# reads fields at the places in hand
-Read = Callable[[GaussianFields], Float32Array]
 
 # Cells of the table of thresholds over the logarithm of distance
 _THRESHOLDS = 16384
@@ -25,25 +23,27 @@ class StateLoss:
 
     lines: tuple[Line, ...]  # over ln d3D^2 in place of log10 d3D
     std_db: float
-    shadowing: GaussianFields | None
+    shadowing: int | None  # its layer of fields
 
     @classmethod
-    def of(cls, lines: tuple[Line, ...], std_db: float, shadowing: GaussianFields | None) -> "StateLoss":
+    def of(cls, lines: tuple[Line, ...], std_db: float, shadowing: int | None) -> "StateLoss":
         """Convert a model's lines, which are over log10 d3D = ln d3D^2 / (2 ln 10)."""
         natural = tuple(Line(line.intercept_db, line.slope_db / (2.0 * math.log(10.0))) for line in lines)
         return cls(natural, std_db, shadowing)
 
-    def loss_db(self, log_square: Floats, read: Read) -> Floats:
-        loss, *others = (line.slope_db * log_square for line in self.lines)
-        loss += self.lines[0].intercept_db
-        for line, other in zip(self.lines[1:], others, strict=True):
-            other += line.intercept_db
-            np.maximum(loss, other, out=loss)
-        if self.shadowing:
-            shadowing = read(self.shadowing)
-            shadowing *= self.std_db
-            loss += shadowing
-        return loss
+    def loss_db(self, straight: Mapping[Line, Floats], values: Float32Array) -> Floats:
+        """Loss in dB, the shape of values in one layer.
+
+        Args:
+            straight: of each line, the loss along it.
+            values: [layers, ...] of the fields; those of the shadowing are overwritten.
+        """
+        loss: Floats = reduce(np.maximum, [straight[line] for line in self.lines])
+        if self.shadowing is None:
+            return loss
+        shadowing = values[self.shadowing]
+        shadowing *= self.std_db
+        return loss + shadowing
 
 
 def soft_state(margin: Float32Array, wavelength_m: float) -> Float32Array:

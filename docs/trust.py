@@ -14,6 +14,7 @@ import numpy as np
 from scipy import special, stats
 
 from channel.fading import LinkFading, doppler_hz, slot_correlation
+from channel.field_stack import FieldStack
 from channel.gaussian_fields import GaussianFields
 from channel.modulation import Steps
 from channel.path_loss.umi import UMi
@@ -97,11 +98,12 @@ def shadowing() -> Section:
     angle = rng.uniform(0, 2 * math.pi, 9)
     rows = []
     for state, metres in (("LoS", 10.0), ("NLoS", 13.0)):
-        fields = GaussianFields(keys=range(FIELDS), correlation_m=metres, area_radius_m=95.0, stream=0)
-        first = fields.read(fields.places(here)).astype(float)
+        size = {"correlation_m": metres, "area_radius_m": 95.0}
+        fields = FieldStack([GaussianFields(keys=range(FIELDS), stream=0, **size)])
+        first = fields.at(here).astype(float)
         for lag_m in (2.0, 5.0, 10.0, 26.0):
             there = here + lag_m * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-            second = fields.read(fields.places(there)).astype(float)
+            second = fields.at(there).astype(float)
             measured = 1.0 - float((0.5 * (first - second) ** 2).mean())
             rows.append(Row(f"correlation at {lag_m:g} m, {state}", math.exp(-lag_m / metres), measured))
     error = 1.0 / math.sqrt(FIELDS * 9)

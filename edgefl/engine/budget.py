@@ -4,7 +4,7 @@ import numpy as np
 
 from channel.carrier import Carrier
 from channel.power_control import resource_blocks, share_of_power
-from channel.share import mean_snr
+from channel.share import noise_w
 from channel.tdd import Direction
 from channel.units import FloatArray, db_to_linear, dbm_to_watt
 from edgefl.engine.gains import Survey
@@ -48,6 +48,8 @@ class Budget:
             "downlink": settings.noise_figure_db,
             "uplink": settings.noise_figure_db if at_site_db is None else at_site_db,
         }
+        # [1]: what most links are measured against, with no others' mean interference
+        self._quiet_w = {d: self._noise_w(d, np.zeros(1)) for d in DIRECTIONS}
 
     def snr(self, survey: Survey, neighbours: int | np.ndarray = 1) -> dict[Direction, np.ndarray]:
         """Return [devices] the mean SNR in each direction, with full power over the whole band.
@@ -60,23 +62,25 @@ class Budget:
 
     def mean_snr(self, survey: Survey, neighbours: int | np.ndarray) -> dict[Direction, np.ndarray]:
         """Return the same with the mean interference of some shares at each of the other sites in the noise."""
-        settings = self._settings
-        # on average, noise rises by this factor
-        rise = 1.0 + neighbours * self.rise(survey)
+        gain, down_w = db_to_linear(survey.gains_db), self._quiet_w["downlink"]
+        if np.any(neighbours):
+            # on average, noise rises by this factor
+            down_w = self._noise_w("downlink", 10.0 * np.log10(1.0 + neighbours * self.rise(survey)))
         uplink_w = self._device_power_w[np.asarray(survey.ids, dtype=np.intp)]
-        power_w = {"downlink": np.full(len(rise), self.server_power_w), "uplink": uplink_w}
-        rises_db = {"downlink": 10.0 * np.log10(rise), "uplink": np.zeros(len(rise))}
         return {
-            d: mean_snr(
-                power_w[d],
-                db_to_linear(survey.gains_db),
-                self._noise_psd_w_hz,
-                settings.bandwidth_hz,
-                noise_figure_db=self._noise_figures_db[d],
-                interference_margin_db=settings.interference_margin_db + rises_db[d],
-            )
-            for d in DIRECTIONS
+            "downlink": self.server_power_w * gain / down_w,
+            "uplink": uplink_w * gain / self._quiet_w["uplink"],
         }
+
+    def _noise_w(self, direction: Direction, rise_db: FloatArray) -> FloatArray:
+        """Return the noise in the whole band at a direction's receivers, with this much interference on top."""
+        settings = self._settings
+        return noise_w(
+            self._noise_psd_w_hz,
+            settings.bandwidth_hz,
+            noise_figure_db=self._noise_figures_db[direction],
+            interference_margin_db=settings.interference_margin_db + rise_db,
+        )
 
     def uplink_power(self, survey: Survey, share: FloatArray) -> FloatArray:
         """Return [devices] the share of its power that each radiates in a round, by power control.

@@ -173,7 +173,7 @@ class PerPlace:
         sites = cells if sectors is None else sectors.site_of(cells)
         gains_db, others, of_all = np.empty(len(ids)), np.zeros(len(ids)), None
         for (large_scale, sectors), rows in by_kind(self._kinds, self._of[chosen]):
-            gains_db[rows] = large_scale.gain_db_to(places_m[rows], sites[rows])
+            gains_db[rows], distances_m[rows] = large_scale.links_to(places_m[rows], sites[rows])
             if sectors is not None:
                 gains_db[rows] += sectors.gain_dbi(places_m[rows])[np.arange(len(rows)), cells[rows]]
             if self._interference:
@@ -185,7 +185,6 @@ class PerPlace:
                     of_all = np.zeros((len(ids), everywhere.shape[1]))
                 of_all[rows] = everywhere
                 of_all[rows, cells[rows]] = 0.0
-        distances_m = self.large_scale.distance_m(places_m, sites)
         return Survey(ids, gains_db, distances_m, others, of_cells=of_all)
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:

@@ -37,6 +37,9 @@ class Indoors:
         self._wall_db = wall_db
         self._std_db = std_db
         self._draws = draws
+        # where each device was last, and its loss there, which it has until it leaves that square
+        self._square = np.full(len(share), -1)
+        self._loss_db = np.zeros(len(share))
 
     @classmethod
     def of_fleet(cls, fleet: Fleet, depth_m: float, carrier_hz: float, streams: Streams) -> "Indoors":
@@ -72,7 +75,18 @@ class Indoors:
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
         """Return [n] what the walls take from devices [n] at these positions [n, 2], dB; 0 outdoors."""
         along, across = np.floor(positions_m / self._depth_m).astype(np.int64).T + _MIDDLE
-        uniform = self._draws.uniform(ids, (along * 2 * _MIDDLE + across) * _NUMBERS, _NUMBERS)
+        square = along * 2 * _MIDDLE + across
+        loss_db: FloatArray = self._loss_db[ids]
+        anew = np.flatnonzero(self._square[ids] != square)
+        if len(anew):
+            who, where = ids[anew], square[anew]
+            loss_db[anew] = self._loss_in(where, who)
+            self._square[who], self._loss_db[who] = where, loss_db[anew]
+        return loss_db
+
+    def _loss_in(self, square: np.ndarray, ids: np.ndarray) -> FloatArray:
+        """Return [n] what the walls take from devices [n] in these squares [n]."""
+        uniform = self._draws.uniform(ids, square * _NUMBERS, _NUMBERS)
         loss_db = penetration_loss_db(
             self._wall_db[ids],
             self._std_db[ids],

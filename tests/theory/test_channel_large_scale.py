@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from channel.field_stack import FieldStack
 from channel.gaussian_fields import GaussianFields
 from channel.large_scale import LargeScale
 from channel.path_loss.umi import UMi
@@ -31,13 +32,14 @@ def keys(seed: int, count: int = KEYS) -> range:
 
 
 @lru_cache(maxsize=2)  # 70 MB each
-def shadowing(seed: int, correlation_m: float = 10.0, stream: int = 0) -> GaussianFields:
-    return GaussianFields(keys=keys(seed), correlation_m=correlation_m, area_radius_m=82.0, stream=stream)
+def shadowing(seed: int, correlation_m: float = 10.0, stream: int = 0) -> FieldStack:
+    size = {"correlation_m": correlation_m, "area_radius_m": 82.0}
+    return FieldStack([GaussianFields(keys=keys(seed), stream=stream, **size)])
 
 
-def values(fields: GaussianFields, positions: np.ndarray) -> np.ndarray:
+def values(fields: FieldStack, positions: np.ndarray) -> np.ndarray:
     """[n, KEYS] in double precision."""
-    return fields.read(fields.places(np.asarray(positions, dtype=float))).astype(float)
+    return fields.at(np.asarray(positions, dtype=float))[0].astype(float)
 
 
 def distance_to_normal(sample: np.ndarray) -> float:
@@ -91,7 +93,7 @@ def test_correlation_at_a_distance(seed: int, lag_m: float, correlation_m: float
 def test_a_walk_through_one_field_meets_the_same_law() -> None:
     """Averages over the places of a field are those over fields (ergodicity)."""
     # 1 km of a straight line, 100 correlation lengths; 16 fields
-    fields = GaussianFields(keys=range(16), correlation_m=10.0, area_radius_m=501.0, stream=0)
+    fields = FieldStack([GaussianFields(keys=range(16), correlation_m=10.0, area_radius_m=501.0, stream=0)])
     x = np.arange(-500.0, 500.0, 0.5)
     sample = values(fields, np.stack([x, np.full_like(x, 0.4)], axis=1))
     # Var of the time average of X Y for a Markov correlation: below (1 + rho^2) 2 d_corr / length per field

@@ -1,6 +1,5 @@
 """Gaussian fields: the exact law of what is built, its errors, and what tells two fields apart."""
 
-import copy
 import math
 from typing import Any, get_args
 
@@ -8,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import fft
 
+from channel.field_stack import FieldStack
 from channel.gaussian_fields import NODES, CorrelationLaw, GaussianFields
 
 SEED = 3
@@ -22,7 +22,7 @@ def places(count: int, radius_m: float) -> np.ndarray:
 
 def node_correlation(fields: GaussianFields) -> np.ndarray:
     """[size, size] correlation of two nodes over their distance around the torus."""
-    amplitude = fields._law.amplitude.astype(float)
+    amplitude = fields.law.amplitude.astype(float)
     return fft.irfft2(amplitude**2, s=(len(amplitude), len(amplitude)))
 
 
@@ -30,13 +30,10 @@ def correlation_of(fields: GaussianFields, here: np.ndarray, there: np.ndarray) 
     """[n] exact covariance of the fields at two places, sum of w_i w_j C(node_i - node_j)."""
     nodes = node_correlation(fields)
     total = np.zeros(len(here))
-    first, second = fields.places(here), fields.places(there)
-    for i, weight in zip(fields._offsets, first.weights.astype(float), strict=True):
-        for j, other in zip(fields._offsets, second.weights.astype(float), strict=True):
-            rows, columns = (
-                (first.nodes + i) // fields._width - (second.nodes + j) // fields._width,
-                (first.nodes + i) % fields._width - (second.nodes + j) % fields._width,
-            )
+    first, second = (FieldStack([fields]).places(places_m) for places_m in (here, there))
+    for i, weight in zip(first.nodes[:, 0], first.weights[:, 0].astype(float), strict=True):
+        for j, other in zip(second.nodes[:, 0], second.weights[:, 0].astype(float), strict=True):
+            rows, columns = i // fields.width - j // fields.width, i % fields.width - j % fields.width
             total += weight * other * nodes[rows, columns]
     return total
 
@@ -55,7 +52,7 @@ def test_fields_are_standard_normal_everywhere(
 ) -> None:
     fields = GaussianFields(keys=[1], correlation_m=correlation_m, area_radius_m=radius_m, stream=0, law=law)
     # the square roots of a spectrum that came out negative would be nan
-    assert np.isfinite(fields._law.amplitude).all()
+    assert np.isfinite(fields.law.amplitude).all()
     here = places(4000, radius_m)
     # weights in single precision, squared
     np.testing.assert_allclose(correlation_of(fields, here, here), 1.0, rtol=0, atol=1e-6)
@@ -104,7 +101,7 @@ def test_fields_are_continuous_across_cells() -> None:
     spacing_m = 10.0 / NODES
     edge = np.stack([np.full(200, 3 * spacing_m), np.linspace(-30, 30, 200)], axis=1)
     step_m = 1e-7
-    left, right = (fields.read(fields.places(edge + np.array([move_m, 0.0]))) for move_m in (-step_m, step_m))
+    left, right = (FieldStack([fields]).at(edge + np.array([move_m, 0.0])) for move_m in (-step_m, step_m))
     # nodes lie within 6 of 0, slopes below 2 x 6 per spacing; rounding in single precision
     np.testing.assert_allclose(left, right, rtol=0, atol=2 * step_m * 12 / spacing_m + 1e-5)
 
@@ -114,7 +111,7 @@ def test_streams_and_keys_name_different_fields() -> None:
 
     def read(key: int, stream: int) -> np.ndarray:
         fields = GaussianFields(keys=[key], correlation_m=10.0, area_radius_m=50.0, stream=stream)
-        return fields.read(fields.places(positions))[:, 0]
+        return FieldStack([fields]).at(positions)[0, :, 0]
 
     values = [read(1, 0), read(1, 1), read(2, 0), read(2**127, 0)]
     assert len({tuple(value) for value in values}) == 4
@@ -136,13 +133,12 @@ def test_bad_fields_are_refused(changes: dict[str, Any], message: str) -> None:
         GaussianFields(**arguments | changes)
 
 
-def test_many_fields_are_each_what_they_are_alone_and_a_copy_makes_no_table_anew() -> None:
-    """Ten fields, more than are written to the table at once; a rehearsal copies the gains of a run."""
+def test_many_fields_are_each_what_they_are_alone() -> None:
+    """Ten fields, more than are written to the table at once."""
     spec: dict[str, Any] = {"correlation_m": 10.0, "area_radius_m": 30.0, "stream": 1}
     many = GaussianFields(keys=range(1, 11), **spec)
     positions_m = np.random.default_rng(2).uniform(-20, 20, (50, 2))
-    together = many.read(many.places(positions_m))
+    together = FieldStack([many]).at(positions_m)[0]
     for field, key in enumerate(many.keys):
         alone = GaussianFields(keys=[key], **spec)
-        assert together[:, field].tolist() == alone.read(alone.places(positions_m))[:, 0].tolist()
-    assert copy.deepcopy(many)._table is many._table
+        assert together[:, field].tolist() == FieldStack([alone]).at(positions_m)[0, :, 0].tolist()

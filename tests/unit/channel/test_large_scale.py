@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import special
 
+from channel.field_stack import FieldStack
 from channel.gaussian_fields import Common, GaussianFields
 from channel.large_scale import LargeScale
 from channel.layout import Wraparound, hexagonal_sites
@@ -134,7 +135,7 @@ def test_shadowing_adds_to_the_path_loss(state: str, correlation_m: float, std_d
     field = GaussianFields(
         keys=KEYS, correlation_m=correlation_m, area_radius_m=AREA_M, stream=0 if state == "always" else 1
     )
-    normal = field.read(field.places(positions))[np.arange(2000), sites]
+    normal = FieldStack([field]).at(positions)[0][np.arange(2000), sites]
     # the field is in single precision: 4 standard deviations of 8 dB round by 2e-6 dB
     np.testing.assert_allclose(shadowed, bare - std_db * normal, rtol=0, atol=1e-5)
     np.testing.assert_allclose(other_std, bare - normal, rtol=0, atol=1e-5)
@@ -150,7 +151,7 @@ def test_sites_share_a_part_of_the_shadowing_in_either_state(state: str, stream:
     )
     geometry = {"correlation_m": 10.0 if state == "always" else 13.0, "area_radius_m": AREA_M}
     own, common = (
-        fields.read(fields.places(positions))
+        FieldStack([fields]).at(positions)[0]
         for keys in (KEYS, [key])
         for fields in [GaussianFields(keys=keys, stream=stream, **geometry)]
     )
@@ -169,7 +170,7 @@ def test_fields_that_share_nothing_are_their_own_and_those_that_share_all_are_on
     positions = places(50, 50.0)
     geometry = {"correlation_m": 10.0, "area_radius_m": 50.0, "stream": 0}
     read, own, common = (
-        fields.read(fields.places(positions))
+        FieldStack([fields]).at(positions)[0]
         for fields in (
             GaussianFields(keys=[1, 2], common=Common(9, share), **geometry),
             GaussianFields(keys=[1, 2], **geometry),
@@ -219,7 +220,7 @@ def test_a_soft_place_mixes_the_gains_of_both_states_as_7_6_3_3_says(shadowing: 
     field = GaussianFields(keys=KEYS, correlation_m=50.0, area_radius_m=AREA_M, stream=2, law="gaussian")
     distance_m = np.stack([soft.distance_m(positions, np.full(3000, site)) for site in range(7)], axis=1)
     probability = UMi().los_probability(np.maximum(distance_m, 10.0))
-    margin = special.ndtri(probability) - field.read(field.places(positions))
+    margin = special.ndtri(probability) - FieldStack([field]).at(positions)[0]
     state = 0.5 + np.arctan(np.sqrt(20 / (3e8 / carrier_hz)) * margin) / np.pi
     gains_db = [one.gain_db(positions) for one in (always, never)]
     linear = [10 ** (one.astype(float) / 10) for one in gains_db]
@@ -389,4 +390,4 @@ def test_memory_of_19_sites_over_1200_m() -> None:
     assert subject.memory_bytes == 4 * 19 * (963**2 + 743**2 + 195**2)
     assert subject.memory_bytes < 200e6
     # nothing of it is made before it is read
-    assert all("_table" not in vars(fields) for fields in subject._fields())
+    assert "_table" not in vars(subject.fields)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from channel.path_loss.umi import UMi
+from edgefl.engine.indoors import Indoors
 from edgefl.engine.records import DeviceRound
 from edgefl.mobility._draws import Draws
 from edgefl.rng import Streams
@@ -77,3 +78,26 @@ def test_walls_of_coated_glass_take_more_and_time_follows() -> None:
 
 
 LOSSES = ((0.0, "low_loss"), (1.0, "low_loss"), (1.0, "high_loss"))
+
+
+def test_a_device_has_the_loss_of_the_square_where_it_is_whatever_was_asked_before() -> None:
+    """What was found for a square is kept: not for another square, not for another device, and not for two places."""
+    ids = np.array([0, 1, 2])
+    here_m, there_m = (
+        np.array([[60.0, 30.0], [-5.0, 80.0], [3.0, 3.0]]),
+        np.array([[60.0, 55.0], [-5.0, 80.0], [28.0, 3.0]]),
+    )
+    of_here, of_there = (walls().loss_db(positions_m, ids) for positions_m in (here_m, there_m))
+    assert (of_here != of_there).tolist() == [True, False, True]
+    subject = walls()
+    for _ in range(2):
+        assert subject.loss_db(here_m, ids).tolist() == of_here.tolist()
+        assert subject.loss_db(there_m, ids).tolist() == of_there.tolist()
+    # one device at several places at a time, as a map asks
+    both = subject.loss_db(np.array([here_m[0], there_m[0], here_m[0]]), np.zeros(3, int))
+    assert both.tolist() == [of_here[0], of_there[0], of_here[0]]
+    assert subject.loss_db(there_m[:1], ids[:1]).tolist() == of_there[:1].tolist()
+
+
+def walls() -> Indoors:
+    return Indoors.alike(3, 1.0, "low_loss", DEPTH_M, 3.5e9, Streams(SEED), ("indoors",))

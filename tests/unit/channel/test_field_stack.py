@@ -1,0 +1,74 @@
+"""Fields in one table: each layer is what it is alone, and at its nodes what was written there."""
+
+import copy
+
+import numpy as np
+
+from channel.field_stack import FieldStack
+from channel.gaussian_fields import Common, GaussianFields
+
+AREA_M = 60.0
+LAYERS = (
+    GaussianFields(keys=[1, 2, 3], correlation_m=10.0, area_radius_m=AREA_M, stream=0, common=Common(9, 0.5)),
+    GaussianFields(keys=[1, 2, 3], correlation_m=13.0, area_radius_m=AREA_M, stream=1),
+    GaussianFields(keys=[1, 2, 3], correlation_m=50.0, area_radius_m=AREA_M, stream=2, law="gaussian"),
+)
+
+
+def places(count: int, seed: int = 4) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(-40.0, 40.0, (count, 2))
+
+
+def test_each_layer_is_what_it_is_alone() -> None:
+    positions_m = places(200)
+    together = FieldStack(LAYERS).at(positions_m)
+    assert together.shape == (3, 200, 3)
+    for layer, values in zip(LAYERS, together, strict=True):
+        np.testing.assert_array_equal(values, FieldStack([layer]).at(positions_m)[0])
+
+
+def test_a_node_has_the_value_that_was_written_for_it() -> None:
+    rng = np.random.default_rng(5)
+    for number, layer in enumerate(LAYERS):
+        table = np.empty((layer.width, layer.width, 3), np.float32)
+        layer.fill(table)
+        # whole numbers of spacings from the origin, half of them left of it or below
+        across, up = rng.integers(-int(40.0 / layer.spacing_m), int(40.0 / layer.spacing_m), (2, 30))
+        values = FieldStack(LAYERS).at(np.stack([across, up], axis=1) * layer.spacing_m)[number]
+        # a multiple of the spacing may round off the node, by 1e-14 of a spacing
+        np.testing.assert_allclose(values, table[up + layer.half, across + layer.half], rtol=0, atol=1e-6)
+
+
+def test_one_field_each_is_what_all_fields_are_there() -> None:
+    stack, chosen = FieldStack(LAYERS), np.random.default_rng(6).integers(3, size=200)
+    positions_m = places(200)
+    everywhere = stack.at(positions_m)
+    np.testing.assert_array_equal(stack.one_at(positions_m, chosen), everywhere[:, np.arange(200), chosen])
+
+
+def test_places_that_were_asked_for_before_are_not_taken_for_others() -> None:
+    """A few places are remembered: not when they have moved since, be it within the array that held them."""
+    stack, here, there = FieldStack(LAYERS), places(5), places(5, seed=7)
+    of_here, of_there = (FieldStack(LAYERS).at(positions_m) for positions_m in (here, there))
+    held = here.copy()
+    for _ in range(2):
+        found = stack.at(held)
+        np.testing.assert_array_equal(found, of_here)
+        found += 1.0  # it is the caller's
+    held[:] = there
+    np.testing.assert_array_equal(stack.at(held), of_there)
+    np.testing.assert_array_equal(stack.at(held[:4]), of_there[:, :4])
+
+
+def test_a_stack_of_nothing_has_nothing_anywhere() -> None:
+    assert FieldStack([]).at(places(3)).size == 0
+    assert FieldStack([]).one_at(places(3), np.zeros(3, int)).shape == (0, 3)
+
+
+def test_a_copy_is_the_same() -> None:
+    """A rehearsal copies the gains of a run: their table is not made anew."""
+    stack = FieldStack(LAYERS)
+    assert copy.deepcopy(stack) is stack
+    assert stack.equals(FieldStack(LAYERS))
+    assert not stack.equals(FieldStack(LAYERS[:2]))
+    assert not stack.equals(FieldStack([LAYERS[1], LAYERS[0], LAYERS[2]]))
