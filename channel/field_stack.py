@@ -33,10 +33,12 @@ class FieldStack:
 
     Args:
         layers: of as many fields each, over the same area.
+        fields: how many those are; None: those of the first layer.
     """
 
-    def __init__(self, layers: Sequence[GaussianFields]) -> None:
+    def __init__(self, layers: Sequence[GaussianFields], fields: int | None = None) -> None:
         self.layers = tuple(layers)
+        self._fields = len(layers[0].keys) if fields is None else fields
         self._last: tuple[bytes, Places] | None = None  # of the places asked for last, if they were few
 
     def __deepcopy__(self, memo: object) -> "FieldStack":
@@ -90,8 +92,9 @@ class FieldStack:
         variance = 1.0 - one_side
         variance += both
         scale = 1.0 / np.sqrt(variance)
-        sides = np.stack([down[:, 0], up[:, 0]])
-        sides *= scale
+        sides = np.empty((2, *scale.shape))
+        np.multiply(down[:, 0], scale, out=sides[0])
+        np.multiply(up[:, 0], scale, out=sides[1])
         weights = np.empty((4, *scale.shape), np.float32)
         np.multiply(sides, down[:, 1], out=weights[:2])
         np.multiply(sides, up[:, 1], out=weights[2:])
@@ -105,11 +108,10 @@ class FieldStack:
     @cached_property
     def _table(self) -> Float32Array:
         """[nodes of all layers, F] values at the nodes, row by row; all fields of a node lie side by side."""
-        fields = max((len(one.keys) for one in self.layers), default=0)
-        table = np.empty((sum(one.width**2 for one in self.layers), fields), np.float32)
+        table = np.empty((sum(one.width**2 for one in self.layers), self._fields), np.float32)
         begin = 0
         for one in self.layers:
-            one.fill(table[begin : begin + one.width**2].reshape(one.width, one.width, fields))
+            one.fill(table[begin : begin + one.width**2].reshape(one.width, one.width, self._fields))
             begin += one.width**2
         return table
 

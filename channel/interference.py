@@ -1,7 +1,7 @@
 """Interference slot by slot: transmitters of other cells that send in a slot, or do not."""
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -73,21 +73,26 @@ class Heard:
     def __init__(self, activity: Activity, levels: Sequence[FloatArray]) -> None:
         self._activity = activity
         self._levels = [np.asarray(level, dtype=float) for level in levels]
-        self.mean = activity.load * sum(float(level.mean()) for level in self._levels if len(level))
+        means = (float(level.sum() / len(level)) for level in self._levels if len(level))
+        self.mean = activity.load * sum(means)
         self._drawn: dict[int, FloatArray] = {}
-        # [2^transmitters] of each group, the sum of those who send; None: it is drawn who of several sends
-        self._sums: list[FloatArray] | None = None
+        self._sums: _Sums | None = None  # None: it is drawn who of several sends
+        self._row = 0
         if all(len(level) == 1 for level in self._levels):
-            self._sums = [sums[0] for sums in _sums(np.array(self._levels).T)]
+            self._sums = _Sums(np.array(self._levels).T)
 
     @classmethod
     def each(cls, activity: Activity, levels: FloatArray) -> "list[Heard]":
-        """Make those of many receivers, which hear every transmitter at one level: [receivers, transmitters]."""
+        """Make those of many receivers, which hear every transmitter at one level.
+
+        Args:
+            levels: [receivers, transmitters], kept as they are: not to be written to.
+        """
         means = activity.load * np.add.accumulate(levels, axis=1)[:, -1]
-        groups, found = _sums(levels), []
+        sums, found = _Sums(levels), []
         for row, mean in enumerate(means.tolist()):
             one = cls.__new__(cls)
-            one._activity, one.mean, one._sums = activity, mean, [sums[row] for sums in groups]
+            one._activity, one.mean, one._sums, one._row = activity, mean, sums, row
             found.append(one)
         return found
 
@@ -111,8 +116,8 @@ class Heard:
                 self._drawn[block] = self._of_block(block)
             return self._drawn[block][slots]
         total, *others = (
-            sums.take(senders[slots], mode="clip")
-            for sums, senders in zip(self._sums, self._activity.groups(block), strict=True)
+            sums[self._row].take(senders[slots], mode="clip")
+            for sums, senders in zip(self._sums.groups, self._activity.groups(block), strict=True)
         )
         for other in others:
             total += other
@@ -126,24 +131,30 @@ class Heard:
         return total
 
 
-def _sums(levels: FloatArray) -> list[FloatArray]:
-    """Add up every choice of the transmitters of a group, in their order.
+class _Sums:
+    """The sums of every choice of transmitters of a group, at many receivers; added up when the first is asked for.
+
+    Most receivers are asked for their mean only: who sends in the uplink is read with those who listen.
 
     Args:
         levels: [receivers, transmitters].
-
-    Returns:
-        of each group [receivers, 2^transmitters], by a bit for each transmitter, the first the lowest.
     """
-    found = []
-    for first in range(0, levels.shape[1], _GROUP):
-        some = levels[:, first : first + _GROUP]
-        sums = np.zeros((len(levels), 1 << some.shape[1]))
-        for place in range(some.shape[1]):
-            half = 1 << place
-            np.add(sums[:, :half], some[:, place, None], out=sums[:, half : 2 * half])
-        found.append(sums)
-    return found
+
+    def __init__(self, levels: FloatArray) -> None:
+        self._levels = levels
+
+    @cached_property
+    def groups(self) -> list[FloatArray]:
+        """Of each group [receivers, 2^transmitters], by a bit for each transmitter, the first the lowest."""
+        found = []
+        for first in range(0, self._levels.shape[1], _GROUP):
+            some = self._levels[:, first : first + _GROUP]
+            sums = np.zeros((len(some), 1 << some.shape[1]))
+            for place in range(some.shape[1]):
+                half = 1 << place
+                np.add(sums[:, :half], some[:, place, None], out=sums[:, half : 2 * half])
+            found.append(sums)
+        return found
 
 
 class Interfered:

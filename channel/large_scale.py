@@ -10,7 +10,7 @@ import numpy.typing as npt
 from channel.field_stack import FieldStack
 from channel.gaussian_fields import Common, CorrelationLaw, Float32Array, GaussianFields, check_area
 from channel.layout import Floats, Wraparound
-from channel.path_loss import PathLoss
+from channel.path_loss import PathLoss, check_places
 from channel.sight import StateLoss, Thresholds, mixed_loss_db, soft_state
 from channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
@@ -112,7 +112,7 @@ class LargeScale:
         self._height_m = bs_height_m - ut_height_m
         radio = {"carrier_hz": carrier_hz, "bs_height_m": bs_height_m, "ut_height_m": ut_height_m}
         farthest_m = self._farthest_m()
-        _check_model_holds(model, min_distance_m, farthest_m, radio)
+        check_places(model, min_distance_m, farthest_m, radio)
         lines = model.lines(**radio)
 
         layers: list[GaussianFields] = []
@@ -146,7 +146,7 @@ class LargeScale:
             law: CorrelationLaw = "gaussian" if line_of_sight == "soft" else "exponential"
             self._los_layer = layer(model.los_correlation_m, _LOS_STATE, law)
             self._thresholds = Thresholds(model, min_distance_m, farthest_m, self._height_m)
-        self.fields = FieldStack(layers)
+        self.fields = FieldStack(layers, len(keys))
         if same_places and same_places.fields.equals(self.fields):
             self.fields = same_places.fields
 
@@ -208,17 +208,39 @@ class LargeScale:
     def links_to(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """[n] `gain_db_to` and [n] `distance_m` of the same links, in little more than the time of one."""
         positions, chosen = self._checked_pairs(positions_m, sites)
-        values = self.fields.one_at(positions, chosen)
-        framed = self._framed(positions)
-        square = self._square_distance(*(framed - self._sites[:, chosen]))
-        distance_m = np.sqrt(square)
-        log_square, clamped = self._log_of(square)
-        self.clamped_links += clamped
+        framed, values = self._framed(positions), self.fields.one_at(positions, chosen)
         margin = None
         if self._los_layer is not None:
             # the state is decided in single precision, as in gain_db, so that both agree
             single, _ = self._log_square(*(framed.astype(np.float32) - self._sites_single[:, chosen]))
             margin = self._margin(single, values)
+        return self._links(framed, chosen, margin, values)
+
+    def links_among(
+        self, positions_m: npt.ArrayLike, sites: npt.ArrayLike
+    ) -> tuple[FloatArray, FloatArray, Float32Array]:
+        """`links_to`, and [n, S] `gain_db` of the same positions, in little more than the time of one."""
+        positions, chosen = self._checked_pairs(positions_m, sites)
+        framed, values = self._framed(positions), self.fields.at(positions).swapaxes(1, 2)
+        log_square, clamped = self._log_square(*self._apart(framed.astype(np.float32)))
+        self.clamped_measurements += clamped
+        margin = self._margin(log_square, values)
+        own = chosen, np.arange(len(chosen))
+        links = self._links(framed, chosen, None if margin is None else margin[own], values[:, *own])
+        return *links, -self._loss_db(log_square, margin, values).T
+
+    def _links(
+        self,
+        framed: FloatArray,
+        chosen: npt.NDArray[np.intp],
+        margin: Float32Array | None,
+        values: Float32Array,
+    ) -> tuple[FloatArray, FloatArray]:
+        """[n] gain and distance of links to one site each, with the margin and the fields' values there."""
+        square = self._square_distance(*(framed - self._sites[:, chosen]))
+        distance_m = np.sqrt(square)
+        log_square, clamped = self._log_of(square)
+        self.clamped_links += clamped
         return -self._loss_db(log_square, margin, values), distance_m
 
     def distance_m(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
@@ -249,14 +271,17 @@ class LargeScale:
 
     def _chunks(self, positions: FloatArray) -> Iterator[tuple[slice, Float32Array, int, Float32Array]]:
         """Rows of the positions; ln d3D^2 [S, rows], how many were clamped, values of fields [layers, S, rows]."""
-        along, across = self._framed(positions).astype(np.float32)
-        sites_along, sites_across = self._sites_single[:, :, None]
+        framed = self._framed(positions).astype(np.float32)
         step = max(1, _CHUNK // len(self.sites_m))
         for first in range(0, len(positions), step):
             rows = slice(first, first + step)
-            log_square, clamped = self._log_square(along[rows] - sites_along, across[rows] - sites_across)
+            log_square, clamped = self._log_square(*self._apart(framed[:, rows]))
             values = self.fields.at(positions[rows]).swapaxes(1, 2)
             yield rows, log_square, clamped, values
+
+    def _apart(self, framed: Float32Array) -> Float32Array:
+        """[2, S, n] displacements of points [2, n] from all sites."""
+        return framed[:, None] - self._sites_single[:, :, None]
 
     def _farthest_m(self) -> float:
         """No place of the area is farther than this from a site."""
@@ -307,21 +332,6 @@ class LargeScale:
         if self._soft_m is None:
             return np.where(margin > 0, *losses)
         return mixed_loss_db(soft_state(margin, self._soft_m), *losses)
-
-
-def _check_model_holds(model: PathLoss, nearest_m: float, farthest_m: float, radio: dict[str, float]) -> None:
-    """Refuse distances of places from sites at which the model does not hold."""
-    if not nearest_m < farthest_m:
-        raise ValueError(
-            f"min_distance_m {nearest_m:g} must be less than {farthest_m:g} m, the farthest that a "
-            "place can be from a site"
-        )
-    try:
-        model.path_loss_db([nearest_m, farthest_m], **radio)
-    except ValueError as error:
-        raise ValueError(
-            f"places are from min_distance_m {nearest_m:g} to {farthest_m:g} m away from a site: {error}"
-        ) from error
 
 
 def _shadowing_correlation_m(model: PathLoss, in_sight: bool) -> float:

@@ -143,6 +143,28 @@ class PathLoss(Component, ABC):
             )
 
 
+def check_places(model: PathLoss, nearest_m: float, farthest_m: float, radio: dict[str, float]) -> None:
+    """Refuse distances of places from sites at which a model does not hold.
+
+    Args:
+        radio: carrier and heights, of `PathLoss.path_loss_db`.
+
+    Raises:
+        ValueError: names the distances, and the range and the remedy if the model does.
+    """
+    if not nearest_m < farthest_m:
+        raise ValueError(
+            f"min_distance_m {nearest_m:g} must be less than {farthest_m:g} m, the farthest that a "
+            "place can be from a site"
+        )
+    try:
+        model.path_loss_db([nearest_m, farthest_m], **radio)
+    except ValueError as error:
+        raise ValueError(
+            f"places are from min_distance_m {nearest_m:g} to {farthest_m:g} m away from a site: {error}"
+        ) from error
+
+
 def check_height(name: str, height_m: float, lowest_m: float, highest_m: float, why: str) -> None:
     """Refuse an antenna height outside of a model's range.
 

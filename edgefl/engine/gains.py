@@ -1,7 +1,7 @@
 """Large-scale gain between devices and sites: drawn for each round (J), or fixed by the place."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -41,7 +41,7 @@ class Survey:
         through = db_to_linear(-loss_db)
         of_cells = None if self.of_cells is None else self.of_cells * through[:, None]
         others = self.others * through
-        return replace(self, gains_db=self.gains_db - loss_db, others=others, of_cells=of_cells)
+        return Survey(self.ids, self.gains_db - loss_db, self.distances_m, others, self.key, of_cells)
 
 
 class Gains(Protocol):
@@ -105,7 +105,7 @@ class PerRound:
         shadowing_db = draw_shadowing_db(
             self._streams("shadowing", *key), len(positions_m), std_db=self._std_db
         )[chosen]
-        return Survey(ids, -(loss_db + shadowing_db), distances_m, np.zeros(len(ids)))
+        return Survey(ids, -(loss_db + shadowing_db), distances_m, np.zeros(len(ids)), key)
 
     def of_places(self, places_m: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return [n] the gains of users at places [n, 2], like the first device's, in dB."""
@@ -169,23 +169,28 @@ class PerPlace:
             self.beyond += int(outside.sum())
             places_m[outside] *= (self.large_scale.area_radius_m / distances_m[outside])[:, None]
         _, sectors = self._kinds[0]
-        cells = np.broadcast_to(cell, len(ids))
+        cells = cell if isinstance(cell, np.ndarray) else np.full(len(ids), cell)
         sites = cells if sectors is None else sectors.site_of(cells)
         gains_db, others, of_all = np.empty(len(ids)), np.zeros(len(ids)), None
         for (large_scale, sectors), rows in by_kind(self._kinds, self._of[chosen]):
-            gains_db[rows], distances_m[rows] = large_scale.links_to(places_m[rows], sites[rows])
-            if sectors is not None:
-                gains_db[rows] += sectors.gain_dbi(places_m[rows])[np.arange(len(rows)), cells[rows]]
+            here_m, to, of_sites = places_m[rows], sites[rows], None
+            own = np.arange(len(to)), cells[rows]
             if self._interference:
-                of_cells = _gain_db(large_scale, sectors, places_m[rows])
+                gains_db[rows], distances_m[rows], of_sites = large_scale.links_among(here_m, to)
+            else:
+                gains_db[rows], distances_m[rows] = large_scale.links_to(here_m, to)
+            if sectors is not None:
+                gains_db[rows] += sectors.gain_dbi(here_m)[own]
+            if of_sites is not None:
+                of_cells = _of_cells(of_sites, sectors, here_m)
                 # device by device in memory: a sum's rounding depends on it
                 everywhere = db_to_linear(of_cells.astype(float, order="C"))
-                others[rows] = everywhere.sum(axis=1) - everywhere[np.arange(len(rows)), cells[rows]]
+                others[rows] = everywhere.sum(axis=1) - everywhere[own]
+                everywhere[own] = 0.0
                 if of_all is None:
-                    of_all = np.zeros((len(ids), everywhere.shape[1]))
+                    of_all = np.empty((len(ids), everywhere.shape[1]))
                 of_all[rows] = everywhere
-                of_all[rows, cells[rows]] = 0.0
-        return Survey(ids, gains_db, distances_m, others, of_cells=of_all)
+        return Survey(ids, gains_db, distances_m, others, key, of_all)
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         """Return [devices, cells] the gain in dB: what a measurement compares, as all cells send alike.
@@ -199,18 +204,19 @@ class PerPlace:
         here = within(positions_m, self.large_scale.area_radius_m * (1 + 1e-10))
         large_scale, sectors = self._kinds[0]
         if here.all() and len(self._kinds) == 1:
-            return _gain_db(large_scale, sectors, positions_m)
+            return _of_cells(large_scale.gain_db(positions_m), sectors, positions_m)
         cells = len(large_scale.sites_m) * (1 if sectors is None else len(sectors.panels))
         power_db = np.full((cells, len(positions_m)), -np.inf, np.float32).T
         for (large_scale, sectors), rows in by_kind(self._kinds, self._of[ids]):
-            mine = rows[here[rows]]
-            power_db[mine] = _gain_db(large_scale, sectors, positions_m[mine])
+            mine = np.arange(len(ids))[rows]
+            mine = mine[here[mine]]
+            here_m = positions_m[mine]
+            power_db[mine] = _of_cells(large_scale.gain_db(here_m), sectors, here_m)
         return power_db
 
 
-def _gain_db(large_scale: LargeScale, sectors: Sectors | None, positions_m: np.ndarray) -> np.ndarray:
-    """Return [n, cells] the gain in dB at places within the world."""
-    gain_db = large_scale.gain_db(positions_m)
+def _of_cells(gain_db: np.ndarray, sectors: Sectors | None, positions_m: np.ndarray) -> np.ndarray:
+    """Return [n, cells] the gain in dB at places [n, 2] whose gain to the sites is gain_db [n, S]."""
     if sectors is None:
         return gain_db
     panels_dbi = sectors.gain_dbi(positions_m, single=True)
@@ -220,12 +226,15 @@ def _gain_db(large_scale: LargeScale, sectors: Sectors | None, positions_m: np.n
 Kind = TypeVar("Kind")
 
 
-def by_kind(kinds: Sequence[Kind], of: np.ndarray) -> Iterator[tuple[Kind, np.ndarray]]:
-    """Yield each kind that occurs, and the rows that are of it.
+def by_kind(kinds: Sequence[Kind], of: np.ndarray) -> Iterator[tuple[Kind, np.ndarray | slice]]:
+    """Yield each kind that occurs, and the rows that are of it: all, where there is one.
 
     Args:
         of: [n] the kind of each row, a place in `kinds`.
     """
+    if len(kinds) == 1:
+        yield kinds[0], slice(None)
+        return
     for number, kind in enumerate(kinds):
         rows = np.flatnonzero(of == number)
         if len(rows):

@@ -85,7 +85,7 @@ class LinksOfRounds:
     ) -> Survey:
         """Survey the links of these devices to the site of a cell, or of one for each, in the round named by key."""
         self._everywhere_m = positions_m
-        return replace(self._gains.of_round(positions_m, ids, cell, key), key=key)
+        return self._gains.of_round(positions_m, ids, cell, key)
 
     def open_round(self, survey: Survey, cell: int, payload_bits: dict[Direction, Sequence[int]]) -> Links:
         """Make the links of a round's participants, who share the cell's band.

@@ -61,8 +61,9 @@ def test_places_that_were_asked_for_before_are_not_taken_for_others() -> None:
 
 
 def test_a_stack_of_nothing_has_nothing_anywhere() -> None:
-    assert FieldStack([]).at(places(3)).size == 0
-    assert FieldStack([]).one_at(places(3), np.zeros(3, int)).shape == (0, 3)
+    nothing = FieldStack([], fields=7)
+    assert nothing.at(places(3)).shape == (0, 3, 7)
+    assert nothing.one_at(places(3), np.zeros(3, int)).shape == (0, 3)
 
 
 def test_a_copy_is_the_same() -> None:

@@ -189,6 +189,20 @@ def test_bad_sharing_is_refused(key: int, share: float, message: str) -> None:
         Common(key, share)
 
 
+@pytest.mark.parametrize("state", ["always", "never", "probabilistic", "soft"])
+@pytest.mark.parametrize("shadowing", ["none", "spatial"])
+def test_links_among_sites_are_the_links_and_the_measurements(state: str, shadowing: str) -> None:
+    positions, sites = places(300), np.random.default_rng(SEED).integers(7, size=300)
+    positions[0] = 0.0  # at a site: held at the minimum distance, and counted
+    subject, apart = (large_scale(line_of_sight=state, shadowing=shadowing) for _ in range(2))
+    gain_db, distance_m, everywhere_db = subject.links_among(positions, sites)
+    for found, expected in zip((gain_db, distance_m), apart.links_to(positions, sites), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(everywhere_db, apart.gain_db(positions))
+    assert subject.clamped_measurements == apart.clamped_measurements > 0
+    assert subject.clamped_links == apart.clamped_links
+
+
 def test_no_deviation_is_no_shadowing() -> None:
     positions = places(100)
     flat = large_scale(shadowing="spatial", shadowing_std_db=0.0)
