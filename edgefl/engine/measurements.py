@@ -42,11 +42,10 @@ class Measurements:
         return self._last_db
 
     def strongest_of(self, device: int, positions_m: np.ndarray) -> int:
-        """Return the cell that one of the devices measures as the strongest at its place."""
+        """Return the cell that one of the devices, which is present, measures as the strongest at its place."""
         if not self.several:
             return 0
-        places_m = np.nan_to_num(positions_m[[device]])
-        return int(self._power_at(places_m, np.array([device])).argmax())
+        return int(self._power_at(positions_m[[device]], np.array([device])).argmax())
 
     def strongest(self, positions_m: np.ndarray) -> np.ndarray:
         """Return [devices] the same of all."""

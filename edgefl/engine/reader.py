@@ -11,7 +11,6 @@ from channel.tdd import Direction
 from channel.units import FloatArray
 from edgefl.engine.budget import Budget
 from edgefl.engine.gains import RoundKey, Survey
-from edgefl.engine.links import DIRECTIONS
 from edgefl.engine.readings import Readings, Rules, Snr
 
 
@@ -87,28 +86,24 @@ class Reader:
         return Readings(self._env, ids, snr, read, under_way)
 
     def _read(self, together: list[Readings], asked: RoundRead, positions_m: FloatArray) -> None:
-        due = [one.due() for one in together]
+        due = [one.due(positions_m) for one in together]
         rounds = [self._rounds.get(one, asked) for one in together]
         ids = np.concatenate([one.ids[rows] for one, rows in zip(together, due, strict=True)])
         counts = [len(rows) for rows in due]
         cells = np.repeat([of.cell for of in rounds], counts)
         neighbours = np.repeat([of.neighbours for of in rounds], counts)
-        here = np.isfinite(positions_m[ids, 0])
-        found = {d: np.full(len(ids), np.nan) for d in DIRECTIONS}
-        heard: dict[int, Heard] = {}
-        if here.any():
-            again = self._survey(positions_m, ids[here].tolist(), cells[here], asked.key)
-            for direction, values in self._budget.snr(again, neighbours[here]).items():
-                found[direction][here] = values
-            if asked.interfered is not None:
-                heard = dict(zip(np.flatnonzero(here).tolist(), self._heard(again), strict=True))
+        if not len(ids):
+            return
+        again = self._survey(positions_m, ids.tolist(), cells, asked.key)
+        snr = self._budget.snr(again, neighbours)
+        heard = [] if asked.interfered is None else self._heard(again)
         begin = 0
         for one, of, rows in zip(together, rounds, due, strict=True):
             part = slice(begin, begin + len(rows))
-            radiated = of.radiated[rows]
-            one.take(rows, {"downlink": found["downlink"][part], "uplink": found["uplink"][part] * radiated})
+            one.take(
+                rows, {"downlink": snr["downlink"][part], "uplink": snr["uplink"][part] * of.radiated[rows]}
+            )
             if of.interfered is not None:
-                for row, place in zip(rows.tolist(), range(begin, begin + len(rows)), strict=True):
-                    if place in heard:
-                        of.interfered["downlink"][row].heard = heard[place]
+                for row, hears in zip(rows.tolist(), heard[part], strict=True):
+                    of.interfered["downlink"][row].heard = hears
             begin += len(rows)

@@ -67,17 +67,23 @@ class Readings:
             self._read(self)
         return float(self._snr[direction][row])
 
-    def due(self) -> npt.NDArray[np.intp]:
-        """Return the rows of the links that have a transfer under way and are not read yet at this time."""
+    def due(self, positions_m: FloatArray) -> npt.NDArray[np.intp]:
+        """Return the rows of the links to be read now: with a transfer under way, not read yet at this time.
+
+        From now on they count as read. Those of absent devices are left out: they have what was read last.
+
+        Args:
+            positions_m: [all devices, 2] now, nan: absent.
+        """
         rows = np.searchsorted(self.ids, sorted(self._active))
-        return rows[~self._read_now(self._read_s[rows])]
+        rows = rows[~self._read_now(self._read_s[rows])]
+        self._read_s[rows] = self._env.now
+        return rows[np.isfinite(positions_m[self.ids[rows], 0])]
 
     def take(self, rows: npt.NDArray[np.intp], snr: Snr) -> None:
-        """Take what was read just now; nan: the device is absent."""
-        self._read_s[rows] = self._env.now
+        """Take what was read just now."""
         for direction, values in snr.items():
-            known = self._snr[direction]
-            known[rows] = np.where(np.isnan(values), known[rows], values)
+            self._snr[direction][rows] = values
 
     def _read_now(self, read_s: Values) -> Any:
         # a clock that adds up waits may come to one time in two ways
