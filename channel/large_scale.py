@@ -20,7 +20,7 @@ Shadowing = Literal["none", "spatial"]
 # Streams of a site's key
 _LOS_SHADOWING, _NLOS_SHADOWING, _LOS_STATE = 0, 1, 2
 # Places x sites that are worked on at a time: a dozen arrays of them stay in a core's second-level cache.
-_CHUNK = 49152
+_CHUNK = 36864
 
 
 class LargeScale:
@@ -212,7 +212,7 @@ class LargeScale:
         margin = None
         if self._los_layer is not None:
             # the state is decided in single precision, as in gain_db, so that both agree
-            single, _ = self._log_square(*(framed.astype(np.float32) - self._sites_single[:, chosen]))
+            single, _ = self._log_square(framed.astype(np.float32) - self._sites_single[:, chosen])
             margin = self._margin(single, values)
         return self._links(framed, chosen, margin, values)
 
@@ -222,7 +222,7 @@ class LargeScale:
         """`links_to`, and [n, S] `gain_db` of the same positions, in little more than the time of one."""
         positions, chosen = self._checked_pairs(positions_m, sites)
         framed, values = self._framed(positions), self.fields.at(positions).swapaxes(1, 2)
-        log_square, clamped = self._log_square(*self._apart(framed.astype(np.float32)))
+        log_square, clamped = self._log_square(self._apart(framed.astype(np.float32)))
         self.clamped_measurements += clamped
         margin = self._margin(log_square, values)
         own = chosen, np.arange(len(chosen))
@@ -237,7 +237,7 @@ class LargeScale:
         values: Float32Array,
     ) -> tuple[FloatArray, FloatArray]:
         """[n] gain and distance of links to one site each, with the margin and the fields' values there."""
-        square = self._square_distance(*(framed - self._sites[:, chosen]))
+        square = self._square_distance(framed - self._sites[:, chosen])
         distance_m = np.sqrt(square)
         log_square, clamped = self._log_of(square)
         self.clamped_links += clamped
@@ -250,7 +250,7 @@ class LargeScale:
             ValueError: a position is beyond the area, or there is no such site.
         """
         positions, chosen = self._checked_pairs(positions_m, sites)
-        return np.sqrt(self._square_distance(*(self._framed(positions) - self._sites[:, chosen])))
+        return np.sqrt(self._square_distance(self._framed(positions) - self._sites[:, chosen]))
 
     def _checked(self, positions_m: npt.ArrayLike) -> FloatArray:
         positions = np.asarray(positions_m, dtype=float)
@@ -265,7 +265,7 @@ class LargeScale:
         positions, chosen = self._checked(positions_m), np.asarray(sites)
         if chosen.shape != positions.shape[:1]:
             raise ValueError(f"sites must be one per position, got {chosen.shape} for {len(positions)}")
-        if not np.all((chosen >= 0) & (chosen < len(self.sites_m))):
+        if not ((chosen >= 0) & (chosen < len(self.sites_m))).all():
             raise ValueError(f"sites must lie within 0 and {len(self.sites_m) - 1}, got {chosen}")
         return positions, chosen.astype(np.intp)
 
@@ -275,7 +275,7 @@ class LargeScale:
         step = max(1, _CHUNK // len(self.sites_m))
         for first in range(0, len(positions), step):
             rows = slice(first, first + step)
-            log_square, clamped = self._log_square(*self._apart(framed[:, rows]))
+            log_square, clamped = self._log_square(self._apart(framed[:, rows]))
             values = self.fields.at(positions[rows]).swapaxes(1, 2)
             yield rows, log_square, clamped, values
 
@@ -294,18 +294,17 @@ class LargeScale:
         axes = np.ascontiguousarray(points_m.T)
         return self._wraparound.aligned_axes(axes) if self._wraparound else axes
 
-    def _square_distance(self, along: Floats, across: Floats) -> Floats:
-        """Squared 2D distance of displacements in that frame, which are overwritten."""
+    def _square_distance(self, axes: Floats) -> Floats:
+        """Squared 2D distance of displacements [2, ...] in that frame, which are overwritten."""
         if self._wraparound:
-            return self._wraparound.square_distance(along, across)
-        along *= along
-        across *= across
-        along += across
-        return along
+            return self._wraparound.square_distance(axes)
+        axes *= axes
+        axes[0] += axes[1]
+        return axes[0]
 
-    def _log_square(self, along: Floats, across: Floats) -> tuple[Floats, int]:
+    def _log_square(self, axes: Floats) -> tuple[Floats, int]:
         """ln d3D^2 of displacements, held at the minimum distance, and how many were; overwrites them."""
-        return self._log_of(self._square_distance(along, across))
+        return self._log_of(self._square_distance(axes))
 
     def _log_of(self, square: Floats) -> tuple[Floats, int]:
         """As `_log_square`, of squared 2D distances, which are overwritten."""

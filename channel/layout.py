@@ -6,6 +6,7 @@ edges lie left and right.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -103,7 +104,7 @@ class Wraparound:
         site_count(self.rings)
         _check_isd(self.isd_m)
 
-    @property
+    @cached_property
     def step_m(self) -> float:
         """Distance between neighbouring copies, isd sqrt(S)."""
         return self.isd_m * math.sqrt(site_count(self.rings))
@@ -126,7 +127,7 @@ class Wraparound:
         nearer_middle = np.abs(along) + 3.0 * np.abs(across) > 1.0
         along -= np.where(nearer_middle, np.copysign(0.5, along), 0.0)
         across -= np.where(nearer_middle, np.copysign(0.5, across), 0.0)
-        cos, sin = self._axis()
+        cos, sin = self._axis
         x, y = self.step_m * along, self.step_m * math.sqrt(3.0) * across
         return np.stack([cos * x - sin * y, sin * x + cos * y], axis=-1)
 
@@ -136,7 +137,7 @@ class Wraparound:
 
     def aligned_axes(self, axes_m: FloatArray) -> FloatArray:
         """As `aligned`, of points by axis: [2, ...]."""
-        cos, sin = self._axis()
+        cos, sin = self._axis
         x, y = axes_m
         step = self.step_m
         axes = np.empty_like(axes_m)
@@ -144,26 +145,26 @@ class Wraparound:
         np.divide(cos * y - sin * x, step * math.sqrt(3.0), out=axes[1])
         return axes
 
-    def square_distance(self, along: Floats, across: Floats) -> Floats:
-        """Squared distance in m^2 modulo the lattice, of displacements in `aligned` units, overwriting them.
+    def square_distance(self, axes: Floats) -> Floats:
+        """Squared distance in m^2 modulo the lattice, of displacements [2, ...] in `aligned` units, overwriting them.
 
         The triangular lattice is a rectangular one and a second one shifted by half a rectangle. The nearest
         point of the first is found by rounding, which leaves at most 1/2 per axis; then the nearest point of
         the second is (1/2, 1/2).
         """
-        for values in (along, across):
-            values -= np.rint(values)
-            np.abs(values, out=values)
-        shifted = 0.5 - along, 0.5 - across
-        for x, y in ((along, across), shifted):
-            x *= x
-            y *= y
+        axes -= np.rint(axes)
+        np.abs(axes, out=axes)
+        shifted = 0.5 - axes
+        for both in (axes, shifted):
+            both *= both
+            x, y = both
             y *= 3.0
             x += y
-        np.minimum(along, shifted[0], out=along)
-        along *= self.step_m**2
-        return along
+        square: Floats = np.minimum(axes[0], shifted[0], out=axes[0])
+        square *= self.step_m**2
+        return square
 
+    @cached_property
     def _axis(self) -> tuple[float, float]:
         """Cosine and sine of the direction of one translation, (rings + 1) a + rings b."""
         x, y = self.rings + 1 + 0.5 * self.rings, math.sqrt(0.75) * self.rings
