@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +15,7 @@ from channel.units import FloatArray
 _REMEMBERED = 64
 
 
-@dataclass(frozen=True)
-class Places:
+class Places(NamedTuple):
     """Where to read: the four nodes around each of n places, in each layer.
 
     Lower left, lower right, upper left and upper right: [4, layers, n] rows of the table, and their weights.

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from channel.field_stack import FieldStack
 from channel.gaussian_fields import Common, CorrelationLaw, Float32Array, GaussianFields, check_area
 from channel.layout import Floats, Wraparound
-from channel.path_loss import PathLoss, check_places
+from channel.path_loss import Line, PathLoss, check_places
 from channel.sight import StateLoss, Thresholds, mixed_loss_db, soft_state
 from channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
@@ -116,6 +116,7 @@ class LargeScale:
         lines = model.lines(**radio)
 
         layers: list[GaussianFields] = []
+        self._lines: list[Line] = []
 
         def layer(
             correlation_m: float, stream: int, law: CorrelationLaw, common: Common | None = None
@@ -130,7 +131,7 @@ class LargeScale:
             if shadowing == "spatial" and std_db > 0:
                 stream = _LOS_SHADOWING if in_sight else _NLOS_SHADOWING
                 shadow = layer(_shadowing_correlation_m(model, in_sight), stream, "exponential", common)
-            return StateLoss.of(lines.los if in_sight else lines.nlos, std_db, shadow)
+            return StateLoss.of(lines.los if in_sight else lines.nlos, std_db, shadow, self._lines)
 
         # those that occur; if both, in sight first
         self._states = tuple(
@@ -138,7 +139,6 @@ class LargeScale:
             for in_sight, other in ((True, "never"), (False, "always"))
             if line_of_sight != other
         )
-        self._lines = dict.fromkeys(line for state in self._states for line in state.lines)
         self._always_in_sight = line_of_sight == "always"
         self._los_layer: int | None = None
         self._soft_m = SPEED_OF_LIGHT_M_S / carrier_hz if line_of_sight == "soft" else None  # its wavelength
@@ -324,7 +324,7 @@ class LargeScale:
         return margin
 
     def _loss_db(self, log_square: Floats, margin: Float32Array | None, values: Float32Array) -> Floats:
-        straight = {line: line.slope_db * log_square + line.intercept_db for line in self._lines}
+        straight = [line.slope_db * log_square + line.intercept_db for line in self._lines]
         losses = [state.loss_db(straight, values) for state in self._states]
         if margin is None:
             return losses[0]

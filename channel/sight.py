@@ -1,7 +1,7 @@
 """Where a site is in line of sight, and what a place loses in either state, over ln d3D^2."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -21,21 +21,28 @@ _CERTAIN = 100.0
 class StateLoss:
     """Path loss and shadowing of places in one state: with line of sight, or without."""
 
-    lines: tuple[Line, ...]  # over ln d3D^2 in place of log10 d3D
+    lines: tuple[int, ...]  # their numbers among those drawn
     std_db: float
     shadowing: int | None  # its layer of fields
 
     @classmethod
-    def of(cls, lines: tuple[Line, ...], std_db: float, shadowing: int | None) -> "StateLoss":
-        """Convert a model's lines, which are over log10 d3D = ln d3D^2 / (2 ln 10)."""
-        natural = tuple(Line(line.intercept_db, line.slope_db / (2.0 * math.log(10.0))) for line in lines)
-        return cls(natural, std_db, shadowing)
+    def of(
+        cls, lines: tuple[Line, ...], std_db: float, shadowing: int | None, drawn: list[Line]
+    ) -> "StateLoss":
+        """Convert a model's lines, which are over log10 d3D = ln d3D^2 / (2 ln 10).
 
-    def loss_db(self, straight: Mapping[Line, Floats], values: Float32Array) -> Floats:
+        Args:
+            drawn: lines over ln d3D^2 that states share; those that are missing are added.
+        """
+        natural = [Line(line.intercept_db, line.slope_db / (2.0 * math.log(10.0))) for line in lines]
+        drawn += [line for line in natural if line not in drawn]
+        return cls(tuple(drawn.index(line) for line in natural), std_db, shadowing)
+
+    def loss_db(self, straight: Sequence[Floats], values: Float32Array) -> Floats:
         """Loss in dB, the shape of values in one layer.
 
         Args:
-            straight: of each line, the loss along it.
+            straight: of each line that is drawn, the loss along it.
             values: [layers, ...] of the fields; those of the shadowing are overwritten.
         """
         loss: Floats = reduce(np.maximum, [straight[line] for line in self.lines])
