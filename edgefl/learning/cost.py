@@ -55,7 +55,7 @@ class _WithoutNormals(TorchFunctionMode):
 
 
 def _without_compiler(counter: FlopCounterMode) -> None:
-    """Let a counter see operations directly: PyTorch hides it from its compiler, and imports that to do so (1.3 s)."""
+    """Let a counter see operations directly: PyTorch imports its compiler to hide it from that (1.3 s)."""
     mode: Any = counter.mode
     plain: Any = type("CountingFlops", (type(mode),), {})
     # set later: PyTorch wraps what a class of this kind brings along
