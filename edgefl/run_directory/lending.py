@@ -32,7 +32,8 @@ class Loan:
     """What a run may take from another one.
 
     entries: of the lender's journal, up to where the two may differ. written: their lines. snapshots: of the lender,
-    oldest first. training: the borrower's own. on_end: told how many rounds were taken, when the borrower's own learners go on.
+    oldest first. training: the borrower's own. on_end: told how many rounds were taken, when the borrower's own
+    learners go on.
     """
 
     lender: Path
