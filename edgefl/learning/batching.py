@@ -9,15 +9,10 @@ from edgefl.learning.layers import Recurrent
 
 Batching = Literal["auto", "stacked", "sequential"]
 
-# What a chunk of stacked devices may occupy. On a CPU the batch and the models should stay in the cache: 5 MB
-# are ten devices of logistic regression on 28x28 images, and 100 at once are slower than one by one. A GPU
-# wants much work per launch.
+# What a chunk of stacked devices may occupy. On a CPU the batch and the models should stay in the cache, and there
+# should be a chunk for every thread: 5 MB are ten devices of logistic regression on 28x28 images. A GPU wants much
+# work per launch.
 CPU_CHUNK_BYTES = 5_500_000
-# Models that write their gradients out, without further terms of the loss, have so little other work that a chunk
-# pays which leaves the second-level cache (2 MB and more) to the batch: four such devices. `edgefl run` of
-# journal_fashion_mnist.yaml, two sessions of 15 rounds: 4.93 s of CPU time with ten devices, 4.31 s with four, the
-# same results; with MOON's term 7.6 s and 8.0 s.
-CPU_WRITTEN_OUT_BYTES = 2_200_000
 CUDA_CHUNK_SHARE = 0.125
 STACKED_FROM = 10  # devices that must be together on a CPU before stacking them pays
 

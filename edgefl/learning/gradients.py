@@ -172,10 +172,9 @@ class ByHand(Kernel):
         if self.model.writes_out() != "stepper":
             assert not terms  # such a model goes another way when there are any
             return super().start(rows, batches, terms)
-        reader, count, samples = batches.reader, len(rows), list(batches.samples)
-        if self.model.leaves_out_padding:
-            samples = [one[:, :width] for one, width in zip(samples, widths(batches), strict=True)]
+        reader = batches.reader
         inputs = reader.raw if reader.scaling else reader.normalised
+        narrows = self.model.leaves_out_padding and narrowed(batches)
         steps = self.model.stepper(
             ChunkOfDevices(
                 layout=self.layout.parameters,
@@ -188,11 +187,13 @@ class ByHand(Kernel):
             )
         )
 
-        def gradients(step: int, active: int) -> Tensor:
-            chosen = samples[step] if active == count else samples[step][:active]
-            return steps(step, active, inputs(chosen))
+        def read(step: int, first: int, end: int) -> Tensor:
+            if not narrows:
+                return inputs(batches.samples[step, first:end])
+            width = -(-max(batches.sizes[step][first:end]) // NARROWED_BY) * NARROWED_BY
+            return inputs(batches.samples[step, first:end, :width])
 
-        return gradients
+        return lambda step, active: steps(step, active, read)
 
     def _gradients(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
         x = batch.reader.normalised(batch.samples)
@@ -318,12 +319,10 @@ class OneByOne(Kernel):
         self._bound = place
 
 
-def widths(batches: ChunkBatches) -> list[int]:
-    """Return how wide each step's batches are computed: without padding that all devices have, where that pays."""
-    widest, on_cpu = batches.samples.shape[2], batches.samples.device.type == "cpu"
-    if not on_cpu or batches.reader.numbers < NARROWED_FROM or widest > NARROWED_UP_TO:
-        return [widest] * len(batches.sizes)
-    return [min(widest, -(-max(sizes) // NARROWED_BY) * NARROWED_BY) for sizes in batches.sizes]
+def narrowed(batches: ChunkBatches) -> bool:
+    """Return whether batches are computed without padding that all devices have: where that pays."""
+    on_cpu, widest = batches.samples.device.type == "cpu", batches.samples.shape[2]
+    return on_cpu and batches.reader.numbers >= NARROWED_FROM and widest <= NARROWED_UP_TO
 
 
 def _by_size(sizes: Sequence[int]) -> list[list[int]]:

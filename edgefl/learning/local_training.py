@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.batches import Batches
-from edgefl.learning.batching import CPU_WRITTEN_OUT_BYTES, Batching, choose, chunk_bytes
+from edgefl.learning.batching import Batching, choose, chunk_bytes
 from edgefl.learning.chunk_trainers import ChunkTrainers, Kit, Threads
 from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.gradients import ByHand, Kernel, OneByOne, Precision, Stacked
@@ -68,9 +68,6 @@ class LocalTraining:
         self._batching = batching
         self._precision = precision or Precision()
         self._memory_bytes = memory_bytes or chunk_bytes(train.x.device)
-        self._written_out_bytes = self._memory_bytes
-        if memory_bytes is None and train.x.device.type == "cpu":
-            self._written_out_bytes = CPU_WRITTEN_OUT_BYTES
         self._here = Threads(1 if train.x.device.type == "cuda" else threads)
         self._trainers = trainers or self._here
         self._kits: dict[type[Kernel], Kit] = {}
@@ -126,23 +123,20 @@ class LocalTraining:
         weights = (1 - rho**left) / (1 - rho)
         return np.concatenate([[0.0], np.cumsum(weights)])[steps]
 
-    def chunk(self, batch: int, memory_bytes: int | None = None) -> int:
-        """Return how many stacked devices fit the memory for a chunk; None: that of this training."""
+    def chunk(self, batch: int) -> int:
+        """Return how many stacked devices fit the memory for a chunk."""
         models = self.layout.size + 3 * self.layout.parameters.size  # model, velocity, gradients twice
         bytes_per_device = 4 * (models + batch * self._numbers_per_sample)
-        return max(1, (memory_bytes or self._memory_bytes) // bytes_per_device)
+        return max(1, self._memory_bytes // bytes_per_device)
 
     def _run(self, kind: type[Kernel], task: LocalTask, models: LocalModels) -> None:
-        memory_bytes = None
-        if kind is ByHand and not task.has_terms():
-            memory_bytes = self._written_out_bytes
-        chunks = list(self._chunks(task.batches, kind, memory_bytes))
+        chunks = list(self._chunks(task.batches, kind))
         self._trainers.train(self._kit(kind), task, chunks, models)
 
-    def _chunks(self, batches: Batches, kind: type[Kernel], memory_bytes: int | None) -> Iterator[list[int]]:
+    def _chunks(self, batches: Batches, kind: type[Kernel]) -> Iterator[list[int]]:
         """Yield chunks of positions, by falling number of steps and else in order; results keep their places."""
         order = np.argsort(-batches.steps, kind="stable").tolist()
-        size = kind.at_once or self.chunk(batches.rows.shape[2], memory_bytes)
+        size = kind.at_once or self.chunk(batches.rows.shape[2])
         for begin in range(0, len(order), size):
             yield order[begin : begin + size]
 

@@ -78,6 +78,7 @@ def test_gpus_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_ray_is_loaded_only_if_it_is_asked_for() -> None:
     code = "import sys, edgefl.cli, edgefl.simulation, edgefl.training_on_ray; print('ray' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -70,8 +70,10 @@ class OutputTerm(ABC):
 # (outputs of a batch, outputs of each term's references, weights [k, B] of the samples) -> all gradients
 # [k, B, ...] of the loss's further terms by these outputs
 Push = Callable[[Outputs, Sequence[Sequence[Outputs]], "Tensor"], "list[Tensor]"]
-# (step, active, x) -> gradients [active, M], see `Model.stepper`
-Stepper = Callable[[int, int, "Tensor"], "Tensor"]
+# (step, first, end) -> raw inputs [end - first, B, *input_shape] of these devices; overwritten by the next call
+Read = Callable[[int, int, int], "Tensor"]
+# (step, active, read) -> gradients [active, M], see `Model.stepper`
+Stepper = Callable[[int, int, Read], "Tensor"]
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ class Model(Component):
     # the sizes at which the papers use the model; `edgefl describe` counts its parameters there
     typical_input: ClassVar[tuple[int, ...]]
     typical_classes: ClassVar[int]
-    # whether its `stepper` takes inputs that end with the last sample of all devices, before the padding behind it
+    # whether its `stepper` takes inputs that end with the last sample of the devices read, without padding behind
     leaves_out_padding: ClassVar[bool] = False
 
     @abstractmethod
@@ -164,9 +166,10 @@ class Model(Component):
         nothing.
 
         Returns:
-            (step, active, x) -> [active, M] gradients of the first `active` devices, whose number is
-            never larger than in the step before, at raw inputs x [active, B, *input_shape] as floats; the
-            next call overwrites them. Where the model leaves out padding, x may be narrower than B.
+            (step, active, read) -> [active, M] gradients of the first `active` devices, whose number is
+            never larger than in the step before; the next call overwrites them. `read` gives raw inputs as
+            floats, of as many devices at a time as the model takes. Where the model leaves out padding, they
+            may be narrower than B.
         """
         raise NotImplementedError
 

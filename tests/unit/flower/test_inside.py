@@ -214,11 +214,12 @@ def test_it_keeps_the_contract_of_learners() -> None:
     [
         (lambda: flower.learner(apps.app(), new.FedAvg(**ONE)), "give initial="),
         (lambda: flower.learner(apps.app(), object()), "object is no Flower strategy"),
-        (
+        pytest.param(
             lambda: flower.learner(
                 apps.app(), new.FedAvg(**{**ONE, "min_train_nodes": 9}), initial=apps.INITIAL
             ),
             "waits for more nodes than the 8 of this round",
+            marks=pytest.mark.slow,  # Flower looks again after three seconds
         ),
         (
             lambda: flower.learner(apps.old_app(), old.FedAvg(**{**ONE_OLD, "min_fit_clients": 9})),

@@ -119,7 +119,7 @@ def rounds(train: LocalTraining, algorithm: Algorithm) -> list[Tensor]:
     ("model", "batching", "name"),
     [
         *[(Logistic(), "auto", name) for name in registry.names("algorithms")],
-        *[(Convolutions(), "sequential", name) for name in registry.names("algorithms")],
+        *[(Convolutions(), "sequential", name) for name in ("scaffold", "moon", "ditto")],
         *[(Plain(), "stacked", name) for name in ("scaffold", "moon", "ditto")],
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Model) else None,

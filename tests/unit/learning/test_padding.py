@@ -16,6 +16,7 @@ from edgefl.learning.data_in_memory import Reader, SplitInMemory
 from edgefl.learning.datasets import Split
 from edgefl.learning.local_task import LocalTask
 from edgefl.learning.local_training import LocalTraining
+from edgefl.learning.models import _logistic_steps
 from edgefl.learning.models.logistic import Logistic
 
 SAMPLES, SIDE, CLASSES, BATCH = 200, 16, 10, 128
@@ -84,3 +85,23 @@ def test_small_products_keep_their_width(
     monkeypatch.setattr(gradients, "NARROWED_FROM", SIDE * SIDE + 1)
     trained(FedProx(), [150])
     assert asked == [(1, 128)] * 4
+
+
+@pytest.mark.parametrize("algorithm", [FedProx(), Moon()], ids=["fedprox", "moon"])
+def test_blocks_do_not_matter(
+    algorithm: Algorithm, asked: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Devices are read two at a time, each pair as wide as its fuller one; who holds 90 is done after two steps."""
+    held = [150, 173, 90, 130]
+    together = trained(algorithm, held)
+    asked.clear()
+    for name in ("CPU_BLOCK_BYTES", "CPU_BLOCK_BYTES_WITH_TERMS"):
+        monkeypatch.setattr(_logistic_steps, name, 2 * 4 * BATCH * SIDE**2)
+    in_pairs = trained(algorithm, held)
+    assert asked == [
+        *((2, 128), (2, 128)),  # 150 and 173; 130 and 90, which has the fewest steps
+        *((2, 48), (2, 96)),  # 22 and 45; 2 and, again, 90
+        *((2, 128), (1, 128)),
+        *((2, 48), (1, 16)),
+    ]
+    assert float((in_pairs - together).abs().max()) < ROUNDING
