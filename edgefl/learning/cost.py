@@ -56,7 +56,9 @@ class _WithoutNormals(TorchFunctionMode):
 
 def _without_compiler(counter: FlopCounterMode) -> None:
     """Let a counter see operations directly: PyTorch imports its compiler to hide it from that (1.3 s)."""
-    mode: Any = counter.mode
+    mode: Any = getattr(counter, "mode", None)
+    if mode is None:  # made otherwise by another version of PyTorch: it costs the time, and counts the same
+        return
     plain: Any = type("CountingFlops", (type(mode),), {})
     # set later: PyTorch wraps what a class of this kind brings along
     plain.__torch_dispatch__ = inspect.unwrap(type(mode).__torch_dispatch__)
