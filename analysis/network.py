@@ -12,6 +12,9 @@ from analysis.metrics import RUN, training_rounds
 from analysis.vocabulary import COMPLETED, CONDITIONS, EVENTS, GONE, HANDOVER, check_known, split_outcome
 
 PERIODS = 30  # of a run, over which its course is averaged
+# what the figures are made of: of a thousand runs, every further column is copied a thousand times
+OF_EVENTS = ["time_s", "event", "device", "detail", "stay_s", "interruption_s"]
+OF_DEVICES = ["device", "outcome", "downlink_bits", "uplink_bits", "energy_j"]
 
 
 def handover_figures(runs: Runs) -> pd.DataFrame:
@@ -47,7 +50,7 @@ def over_time(runs: Runs) -> pd.DataFrame:
     """
     longest_s = float(runs.info["simulated_s"].max())
     edges_s = np.linspace(0.0, longest_s, PERIODS + 1)
-    rounds = _by_run(training_rounds(runs.rounds))
+    rounds = _by_run(training_rounds(runs.rounds), ["start_s", "latency_s"])
     courses = [_course(own, runs, rounds(own.run), edges_s) for own in _each(runs)]
     return pd.concat(courses, ignore_index=True)
 
@@ -86,15 +89,22 @@ class _Own(NamedTuple):
 
 
 def _each(runs: Runs) -> Iterator[_Own]:
-    events, devices = _by_run(runs.events), _by_run(runs.devices)
+    events, devices = _by_run(runs.events, OF_EVENTS), _by_run(runs.devices, OF_DEVICES)
     for run in runs.info.itertuples():
         yield _Own(run, events(run), devices(run))
 
 
-def _by_run(table: pd.DataFrame) -> Callable[[Any], pd.DataFrame]:
-    """Cut a table into those of the runs, once for all of them: they may be a thousand."""
-    rows = table.groupby(RUN).indices
-    return lambda run: table.iloc[rows.get((run.variant, run.seed), [])]
+def _by_run(table: pd.DataFrame, columns: list[str]) -> Callable[[Any], pd.DataFrame]:
+    """Cut columns of a table into those of the runs, once for all of them: they may be a thousand."""
+    rows, some = table.groupby(RUN).indices, table[[name for name in columns if name in table]]
+
+    def of(run: Any) -> pd.DataFrame:
+        own = rows.get((run.variant, run.seed), np.empty(0, np.intp))
+        if len(own) and own[-1] - own[0] + 1 == len(own):  # as they are read: a view of them costs nothing
+            return some.iloc[own[0] : own[-1] + 1]
+        return some.iloc[own]
+
+    return of
 
 
 def _devices_of(own: _Own, runs: Runs) -> set[int]:

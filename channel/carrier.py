@@ -114,9 +114,9 @@ class Carrier:
         Raises:
             ValueError: a payload is negative or not finite, or a share is not positive.
         """
-        if not (np.all(payload_bits >= 0) and np.all(payload_bits < math.inf)):
+        if not ((payload_bits >= 0) & (payload_bits < math.inf)).all():
             raise ValueError(f"payload_bits must be >= 0 and finite, got {payload_bits}")
-        if not (np.all(share > 0) and np.all(share < math.inf)):
+        if not ((share > 0) & (share < math.inf)).all():
             raise ValueError(f"shares of the band must be > 0, got {share}")
         return payload_bits / self.unit_bits_of(share)
 

@@ -1,6 +1,7 @@
 """Count the slots of many transfers at once."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -51,10 +52,8 @@ def slots_of_many(
     """
     check_choices(direction, fidelity)
     shape = (len(fading),)
-    payload, part, gamma = (
-        np.broadcast_to(np.asarray(value, dtype=float), shape) for value in (payload_bits, share, snr)
-    )
-    first = np.broadcast_to(np.asarray(first_slot, dtype=np.int64), shape)
+    payload, part, gamma = (_each(np.asarray(value, float), shape) for value in (payload_bits, share, snr))
+    first = _each(np.asarray(first_slot, np.int64), shape)
     need = carrier.needs(payload, part)
     for value in gamma[~((gamma > 0) & (gamma < np.inf))]:
         check_snr(float(value))
@@ -79,6 +78,11 @@ def slots_of_many(
     links = [fading[i] for i in rows.tolist()]
     slots[rows] = _drawn(carrier, need[rows], gamma[rows], links, first[rows], mean[rows])
     return slots
+
+
+def _each(values: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Repeat one value for all transfers; most often there is one for each."""
+    return values if values.shape == shape else np.broadcast_to(values, shape)
 
 
 def _may_not_be_drawn(

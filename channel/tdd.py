@@ -207,3 +207,8 @@ _ROUNDINGS = 16
 def rounding_s(time_s: float) -> float:
     """Return the distance below which a time, s, is not told from a slot's boundary."""
     return _ROUNDINGS * math.ulp(time_s)
+
+
+def roundings_s(times_s: FloatArray) -> FloatArray:
+    """Compute [n] `rounding_s` of each time."""
+    return _ROUNDINGS * np.spacing(np.abs(times_s))

@@ -97,11 +97,10 @@ def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> Non
     """Deal the second session's samples too: where label sets take turns, it is the first with the other set."""
     if scenario.sessions.count == 1:
         return
-    # any cell's: they all deal alike
-    holdings: Holdings = next(iter(learners.values())).holdings
+    # any cell's: they all deal alike; of a copy, so that the first session's are not dealt again
+    holdings: Holdings = copy.copy(next(iter(learners.values())).holdings)
     with about("learning", "partition"):
         holdings.deal(2)
-        holdings.deal(1)
 
 
 def _check_first_rounds(

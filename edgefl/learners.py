@@ -1,8 +1,10 @@
 """The learners of a run: PyTorch's, built with their data and models, or stand-ins that train nothing."""
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgefl import memory, memory_needs, outside_learners, registry
@@ -24,6 +26,7 @@ if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
 # have been seen to slow logistic regression 17-fold. Cores are used by training several devices at a time, and
 # in a study by processes.
 THREADS_PER_OPERATION = 1
+_GPUS = ("nvidia[0-9]*", "nvhost-gpu", "kfd", "dxg")  # of NVIDIA, on its boards, of AMD, in Windows' Linux
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,13 @@ def available_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def may_have_gpu() -> bool:
+    """Whether PyTorch may find a GPU that it calls `cuda`; it need not be loaded to say that there is none."""
+    if sys.platform != "linux":
+        return sys.platform != "darwin"
+    return any(path for name in _GPUS for path in Path("/dev").glob(name))
 
 
 def torch_device(name: str) -> "torch.device":

@@ -7,10 +7,10 @@ model is known by its formula; a conformance test holds formula and module toget
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from edgefl import memory, memory_needs
 from edgefl.errors import about
+from edgefl.learners import may_have_gpu
 from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.holdings import Holdings
 from edgefl.learning.partitions import Facts
@@ -54,7 +54,7 @@ def _is_enough(settings: LearningSettings, device: str) -> bool:
     devices, which change or divide the test data.
     """
     return (
-        (device == "cpu" or (device == "auto" and not _may_have_gpu()))
+        (device == "cpu" or (device == "auto" and not may_have_gpu()))
         and settings.precision == "float32"
         and settings.tested_on == "labels"
         and settings.drift is None
@@ -82,7 +82,3 @@ def _outline(
         float(size.flops_per_sample) if flops == "counted" else flops,
         size.parameters,
     )
-
-
-def _may_have_gpu() -> bool:
-    return any(Path("/dev").glob("nvidia[0-9]*"))

@@ -257,6 +257,7 @@ def _journal(
         every=every,
         lends=sharing.before(told.pilot_sessions) if told else NEVER,
         ready=lambda: borrowed is None or borrowed.over,
+        taken=borrowed.line if borrowed else lambda: None,
         on_note=on_note,
     )
 

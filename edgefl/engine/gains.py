@@ -67,6 +67,18 @@ class Gains(Protocol):
         """Return [devices, cells] the gain in dB; -inf for a device that is absent."""
 
 
+@dataclass(frozen=True)
+class _Measured:
+    """What does not change from round to round while devices stand still, [devices] each but for the counts."""
+
+    places_m: np.ndarray
+    kinds: np.ndarray
+    distances_m: np.ndarray
+    loss_db: np.ndarray
+    clamped: int
+    beyond: int
+
+
 class PerRound:
     """Gains to one site at the origin: path loss of the place, shadowing drawn anew each round. J, (21).
 
@@ -90,6 +102,7 @@ class PerRound:
         self._extents = extents
         self._of = of
         self._streams = streams
+        self._last: _Measured | None = None
         self.clamped = 0
         self.beyond = 0
 
@@ -97,15 +110,28 @@ class PerRound:
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
     ) -> Survey:
         chosen = np.asarray(ids)
-        distances_m = np.linalg.norm(positions_m[chosen], axis=1)
-        loss_db = np.empty(len(chosen))
-        for extent, rows in by_kind(self._extents, self._of[chosen]):
-            loss_db[rows] = self._loss_db(distances_m[rows], extent)
+        of = self._of_round(positions_m[chosen], self._of[chosen])
         # one draw for all devices, so that a link's shadowing does not depend on who takes part
         shadowing_db = draw_shadowing_db(
             self._streams("shadowing", *key), len(positions_m), std_db=self._std_db
         )[chosen]
-        return Survey(ids, -(loss_db + shadowing_db), distances_m, np.zeros(len(ids)), key)
+        return Survey(ids, -(of.loss_db + shadowing_db), of.distances_m, np.zeros(len(ids)), key)
+
+    def _of_round(self, places_m: np.ndarray, kinds: np.ndarray) -> "_Measured":
+        """Measure places [n, 2] of devices of kinds [n]; those of the round before, where nobody has moved since."""
+        last = self._last
+        if last is not None and np.array_equal(last.places_m, places_m) and np.array_equal(last.kinds, kinds):
+            self.clamped += last.clamped
+            self.beyond += last.beyond
+            return last
+        clamped, beyond = self.clamped, self.beyond
+        distances_m = np.linalg.norm(places_m, axis=1)
+        loss_db = np.empty(len(places_m))
+        for extent, rows in by_kind(self._extents, kinds):
+            loss_db[rows] = self._loss_db(distances_m[rows], extent)
+        counts = self.clamped - clamped, self.beyond - beyond
+        self._last = _Measured(places_m, kinds, distances_m, loss_db, *counts)
+        return self._last
 
     def of_places(self, places_m: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Return [n] the gains of users at places [n, 2], like the first device's, in dB."""

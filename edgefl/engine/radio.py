@@ -224,7 +224,7 @@ class Radio(LinksOfRounds):
             from_s: [links] when each may begin.
         """
         slot_s = self._settings.slot_s
-        first_slots = np.array([self.next_slot(time_s) for time_s in from_s.tolist()], np.int64)
+        first_slots = self.next_slots(from_s)
         start_s = first_slots * np.float64(slot_s)
         end_s = (first_slots + self._slots(links, direction, payload_bits, first_slots)) * np.float64(slot_s)
         # the clock reaches a time by waiting for it from where it stands, which may round

@@ -6,13 +6,14 @@ from dataclasses import replace
 from functools import lru_cache, partial
 
 import numpy as np
+import numpy.typing as npt
 import simpy
 
 from channel.diversity import DiverseFading
 from channel.fading import Fading, LinkFading, slot_correlation, slot_turn
 from channel.interference import Activity, Heard, Interfered
 from channel.schedulers import Flows, Scheduler
-from channel.tdd import Direction, rounding_s
+from channel.tdd import Direction, rounding_s, roundings_s
 from channel.units import FloatArray
 from edgefl.engine.broadcast import Broadcast
 from edgefl.engine.budget import Budget, carriers_of
@@ -287,6 +288,10 @@ class LinksOfRounds:
     def next_slot(self, time_s: float) -> int:
         """Return the first slot that begins no earlier than a time."""
         return math.ceil((time_s - rounding_s(time_s)) / self._settings.slot_s)
+
+    def next_slots(self, times_s: FloatArray) -> npt.NDArray[np.int64]:
+        """Return [n] `next_slot` of each time, to the last bit."""
+        return np.ceil((times_s - roundings_s(times_s)) / self._settings.slot_s).astype(np.int64)
 
     def _fading(self, device: int, cell: int) -> Fading:
         """Make the fading of the link between a device and a cell's site."""

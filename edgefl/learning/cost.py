@@ -1,5 +1,6 @@
 """FLOPs of a model, counted by running it, and its size, without making it."""
 
+import inspect
 import warnings
 from typing import Any
 
@@ -53,6 +54,17 @@ class _WithoutNormals(TorchFunctionMode):
         return func(*args, **given)
 
 
+def _without_compiler(counter: FlopCounterMode) -> None:
+    """Let a counter see operations directly: PyTorch imports its compiler to hide it from that (1.3 s)."""
+    mode: Any = getattr(counter, "mode", None)
+    if mode is None:  # made otherwise by another version of PyTorch: it costs the time, and counts the same
+        return
+    plain: Any = type("CountingFlops", (type(mode),), {})
+    # set later: PyTorch wraps what a class of this kind brings along
+    plain.__torch_dispatch__ = inspect.unwrap(type(mode).__torch_dispatch__)
+    mode.__class__ = plain
+
+
 def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
     """Count the FLOPs of one sample's forward and backward pass (one multiply-add is two).
 
@@ -64,6 +76,7 @@ def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
     training = module.training
     module.eval()  # batch norm refuses to train on a single sample; the products are the same
     with warnings.catch_warnings(), FlopCounterMode(display=False) as counter:
+        _without_compiler(counter)
         warnings.filterwarnings("ignore", "TF32 acceleration")  # of Intel GPUs, which these flags touch too
         # oneDNN would run an LSTM as one operation that the counter does not know; without it, it is products
         with torch.backends.mkldnn.flags(enabled=False):

@@ -55,7 +55,7 @@ class TorchLearner:
     ) -> None:
         self._settings = settings
         module = build_module(settings.model, material.input_shape, material.classes, streams).eval()
-        # counting imports much of PyTorch's compiler: not where the scenario gives the number
+        # not counted where the scenario gives the number
         self.flops_per_sample = (
             float(flops_per_sample(module, material.input_shape))
             if settings.flops_per_sample == "counted"

@@ -121,6 +121,7 @@ class Journal(Records):
         training: what snapshots hold.
         lends: before which sessions a snapshot is taken for other runs.
         ready: whether training has a state of its own, to be taken; if not, all answers come from another run.
+        taken: the line of another run's journal that the last answer comes from; None: it does not.
         on_note: told what is damaged, and what is done about it.
 
     Raises:
@@ -136,10 +137,12 @@ class Journal(Records):
         every: Every = DEFAULT,
         lends: Lends = NEVER,
         ready: Callable[[], bool] = lambda: True,
+        taken: Callable[[], bytes | None] = lambda: None,
         on_note: Callable[[str], None] = lambda note: None,
     ) -> None:
         self._training = training
         self._ready = ready
+        self._taken = taken
         self._lends = lends
         self._lent = Snapshots(directory / LENT, keeps=None)
         self._on_note = on_note
@@ -160,7 +163,7 @@ class Journal(Records):
             self._file = path.open("ab")
             self._file.truncate(found.size)
         if not found.size:
-            self._put(sealed({"journal": FORMAT, **circumstances}))
+            self._put(sealed({"journal": FORMAT, **circumstances}).encode())
         self._snapshots.remove(after=self._count)
 
     def replays(self) -> bool:
@@ -175,14 +178,17 @@ class Journal(Records):
 
     def record(self, at: Place, call: str, asked: Mapping[str, Any], answered: Any = None) -> Any:
         """Append an entry; returns the answer as it will be read."""
-        entry: dict[str, Any] = {"n": self._count, "cell": at.cell, "call": call}
-        entry["asked"] = {name: encoded(value) for name, value in asked.items()}
-        entry["answered"] = encoded(answered)
+        line = self._taken()
+        if line is None:
+            entry: dict[str, Any] = {"n": self._count, "cell": at.cell, "call": call}
+            entry["asked"] = {name: encoded(value) for name, value in asked.items()}
+            entry["answered"] = encoded(answered)
+            line, answered = sealed(entry).encode(), decoded(entry["answered"])
         with held():
-            self._put(sealed(entry))
+            self._put(line)
             self._count += 1
             self._aggregations += call == "aggregate"
-        return decoded(entry["answered"])
+        return answered
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -229,12 +235,11 @@ class Journal(Records):
             return False
         return True
 
-    def _put(self, line: str) -> None:
-        data = line.encode()
+    def _put(self, line: bytes) -> None:
         with writing(self.path):
-            self._file.write(data)
+            self._file.write(line)
             self._file.flush()
-        self._digest.update(data)
+        self._digest.update(line)
 
     def _note(self, note: str) -> None:
         self.notes.append(note)

@@ -31,18 +31,21 @@ Entry = dict[str, Any]
 class Loan:
     """What a run may take from another one.
 
-    entries: of the lender's journal, up to where the two may differ. snapshots: of the lender, oldest first.
-    training: the borrower's own. on_end: told how many rounds were taken, when the borrower's own learners go on.
+    entries: of the lender's journal, up to where the two may differ. written: their lines. snapshots: of the lender,
+    oldest first. training: the borrower's own. on_end: told how many rounds were taken, when the borrower's own
+    learners go on.
     """
 
     lender: Path
     entries: Sequence[Entry]
+    written: Sequence[bytes]
     snapshots: Sequence[Snapshot]
     training: Snapshotable
     on_end: Callable[[int], None] = lambda rounds: None
     over: bool = False  # the borrower's own learners have gone on
     rounds: int = 0  # taken so far
     _next: int = 0
+    _answered: bool = False  # from the entry before the next
 
     def __post_init__(self) -> None:
         self._learners: dict[int, BorrowingLearner] = {}
@@ -64,8 +67,14 @@ class Loan:
         """Return what the lender was answered."""
         entry = self.entries[self._next]
         self._next += 1
+        self._answered = True
         self.rounds += entry["call"] == "train"
         return decoded(entry["answered"])
+
+    def line(self) -> bytes | None:
+        """Return the lender's line of the answer just taken, which is the borrower's, too; None: none was taken."""
+        taken, self._answered = self._answered, False
+        return self.written[self._next - 1] if taken else None
 
     def borrower(self, learner: Resumable, cell: int) -> "BorrowingLearner":
         """Return a learner that takes answers from this loan first."""
@@ -122,14 +131,16 @@ def loan(
         digest = hashlib.sha256(file.readline())
     last = math.inf if sessions is None else sessions
     entries: list[Entry] = []
+    written: list[bytes] = []
     digests = {0: digest.hexdigest()}
     for entry, line in lines(path):
         if entry["call"] == "session" and decoded(entry["asked"]["start"]).number > last:
             break
         entries.append(entry)
+        written.append(line)
         digest.update(line)
         digests[len(entries)] = digest.hexdigest()
-    return Loan(lender, entries, Snapshots(lender / LENT).whole(digests), training)
+    return Loan(lender, entries, written, Snapshots(lender / LENT).whole(digests), training)
 
 
 def _unfinished(entries: Sequence[Entry]) -> list[Entry]:

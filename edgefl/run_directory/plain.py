@@ -14,6 +14,7 @@ VALUES: dict[str, Any] = {
 TIMES, TO = "x", "to"
 PAIRS = "pairs"
 LONGEST_TEXT = 60
+_PLAIN = {int, float, str, bool, type(None)}  # what JSON has as it is
 
 
 def encoded(value: Any) -> Any:
@@ -23,7 +24,7 @@ def encoded(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {PAIRS: [[key, encoded(of)] for key, of in value.items()]}
     if isinstance(value, list | tuple):
-        return _short([_python(one) for one in value])
+        return _short(list(value) if _PLAIN.issuperset(map(type, value)) else [_python(one) for one in value])
     return _python(value)
 
 

@@ -34,6 +34,7 @@ class Table:
         self._row_type = row_type
         self._names = [field.name for field in dataclasses.fields(row_type)]
         self._further: tuple[str, ...] | None = None
+        self._unflushed = False
         with writing(path):
             self._file = path.open("w", newline="", encoding="utf-8")
         if not grows:
@@ -82,8 +83,10 @@ class Table:
 
     def flush(self) -> None:
         """Hand everything written so far to the operating system."""
-        with writing(self.path):
-            self._file.flush()
+        if self._unflushed:
+            with writing(self.path):
+                self._file.flush()
+            self._unflushed = False
 
     def close(self) -> None:
         """Write what is left; a table without rows has its header."""
@@ -115,6 +118,7 @@ class Table:
         self._put(",".join([*self._names, *map(_quoted, further)]) + "\n")
 
     def _put(self, text: str) -> None:
+        self._unflushed = True
         with writing(self.path):
             self._file.write(text)
 

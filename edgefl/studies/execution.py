@@ -8,7 +8,7 @@ from typing import Literal
 
 from edgefl.data_loading import Loaded
 from edgefl.engine.records import Round
-from edgefl.learners import available_cores, torch_device
+from edgefl.learners import available_cores, may_have_gpu, torch_device
 from edgefl.preview import preview_all
 from edgefl.results import StudyResults
 from edgefl.run_directory.files import replace
@@ -144,8 +144,9 @@ def _carry_out(plan: Plan, out: str | Path | None, how: _How, load: Loaded, *, g
 
 
 def _on_gpu(plan: Plan, device: str) -> bool:
-    """Whether models are trained on a GPU; a study that trains nothing never waits for PyTorch to load."""
-    if device == "auto" and all(one.scenario.learning is None for one in plan.runs):
+    """Whether models are trained on a GPU; where that is plain without PyTorch, nobody waits for it to load."""
+    trains = any(one.scenario.learning is not None for one in plan.runs)
+    if device == "cpu" or (device == "auto" and not (trains and may_have_gpu())):
         return False
     return torch_device(device).type == "cuda"
 

@@ -58,6 +58,22 @@ def test_a_place_keeps_its_shadowing_and_a_round_draws_its_own() -> None:
         assert np.array_equal(first, again), "a function of place or round, not of what was asked before"
 
 
+def test_who_stands_still_is_measured_once_and_counted_each_round() -> None:
+    gains = world(radio={"shadowing_std_db": 0}).gains
+    places_m = np.array([[60.0, 0.0], [0.0, 1.0]])  # the second one is nearer than the path loss allows
+    key = (1, "train", 1)
+    first, again = gains.of_round(places_m, [0, 1], 0, key), gains.of_round(places_m, [0, 1], 0, key)
+    assert np.array_equal(first.gains_db, again.gains_db)
+    assert np.array_equal(first.distances_m, again.distances_m)
+    assert gains.clamped == 2
+    assert gains.of_round(places_m, [0], 0, key).distances_m.tolist() == [60.0], "others than before"
+    places_m[0, 0] = 30.0
+    moved = gains.of_round(places_m, [0, 1], 0, key)
+    assert moved.distances_m.tolist() == [30.0, 1.0]
+    assert moved.gains_db[0] > first.gains_db[0]
+    assert gains.clamped == 3
+
+
 def shadowing_db(site_correlation: float, rings: int, positions_m: np.ndarray) -> np.ndarray:
     """[places, sites] of the world itself, by the difference to the same without shadowing."""
     gains = [

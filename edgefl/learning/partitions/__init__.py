@@ -96,6 +96,7 @@ class Staying(Partition):
 
 def by_device(samples: np.ndarray, owner: np.ndarray, devices: int) -> list[np.ndarray]:
     """Group samples [n] by their owner [n] (0 to devices-1): one array per device, in the order given."""
-    order = np.argsort(owner, kind="stable")
+    # short numbers are sorted five times as fast
+    order = np.argsort(owner.astype(np.uint16) if devices <= 1 << 16 else owner, kind="stable")
     ends = np.cumsum(np.bincount(owner, minlength=devices))
     return np.split(samples[order], ends[:-1])

@@ -89,3 +89,13 @@ def test_a_dynamic_band_is_told_what_each_share_of_the_neighbours_adds() -> None
     floor_w = NOISE_W * 10**0.7
     assert links.snr["downlink"] == pytest.approx(SERVER_W * gains / floor_w)
     assert links.neighbours == pytest.approx(load * SERVER_W * OTHERS / floor_w)
+
+
+def test_the_next_slots_of_many_times_are_those_of_each() -> None:
+    """On the boundaries of slots, a rounding beside them, and between: to the last bit."""
+    radio, slot_s = radio_of(), RadioSettings().slot_s
+    on = np.array([0.0, *(slot * slot_s for slot in (1, 7, 1000, 123_457, 10**8))])
+    times_s = np.concatenate(
+        [on, np.nextafter(on, np.inf), np.nextafter(on, 0.0), on + 20 * np.spacing(on), on + 0.3 * slot_s]
+    )
+    assert radio.next_slots(times_s).tolist() == [radio.next_slot(time_s) for time_s in times_s.tolist()]

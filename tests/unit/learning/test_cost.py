@@ -1,0 +1,54 @@
+"""FLOPs of a model: PyTorch's own figures, without its compiler."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from edgefl.learning import task
+from edgefl.learning.cost import flops_per_sample
+
+
+class Attentive(nn.Module):
+    """Attention and a recurrent layer: operations that PyTorch counts in parts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+        self.memory = nn.LSTM(8, 8, batch_first=True)
+        self.last = nn.Linear(8, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.last(self.memory(self.encoder(x))[0].mean(1))
+
+
+@pytest.mark.filterwarnings("ignore:TF32 acceleration")
+@pytest.mark.parametrize(
+    ("module", "shape"),
+    [
+        (nn.Sequential(nn.Flatten(), nn.Linear(64, 3)), (1, 8, 8)),
+        (nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Flatten(), nn.Linear(144, 3)), (1, 8, 8)),
+        (Attentive(), (5, 8)),
+    ],
+    ids=["logistic", "convolution", "attention"],
+)
+def test_they_are_those_of_pytorchs_counter(module: nn.Module, shape: tuple[int, ...]) -> None:
+    own = flops_per_sample(module, shape)
+    module.eval()
+    with FlopCounterMode(display=False) as counter, torch.backends.mkldnn.flags(enabled=False):
+        task.loss(module(torch.zeros(1, *shape)), torch.zeros(1, dtype=torch.long), "mean").backward()
+    assert own == counter.get_total_flops() > 0
+
+
+@pytest.mark.slow
+def test_no_compiler_is_imported_for_them() -> None:
+    """It takes 1.3 s, in every process of a study."""
+    script = (
+        "import sys; from torch import nn; from edgefl.learning.cost import flops_per_sample;"
+        "assert flops_per_sample(nn.Sequential(nn.Flatten(), nn.Linear(4, 2)), (4,)) == 32;"
+        "sys.exit('torch._dynamo' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -1,0 +1,41 @@
+"""How many runs of a study are carried out at once."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from edgefl import learners
+
+STUDY = "name: small\nscenario: base.yaml\nseeds: [1]\nvariants: {a: {}}\n"
+SCENARIO = """\
+name: base
+devices: {count: 4}
+sessions: {name: schedule, count: 1, rounds: 1}
+learning: {dataset: synthetic, partition: dirichlet, model: logistic}
+"""
+LOOK = """\
+import sys
+from edgefl import learners, studies
+from edgefl.studies.execution import _on_gpu
+learners._GPUS = ()
+print(_on_gpu(studies.plan(sys.argv[1]), sys.argv[2]), "torch" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu"])
+def test_without_a_gpu_nobody_waits_for_pytorch_to_say_so(device: str, tmp_path: Path) -> None:
+    """It would cost the process that starts the others a second."""
+    (tmp_path / "base.yaml").write_text(SCENARIO)
+    (tmp_path / "study.yaml").write_text(STUDY)
+    command = [sys.executable, "-c", LOOK, str(tmp_path / "study.yaml"), device]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "False False\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="says how Linux shows a GPU")
+def test_a_gpu_is_seen_by_its_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learners, "_GPUS", ("null",))
+    assert learners.may_have_gpu()
+    monkeypatch.setattr(learners, "_GPUS", ("nothing-of-this-name",))
+    assert not learners.may_have_gpu()
