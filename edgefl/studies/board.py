@@ -43,6 +43,8 @@ class Board:
                 self._waiting.append(run)
                 if state is State.PLANNED:
                     self.new.append(run)
+        places = _places(runs, shared)
+        self._waiting.sort(key=lambda run: places[run.path])
 
     @property
     def to_do(self) -> list[Run]:
@@ -112,3 +114,19 @@ class Board:
         if lender in self._active or any(run.path == lender for run in self._waiting):
             return True
         return state_of(self._directory, lender) is State.RUNNING
+
+
+def _places(runs: Sequence[Run], shared: Mapping[Path, Share]) -> dict[Path, tuple[int, bool]]:
+    """Return where each run stands in line: by family, but behind those of the next family that train.
+
+    What takes all of its training from another run is done in moments: it fills up the time while others train, so
+    that no worker is left with the last training alone. Only the next family's, as they leave snapshots for theirs.
+    """
+    ranks: dict[int, int] = {}
+    found = {}
+    for run in runs:
+        share = shared[run.path]
+        rank = ranks.setdefault(id(share.family), len(ranks))
+        takes = share.whole and share.lender is not None
+        found[run.path] = (rank + takes, takes)
+    return found

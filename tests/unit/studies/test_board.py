@@ -1,0 +1,34 @@
+"""The order in which a study's runs are begun."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from edgefl.studies.board import Board
+from edgefl.studies.sharing import Share
+
+
+def test_what_only_takes_waits_for_the_next_familys_training(tmp_path: Path) -> None:
+    """Three families of two that train and two that take, and a run by itself, in the order of their file."""
+    shared, runs = {}, []
+    for family in "abc":
+        family_paths = [Path(family + kind) for kind in ("1-trains", "1-takes", "2-trains", "2-takes")]
+        for path in family_paths:
+            lender = path.with_name(path.name.replace("takes", "trains"))
+            takes = lender != path
+            shared[path] = Share(lender if takes else None, whole=takes, family=family_paths)
+            runs.append(run_of(path))
+    runs.append(run_of(Path("alone")))
+    shared[Path("alone")] = Share(family=[Path("alone")])
+    board = Board(tmp_path, runs, shared, retry=False)
+    assert [str(run.path) for run in board.to_do] == [
+        *("a1-trains", "a2-trains"),
+        *("b1-trains", "b2-trains", "a1-takes", "a2-takes"),
+        *("c1-trains", "c2-trains", "b1-takes", "b2-takes"),
+        *("alone", "c1-takes", "c2-takes"),
+    ]
+    assert [run.path for run in board.new] == [run.path for run in runs]
+
+
+def run_of(path: Path) -> Any:
+    return SimpleNamespace(path=path)
