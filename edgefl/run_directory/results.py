@@ -92,6 +92,18 @@ class RunDirectory:
         self, path: Path, scenario: Scenario, about: Mapping[str, Any], *, resume: bool = False
     ) -> None:
         self.path = path
+        self._record = scenario.record
+        self._tables: dict[type, Table | ParquetTable] = {}
+        try:
+            with held():  # cut in two, it would stay behind as a run that goes on
+                self._begin(scenario, about, resume=resume)
+        except Interrupted as error:
+            if not hasattr(self, "_status"):  # a second signal is not kept back
+                raise
+            raise self._interrupted(error) from error
+
+    def _begin(self, scenario: Scenario, about: Mapping[str, Any], *, resume: bool) -> None:
+        path = self.path
         versions = {
             "edgefl_version": edgefl.__version__,
             "versions": {
@@ -106,8 +118,6 @@ class RunDirectory:
             name = {"schema_version": SCHEMA_VERSION, "status": "running", "name": scenario.name}
             name |= {"devices_recorded": scenario.record.devices}
             self._status = RunStatus(path, {**name, **NO_STUDY, "seed": scenario.seed, **versions, **about})
-        self._record = scenario.record
-        self._tables: dict[type, Table | ParquetTable] = {}
         try:
             if not resume:
                 with writing(path / "scenario.yaml"):
@@ -178,13 +188,16 @@ class RunDirectory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, KeyboardInterrupt):
-            # all processes of a job may be asked to end at once, and this one then by two others
-            with suppress(Interrupted), held():
-                self._end("interrupted")
-            number = error.args[0] if isinstance(error, Interrupted) else signal.SIGINT
-            raise Interrupted(number, self.path) from error
+            raise self._interrupted(error) from error
         if error is not None:
             self.fail(str(error) or type(error).__name__)
+
+    def _interrupted(self, error: KeyboardInterrupt) -> Interrupted:
+        """Mark the run as left; return what tells it."""
+        # all processes of a job may be asked to end at once, and this one then by two others
+        with suppress(Interrupted), held():
+            self._end("interrupted")
+        return Interrupted(error.args[0] if isinstance(error, Interrupted) else signal.SIGINT, self.path)
 
     def fail(self, error: str) -> None:
         """Mark the run as failed for this reason."""

@@ -122,6 +122,25 @@ def test_a_second_signal_does_not_tear_the_end_of_the_first(
     assert about(run.path)["status"] == "interrupted"
 
 
+def test_a_run_that_is_asked_to_end_while_it_begins_is_left_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or its run.json would say that it is running."""
+
+    def table(self: RunDirectory, path: Path, row_type: type) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        monkeypatch.undo()
+        return self._table(path, row_type)
+
+    monkeypatch.setattr(RunDirectory, "_table", table)
+    with pytest.raises(Interrupted) as error, interruptible():
+        RunDirectory(tmp_path, scenario(), {})
+    assert error.value.args == (signal.SIGTERM, tmp_path)
+    assert about(tmp_path)["status"] == "interrupted"
+    assert (tmp_path / "scenario.yaml").exists()
+    assert (tmp_path / "rounds.csv").exists()
+
+
 def test_a_failed_run_can_be_resumed(run: RunDirectory) -> None:
     with pytest.raises(ZeroDivisionError), run:
         raise ZeroDivisionError("no room")
