@@ -127,13 +127,9 @@ def test_two_keys_make_a_map(write_run: Write) -> None:
     ],
 )
 def test_the_metric_is_chosen(write_run: Write, metric: Metric, column: str, shown: str) -> None:
-    """In the map and its colour bar, in the lines and their only panel, and in the table."""
-    root = study(write_run, powers=(20.0, 23.0))
-    keys = ["bandwidth_hz", "power_dbm"]
-    mapped = sweep(root, keys=keys, target=0.5, metric=metric)
-    assert mapped.costs == (column,)
-    assert [ax.get_ylabel() for ax in heat_figure(mapped).axes][-1] == shown
-    line = sweep(root / "2e+07-23", keys=["lr"], target=0.5, metric=metric)
+    """In the lines and their only panel, and in the table."""
+    line = sweep(study(write_run) / "2e+07-23", keys=["lr"], target=0.5, metric=metric)
+    assert line.costs == (column,)
     (ax,) = sweep_figure(line).axes
     assert ax.get_ylabel() == shown
     values = [text.partition(" ±")[0] for text in headline(line)[shown]]
@@ -146,6 +142,13 @@ def test_the_metric_is_chosen(write_run: Write, metric: Metric, column: str, sho
     }
     assert values == expected[metric]
     assert [figure.name for figure in line.figures] == ["sweep.png", "sweep_pareto.png"]
+
+
+def test_a_map_shows_the_metric_at_its_colour_bar(write_run: Write) -> None:
+    root = study(write_run, powers=(20.0, 23.0))
+    mapped = sweep(root, keys=["bandwidth_hz", "power_dbm"], target=0.5, metric="rounds")
+    assert mapped.costs == ("rounds_to_target",)
+    assert [ax.get_ylabel() for ax in heat_figure(mapped).axes][-1] == "rounds to 50 % accuracy"
 
 
 def test_a_metric_that_the_runs_do_not_have_is_refused(write_run: Write) -> None:

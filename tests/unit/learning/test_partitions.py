@@ -253,6 +253,7 @@ def shares_of(devices: Sequence[int], *, alpha: float, population: int, seeds: i
     return np.concatenate(counts, axis=1) / SHARE_SAMPLES
 
 
+@pytest.mark.slow
 def test_a_share_is_beta_distributed() -> None:
     """Share of a label ~ Beta(alpha, (N-1) alpha), independent between labels; here alpha = 1, N = 10.
 
