@@ -9,21 +9,9 @@ from edgefl.cli import main
 from edgefl.forecast import Forecast, Probe, Range
 from edgefl.studies import plan, run
 from edgefl.studies.outlook import outlook
+from tests.unit.studies.asked import GRID, STUDY, written
 
-SCENARIO = """\
-name: radio
-devices: {count: 4}
-sessions: {name: schedule, count: 1, rounds: 1}
-workload: {payload_bits: 1000, flops_per_sample: 1}
-"""
-STUDY = """\
-name: asked
-scenario: radio.yaml
-seeds: [4, 2]
-variants: {a: {}, b: {devices.count: 5}, other: {devices.count: 6}}
-question: {metric: latency_s, variants: [a, b], precision: 1.0e-9, budget: 12}
-"""
-GRID = "grid: {radio.bandwidth_hz: [1.0e+6, 2.0e+6]}\n"
+NARROW = STUDY.replace("precision: 0.5, budget: 40", "precision: 1.0e-9, budget: 12")
 # each run: 100 to 200 s, 1 to 2 MB
 EACH = Forecast(
     Probe(1, 2, 1.0, 0.0, 1.0, 3e8, 1.0), Range(1, 2), Range(1, 2), Range(100.0, 200.0), Range(1e6, 2e6)
@@ -33,9 +21,7 @@ EACH = Forecast(
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("edgefl.studies.outlook.forecast", lambda scenario, device: EACH)
-    (tmp_path / "radio.yaml").write_text(SCENARIO)
-    (tmp_path / "study.yaml").write_text(STUDY)
-    return tmp_path / "study.yaml"
+    return written(tmp_path, NARROW)
 
 
 def last_line(study: Path, out: Path, seeds: tuple[int, ...] = ()) -> str:
@@ -46,7 +32,7 @@ def test_the_range_is_from_the_seeds_listed_to_the_budget(study: Path, tmp_path:
     """Three variants of two seeds; ten more seeds of two variants: 6 to 26 runs of 100 to 200 s and 1 to 2 MB."""
     told = last_line(study, tmp_path / "out")
     assert "up to a budget of 12: 6 to 26 runs, 10 min to 87 min on one core, 6.0 MB to 52 MB on disk" in told
-    study.write_text(STUDY + GRID)
+    study.write_text(NARROW + GRID)
     assert "budget of 12 in each of 2 settings: 12 to 52 runs," in last_line(study, tmp_path / "out")
 
 
