@@ -17,6 +17,7 @@ from edgefl.commands.shared import (
     TorchDevice,
     console,
     interruptible,
+    only_for_ray,
     print_end,
 )
 from edgefl.errors import EdgeflError
@@ -125,8 +126,7 @@ def _trainers(executor: str, address: str | None, workers: int | None) -> "Itera
     if executor not in ("local", "ray"):
         raise EdgeflError(f"--executor {executor}: choose local or ray")
     if executor == "local":
-        if address is not None or workers is not None:
-            raise EdgeflError(f"--{'workers' if address is None else 'address'}: is for --executor ray alone")
+        only_for_ray(address=address, workers=workers)
         yield None
         return
     from edgefl.training_on_ray import on_ray

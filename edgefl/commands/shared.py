@@ -11,6 +11,7 @@ import typer
 from rich.console import Console, RenderableType
 
 from edgefl import outside
+from edgefl.errors import EdgeflError
 
 # what is printed is text as it stands: a folder may be called [red] or :car:
 console = Console(highlight=False, markup=False, emoji=False)
@@ -99,3 +100,10 @@ def show(figures: dict[str, Any], json: bool, as_table: Callable[[dict[str, Any]
         print(dumps(figures, indent=2))  # not through rich, which would wrap long lines
     else:
         console.print(as_table(figures))
+
+
+def only_for_ray(**options: object) -> None:
+    """Refuse options that another executor than Ray has no use for; None: not given."""
+    for name, value in options.items():
+        if value is not None:
+            raise EdgeflError(f"--{name}: is for --executor ray alone")

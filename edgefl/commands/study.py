@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from edgefl.commands.shared import AllowCode, SnapshotRounds, StudyFile, TorchDevice, console
+from edgefl.commands.shared import AllowCode, SnapshotRounds, StudyFile, TorchDevice, console, only_for_ray
 from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:
@@ -177,8 +177,7 @@ def _executor(name: str, address: str | None, gpus: float | None) -> "Literal['l
 
     if name == "ray":
         return OnRay(address or "auto", gpus or 0.0)
-    if address is not None or gpus is not None:
-        raise EdgeflError(f"--{'gpus' if address is None else 'address'}: is for --executor ray alone")
+    only_for_ray(address=address, gpus=gpus)
     if name == "local":
         return "local"
     if name == "inline":
