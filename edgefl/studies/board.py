@@ -127,6 +127,5 @@ def _places(runs: Sequence[Run], shared: Mapping[Path, Share]) -> dict[Path, tup
     for run in runs:
         share = shared[run.path]
         rank = ranks.setdefault(id(share.family), len(ranks))
-        takes = share.whole and share.lender is not None
-        found[run.path] = (rank + takes, takes)
+        found[run.path] = (rank + share.whole, share.whole)
     return found

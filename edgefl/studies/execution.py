@@ -155,12 +155,9 @@ def _one_of_each_case(runs: Sequence[Run], new: Sequence[Run]) -> list[tuple[str
     """Return label and scenario of the first run of each variant in each setting that has new ones."""
     first: dict[tuple[str, ...], Run] = {}
     for one in runs:
-        first.setdefault(_case(one), one)
-    return [(one.label, one.scenario) for one in (first[case] for case in dict.fromkeys(map(_case, new)))]
-
-
-def _case(run: Run) -> tuple[str, ...]:
-    return (run.member.variant, *run.member.setting.values())
+        first.setdefault(one.case, one)
+    cases = dict.fromkeys(one.case for one in new)
+    return [(one.label, one.scenario) for one in (first[case] for case in cases)]
 
 
 def _tell(board: Board, noted: Callable[[str], None]) -> None:

@@ -53,12 +53,10 @@ class _Forecasts:
         self._seen: dict[tuple[str, ...], Forecast] = {}
 
     def needs(self, run: Run, share: Share) -> _Needs:
-        case = (run.member.variant, *run.member.setting.values())
-        if case not in self._seen:
-            self._seen[case] = forecast(run.scenario, self._device)
-        found = self._seen[case]
-        taken = share.lender is not None and share.whole  # all of its training is another run's
-        wall_s = NOTHING if taken else found.wall_s
+        if run.case not in self._seen:
+            self._seen[run.case] = forecast(run.scenario, self._device)
+        found = self._seen[run.case]
+        wall_s = NOTHING if share.whole else found.wall_s  # then all of its training is another run's
         return _Needs(Range(1, 1), wall_s, found.disk_bytes, found.probe.memory_bytes)
 
 

@@ -44,6 +44,11 @@ class Run:
     def label(self) -> str:
         return f"{_named(self.member.setting, self.member.variant)} seed {self.scenario.seed}"
 
+    @property
+    def case(self) -> tuple[str, ...]:
+        """Its variant and setting, which runs of other seeds have too."""
+        return (self.member.variant, *self.member.setting.values())
+
 
 @dataclass(frozen=True)
 class Plan:
