@@ -52,7 +52,7 @@ def state_of(strategy: Any) -> dict[str, Any]:
     Raises:
         Unkept: an attribute is no data, and the strategy does not say what it keeps.
     """
-    if hasattr(strategy, "state_dict") and hasattr(strategy, "load_state_dict"):
+    if _says_itself(strategy):
         return dict(strategy.state_dict())
     found = {}
     for name, value in vars(strategy).items():
@@ -72,7 +72,7 @@ def state_of(strategy: Any) -> dict[str, Any]:
 
 def restore(strategy: Any, state: Mapping[str, Any]) -> None:
     """Let a strategy go on from what `state_of` gave."""
-    if hasattr(strategy, "state_dict") and hasattr(strategy, "load_state_dict"):
+    if _says_itself(strategy):
         strategy.load_state_dict(dict(state))
         return
     for name, value in state.items():
@@ -80,6 +80,11 @@ def restore(strategy: Any, state: Mapping[str, Any]) -> None:
             restore(within, value)
         else:
             setattr(strategy, name, value)
+
+
+def _says_itself(strategy: Any) -> bool:
+    """Whether a strategy says what it keeps."""
+    return hasattr(strategy, "state_dict") and hasattr(strategy, "load_state_dict")
 
 
 def pack(value: Any, arrays: Arrays) -> Any:
