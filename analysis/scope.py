@@ -50,7 +50,7 @@ def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> st
     known = sorted(info["variant"].unique())
     if wanted is not None:
         if wanted not in known:
-            # twin of did_you_mean in edgefl/registry.py: the wall between the two packages forces it
+            # twin of did_you_mean in edgefl/config/registry.py: the wall between the two packages forces it
             near = difflib.get_close_matches(wanted, known, n=1)
             hint = f": did you mean '{near[0]}'?" if near else f"; known: {', '.join(known)}"
             raise ValueError(f"no variant '{wanted}' to compare with{hint}")

@@ -9,12 +9,12 @@ import re
 import sys
 from pathlib import Path
 
-from edgefl import outlook as outlook_module
+from edgefl.commands import outlook as outlook_module
+from edgefl.commands.outlook import Outlook, look
+from edgefl.commands.outlook_figure import draw
 from edgefl.engine.settings import WorkloadSettings
 from edgefl.errors import EdgeflError
-from edgefl.outlook import Outlook, look
-from edgefl.outlook_figure import draw
-from edgefl.scenario import Scenario, load
+from edgefl.scenario.scenario import Scenario, load
 
 HERE = Path(__file__).parent
 SCENARIOS = HERE.parent / "scenarios"

@@ -17,7 +17,7 @@ import pandas as pd
 import yaml
 
 import edgefl
-from edgefl.scenario import Scenario
+from edgefl.scenario.scenario import Scenario
 
 HERE = Path(__file__).parent
 PAGE = HERE / "radio.md"

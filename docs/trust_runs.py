@@ -16,10 +16,10 @@ from edgefl.engine.records import DeviceRound, Event
 from edgefl.engine.settings import HandoverSettings
 from edgefl.engine.untrained import Untrained
 from edgefl.rng import Streams
-from edgefl.scenario import Scenario
-from edgefl.simulation import compose
+from edgefl.run.simulation import compose
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
 from edgefl.testing import Rows
-from edgefl.world import World
 
 SVHN_BITS, SVHN_FLOPS = 21_349_696, 667_178 * 91.04  # journal paper, Table I
 CARS, DRIVE_S, CAR_M_S = 60, 200.0, (8.0, 14.0)  # 30 to 50 km/h

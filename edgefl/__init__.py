@@ -13,17 +13,17 @@ edgefl.compare(runs).table
 from typing import TYPE_CHECKING, Any
 
 from edgefl.errors import EdgeflError
+from edgefl.version import __version__
 
 if TYPE_CHECKING:
-    from edgefl.api import compare, study
-    from edgefl.results import Results, StudyResults
-    from edgefl.resuming import resume
-    from edgefl.scenario import Scenario
-    from edgefl.scenario import load as load_scenario
-    from edgefl.simulation import simulate
-    from edgefl.world_record import Recording, record
+    from edgefl.run.results import Results, StudyResults
+    from edgefl.run.resuming import resume
+    from edgefl.run.simulation import simulate
+    from edgefl.run.world_record import Recording, record
+    from edgefl.scenario.scenario import Scenario
+    from edgefl.scenario.scenario import load as load_scenario
+    from edgefl.studies.api import compare, study
 
-__version__ = "0.1.0"
 __all__ = [
     "EdgeflError",
     "Recording",
@@ -41,16 +41,16 @@ __all__ = [
 
 # Imported when first used: PyTorch takes a second that `edgefl --help` need not spend.
 _LAZY = {
-    "Recording": ("edgefl.world_record", "Recording"),
-    "Results": ("edgefl.results", "Results"),
-    "Scenario": ("edgefl.scenario", "Scenario"),
-    "StudyResults": ("edgefl.results", "StudyResults"),
-    "compare": ("edgefl.api", "compare"),
-    "load_scenario": ("edgefl.scenario", "load"),
-    "record": ("edgefl.world_record", "record"),
-    "resume": ("edgefl.resuming", "resume"),
-    "simulate": ("edgefl.simulation", "simulate"),
-    "study": ("edgefl.api", "study"),
+    "Recording": ("edgefl.run.world_record", "Recording"),
+    "Results": ("edgefl.run.results", "Results"),
+    "Scenario": ("edgefl.scenario.scenario", "Scenario"),
+    "StudyResults": ("edgefl.run.results", "StudyResults"),
+    "compare": ("edgefl.studies.api", "compare"),
+    "load_scenario": ("edgefl.scenario.scenario", "load"),
+    "record": ("edgefl.run.world_record", "record"),
+    "resume": ("edgefl.run.resuming", "resume"),
+    "simulate": ("edgefl.run.simulation", "simulate"),
+    "study": ("edgefl.studies.api", "study"),
 }
 
 
@@ -59,7 +59,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'edgefl' has no attribute '{name}'")
     import importlib
 
-    from edgefl import shipped
+    from edgefl.config import shipped
 
     shipped.require_own(("channel",))
     module, attribute = _LAZY[name]

@@ -6,7 +6,7 @@ import numpy as np
 
 import edgefl
 from edgefl.contract import BEGIN, Evaluation, LocalRound, Now, Opening, SessionStart, StageFacts
-from edgefl.outside_learners import Assignment
+from edgefl.learners.own import Assignment
 
 
 class Ridge:

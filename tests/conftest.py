@@ -11,7 +11,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # as in simulations; two workers on two cores with two threads each wait for one another most of the time
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# scenarios of tests name classes of tests; tests/unit/test_outside.py takes the leave away
+# scenarios of tests name classes of tests; tests/unit/config/test_outside.py takes the leave away
 os.environ["EDGEFL_ALLOW_CODE"] = "1"
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from edgefl import registry
 from edgefl.bench import peak_memory_mb
 from edgefl.bench.training import CLASSES, CPU, Ours, Task
+from edgefl.config import registry
 from edgefl.learning.models.resnet18 import Resnet18
 
 ALGORITHMS = ("fedavg", "fedprox", "scaffold")

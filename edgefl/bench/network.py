@@ -16,9 +16,9 @@ from edgefl.engine.gains import PerPlace, Survey
 from edgefl.engine.handover import SAMPLE_S
 from edgefl.engine.links import DIRECTIONS, Link
 from edgefl.rng import Streams
-from edgefl.scenario import Scenario
-from edgefl.simulation import compose
-from edgefl.world import World
+from edgefl.run.simulation import compose
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
 
 SIZES = (100, 1_000, 10_000)
 PERIOD_S = 60.0  # each device uploads once in this time

@@ -106,8 +106,8 @@ def presets(rounds: int = PRESET_ROUNDS, repeats: int = PRESET_REPEATS, devices:
     Returns:
         `wall_s` by name; `ratio`: over the journal's.
     """
-    from edgefl.scenario import Scenario
-    from edgefl.simulation import simulate
+    from edgefl.run.simulation import simulate
+    from edgefl.scenario.scenario import Scenario
 
     def whole(preset: str, load: float) -> float:
         scenario = {

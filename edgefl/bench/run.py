@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from edgefl.scenario import Scenario
+from edgefl.scenario.scenario import Scenario
 
 PERIOD_S = 0.002
 # module -> room, the innermost frame that has one decides; a longer name is asked first
@@ -82,7 +82,7 @@ def run(scenario: Scenario, *, device: str = "auto", threads: int | None = None)
         `wall_s`, `rounds`, `shares` (room -> share of the wall time, sum 1) and `other`: the share of all
         that is neither training nor evaluation, of the time in which the clock runs.
     """
-    from edgefl.simulation import simulate
+    from edgefl.run.simulation import simulate
 
     rounds = 0
 

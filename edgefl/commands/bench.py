@@ -57,7 +57,7 @@ def bench_training(
         edgefl bench training --device cuda
     """
     from edgefl.bench import report, training
-    from edgefl.learners import torch_device
+    from edgefl.learners.building import torch_device
 
     figures = training.run(repeats, threads, torch_device(device))
     show(figures, json, report.training)
@@ -79,7 +79,7 @@ def bench_run(
     """
     from edgefl.bench import report
     from edgefl.bench import run as bench
-    from edgefl.scenario import load
+    from edgefl.scenario.scenario import load
 
     figures = bench.run(load(scenario, set_ or ()), device=device)
     show(figures, json, report.run)
@@ -100,7 +100,7 @@ def bench_memory(
         edgefl bench memory --rounds 1 --batch 8
     """
     from edgefl.bench import memory, report
-    from edgefl.learners import torch_device
+    from edgefl.learners.building import torch_device
 
     figures = memory.run(rounds=rounds, steps=steps, batch=batch, torch_device=torch_device(device))
     show(figures, json, report.memory)

@@ -17,7 +17,7 @@ def list_(kind: Annotated[str | None, typer.Argument(help="A kind; none: list th
 
         edgefl list algorithms
     """
-    from edgefl.describe import listed
+    from edgefl.commands.explained import listed
 
     tell(listed(kind))
 
@@ -45,6 +45,6 @@ def describe(
 
         edgefl describe papers
     """
-    from edgefl.describe import describe as text
+    from edgefl.commands.explained import describe as text
 
     tell([text(what, scenario)])

@@ -20,7 +20,7 @@ def examples(
 
         edgefl examples --copy
     """
-    from edgefl import shipped
+    from edgefl.config import shipped
 
     if copy:
         print(f"{len(shipped.copy(folder, shipped.EXAMPLES))} files in {folder}")

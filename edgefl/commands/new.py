@@ -34,7 +34,7 @@ def new(
     """
     import re
 
-    from edgefl import scaffold
+    from edgefl.commands import scaffold
     from edgefl.errors import EdgeflError
 
     ask = sys.stdin.isatty() and sys.stdout.isatty()

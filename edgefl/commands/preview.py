@@ -33,9 +33,9 @@ def preview(
     """
     from rich.text import Text
 
-    from edgefl.outlook import look
-    from edgefl.outlook_figure import draw
-    from edgefl.scenario import load
+    from edgefl.commands.outlook import look
+    from edgefl.commands.outlook_figure import draw
+    from edgefl.scenario.scenario import load
 
     loaded = load(scenario, set_ or ())
     target = out or Path(f"{loaded.name}-preview.png")

@@ -40,8 +40,8 @@ def record(
     """
     from rich.text import Text
 
-    from edgefl import world_record
-    from edgefl.scenario import load
+    from edgefl.run import world_record
+    from edgefl.scenario.scenario import load
 
     how = world_record.Recording(every_s, links_s, tuple(payload_bits or ()), duration_s, tables)
     path = world_record.record(load(scenario, set_ or (), seed), out, how)

@@ -61,10 +61,10 @@ def run(
 
         edgefl run convolutions --executor ray --address auto
     """
-    from edgefl.progress import RunProgress
+    from edgefl.run.progress import RunProgress
+    from edgefl.run.simulation import simulate
     from edgefl.run_directory.snapshot import Every
-    from edgefl.scenario import load
-    from edgefl.simulation import simulate
+    from edgefl.scenario.scenario import load
 
     loaded, told = load(scenario, set_ or (), seed), Notes()
     with (
@@ -100,8 +100,8 @@ def resume(
 
         edgefl resume runs/quickstart-seed0
     """
-    from edgefl import resuming
-    from edgefl.progress import RunProgress
+    from edgefl.run import resuming
+    from edgefl.run.progress import RunProgress
     from edgefl.run_directory.snapshot import Every
 
     loaded, told = resuming.left_behind(run), Notes()
@@ -129,7 +129,7 @@ def _trainers(executor: str, address: str | None, workers: int | None) -> "Itera
         only_for_ray(address=address, workers=workers)
         yield None
         return
-    from edgefl.training_on_ray import on_ray
+    from edgefl.run.training_on_ray import on_ray
 
     with on_ray(address or "auto", workers) as trainers:
         yield trainers

@@ -27,7 +27,7 @@ def scenarios(
 
         edgefl scenarios --copy
     """
-    from edgefl import shipped
+    from edgefl.config import shipped
 
     if copy:
         written = shipped.copy(folder)

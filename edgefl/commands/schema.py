@@ -22,6 +22,6 @@ def schema(
     """
     from json import dumps
 
-    from edgefl.schema import schema as made
+    from edgefl.studies.schema import schema as made
 
     print(dumps(made(of), indent=1, ensure_ascii=False))

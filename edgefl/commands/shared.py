@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console, RenderableType
 
-from edgefl import outside
+from edgefl.config import outside
 from edgefl.errors import EdgeflError
 
 # what is printed is text as it stands: a folder may be called [red] or :car:
@@ -18,13 +18,13 @@ console = Console(highlight=False, markup=False, emoji=False)
 
 
 def _scenario(wanted: Path) -> Path:
-    from edgefl import shipped
+    from edgefl.config import shipped
 
     return shipped.find(wanted, "scenario")
 
 
 def _study(wanted: Path) -> Path:
-    from edgefl import shipped
+    from edgefl.config import shipped
 
     return shipped.find(wanted, "study")
 

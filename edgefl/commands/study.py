@@ -14,7 +14,7 @@ from edgefl.errors import EdgeflError
 if TYPE_CHECKING:
     from edgefl import studies
     from edgefl.engine.records import Round
-    from edgefl.progress import RunProgress
+    from edgefl.run.progress import RunProgress
     from edgefl.studies.on_ray import OnRay
 
 
@@ -151,7 +151,7 @@ class _Shown:
         self._progress: RunProgress | None = None
 
     def begins(self, plan: "studies.Plan") -> None:
-        from edgefl.progress import RunProgress
+        from edgefl.run.progress import RunProgress
 
         self.close()
         self._progress = RunProgress(console, {run.label: run.scenario for run in plan.runs})
@@ -209,7 +209,7 @@ def _print_study(path: Path, *, grid: bool) -> None:
 
 
 def _print_answer(path: Path) -> None:
-    from edgefl.results import StudyResults
+    from edgefl.run.results import StudyResults
 
     found = StudyResults(path).answer
     assert found is not None

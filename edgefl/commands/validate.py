@@ -33,9 +33,9 @@ def validate(
 
         edgefl validate scenarios/commute_clock.yaml --plan
     """
-    from edgefl import shipped
-    from edgefl.data_loading import Loaded
-    from edgefl.validation import check, summary
+    from edgefl.config import shipped
+    from edgefl.scenario.data_loading import Loaded
+    from edgefl.studies.validation import check, summary
 
     failures, load = [], Loaded(download=False)
     for file in files:
@@ -53,7 +53,7 @@ def validate(
 
 def _print_forecasts(file: Path, device: str) -> None:
     """Print what the run of a scenario will take, or those of a study, seed by seed."""
-    from edgefl.forecast import forecasts
+    from edgefl.studies.forecast import forecasts
 
     for line in forecasts(file, device):
         console.print(line, soft_wrap=True)

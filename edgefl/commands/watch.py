@@ -26,7 +26,7 @@ def watch(
     """
     from rich.live import Live
 
-    from edgefl import watching
+    from edgefl.commands import watching
 
     of = watching.planned(run)
     known = {each.path: each for each in watching.find(run)}

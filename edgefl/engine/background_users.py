@@ -9,12 +9,12 @@ from channel.tdd import Direction
 from channel.units import FloatArray, db_to_linear, dbm_to_watt
 from edgefl.engine.backgrounds import Background
 from edgefl.engine.budget import Budget
+from edgefl.engine.extent import Extent
 from edgefl.engine.gains import Gains, PerPlace, PerRound, Survey
 from edgefl.engine.indoors import Indoors
 from edgefl.engine.radio_settings import RadioSettings
 from edgefl.engine.settings import DeviceSettings
 from edgefl.errors import EdgeflError
-from edgefl.extent import Extent
 from edgefl.rng import Streams
 
 MOST_DRAWS = 10_000  # of places, until enough are in one cell

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from edgefl.scenario_fields import Named, Section
+from edgefl.config.scenario_fields import Named, Section
 
 # Shares of 0.1, 0.2 and 0.7 do not add up to 1 in binary numbers.
 SHARE_TOLERANCE = 1e-9

@@ -12,8 +12,8 @@ from channel.large_scale import LargeScale
 from channel.path_loss import PathLoss
 from channel.shadowing import draw_shadowing_db
 from channel.units import db_to_linear
+from edgefl.engine.extent import Extent
 from edgefl.engine.radio_settings import RadioSettings
-from edgefl.extent import Extent
 from edgefl.rng import Streams
 
 RoundKey = tuple[int, str, int]  # session, phase, round

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from channel.layout import hexagonal_sites, site_count
 from channel.units import FloatArray
-from edgefl.scenario_fields import Section
+from edgefl.config.scenario_fields import Section
 
 MOST_SITES = 500
 Metres = Annotated[float, Field(ge=-50_000, le=50_000)]  # of a place

@@ -7,9 +7,9 @@ from pydantic import Field, model_validator
 from channel.modulation import Steps
 from channel.schedulers import Scheduler
 from channel.tdd import Pattern
-from edgefl import registry
+from edgefl.config import registry
+from edgefl.config.scenario_fields import Named, Section
 from edgefl.engine.presets import Preset, with_preset
-from edgefl.scenario_fields import Named, Section
 
 
 class TddSettings(Section):

@@ -5,10 +5,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from channel.units import dbm_to_watt
-from edgefl import registry
+from edgefl.config import registry
+from edgefl.config.scenario_fields import Named, Section
 from edgefl.engine.class_settings import CLASS_NAME, ClassSettings, check_sizes
 from edgefl.engine.power_models import CIRCUITS, Draws, Equipment
-from edgefl.scenario_fields import Named, Section
 
 LONGEST_S = 1e9  # s, 32 years: of any time that is given
 MOST_DEVICES = 1_000_000

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgefl import registry
+from edgefl.config import registry
 from edgefl.errors import EdgeflError
 from edgefl.learning.warm_starts import Final, Saved, WarmStart
 

@@ -14,7 +14,7 @@ from edgefl.errors import EdgeflError
 from edgefl.flower.keeping import Arrays, Unkept, pack, restore, state_of, unpack
 from edgefl.flower.nodes import Nodes, bits_of
 from edgefl.flower.strategies import EvaluateFn, Metrics, rounds_of
-from edgefl.outside_learners import Assignment
+from edgefl.learners.own import Assignment
 
 ACCURACY, LOSS = ("accuracy", "eval_acc", "eval_accuracy"), ("loss", "eval_loss")
 FLOPS_PER_PARAMETER = 6.0  # of a dense layer and a sample: 2 forward, 4 backward

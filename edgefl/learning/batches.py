@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgefl.memory import Need, require
+from edgefl.learning.memory import Need, require
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl import registry
+from edgefl.config import registry
 from edgefl.contract import Opening, SessionStart, Stage
 from edgefl.errors import EdgeflError
 from edgefl.learning.clairvoyance import TrainBoth

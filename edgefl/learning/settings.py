@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from edgefl.scenario_fields import Named, Section
+from edgefl.config.scenario_fields import Named, Section
 
 if TYPE_CHECKING:  # settings are read without PyTorch
     from torch import Tensor

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Protocol, Self
 import numpy as np
 from pydantic import Field, PrivateAttr
 
-from edgefl.areas import Places
-from edgefl.component import Component
+from edgefl.config.component import Component
+from edgefl.places.areas import Places
 from edgefl.rng import Streams
 
 Coordinate = Annotated[float, Field(ge=-1e9, le=1e9)]  # m

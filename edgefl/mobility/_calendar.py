@@ -7,7 +7,7 @@ from typing import Literal, Self, get_args
 import numpy as np
 from pydantic import Field, model_validator
 
-from edgefl.strict import Strict
+from edgefl.config.strict import Strict
 
 HOURS = 24
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from edgefl import shipped
+from edgefl.config import shipped
 from edgefl.errors import EdgeflError, about, refused
 from edgefl.mobility import Coordinate, Mobility, Movement
 from edgefl.mobility._trace_files import READABLE, Samples, read

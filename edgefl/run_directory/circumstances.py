@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-import edgefl
 from edgefl.run_directory.versions import versions
+from edgefl.version import __version__
 
 if TYPE_CHECKING:
     import torch
@@ -27,7 +27,7 @@ def circumstances(scenario: Path, device: "torch.device") -> dict[str, str]:
     import torch
 
     return {
-        "edgefl": edgefl.__version__,
+        "edgefl": __version__,
         SCENARIO: scenario.read_text(encoding="utf-8"),
         **of_process(),
         "device": device.type,
@@ -40,7 +40,7 @@ def of_process() -> dict[str, str]:
     import torch
 
     return {
-        "edgefl": edgefl.__version__,
+        "edgefl": __version__,
         **versions(),
         "machine": platform.machine(),
         "instructions": torch.backends.cpu.get_cpu_capability(),

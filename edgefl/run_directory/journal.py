@@ -13,7 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import edgefl
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.circumstances import SCENARIO, differences
 from edgefl.run_directory.files import writing
@@ -21,6 +20,7 @@ from edgefl.run_directory.interruption import held
 from edgefl.run_directory.plain import decoded, encoded, words
 from edgefl.run_directory.seal import sealed, unsealed
 from edgefl.run_directory.snapshot import DEFAULT, Every, Snapshot, Snapshotable, Snapshots
+from edgefl.version import __version__
 
 FORMAT = 2
 FILE = "journal.jsonl"
@@ -255,7 +255,7 @@ def header(path: Path) -> dict[str, Any] | None:
         return None
     if found is not None and found.get("journal") != FORMAT:
         raise EdgeflError(
-            f"{path}: has format {found.get('journal')}, this edgefl {edgefl.__version__} reads {FORMAT}; use the"
+            f"{path}: has format {found.get('journal')}, this edgefl {__version__} reads {FORMAT}; use the"
             " edgefl that wrote it"
         )
     return found

@@ -8,21 +8,22 @@ import platform
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import edgefl
 from edgefl.engine.records import DeviceRound, Event, LedgerRow, Position, Round, Session
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status as run_status
 from edgefl.run_directory.files import writing
 from edgefl.run_directory.interruption import Interrupted, held
 from edgefl.run_directory.parquet import ParquetTable
+from edgefl.run_directory.settings import RecordSettings
 from edgefl.run_directory.status import RunStatus
 from edgefl.run_directory.tables import Table
 from edgefl.run_directory.versions import versions as packages
-from edgefl.scenario import Scenario, dump
+from edgefl.version import __version__
 
 SCHEMA_VERSION = 1
 TABLES: dict[type, str] = {
@@ -76,6 +77,16 @@ def free_directory(parent: Path, name: str) -> Path:
                 path = parent / f"{name}-{number}"
 
 
+@dataclass(frozen=True)
+class Described:
+    """What a run directory is told of its scenario; text: all of it, as YAML."""
+
+    name: str
+    seed: int
+    record: RecordSettings
+    text: str
+
+
 class RunDirectory:
     """Writes one run; use as a context manager, and call `complete` at the end.
 
@@ -89,7 +100,7 @@ class RunDirectory:
     """
 
     def __init__(
-        self, path: Path, scenario: Scenario, about: Mapping[str, Any], *, resume: bool = False
+        self, path: Path, scenario: Described, about: Mapping[str, Any], *, resume: bool = False
     ) -> None:
         self.path = path
         self._record = scenario.record
@@ -102,10 +113,10 @@ class RunDirectory:
                 raise
             raise self._interrupted(error) from error
 
-    def _begin(self, scenario: Scenario, about: Mapping[str, Any], *, resume: bool) -> None:
+    def _begin(self, scenario: Described, about: Mapping[str, Any], *, resume: bool) -> None:
         path = self.path
         versions = {
-            "edgefl_version": edgefl.__version__,
+            "edgefl_version": __version__,
             "versions": {
                 "python": platform.python_version(),
                 **packages(),
@@ -121,7 +132,7 @@ class RunDirectory:
         try:
             if not resume:
                 with writing(path / "scenario.yaml"):
-                    (path / "scenario.yaml").write_text(dump(scenario), encoding="utf-8")
+                    (path / "scenario.yaml").write_text(scenario.text, encoding="utf-8")
             for row_type, file in TABLES.items():
                 if row_type is not Position or self._record.positions_s is not None:
                     self._tables[row_type] = self._table(path / file, row_type)

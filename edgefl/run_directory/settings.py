@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from edgefl.scenario_fields import Section
+from edgefl.config.scenario_fields import Section
 
 
 class RecordSettings(Section):

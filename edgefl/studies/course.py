@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.membership import Sharing
+from edgefl.run.study_membership import Sharing
 from edgefl.run_directory import status
 from edgefl.run_directory.snapshot import Every
 from edgefl.studies.board import Board
@@ -17,11 +17,11 @@ from edgefl.studies.one_run import ELSEWHERE, Task, leave_a_trace, work
 from edgefl.studies.outcome import Failed, IncompleteStudy
 from edgefl.studies.planning import Run
 from edgefl.studies.sharing import Share
-from edgefl.workers import LOOK_AGAIN_S, Failure
+from edgefl.studies.workers import LOOK_AGAIN_S, Failure
 
 
 class Course:
-    """A supply of tasks, see `edgefl.workers.Supply`; told of what they report and how they end."""
+    """A supply of tasks, see `edgefl.studies.workers.Supply`; told of what they report and how they end."""
 
     def __init__(
         self,

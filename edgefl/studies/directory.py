@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from edgefl.data_loading import Loaded
 from edgefl.errors import EdgeflError
-from edgefl.identity import Identity, identity, in_short, leaves
 from edgefl.run_directory.circumstances import SCENARIO
 from edgefl.run_directory.results import fresh_directory
-from edgefl.scenario import load as load_scenario
-from edgefl.scenario import written
+from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.identity import Identity, identity, in_short, leaves
+from edgefl.scenario.scenario import load as load_scenario
+from edgefl.scenario.scenario import written
 from edgefl.studies.planning import Plan, Run
 from edgefl.studies.sharing import Share
 from edgefl.studies.states import State, about_run

@@ -6,15 +6,15 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from edgefl.data_loading import Loaded
 from edgefl.engine.records import Round
-from edgefl.learners import available_cores, may_have_gpu, torch_device
-from edgefl.preview import preview_all
-from edgefl.results import StudyResults
+from edgefl.learners.building import available_cores, may_have_gpu, torch_device
+from edgefl.run.preview import preview_all
+from edgefl.run.results import StudyResults
 from edgefl.run_directory.files import replace
 from edgefl.run_directory.interruption import interruptible
 from edgefl.run_directory.snapshot import DEFAULT, Every
-from edgefl.scenario import Scenario
+from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.scenario import Scenario
 from edgefl.studies.answering import look
 from edgefl.studies.asking import ask
 from edgefl.studies.board import Board
@@ -26,7 +26,7 @@ from edgefl.studies.outcome import Failed
 from edgefl.studies.planning import Plan, Run
 from edgefl.studies.sharing import Share, shares
 from edgefl.studies.states import State, state_of
-from edgefl.workers import side_by_side
+from edgefl.studies.workers import side_by_side
 
 
 def run(

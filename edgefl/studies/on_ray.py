@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edgefl import outside
+from edgefl.config import outside
 from edgefl.errors import EdgeflError
-from edgefl.ray_cluster import connected
+from edgefl.run.ray_cluster import connected
 from edgefl.run_directory.interruption import Interrupted, interruptible
 from edgefl.run_directory.status import this_process
 from edgefl.studies.claims import Claims
 from edgefl.studies.course import Course
 from edgefl.studies.directory import FILE
 from edgefl.studies.one_run import ELSEWHERE, Task, work
-from edgefl.workers import GRACE_S, LOOK_AGAIN_S, Failure
+from edgefl.studies.workers import GRACE_S, LOOK_AGAIN_S, Failure
 
 MOST_LOSSES = 3  # of one run: more are no accident, it may want more memory than a node has
 REPORT_S = 0.5  # between two messages of a run

@@ -6,20 +6,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from edgefl.data_loading import Loaded
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.identity import identity
-from edgefl.membership import Sharing
-from edgefl.resuming import can_go_on
+from edgefl.run.resuming import can_go_on
+from edgefl.run.simulation import simulate
+from edgefl.run.study_membership import Sharing
 from edgefl.run_directory import status
 from edgefl.run_directory.results import RunDirectory
 from edgefl.run_directory.snapshot import DEFAULT, Every
-from edgefl.simulation import simulate
+from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.identity import identity
 from edgefl.studies.claims import Claims
 from edgefl.studies.planning import Run
 from edgefl.studies.states import LEFT, State, about_run, clear, standing
-from edgefl.workers import Failure
+from edgefl.studies.workers import Failure
 
 ELSEWHERE = "elsewhere"  # reported of a run that another process works on
 _LOADED = Loaded(download=True)  # the runs that a process works on often share their data
@@ -69,7 +69,7 @@ def leave_a_trace(task: Task, failure: Failure) -> None:
         with suppress(EdgeflError):  # of data that cannot be had
             about["identity"] = identity(scenario, _LOADED.checksum(scenario)).written()
         with suppress(EdgeflError):
-            RunDirectory(task.path, scenario, about).fail(failure.error)
+            RunDirectory(task.path, scenario.described, about).fail(failure.error)
 
 
 def _begin(task: Task, state: State, report: Callable[[Round | str], None]) -> None:

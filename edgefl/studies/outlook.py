@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgefl.data_loading import Loaded
-from edgefl.forecast import Forecast, Range, forecast, size, told
-from edgefl.progress import wall_time
-from edgefl.results import StudyResults
+from edgefl.run.progress import wall_time
+from edgefl.run.results import StudyResults
+from edgefl.scenario.data_loading import Loaded
 from edgefl.studies.asking import pairs, setting_of
 from edgefl.studies.directory import FILE, check_unchanged
+from edgefl.studies.forecast import Forecast, Range, forecast, size, told
 from edgefl.studies.planning import Plan, Run
 from edgefl.studies.sharing import Share, shares
 from edgefl.studies.states import State, state_of

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from edgefl.config.yaml_source import Source
 from edgefl.errors import EdgeflError
-from edgefl.membership import StudyMembership
-from edgefl.scenario import Scenario, from_source
+from edgefl.run.study_membership import StudyMembership
+from edgefl.scenario.scenario import Scenario, from_source
 from edgefl.studies.settings import Question, Study
-from edgefl.yaml_source import Source
 
 
 @dataclass(frozen=True)

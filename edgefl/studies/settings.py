@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from edgefl.scenario import LARGEST_SEED
-from edgefl.scenario_fields import Section
+from edgefl.config.scenario_fields import Section
+from edgefl.scenario.scenario import LARGEST_SEED
 
 Overrides = dict[str, Any]
 # names a folder too: no blanks at its ends, no way out of the study's own

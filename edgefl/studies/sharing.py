@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from edgefl.data_loading import Loaded
 from edgefl.errors import EdgeflError
-from edgefl.identity import LearningIdentity, learning_identity
-from edgefl.membership import Sharing
 from edgefl.rng import Streams
+from edgefl.run.study_membership import Sharing
 from edgefl.run_directory.journal import LENT
-from edgefl.scenario import written
+from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.identity import LearningIdentity, learning_identity
+from edgefl.scenario.scenario import written
+from edgefl.scenario.world import World
 from edgefl.studies.planning import Run
-from edgefl.world import World
 
 
 @dataclass

@@ -25,9 +25,9 @@ from edgefl.engine.scene import Scene
 from edgefl.engine.server import Server
 from edgefl.mobility import Mobility, Movement
 from edgefl.rng import Streams
-from edgefl.scenario import Scenario
-from edgefl.simulation import compose
-from edgefl.world import World
+from edgefl.run.simulation import compose
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
 
 PAYLOAD_BITS = 3_000_000
 FAR_AWAY_M = 1e4  # where a device is that has crossed the cell edge

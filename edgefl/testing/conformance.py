@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from edgefl import registry
-from edgefl.component import AnyComponent, build, parameters_of
+from edgefl.config import registry
+from edgefl.config.component import AnyComponent, build, parameters_of
+from edgefl.config.scenario_fields import Named
 from edgefl.errors import EdgeflError
-from edgefl.scenario_fields import Named
 
 # kind -> module here whose function of that name holds the kind's contract; the engine's first: those need no torch
 ROOMS = {

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from channel.geometry import sample_ring
-from edgefl.areas import Disc, Places
 from edgefl.engine.backgrounds import Background
 from edgefl.engine.churn import Churn
 from edgefl.engine.links import DIRECTIONS
@@ -16,6 +15,7 @@ from edgefl.engine.power_models import Equipment, PowerModel
 from edgefl.engine.selectors import Candidates, Selector
 from edgefl.engine.sessions import SessionPolicy, SessionState
 from edgefl.mobility import Mobility, Movement
+from edgefl.places.areas import Disc, Places
 from edgefl.rng import Streams
 from edgefl.testing.conformance import must
 

@@ -32,7 +32,7 @@ class Outcome:
 
 def call(arguments: Sequence[str], folder: Path, cpu_s: float) -> Outcome:
     """Call `edgefl` with these arguments in a folder."""
-    from edgefl.cli import main
+    from edgefl.commands.cli import main
 
     out, err, crash, code = io.StringIO(), io.StringIO(), "", 0
     with (

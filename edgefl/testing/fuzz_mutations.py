@@ -12,11 +12,11 @@ from typing import Any
 import yaml
 
 import edgefl
-from edgefl import registry
-from edgefl.component import parameters_of
+from edgefl.config import registry
+from edgefl.config.component import parameters_of
+from edgefl.config.yaml_source import Source
 from edgefl.testing.fuzz_schema import Key, at, bounds, keys_in, keys_of, put, valid
 from edgefl.testing.fuzz_values import ALIAS_BOMB, FAR, NAMES, PIECES, SLOW, STRANGE
-from edgefl.yaml_source import Source
 
 SHIPPED = Path(edgefl.__file__).parents[1] / "scenarios"
 
@@ -271,6 +271,6 @@ def _shipped() -> tuple[dict[str, Any], ...]:
 
 @cache
 def _scenario() -> Any:
-    from edgefl.scenario import Scenario
+    from edgefl.scenario.scenario import Scenario
 
     return Scenario

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from edgefl import registry
-from edgefl.component import parameters_of
+from edgefl.config import registry
+from edgefl.config.component import parameters_of
+from edgefl.config.scenario_fields import Named
 from edgefl.errors import EdgeflError
-from edgefl.scenario import Scenario
-from edgefl.scenario_fields import Named
+from edgefl.scenario.scenario import Scenario
 
 Place = tuple[str, ...]
 DECADES = 1.5  # a number without narrower bounds is drawn this far around its default

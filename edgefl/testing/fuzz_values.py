@@ -63,7 +63,7 @@ NAMES = (
         "fedavg ",
         "fed\x00avg",
         "x" * 3000,
-        "edgefl.scenario:Scenario",
+        "edgefl.scenario.scenario:Scenario",
         "os:system",
     ),
 )

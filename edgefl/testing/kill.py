@@ -24,7 +24,7 @@ from rich.table import Table
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.status import read
 
-EDGEFL = [sys.executable, "-c", "from edgefl.cli import main; main()"]
+EDGEFL = [sys.executable, "-c", "from edgefl.commands.cli import main; main()"]
 ROOT = Path(__file__).parents[2]
 # run.json alone says when a run was made, and how
 WALL_CLOCK = ("wall_s", "resumed", "journal_notes", "process", "shared")

@@ -8,7 +8,7 @@ import numpy as np
 from edgefl.contract import Evaluation, LocalRound, Now, SessionStart, Stage
 from edgefl.engine.settings import WorkloadSettings
 from edgefl.errors import EdgeflError
-from edgefl.outside_learners import Assignment, Maker, OutsideLearner, name_of
+from edgefl.learners.own import Assignment, Maker, OutsideLearner, name_of
 from edgefl.rng import Streams
 from edgefl.testing.conformance import ContractError, must
 

@@ -24,9 +24,9 @@ from typing import Any
 import pytest
 import yaml
 
-from edgefl.cli import main
-from edgefl.outside import ALLOW
-from edgefl.scenario import Scenario
+from edgefl.commands.cli import main
+from edgefl.config.outside import ALLOW
+from edgefl.scenario.scenario import Scenario
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from edgefl.scenario import load
-from edgefl.simulation import simulate
+from edgefl.run.simulation import simulate
+from edgefl.scenario.scenario import load
 from edgefl.testing.invariants import check_run
 
 FILE = Path(__file__).parents[2] / "scenarios" / "background_traffic.yaml"

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from edgefl import load_scenario
-from edgefl.cli import main
+from edgefl.commands.cli import main
 
 
 class Done(NamedTuple):
@@ -48,7 +48,7 @@ def in_a_process(*command: object) -> Done:
 
 @pytest.mark.slow
 def test_run_then_compare(digits: Path, tmp_path: Path) -> None:
-    edgefl = ("-c", "from edgefl.cli import main; main()")
+    edgefl = ("-c", "from edgefl.commands.cli import main; main()")
     out = tmp_path / "out"
     done = in_a_process(
         *edgefl, "run", digits, "--set", "learning.algorithm.mu=0.1", "--seed", 9, "--out", out

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from edgefl import registry
-from edgefl.scenario import Scenario
-from edgefl.units_of_keys import UNITS
+from edgefl.config import registry
+from edgefl.config.units_of_keys import UNITS
+from edgefl.scenario.scenario import Scenario
 from tests.end_to_end.pages import LANGUAGES, ROOT, Block, blocks_of, follow, scenario_of
 
 DOCS = ROOT / "docs"

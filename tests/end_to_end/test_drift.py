@@ -9,7 +9,7 @@ import pytest
 from edgefl import load_scenario, simulate
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.resuming import resume
+from edgefl.run.resuming import resume
 from edgefl.run_directory.snapshot import Every
 from edgefl.testing import kill
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import edgefl
-from edgefl import registry
+from edgefl.config import registry
 
 ROUNDS, DRIFT = 30, 16
 SCENARIO = f"""\

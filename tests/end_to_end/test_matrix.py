@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import edgefl
-from edgefl import registry
-from edgefl.scenario import Scenario
+from edgefl.config import registry
+from edgefl.scenario.scenario import Scenario
 from edgefl.testing.invariants import check_run
 
 DEVICES = 10

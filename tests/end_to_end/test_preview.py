@@ -13,11 +13,11 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from edgefl import cli, outlook_figure
+from edgefl.commands import cli, outlook_figure
+from edgefl.commands.outlook import Outlook, look
 from edgefl.engine.records import EventName
-from edgefl.outlook import Outlook, look
-from edgefl.scenario import Scenario, load
-from edgefl.simulation import simulate
+from edgefl.run.simulation import simulate
+from edgefl.scenario.scenario import Scenario, load
 
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 HEXAGONS = """\
@@ -107,7 +107,7 @@ def test_a_probe_that_ended_early_says_so(
     outlook: Outlook, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not [note for note in outlook.notes if "the first" in note]
-    monkeypatch.setattr("edgefl.outlook.PROBE_S", 0.0)
+    monkeypatch.setattr("edgefl.commands.outlook.PROBE_S", 0.0)
     (note,) = [note for note in look(scenario).notes if "to end" in note]
     assert "of the first 1 to end" in note
 
@@ -161,7 +161,13 @@ def test_the_command_draws_a_picture(
 @pytest.mark.slow
 def test_a_hundred_devices_take_at_most_five_seconds(tmp_path: Path) -> None:
     """Of processor time, so that a busy machine does not fail it; with the start of Python and all imports."""
-    command = [sys.executable, "-c", "from edgefl.cli import main; main()", "preview", str(QUICKSTART)]
+    command = [
+        sys.executable,
+        "-c",
+        "from edgefl.commands.cli import main; main()",
+        "preview",
+        str(QUICKSTART),
+    ]
     options = ["--set", "devices.count=100", "--out", str(tmp_path / "picture.png")]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from edgefl.cli import main
+from edgefl.commands.cli import main
 from tests.end_to_end.directories import runs
 
 RADIO = """\

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import edgefl
-from edgefl.scenario import Scenario
+from edgefl.scenario.scenario import Scenario
 from edgefl.testing.invariants import check_run
 
 

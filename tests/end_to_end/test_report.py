@@ -14,8 +14,8 @@ from analysis import load_runs
 from analysis.html import replay, report, write_report
 from analysis.html.packing import Column, pack, unpack
 from analysis.html.picture import draw_run
-from edgefl.scenario import load
-from edgefl.simulation import simulate
+from edgefl.run.simulation import simulate
+from edgefl.scenario.scenario import load
 from tests.end_to_end.chromium import PROGRAM, Page, browser
 
 pytestmark = pytest.mark.slow

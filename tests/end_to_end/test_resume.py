@@ -10,15 +10,15 @@ import simpy
 from edgefl import load_scenario, simulate
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.resuming import resume
 from edgefl.rng import Streams
+from edgefl.run.resuming import resume
+from edgefl.run.simulation import compose
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.replay import ReplayLearner
 from edgefl.run_directory.results import RunDirectory
 from edgefl.run_directory.snapshot import Every
-from edgefl.simulation import compose
+from edgefl.scenario.world import World
 from edgefl.testing import Rows, kill
-from edgefl.world import World
 
 ROUND = 9  # of 15: a session's second
 
@@ -89,7 +89,7 @@ def test_a_training_runs_again_over_another_radio(digits: Path, tmp_path: Path) 
     narrow = load_scenario(digits, ["radio.bandwidth_hz=20e6"])
     undisturbed = simulate(narrow, tmp_path / "narrow", device="cpu")
     world = World(narrow, Streams(narrow.seed))
-    with RunDirectory(tmp_path / "replayed", narrow, {}) as run:
+    with RunDirectory(tmp_path / "replayed", narrow.described, {}) as run:
         learners = {cell: ReplayLearner(trained / "journal.jsonl", cell) for cell in world.federations}
         scene, servers = compose(world, world.radio(simpy.Environment()), run, learners)
         scene.env.run(until=scene.env.all_of([scene.env.process(one.run()) for one in servers.values()]))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from edgefl import studies
-from edgefl.scenario import Scenario
+from edgefl.scenario.scenario import Scenario
 
 STUDIES = sorted((Path(__file__).parents[2] / "scenarios" / "studies").glob("*.yaml"))
 

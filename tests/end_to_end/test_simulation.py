@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 import edgefl
-from edgefl import registry
+from edgefl.config import registry
 
 SUM_TOLERANCE = 1e-12  # relative; sums of a few hundred float64
 

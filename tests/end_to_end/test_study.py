@@ -13,12 +13,12 @@ import pandas as pd
 import pytest
 from safetensors.torch import load_file
 
-from edgefl.cli import main
+from edgefl.commands.cli import main
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.status import resumable
 from edgefl.studies import Failed, IncompleteStudy, plan, run
 
-EDGEFL = (sys.executable, "-c", "from edgefl.cli import main; main()")
+EDGEFL = (sys.executable, "-c", "from edgefl.commands.cli import main; main()")
 WILD = "  wild: {learning.lr: 90, learning.algorithm: {name: fedprox, mu: 1.0e+9}}\n"
 # Nobody is ever switched on, which only the run can find out.
 NOBODY = "  nobody: {devices.churn: {name: poisson, absence_s: 1.0e+9, lifetime_s: 0.001}, rounds.max_wait_s: 0.01}\n"

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from edgefl.errors import EdgeflError
-from edgefl.results_version import RESULTS_VERSION
 from edgefl.studies import IncompleteStudy, plan, run
 from edgefl.studies.merging import merge
 from edgefl.studies.states import State, state_of
+from edgefl.version import RESULTS_VERSION
 from tests.end_to_end.directories import runs
 
-EDGEFL = (sys.executable, "-c", "from edgefl.cli import main; main()")
+EDGEFL = (sys.executable, "-c", "from edgefl.commands.cli import main; main()")
 RADIO = """\
 name: radio
 devices: {count: 4}
@@ -103,9 +103,9 @@ def test_other_data_or_another_version_of_results_is_another_run(
         trace.write_text(trace.read_text().replace("20,0", "21,0"))
         message = "the data of devices.mobility.path is "
     else:
-        import edgefl.identity
+        import edgefl.scenario.identity
 
-        monkeypatch.setattr(edgefl.identity.Identity.__init__, "__defaults__", (999,))
+        monkeypatch.setattr(edgefl.scenario.identity.Identity.__init__, "__defaults__", (999,))
         message = f"the version of results is {RESULTS_VERSION}, here 999"
     with pytest.raises(EdgeflError, match=message):
         run(plan(radio, [1]), tmp_path / "out", jobs=1)

@@ -15,8 +15,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from edgefl import training_on_ray
-from edgefl.cli import main
+from edgefl.commands.cli import main
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import ServerState
@@ -29,13 +28,14 @@ from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.track import Track
-from edgefl.resuming import resume
+from edgefl.run import training_on_ray
+from edgefl.run.resuming import resume
+from edgefl.run.simulation import simulate
+from edgefl.run.training_on_ray import MOST_LOSSES, RayTrainers, on_ray
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
-from edgefl.scenario import load
-from edgefl.simulation import simulate
+from edgefl.scenario.scenario import load
 from edgefl.testing.kill import differences
-from edgefl.training_on_ray import MOST_LOSSES, RayTrainers, on_ray
 
 pytestmark = pytest.mark.slow
 

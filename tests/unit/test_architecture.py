@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from edgefl import registry
+from edgefl.config import registry
 
 ROOT = Path(__file__).parents[2]
 # folder -> top-level or dotted prefixes that no file below it may import
 FORBIDDEN = {
     "channel": ("edgefl", "analysis", "torch", "simpy", "pandas", "pydantic"),
     "analysis": ("edgefl", "channel", "torch", "simpy"),
-    "edgefl/engine": ("edgefl.learning", "edgefl.simulation", "torch", "analysis"),
-    "edgefl/learning": ("edgefl.engine", "edgefl.simulation", "simpy", "channel", "analysis"),
+    "edgefl/engine": ("edgefl.learning", "edgefl.run.simulation", "torch", "analysis"),
+    "edgefl/learning": ("edgefl.engine", "edgefl.run.simulation", "simpy", "channel", "analysis"),
     "edgefl/testing": ("pytest", "hypothesis", "analysis"),
-    "edgefl/run_directory": ("edgefl.learning", "edgefl.simulation", "simpy", "channel", "analysis"),
+    "edgefl/run_directory": ("edgefl.learning", "edgefl.run.simulation", "simpy", "channel", "analysis"),
     "edgefl/mobility": ("edgefl.engine", "edgefl.learning", "simpy", "torch", "analysis"),
 }
 
@@ -61,7 +61,12 @@ def test_the_test_can_fail() -> None:
 def test_only_the_command_line_and_the_python_interface_use_analysis() -> None:
     users = {line.split()[0] for line in offences("edgefl", ("analysis",))}
     assert users
-    interface = ("edgefl/commands/", "edgefl/api.py", "edgefl/results.py", "edgefl/studies/answering.py")
+    interface = (
+        "edgefl/commands/",
+        "edgefl/run/results.py",
+        "edgefl/studies/api.py",
+        "edgefl/studies/answering.py",
+    )
     assert all(user.startswith(interface) for user in users)
 
 
@@ -74,7 +79,7 @@ def test_only_devices_and_composition_roots_start_processes() -> None:
     }
     assert starters == {
         "edgefl/engine/device.py",
-        "edgefl/simulation.py",
+        "edgefl/run/simulation.py",
         "edgefl/testing/cell.py",  # starts the one server of a small world
         "edgefl/bench/network.py",  # uploads without a server, and the rival's walkers
         "edgefl/bench/radio.py",  # the rival's transfers
@@ -100,7 +105,7 @@ def test_the_testing_room_imports_quickly_and_without_a_test_framework() -> None
 
 SLOW = {"torch", "scipy", "pandas", "matplotlib", "sklearn", "simpy", "pydantic", "numpy"}
 TO_DESCRIBE = """
-from edgefl import registry
+from edgefl.config import registry
 for kind in set(registry.KINDS) - {"models"}:
     for name in registry.names(kind):
         registry.get(kind, name)
@@ -121,7 +126,7 @@ learning:
 
 @pytest.mark.slow
 def test_help_waits_for_no_package_of_science() -> None:
-    assert loaded("import edgefl.cli", SLOW) == set()
+    assert loaded("import edgefl.commands.cli", SLOW) == set()
 
 
 @pytest.mark.slow
@@ -140,7 +145,7 @@ def test_scenarios_are_validated_without_pytorch_and_scipy(tmp_path: Path) -> No
             files.append(str(tmp_path / f"{algorithm}.yaml"))
             Path(files[-1]).write_text(SCENARIO % algorithm)
     code = f"""
-from edgefl.cli import main
+from edgefl.commands.cli import main
 try:
     main(["validate", *{files}])
 except SystemExit as ended:

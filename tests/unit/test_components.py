@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from edgefl import registry
-from edgefl import scenario as scenarios
-from edgefl.component import AnyComponent, parameters_of
-from edgefl.component import build as build_component
-from edgefl.describe import describe
+from edgefl.commands.explained import describe
+from edgefl.config import registry
+from edgefl.config.component import AnyComponent, parameters_of
+from edgefl.config.component import build as build_component
+from edgefl.config.scenario_fields import Named
 from edgefl.errors import EdgeflError
-from edgefl.scenario_fields import Named
+from edgefl.scenario import scenario as scenarios
 from edgefl.testing import check
 from edgefl.testing.conformance import ROOMS
 
@@ -266,7 +266,7 @@ def test_a_malformed_file_from_outside_is_an_error_with_its_name(
 
 def test_the_command_line_starts_without_torch() -> None:
     """`edgefl --help` must not wait for PyTorch."""
-    code = "import sys, edgefl.cli; sys.exit('torch' in sys.modules)"
+    code = "import sys, edgefl.commands.cli; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

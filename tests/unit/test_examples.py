@@ -14,9 +14,11 @@ import torch
 import edgefl
 from channel.carrier import Carrier
 from channel.schedulers import Flows
-from edgefl import registry, testing
-from edgefl.component import AnyComponent, build, parameters_of, values_of
-from edgefl.describe import describe
+from edgefl import testing
+from edgefl.commands.explained import describe
+from edgefl.config import registry
+from edgefl.config.component import AnyComponent, build, parameters_of, values_of
+from edgefl.config.scenario_fields import Named, Section
 from edgefl.engine.power_models import Equipment
 from edgefl.engine.selectors import Candidates
 from edgefl.engine.sessions import SessionState
@@ -26,8 +28,7 @@ from edgefl.learning.datasets.digits import Digits
 from edgefl.learning.drifts import Moment
 from edgefl.learning.warm_starts import Saved
 from edgefl.rng import Streams
-from edgefl.scenario_fields import Named, Section
-from edgefl.validation import check
+from edgefl.studies.validation import check
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OUTSIDE = EXAMPLES / "outside.yaml"
@@ -71,7 +72,7 @@ def make(kind: str, **values: object) -> AnyComponent:
 def test_every_kind_has_an_example_and_every_example_is_used() -> None:
     used = {kind: registry.name_of(kind, part) for kind, part in parts(edgefl.load_scenario(OUTSIDE))}
     assert set(used) == set(registry.KINDS)
-    # a learner is no part of a scenario: tests/unit/test_outside_learners.py
+    # a learner is no part of a scenario: tests/unit/learners/test_own.py
     files = {file.stem for file in EXAMPLES.glob("my_*.py")} - {"my_learner"}
     assert {name.partition(":")[0] for name in used.values()} == files
     assert len(files) == len(used)

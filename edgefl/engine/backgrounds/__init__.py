@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pydantic import Field
 
 from channel.tdd import Direction
-from edgefl.component import Component
+from edgefl.config.component import Component
 
 
 class Background(Component):

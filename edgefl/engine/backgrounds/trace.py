@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import Field, field_validator
 
 from channel.tdd import Direction
-from edgefl import shipped
+from edgefl.config import shipped
 from edgefl.engine.backgrounds import Background
 from edgefl.engine.backgrounds._table import PLACE, READABLE, Steps, steps_of
 from edgefl.errors import EdgeflError

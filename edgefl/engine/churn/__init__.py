@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterator
 from typing import ClassVar
 
-from edgefl.component import Component
+from edgefl.config.component import Component
 from edgefl.rng import Streams
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
-from edgefl import shipped
+from edgefl.config import shipped
 from edgefl.engine.churn import Churn
 from edgefl.errors import EdgeflError, quoted
 from edgefl.rng import Streams

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from edgefl.component import Component
+from edgefl.config.component import Component
 
 # keys of a device about its circuits, in the journal paper's model
 CIRCUITS = frozenset({"circuit_power_w", "pa_efficiency", "uplink_circuit_power_w"})

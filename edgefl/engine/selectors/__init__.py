@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
-from edgefl.component import Component
+from edgefl.config.component import Component
 
 
 @dataclass(frozen=True)

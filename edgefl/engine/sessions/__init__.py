@@ -8,7 +8,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from edgefl.component import Component
+from edgefl.config.component import Component
 
 
 @dataclass(frozen=True)

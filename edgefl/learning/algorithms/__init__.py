@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from edgefl.component import Component
+from edgefl.config.component import Component
 from edgefl.learning.models import OutputTerm
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from edgefl.component import Component
+from edgefl.config.component import Component
 from edgefl.learning.datasets import Split
 
 Site = Annotated[int, Field(ge=0, le=100_000)]

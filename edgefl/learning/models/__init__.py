@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
-from edgefl.component import Component
+from edgefl.config.component import Component
 from edgefl.learning import task
 
 if TYPE_CHECKING:  # a scenario is read without PyTorch, which takes longer to load than all else

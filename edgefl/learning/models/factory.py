@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from edgefl import outside
+from edgefl.config import outside
 from edgefl.errors import EdgeflError, clipped
 from edgefl.learning.models import Model
 

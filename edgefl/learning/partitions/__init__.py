@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgefl.component import Component
+from edgefl.config.component import Component
 from edgefl.rng import Streams
 
 

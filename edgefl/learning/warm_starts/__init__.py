@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from edgefl.component import Component
+from edgefl.config.component import Component
 from edgefl.learning.models import OutputTerm
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from edgefl.engine.churn.availability_trace import AvailabilityTrace
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
-from edgefl.scenario import load
+from edgefl.scenario.scenario import load
 from edgefl.testing import check
 
 # the client that FedScale's own users quote; its duration is the sum of its spells

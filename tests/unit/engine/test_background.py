@@ -18,9 +18,9 @@ from edgefl.engine.radio_settings import RadioSettings
 from edgefl.engine.records import DeviceRound, LedgerRow, Round
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
-from edgefl.scenario import Scenario
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
 from edgefl.testing import Scripted, SmallWorld, small_world
-from edgefl.world import World
 
 SHARED = {"sharing": "dynamic", "power_over_share": "per_resource_block"}
 

@@ -17,10 +17,10 @@ from edgefl.engine.records import DeviceRound
 from edgefl.engine.settings import DeviceSettings
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
-from edgefl.scenario import Scenario, dump, load
+from edgefl.scenario.scenario import Scenario, dump, load
+from edgefl.scenario.world import World
 from edgefl.testing import Scripted, small_world
 from edgefl.testing.invariants import check_run
-from edgefl.world import World
 
 SIGMAS = 4.5
 

@@ -19,8 +19,8 @@ from edgefl.engine.sessions.interval import Interval
 from edgefl.engine.sessions.membership import Membership
 from edgefl.engine.sessions.schedule import Schedule
 from edgefl.errors import EdgeflError
-from edgefl.scenario import Scenario, dump, load
-from edgefl.simulation import simulate
+from edgefl.run.simulation import simulate
+from edgefl.scenario.scenario import Scenario, dump, load
 from edgefl.testing import Rows, Scripted, SmallWorld, small_world
 
 EXACT = 1e-9

@@ -14,9 +14,9 @@ import simpy
 
 from channel.energy import compute_time_s
 from edgefl.rng import Streams
-from edgefl.scenario import Scenario
-from edgefl.simulation import simulate
-from edgefl.world import World
+from edgefl.run.simulation import simulate
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
 
 DAY_S = 2400.0  # so that an hour of it has 100 s
 HOUR_S = DAY_S / 24

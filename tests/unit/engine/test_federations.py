@@ -14,10 +14,10 @@ from edgefl.engine.records import Event, Round, Session
 from edgefl.engine.scene import Scene
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
-from edgefl.scenario import Scenario
-from edgefl.simulation import compose
+from edgefl.run.simulation import compose
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
 from edgefl.testing import Placed, Rows, Scripted, SwitchedAt
-from edgefl.world import World
 
 ISD_M = 100.0
 PATIENCE_S = 50.0

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import edgefl
-from edgefl import scenario as scenarios
-from edgefl.describe import describe
+from edgefl.commands.explained import describe
 from edgefl.engine.gains import PerPlace
 from edgefl.engine.layout import LayoutSettings
 from edgefl.errors import EdgeflError
-from edgefl.preview import preview
 from edgefl.rng import Streams
-from edgefl.scenario import Scenario
+from edgefl.run.preview import preview
+from edgefl.scenario import scenario as scenarios
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
 from edgefl.testing.invariants import check_run
-from edgefl.world import World
 
 SPATIAL = {"shadowing": "spatial", "line_of_sight": "probabilistic"}
 TOWN = [[0, 0], [400, 50], [-120, 310]]

@@ -7,7 +7,7 @@ import pytest
 
 from edgefl.engine.presets import NR
 from edgefl.errors import EdgeflError
-from edgefl.scenario import Scenario, dump, load
+from edgefl.scenario.scenario import Scenario, dump, load
 
 SMALL = {
     "name": "small",

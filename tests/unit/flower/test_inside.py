@@ -22,7 +22,7 @@ from flwr.common import ndarrays_to_parameters
 import edgefl
 from edgefl import flower
 from edgefl.errors import EdgeflError
-from edgefl.outside_learners import Assignment
+from edgefl.learners.own import Assignment
 from edgefl.testing import check_learner
 
 logging.getLogger("flwr").setLevel(logging.ERROR)

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from edgefl import registry
+from edgefl.config import registry
 from edgefl.learning.algorithms import Algorithm, Sent, ServerState, Trained
 from edgefl.learning.algorithms.apfl import Apfl
 from edgefl.learning.algorithms.ditto import Ditto

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from edgefl import registry
+from edgefl.config import registry
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.adaptive_fedavg import AdaptiveFedAvg
 from edgefl.learning.algorithms.apfl import Apfl

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from edgefl import registry
+from edgefl.config import registry
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.batches import Batches, draw_batches

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from edgefl import registry
+from edgefl.config import registry
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets._archives import archive_of
 from edgefl.learning.datasets._files import Archive, FileSet, Installed, locate, obtain, read_set, user_cache

@@ -11,7 +11,8 @@ import torch
 from PIL import Image
 
 import edgefl
-from edgefl import outside, testing
+from edgefl import testing
+from edgefl.config import outside
 from edgefl.errors import EdgeflError
 from edgefl.learning import cost
 from edgefl.learning.datasets.csv import Csv
@@ -242,7 +243,7 @@ def test_a_strangers_function_is_not_called(monkeypatch: pytest.MonkeyPatch) -> 
         "name": "a", "devices": {"count": 2}, "sessions": {"name": "schedule", "count": 1, "rounds": 1},
         "learning": {"dataset": "digits", "model": {"name": "factory", "function": "os:system"}},
     }  # fmt: skip
-    for function in ("os:system", "edgefl.outside:allow"):
+    for function in ("os:system", "edgefl.config.outside:allow"):
         scenario["learning"]["model"]["function"] = function
         with pytest.raises(
             EdgeflError, match=rf"learning\.model\.function: '{function}' is code from outside"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edgefl import registry
+from edgefl.config import registry
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, shakespeare
 from edgefl.learning.datasets._files import locate, read_set

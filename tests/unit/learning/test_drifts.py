@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from edgefl import registry
-from edgefl.component import build
+from edgefl.config import registry
+from edgefl.config.component import build
 from edgefl.errors import EdgeflError
 from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from edgefl import registry
+from edgefl.config import registry
 from edgefl.contract import REPORTED_LOSS, Evaluation, Now, Opening, SessionStart, StageFacts
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.learning.cost import flops_per_sample

@@ -6,8 +6,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
-from edgefl import registry
-from edgefl.describe import describe
+from edgefl.commands.explained import describe
+from edgefl.config import registry
 from edgefl.errors import EdgeflError
 from edgefl.learning.cost import flops_per_sample
 from edgefl.learning.models import Model

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 import edgefl
-from edgefl import cli
+from edgefl.commands import cli
 from edgefl.learning import processor
 
 # as Linux shows them, cut short: Cascade Lake, Sapphire Rapids, Neoverse N1 and V1

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from edgefl import registry
+from edgefl.config import registry
 from edgefl.contract import SessionStart
 from edgefl.learning.learner import TorchLearner
 from edgefl.learning.material import Material

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from edgefl.learning.theory import COLUMNS
-from edgefl.scenario import load
-from edgefl.simulation import simulate
+from edgefl.run.simulation import simulate
+from edgefl.scenario.scenario import load
 
 SCENARIO = """
 name: measured

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from edgefl.areas import Disc, Places, Rectangle
 from edgefl.mobility import Mobility, Movement
 from edgefl.mobility._calendar import DAYS, Calendar, PartOfDay
 from edgefl.mobility.attraction import Attraction
 from edgefl.mobility.od_flows import OdFlows, _Departures
+from edgefl.places.areas import Disc, Places, Rectangle
 from edgefl.rng import Streams
 
 AREAS = Places(

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from channel.geometry import sample_ring
-from edgefl import registry
-from edgefl.areas import Disc, Places, Rectangle
+from edgefl.config import registry
 from edgefl.mobility import Mobility, Movement
 from edgefl.mobility.attraction import Attraction
 from edgefl.mobility.gauss_markov import GaussMarkov
@@ -22,6 +21,7 @@ from edgefl.mobility.random_direction import RandomDirection
 from edgefl.mobility.random_waypoint import RandomWaypoint
 from edgefl.mobility.static import Static
 from edgefl.mobility.trace import Trace
+from edgefl.places.areas import Disc, Places, Rectangle
 from edgefl.rng import Streams
 
 RADIUS_M = 100.0

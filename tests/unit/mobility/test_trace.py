@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from edgefl.areas import Places
 from edgefl.errors import EdgeflError
 from edgefl.mobility import Movement
 from edgefl.mobility.trace import Trace
-from edgefl.plane import LocalPlane
+from edgefl.places.areas import Places
+from edgefl.places.plane import LocalPlane
 from edgefl.rng import Streams
 
 # written by SUMO 1.28.0: a bus, a car, somebody who walks, and a person with the bus's id who rides on it

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edgefl import learners
+from edgefl.learners import building as learners
 
 STUDY = "name: small\nscenario: base.yaml\nseeds: [1]\nvariants: {a: {}}\n"
 SCENARIO = """\
@@ -17,7 +17,8 @@ learning: {dataset: synthetic, partition: dirichlet, model: logistic}
 """
 LOOK = """\
 import sys
-from edgefl import learners, studies
+from edgefl import studies
+from edgefl.learners import building as learners
 from edgefl.studies.execution import _on_gpu
 learners._GPUS = ()
 print(_on_gpu(studies.plan(sys.argv[1]), sys.argv[2]), "torch" in sys.modules)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from edgefl.cli import main
+from edgefl.commands.cli import main
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.status import this_process
 from edgefl.studies import plan, run

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from edgefl.cli import main
-from edgefl.forecast import Forecast, Probe, Range
+from edgefl.commands.cli import main
 from edgefl.studies import plan, run
+from edgefl.studies.forecast import Forecast, Probe, Range
 from edgefl.studies.outlook import outlook
 from tests.unit.studies.asked import GRID, STUDY, written
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from edgefl.errors import EdgeflError
-from edgefl.scenario import Scenario
+from edgefl.scenario.scenario import Scenario
 from edgefl.testing import fuzz
 from edgefl.testing.fuzz_calls import Outcome, call
 from edgefl.testing.fuzz_mutations import Case, case
@@ -74,9 +74,9 @@ def test_a_call_tells_how_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     def break_down(*_: object) -> None:
         raise KeyError("lost")
 
-    monkeypatch.setattr("edgefl.validation.check", loop)
+    monkeypatch.setattr("edgefl.studies.validation.check", loop)
     assert call(["validate", "a.yaml"], tmp_path, 0.2).crash.startswith("Hang")
-    monkeypatch.setattr("edgefl.validation.check", break_down)
+    monkeypatch.setattr("edgefl.studies.validation.check", break_down)
     assert call(["validate", "a.yaml"], tmp_path, 60).crash.endswith("KeyError: 'lost'\n")
 
 

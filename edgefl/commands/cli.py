@@ -1,0 +1,90 @@
+"""The `edgefl` command line. Bad input ends with one clear message and exit code 2."""
+
+import os
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+from typing import Annotated
+
+import typer
+
+import edgefl
+from edgefl.commands import bench
+from edgefl.commands.compare import CONTEXT, READING, reading
+from edgefl.commands.describe import describe, list_
+from edgefl.commands.examples import examples
+from edgefl.commands.export import export
+from edgefl.commands.merge import merge
+from edgefl.commands.new import new
+from edgefl.commands.preview import preview
+from edgefl.commands.record import record
+from edgefl.commands.report import report
+from edgefl.commands.run import resume, run
+from edgefl.commands.scenarios import scenarios
+from edgefl.commands.schema import schema
+from edgefl.commands.study import study
+from edgefl.commands.validate import validate
+from edgefl.commands.watch import watch
+from edgefl.config import outside, shipped
+from edgefl.errors import EdgeflError
+
+app = typer.Typer(
+    help="Wireless edge network co-simulator for federated learning.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,  # an error in edgefl itself should show as Python shows it
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+# in the order in which help shows them
+COMMANDS = (
+    new,
+    preview,
+    run,
+    resume,
+    study,
+    merge,
+    export,
+    watch,
+    validate,
+    record,
+    report,
+    list_,
+    describe,
+    schema,
+    scenarios,
+    examples,
+)
+for command in COMMANDS:
+    app.command(command.__name__.rstrip("_"))(command)
+for name, help_ in READING.items():
+    app.command(name, help=help_, add_help_option=False, context_settings=CONTEXT)(reading(name))
+app.add_typer(bench.app, name="bench")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the `edgefl` command; None: with the arguments of this process."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text that it can write
+    try:
+        shipped.require_own()
+        app(arguments)
+    except EdgeflError as error:
+        # plain print: rich would wrap long lines and take brackets for markup
+        print(f"edgefl: error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except Exception as error:
+        where = outside.blame(error)
+        if where is None or os.environ.get("EDGEFL_TRACEBACK"):
+            raise
+        print(f"edgefl: error: {where}\nEDGEFL_TRACEBACK=1 shows how it came there", file=sys.stderr)
+        sys.exit(2)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if version:
+        print(f"edgefl {edgefl.__version__}")
+        raise typer.Exit

@@ -1,0 +1,328 @@
+"""The text of `edgefl describe` and `edgefl list`: what a component, a section or a key means, and what it may be."""
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import annotated_types
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from edgefl.config import registry
+from edgefl.config.component import parameters_of
+from edgefl.config.meaning import meaning
+from edgefl.config.registry import did_you_mean
+from edgefl.config.scenario_fields import Named
+from edgefl.config.units_of_keys import unit_of
+from edgefl.errors import EdgeflError, clipped, quoted
+from edgefl.rng import Streams
+
+MEANINGS = {
+    "algorithms": "how devices train and the server aggregates",
+    "warm_starts": "how the model that opens a session is made",
+    "models": "what is trained",
+    "datasets": "the samples",
+    "partitions": "which device holds which samples",
+    "drifts": "how the devices' data change during a run",
+    "mobility": "how devices move",
+    "selectors": "which devices take part in a round",
+    "sessions": "when a session ends",
+    "churn": "when devices are switched on",
+    "power_models": "what a device's radio draws",
+    "backgrounds": "how much other users take of the band",
+    "schedulers": "which device gets which share of the band",
+    "path_loss": "how much of the power arrives",
+}
+PAPERS = """\
+papers
+
+J, the journal paper: Z.-L. Chang, D.-J. Han, S. Hosseinalipour, M. Chiang, C. G. Brinton, Communication-Efficient
+Federated Learning under Dynamic Device Arrival and Departure: Convergence Analysis and Algorithm Design.
+
+N, its conference version: the same authors, Federated Learning with Dynamic Client Arrival and Departure: Convergence
+and Rapid Adaptation via Initial Model Construction.
+
+I, an earlier version of N, under review without names.
+
+F: K. Panchal et al., Flash: Concept Drift Adaptation in Federated Learning, ICML 2023.
+
+A number behind a letter is that of an equation: J 18 is equation (18) of the journal paper."""
+CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
+TYPES = {float: "a number", int: "a whole number", str: "text", bool: "true or false", Path: "a path"}
+
+
+def listed(kind: str | None) -> list[str]:
+    """List the components of a kind, or the kinds, each with its meaning in a line."""
+    meant = MEANINGS if kind is None else {name: _meaning_of(kind, name) for name in registry.names(kind)}
+    width = max(map(len, meant), default=0)
+    return [f"{name:{width}}  {text}".rstrip() for name, text in meant.items()]
+
+
+def describe(what: str, file: Path | None = None) -> str:
+    """Describe a component (`algorithms/fedprox`), a kind, a section (`radio`) or any key (`radio.bandwidth_hz`).
+
+    `papers` says which papers the letters J, N, I and F stand for.
+
+    Args:
+        file: for the layout, a scenario whose sites are listed.
+
+    Raises:
+        EdgeflError: there is nothing of this name.
+    """
+    if file is not None and what != "layout":
+        raise EdgeflError(
+            f"'{file}': only the layout of a scenario is listed; write edgefl describe layout FILE"
+        )
+    if what == "papers":
+        return PAPERS
+    text = _text(what, file)
+    return f"{text}\n\nPapers: `edgefl describe papers`." if CITED.search(text) else text
+
+
+def _text(what: str, file: Path | None) -> str:
+    if "/" in what:
+        return _component(*what.split("/", 1))
+    if what in registry.KINDS and what not in ("sessions",):  # sessions is a key too
+        return "\n".join([f"{what}: {MEANINGS[what]}", "", *_choices(what)])
+    if what == "scenario":
+        return _section(what, _scenario())
+    return _key(what, file)
+
+
+def _meaning_of(kind: str, name: str) -> str:
+    try:
+        return meaning(registry.get(kind, name))
+    except EdgeflError as error:  # of an installed package that does not work: the others are listed
+        return f"(broken: {error})"
+
+
+def _component(kind: str, name: str) -> str:
+    component = registry.get(kind, name, trusted=True)
+    lines = [f"{kind}/{name}", "", inspect.getdoc(component) or "(no description)"]
+    lines += ["", *_parameters(parameters_of(component).model_fields)]
+    if kind == "models":
+        lines += ["", *_size(component)]
+    return "\n".join([*lines, "", f"Defined by {component.__module__}:{component.__qualname__}"])
+
+
+def _scenario() -> type[BaseModel]:
+    from edgefl.scenario.scenario import Scenario
+
+    return Scenario
+
+
+def _key(dotted: str, file: Path | None) -> str:
+    """Describe a section or a key of a scenario."""
+    from edgefl.commands.layout_text import cells
+    from edgefl.scenario.scenario import load
+
+    section, place, field = _scenario(), dotted.split("."), None
+    for depth, part in enumerate(place):
+        field = section.model_fields.get(part)
+        before = ".".join(place[:depth])
+        if field is None:
+            known = did_you_mean(part, list(section.model_fields))
+            hint = (
+                f"{before} has no such key"
+                if before
+                else "write KIND/NAME, e.g. algorithms/fedprox, or a key"
+            )
+            raise EdgeflError(f"'{dotted}': {hint}{known}")
+        inner = _model(field.annotation)
+        if depth == len(place) - 1:
+            break
+        if inner is None:
+            named = _named(field)
+            remedy = (
+                f"edgefl describe {named.kind}/NAME"
+                if named
+                else f"edgefl describe {before + '.' * bool(before)}{part}"
+            )
+            raise EdgeflError(f"'{dotted}': {part} is no section with keys of its own; see {remedy}")
+        section = inner
+    assert field is not None
+    inner = _model(field.annotation)
+    if inner is None:
+        return "\n".join([dotted, "", *_one(field, place[-1])])
+    lines = [_section(dotted, inner, field)]
+    if dotted == "layout":
+        lines += ["", *cells(load(file) if file else None)]
+    return "\n".join(lines)
+
+
+def _section(name: str, section: type[BaseModel], field: FieldInfo | None = None) -> str:
+    about = [field.description] if field and field.description else []
+    return "\n".join(
+        [name, "", *about, inspect.getdoc(section) or "", "", *_parameters(section.model_fields, name)]
+    )
+
+
+def _one(field: FieldInfo, name: str) -> list[str]:
+    """Describe a key on its own, a fact a line."""
+    lines = [field.description or "", ""]
+    lines += [f"  type:    {_type(field)}"]
+    if unit := unit_of(name):
+        lines += [f"  unit:    {unit}"]
+    if bounds := _bounds(field):
+        lines += [f"  range:   {bounds}"]
+    lines += [f"  default: {_default(field)}"]
+    named = _named(field)
+    return [*lines, "", *_choices(named.kind)] if named else lines
+
+
+def _choices(kind: str) -> list[str]:
+    return [
+        *(f"  {line}" for line in listed(kind)),
+        "",
+        f"`edgefl describe {kind}/NAME` tells the parameters of one.",
+    ]
+
+
+def _parameters(fields: dict[str, FieldInfo], of: str = "scenario") -> list[str]:
+    if not fields:
+        return ["Parameters: none"]
+    lines = ["Parameters:"]
+    for name, field in fields.items():
+        facts = [
+            unit_of(name) or "",
+            _bounds(field),
+            _kind(field, name if of == "scenario" else f"{of}.{name}"),
+            f"default {_default(field)}",
+        ]
+        facts[-1] = "required" if field.is_required() else facts[-1]
+        inner = _model(field.annotation)
+        of_section = (inspect.getdoc(inner) or "").partition("\n")[0] if inner else ""
+        lines.append(f"  {name}: {field.description or of_section} ({', '.join(filter(None, facts))})")
+    return lines
+
+
+def _kind(field: FieldInfo, key: str) -> str:
+    """Say of a parameter that it is no plain number or text."""
+    named = _named(field)
+    if named:
+        return f"see edgefl list {named.kind}"
+    if _model(field.annotation):
+        return f"a section: edgefl describe {key}"
+    options = [each for each in _options(field.annotation) if each is not NoneType]
+    choices = [option for each in options if get_origin(each) is Literal for option in get_args(each)]
+    others = any(get_origin(each) is not Literal for each in options)
+    return f"{'or' if others else 'one of'} {', '.join(map(str, choices))}" if choices else ""
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "none, it is required"
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, BaseModel):
+        return "as its keys say"
+    return "none" if value is None else clipped(_number(value), 60)
+
+
+def _type(field: FieldInfo) -> str:
+    named = _named(field)
+    if named:
+        return f"one of the {named.kind.replace('_', ' ')} below: its name, or {{name: ..., parameters}}"
+    return " or ".join(
+        dict.fromkeys(_word(option) for option in _options(field.annotation) if option is not NoneType)
+    )
+
+
+def _word(kind: Any) -> str:
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _word(arguments[0])
+    if origin is Literal:
+        return ", ".join(map(str, arguments))
+    if origin in (list, tuple):
+        return "a list"
+    if origin is dict:
+        return "a mapping"
+    return TYPES.get(kind, getattr(kind, "__name__", str(kind)))
+
+
+def _named(field: FieldInfo) -> Named | None:
+    marks = [
+        *field.metadata,
+        *(mark for each in _options(field.annotation) for mark in getattr(each, "__metadata__", ())),
+    ]
+    return next((mark for mark in marks if isinstance(mark, Named)), None)
+
+
+def _model(annotation: Any) -> type[BaseModel] | None:
+    """Return the section that a field holds, itself or by name; None: it holds none."""
+    options = list(_options(annotation))
+    options += [kind for each in options if get_origin(each) is dict for kind in get_args(each)]
+    return next((kind for kind in options if inspect.isclass(kind) and issubclass(kind, BaseModel)), None)
+
+
+def _options(annotation: Any) -> Iterator[Any]:
+    if get_origin(annotation) in (Union, UnionType):
+        for each in get_args(annotation):
+            yield from _options(each)
+    else:
+        yield annotation
+
+
+def _bounds(field: FieldInfo) -> str:
+    inner = [mark for each in _options(field.annotation) for mark in getattr(each, "__metadata__", ())]
+    found = [
+        part
+        for mark in [*field.metadata, *inner]
+        for part in (mark.metadata if isinstance(mark, FieldInfo) else [mark])
+    ]
+    return ", ".join(filter(None, (_bound(item) for item in found)))
+
+
+def _bound(item: Any) -> str | None:
+    match item:
+        case annotated_types.Ge():
+            return f">= {_number(item.ge)}"
+        case annotated_types.Gt():
+            return f"> {_number(item.gt)}"
+        case annotated_types.Le():
+            return f"<= {_number(item.le)}"
+        case annotated_types.Lt():
+            return f"< {_number(item.lt)}"
+    return None
+
+
+def _number(value: Any) -> str:
+    """Return a value as YAML writes it, a large or small number in short: 1e+08."""
+    if isinstance(value, BaseModel):
+        given = value.model_dump(exclude_defaults=True)
+        return f"{{{', '.join(f'{name}: {_number(each)}' for name, each in given.items())}}}"
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_number, value))}]"
+    if isinstance(value, float):
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
+    return quoted(value) if isinstance(value, bool) else repr(value)
+
+
+def _size(model: Any) -> list[str]:
+    """Say how large a model is at the size at which it is usually used; of one from outside it may not be known."""
+    from edgefl.learning.cost import flops_per_sample
+    from edgefl.learning.parameters import TensorLayout
+    from edgefl.learning.trainer import build_module
+
+    shape, classes = getattr(model, "typical_input", None), getattr(model, "typical_classes", None)
+    if shape is None or classes is None:
+        return [
+            "Size: counted by `edgefl validate`; with class variables typical_input and typical_classes also here."
+        ]
+    if any(field.is_required() for field in parameters_of(model).model_fields.values()):
+        return ["Size: depends on its parameters; `edgefl validate` counts it."]
+    sizes = f"{'x'.join(map(str, shape))} inputs and {classes} classes"
+    try:
+        module = build_module(model(), shape, classes, Streams(0))
+        parameters, flops = TensorLayout.of(module).size, flops_per_sample(module, shape)
+    except Exception as error:  # whatever a model from outside does
+        return [f"Size: cannot be counted for {sizes}: {type(error).__name__}: {clipped(str(error))}"]
+    return [
+        f"Size for {sizes}:",
+        f"  parameters: {parameters:,}",
+        f"  FLOPs per sample (forward and backward): {flops:,}",
+    ]

@@ -1,0 +1,228 @@
+"""How runs stand that another process is at work on: read from their directories, nothing is written."""
+
+import csv
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from edgefl.engine.records import Round
+from edgefl.errors import EdgeflError
+from edgefl.run.progress import Course, wall_time
+from edgefl.run_directory import status
+from edgefl.scenario.scenario import load
+
+BAR = 10  # characters
+SILENT_S = 60.0  # since the last sign of life, of which there is one every 10 s while rounds end
+OVER = ("completed", "failed", "interrupted")
+
+
+@dataclass
+class Standing:
+    """How a run stands.
+
+    Attributes:
+        share: of it that is over. left_s: wall time left if the rest goes on like that; NaN: not known.
+        silent_s: wall time since its process gave a sign of life, while it runs.
+    """
+
+    label: str
+    status: str
+    share: float
+    rounds: int
+    where: str
+    accuracy: float | None
+    joules: float
+    left_s: float
+    silent_s: float
+    error: str | None
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will come."""
+        return self.status in OVER
+
+
+class Watched:
+    """A run directory that is read again and again; each time only what is new."""
+
+    def __init__(self, path: Path, label: str) -> None:
+        self.path, self.label = path, label
+        self._course: Course | None = None
+        self._read = 0  # bytes of rounds.csv
+        self._head: list[str] = []
+        self._last: dict[int, float] = {}  # cell -> its latest accuracy
+        self._joules, self._where = 0.0, ""
+        self._began: float | None = None
+
+    def look(self) -> Standing:
+        """Read what is new, and say how the run stands.
+
+        Raises:
+            EdgeflError: the directory cannot be read.
+        """
+        about = status.read(self.path)
+        self._follow()
+        share = 1.0 if about["status"] == "completed" else self._course.share if self._course else 0.0
+        heartbeat = (about.get("process") or {}).get("heartbeat")
+        silent_s = (
+            (datetime.now(UTC) - datetime.fromisoformat(heartbeat)).total_seconds() if heartbeat else 0.0
+        )
+        wall_s = time.time() - (self.path / "scenario.yaml").stat().st_mtime
+        known = about["status"] == "running" and 0.01 < share < 1
+        return Standing(
+            label=self.label,
+            status=about["status"],
+            share=share,
+            rounds=self._course.rounds if self._course else 0,
+            where=self._where,
+            accuracy=sum(self._last.values()) / len(self._last) if self._last else None,
+            joules=self._joules,
+            left_s=wall_s * (1 / share - 1) if known else math.nan,
+            silent_s=silent_s if about["status"] == "running" else 0.0,
+            error=about.get("error"),
+        )
+
+    def _follow(self) -> None:
+        """Take in the rounds that have been written since."""
+        table = self.path / "rounds.csv"
+        if not table.exists():
+            return
+        if table.stat().st_size < self._read:  # it was resumed, and its tables began anew
+            self.__init__(self.path, self.label)  # type: ignore[misc]
+        if self._course is None:
+            self._course = Course(load(self.path / "scenario.yaml"))
+        with table.open("rb") as file:
+            file.seek(self._read)
+            new = file.read()
+        new = new[: new.rfind(b"\n") + 1]  # the last line may be under way
+        self._read += len(new)
+        lines = new.decode().splitlines()
+        if lines and not self._head:
+            self._head = next(csv.reader(lines[:1]))
+            lines = lines[1:]
+        for cells in csv.reader(lines):
+            self._take(_round(dict(zip(self._head, cells, strict=True))))
+
+    def _take(self, row: Round) -> None:
+        assert self._course is not None
+        self._course.follow(row)
+        self._joules += row.energy_j
+        if row.accuracy is not None:
+            self._last[row.cell] = row.accuracy
+        self._where = " · ".join(self._course.text(row).split(" · ")[:1])
+
+
+def find(path: Path) -> list[Watched]:
+    """The run directories of a study, or the one that this is.
+
+    Raises:
+        EdgeflError: there is none.
+    """
+    variants = list(_study(path).get("variants") or [])
+
+    def place(run: Path) -> tuple[str, int, str, int]:
+        """As the study's file has its variants, and seeds by their number."""
+        folder, variant, seed = ("", "", "", *run.relative_to(path).parts)[-3:]
+        number = seed.rpartition("-")[2]
+        index = variants.index(variant) if variant in variants else len(variants)
+        return folder, index, str(run.parent), int(number) if number.isdecimal() else 0
+
+    found = sorted((file.parent for file in path.rglob(status.FILE)), key=place) if path.is_dir() else []
+    if not found:
+        raise EdgeflError(
+            f"{path}: no run directory in or below it; give one that `edgefl run` or `study` made"
+        )
+    return [Watched(one, one.name if one == path else str(one.relative_to(path))) for one in found]
+
+
+def planned(path: Path) -> int | None:
+    """How many runs a study has at most, with those that its question may add; None: this is no study's folder."""
+    data = _study(path)
+    try:
+        settings = math.prod(map(_points, (data.get("grid") or {}).values()))
+        listed = len(data["seeds"])
+        further = (data["question"]["budget"] - listed) * 2 if data.get("question") else 0
+        return (len(data["variants"]) * listed + further) * settings
+    except (KeyError, TypeError, AttributeError):
+        return None
+
+
+def _points(axis: Any) -> int:
+    """How many points an axis of a grid has."""
+    together = list(axis) == ["zip"]
+    return len(next(iter(axis["zip"].values()))) if together else len(axis)
+
+
+def _study(path: Path) -> dict[str, Any]:
+    """What the study's file in a folder says; nothing: there is none."""
+    try:
+        data = yaml.safe_load((path / "study.yaml").read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def table(runs: Iterable[Standing], of: int | None = None) -> Group:
+    """All runs as a table of 80 columns that needs no colour.
+
+    Args:
+        of: how many there will be at most; None: not known.
+    """
+    runs = list(runs)
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
+    shown.add_column("run", overflow="ellipsis", no_wrap=True, max_width=26)
+    shown.add_column("done", no_wrap=True)
+    for name in ("rounds", "accuracy", "joules"):
+        shown.add_column(name, justify="right", no_wrap=True)
+    shown.add_column("", no_wrap=True)
+    for run in runs:
+        full = round(BAR * run.share)
+        shown.add_row(
+            Text(run.label),
+            Text("━" * full + "·" * (BAR - full) + f"{100 * run.share:4.0f} %"),
+            f"{run.rounds:,}",
+            "–" if run.accuracy is None else f"{100 * run.accuracy:.1f} %",
+            f"{run.joules:,.4g}",
+            Text(_state(run), style={"failed": "red", "interrupted": "yellow"}.get(run.status, "")),
+        )
+    lines = [Text(f"{run.label}: {' '.join(str(run.error).split())}"[:400]) for run in runs if run.error]
+    return Group(shown, *lines, Text(_all(runs, of), style="dim"))
+
+
+def _state(run: Standing) -> str:
+    if run.status != "running":
+        return run.status
+    if run.silent_s > SILENT_S:
+        return f"silent for {wall_time(run.silent_s)}"
+    left = f", {wall_time(run.left_s)} left" if math.isfinite(run.left_s) else ""
+    return f"{run.where or 'begins'}{left}"
+
+
+def _all(runs: list[Standing], of: int | None) -> str:
+    counts = {word: sum(run.status == word for run in runs) for word in ("running", *OVER)}
+    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    return told if of is None else f"{told}; of at most {of} of the study"
+
+
+def _round(cells: dict[str, str]) -> Round:
+    """A row of rounds.csv as a Round."""
+    numbers: dict[str, Any] = {}
+    for column in fields(Round):
+        text = cells.get(column.name, "")
+        if column.name == "phase":
+            numbers[column.name] = text
+        elif column.type in ("int", int):
+            numbers[column.name] = int(text or 0)
+        else:
+            numbers[column.name] = float(text) if text else None
+    return Round(**numbers)

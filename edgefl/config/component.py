@@ -1,0 +1,62 @@
+"""Components: the pluggable parts of a scenario, and what they have in common.
+
+Components of `edgefl` are pydantic models. `channel` does without pydantic: its components are frozen
+dataclasses. `parameters_of`, `build` and `values_of` treat both alike.
+"""
+
+from collections.abc import Mapping
+from typing import Any, get_type_hints
+
+from pydantic import BaseModel, Field, create_model
+
+from channel import component as channel_component
+from edgefl.config.strict import Strict
+
+
+class Component(Strict):
+    """Base of edgefl's components: frozen, validated parameters plus one or two methods.
+
+    A component is named in YAML by its file: `algorithm: {name: fedprox, mu: 1.0}` is the class in
+    `edgefl/learning/algorithms/fedprox.py`. State is passed in and handed back; the random generator
+    is an argument.
+    """
+
+
+AnyComponent = Component | channel_component.Component
+# the base class of a kind extends one of these directly
+SHAPES: tuple[type[AnyComponent], ...] = (Component, channel_component.Component)
+
+
+def parameters_of(cls: type[AnyComponent]) -> type[BaseModel]:
+    """Return the pydantic model of a component's parameters: types, ranges, defaults and descriptions."""
+    return cls if issubclass(cls, BaseModel) else _mirror(cls)
+
+
+def build(cls: type[AnyComponent], values: Mapping[str, Any]) -> AnyComponent:
+    """Build a component with these parameters.
+
+    Raises:
+        ValidationError: names each parameter that is wrong.
+        ValueError: parameters that are wrong together.
+    """
+    checked = parameters_of(cls).model_validate(values)
+    return checked if isinstance(checked, Component) else cls(**dict(checked))
+
+
+def values_of(component: AnyComponent) -> dict[str, Any]:
+    """Return a component's parameters as a scenario file holds them; `build` makes the same component again."""
+    if isinstance(component, BaseModel):
+        return component.model_dump(mode="json")
+    model = parameters_of(type(component))
+    values = {name: getattr(component, name) for name in model.model_fields}
+    return model.model_construct(**values).model_dump(mode="json")
+
+
+def _mirror(cls: type[channel_component.Component]) -> type[BaseModel]:
+    """Make a pydantic model with the fields of a frozen dataclass."""
+    types = get_type_hints(cls)
+    fields: dict[str, Any] = {}
+    for each in channel_component.parameters(cls):
+        about: dict[str, Any] = {"description": each.description, **each.bounds}
+        fields[each.name] = (types[each.name], Field(each.default, **about))
+    return create_model(cls.__name__, __base__=Strict, **fields)

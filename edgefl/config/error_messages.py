@@ -1,0 +1,192 @@
+"""What pydantic finds wrong, in edgefl's words: one short line for each key."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from edgefl.config.registry import did_you_mean, nearest
+from edgefl.config.unit_slips import unit_slip
+from edgefl.errors import quoted
+
+Place = tuple[str, ...]
+LONGEST_KEY = 40
+LONGEST_LINE = 600
+LONGEST_MESSAGE = 2_000
+MOST_SLIPS = 20  # unknown keys that are compared with missing ones
+_WORDS = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    **dict.fromkeys(("model_type", "dict_type"), "must be a mapping of keys to values"),
+    **dict.fromkeys(("list_type", "tuple_type"), "must be a list"),
+    "string_type": "must be text",
+    "string_pattern_mismatch": "is not of the form that it must have",
+}
+_PAIR = ("missing", "extra_forbidden")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong at a place; the text is made when it is asked for."""
+
+    place: Place
+    message: Callable[[], str]
+
+
+def dotted(place: Place) -> str:
+    """Return a place as a dotted key; odd and long parts of it are quoted and cut."""
+    return ".".join(
+        part if len(part) <= LONGEST_KEY and part.isprintable() else quoted(part) for part in place
+    )
+
+
+def in_short(lines: Iterable[str], count: int) -> str:
+    """Join the first lines of a message of `count`, and say how many more there are; at most LONGEST_MESSAGE."""
+    shown: list[str] = []
+    room = LONGEST_MESSAGE - len(f"\nand {count} more")
+    for line in lines:
+        short = line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 3]}..."
+        room -= len(short) + 1
+        if room < 0:
+            break
+        shown.append(short)
+    return "\n".join([*shown, *([f"and {count - len(shown)} more"] if len(shown) < count else [])])
+
+
+def flat(errors: Sequence[Any], model: type[BaseModel] | None, unnamed: str | None = None) -> list[Fault]:
+    """Flatten pydantic's errors, and those of nested components.
+
+    Args:
+        unnamed: the component that the errors are of, if it was taken for want of a name.
+    """
+    faults: list[Fault] = []
+    for error in errors:
+        place = tuple(str(part) for part in error["loc"])
+        if _is_option(place, model):
+            place = place[:-1]
+            if error["type"] == "literal_error":
+                continue  # the fault of the number that might have been there is said, too
+        context: Mapping[str, Any] = error.get("ctx", {})
+        if error["type"] == "component":
+            inner = flat(context["errors"], context["model"], context["unnamed"])
+            faults += [Fault((*place, *fault.place), fault.message) for fault in inner]
+        else:
+            # a check of the whole document names the key itself
+            place = place or getattr(context.get("error"), "place", ())
+            faults.append(Fault(place, _Message(error, place, model, unnamed)))
+    doubled = _keys_of_empty_sections(errors, model) | _meant_by_others(errors, model)
+    return [fault for fault in faults if fault.place not in doubled]
+
+
+def _meant_by_others(errors: Sequence[Any], model: type[BaseModel] | None) -> set[Place]:
+    """Return places of missing keys that unknown ones beside them are slips of, which is said there."""
+    places = {kind: [tuple(map(str, one["loc"])) for one in errors if one["type"] == kind] for kind in _PAIR}
+    return {
+        missing
+        for missing in places["missing"]
+        for unknown in places["extra_forbidden"][:MOST_SLIPS]
+        if missing[:-1] == unknown[:-1] and nearest(unknown[-1], _known(model, unknown)) == missing[-1]
+    }
+
+
+def _known(model: type[BaseModel] | None, place: Place) -> list[str]:
+    parent = _model_at(model, place[:-1])
+    return sorted(parent.model_fields) if parent else []
+
+
+def _keys_of_empty_sections(errors: Sequence[Any], model: type[BaseModel] | None) -> set[Place]:
+    """Return unknown keys that belong to a section with nothing in it: their lines lack blanks, and that is said."""
+    empty = [
+        error["loc"]
+        for error in errors
+        if error["type"] in ("model_type", "dict_type") and error["input"] is None
+    ]
+    sections = [_model_at(model, tuple(map(str, section))) for section in empty]
+    known = {key for section in sections if section for key in section.model_fields}
+    unknown = (tuple(map(str, error["loc"])) for error in errors if error["type"] == "extra_forbidden")
+    return {place for place in unknown if place[-1] in known}
+
+
+@dataclass(frozen=True)
+class _Message:
+    error: Mapping[str, Any]
+    place: Place
+    model: type[BaseModel] | None
+    unnamed: str | None
+
+    def __call__(self) -> str:
+        error, place = self.error, self.place
+        parent = _model_at(self.model, place[:-1])
+        if error["type"] == "extra_forbidden":
+            return self._unknown(_known(self.model, place))
+        field = parent.model_fields.get(place[-1]) if parent and place else None
+        meaning = f" ({field.description})" if field and field.description else ""
+        if place and place[-1] == "[key]":
+            meaning = " (a letter, then letters, digits, _ and -)"
+        if error["type"] == "missing":
+            return f"is missing; add it{meaning}"
+        if error["type"] == "value_error":
+            return str(error["ctx"]["error"])
+        text = _WORDS.get(error["type"]) or str(error["msg"]).replace("Input should be", "must be")
+        text = text.replace("greater than or equal to", ">=").replace("less than or equal to", "<=")
+        text = text.replace("greater than", ">").replace("less than", "<")
+        if error["type"] != "strict":  # which has said what it got
+            text = f"{text}, got {quoted(error['input'])}{_remedy(error) or unit_slip(place, error)}"
+        return f"{text}{meaning}"
+
+    def _unknown(self, known: list[str]) -> str:
+        key = self.place[-1]
+        if key.isdigit() and self.error["input"] is None:  # {mu: 0,1} is a mapping of mu and 1
+            return "unknown key; is the comma before it a decimal one? write a point, as in 0.1"
+        if self.unnamed and not nearest(key, known):
+            write = f"{{name: ..., {key}: ...}}"
+            return f"unknown key of {self.unnamed}, which is taken where no name is given: write {write}"
+        return f"unknown key{did_you_mean(key, known)}" if known else "this takes no parameters"
+
+
+def _is_option(place: Place, model: type[BaseModel] | None) -> bool:
+    """Whether the last part names no key but one of the types that the key before may have."""
+    if len(place) < 2 or not place[-1].startswith(("float", "int", "constrained-", "literal[", "tuple[")):
+        return False
+    parent = _model_at(model, place[:-2])
+    return parent is not None and place[-2] in parent.model_fields and _model_at(model, place[:-1]) is None
+
+
+def _remedy(error: Mapping[str, Any]) -> str:
+    given = error["input"]
+    if error["type"] == "string_type" and isinstance(given, bool | int | float):
+        return ": write it in quotes"
+    if error["type"] in ("model_type", "dict_type") and given is None:
+        return ": are the lines below indented?"
+    return ""
+
+
+def _model_at(model: type[BaseModel] | None, place: Sequence[str]) -> type[BaseModel] | None:
+    """Return the model that a place of a document is checked against, if there is one."""
+    annotation: Any = model
+    for part in place:
+        one = _model(annotation)
+        if one is not None:
+            field = one.model_fields.get(part)
+            annotation = field.annotation if field else None
+        else:  # an item of a list or a mapping
+            inner = [kind for option in _options(annotation) for kind in get_args(option)]
+            annotation = next((kind for kind in inner if _model(kind)), None)
+    return _model(annotation)
+
+
+def _model(annotation: Any) -> type[BaseModel] | None:
+    """Return the model that an annotation is, or that it allows for beside others."""
+    options = _options(annotation)
+    return next((kind for kind in options if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
+
+
+def _options(annotation: Any) -> list[Any]:
+    """Return the types of a union, or an annotation itself."""
+    if get_origin(annotation) is Annotated:
+        return _options(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        return [kind for option in get_args(annotation) for kind in _options(option)]
+    return [annotation]

@@ -1,0 +1,143 @@
+"""The registry of components: the YAML name is the file's name, and nothing else is edited to add one.
+
+Three sources, in this order: a file in the kind's package (`edgefl/learning/algorithms/fedprox.py` is
+`fedprox`), an entry point of an installed package in the group `edgefl.<kind>`, or `module:Class` written
+in the scenario, where the module may lie in the scenario's folder or the current one (`edgefl.config.outside`).
+"""
+
+import difflib
+import importlib
+import inspect
+import pkgutil
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any
+
+from edgefl.config import outside
+from edgefl.config.component import SHAPES, AnyComponent, parameters_of
+from edgefl.errors import EdgeflError
+
+# kind -> package whose files are the components; the package itself defines their base class
+PACKAGES = {
+    "algorithms": "edgefl.learning.algorithms",
+    "warm_starts": "edgefl.learning.warm_starts",
+    "models": "edgefl.learning.models",
+    "datasets": "edgefl.learning.datasets",
+    "partitions": "edgefl.learning.partitions",
+    "drifts": "edgefl.learning.drifts",
+    "mobility": "edgefl.mobility",
+    "selectors": "edgefl.engine.selectors",
+    "sessions": "edgefl.engine.sessions",
+    "churn": "edgefl.engine.churn",
+    "power_models": "edgefl.engine.power_models",
+    "backgrounds": "edgefl.engine.backgrounds",
+    "schedulers": "channel.schedulers",
+    "path_loss": "channel.path_loss",
+}
+KINDS = tuple(PACKAGES)
+
+
+def names(kind: str) -> list[str]:
+    """Return the sorted names of all components of a kind."""
+    _check_kind(kind)
+    return sorted({*_modules(kind), *_entry_points(kind)})
+
+
+def get(kind: str, name: str, *, trusted: bool = False) -> type[AnyComponent]:
+    """Return the class of a component.
+
+    Args:
+        trusted: the user has named it, not a file that may come from a stranger: its code may run.
+
+    Raises:
+        EdgeflError: no such kind or component, or the named object is not a component.
+    """
+    _check_kind(kind)
+    if ":" in name:
+        return _component_at(kind, name, trusted=trusted)
+    if name in _modules(kind):
+        return _only_component(kind, f"{PACKAGES[kind]}.{name}")
+    if name in _entry_points(kind):
+        return _component_at(kind, _entry_points(kind)[name], trusted=True)
+    raise EdgeflError(_unknown(kind, name))
+
+
+def name_of(kind: str, component: AnyComponent) -> str:
+    """Return the name under which `get` finds the class of this component again."""
+    module, cls = type(component).__module__, type(component).__name__
+    package, _, last = module.rpartition(".")
+    return last if package == PACKAGES[kind] else f"{module}:{cls}"
+
+
+def base(kind: str) -> type[AnyComponent]:
+    """Return the base class of a kind: the class in its package that directly extends a Component."""
+    package = importlib.import_module(PACKAGES[kind])
+    return next(cls for cls in _classes(package, SHAPES) if set(SHAPES) & set(cls.__bases__))
+
+
+def did_you_mean(word: str, known: list[str]) -> str:
+    """Return `: did you mean 'x'?` if a known word is near, otherwise the list of known words."""
+    near = nearest(word, known)
+    return f": did you mean '{near}'?" if near else f"; known: {', '.join(known)}"
+
+
+def nearest(word: str, known: list[str]) -> str | None:
+    """Return the known word that one has probably meant by another."""
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.6)), None)
+
+
+def _check_kind(kind: str) -> None:
+    if kind not in KINDS:
+        raise EdgeflError(f"no kind '{kind}'{did_you_mean(kind, list(KINDS))}")
+
+
+def _unknown(kind: str, name: str) -> str:
+    singular = {"path_loss": "path loss", "mobility": "mobility model", "churn": "churn model"}.get(
+        kind, kind.removesuffix("s").replace("_", " ")
+    )
+    return f"no {singular} '{name}'{did_you_mean(name, names(kind))}"
+
+
+@cache
+def _modules(kind: str) -> tuple[str, ...]:
+    package = importlib.import_module(PACKAGES[kind])
+    # a leading underscore marks a helper that components of the package share
+    return tuple(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
+
+
+@cache
+def _entry_points(kind: str) -> dict[str, str]:
+    return {point.name: point.value for point in entry_points(group=f"edgefl.{kind}")}
+
+
+def _only_component(kind: str, module_name: str) -> type[AnyComponent]:
+    module, parent = importlib.import_module(module_name), base(kind)
+    classes = _classes(module, parent)
+    if len(classes) != 1:
+        raise EdgeflError(f"{module_name} must define exactly one {parent.__name__}, found {len(classes)}")
+    return classes[0]
+
+
+def _classes(
+    module: Any, parent: type[AnyComponent] | tuple[type[AnyComponent], ...]
+) -> list[type[AnyComponent]]:
+    return [
+        value
+        for _, value in inspect.getmembers(module, inspect.isclass)
+        if issubclass(value, parent) and value.__module__ == module.__name__
+    ]
+
+
+def _component_at(kind: str, path: str, *, trusted: bool = False) -> type[AnyComponent]:
+    component_class = outside.load(path, trusted=trusted)
+    parent = base(kind)
+    if not issubclass(component_class, parent):
+        raise EdgeflError(
+            f"'{path}' is not a {parent.__name__}: let it extend {parent.__module__}.{parent.__name__}"
+        )
+    try:
+        parameters_of(component_class)
+    except Exception as error:  # annotations that cannot be read, bounds that make no sense
+        raise EdgeflError(f"'{path}' has malformed parameters: {error}") from error
+    outside.require_methods(path, component_class, parent)
+    return component_class

@@ -1,0 +1,76 @@
+"""The parts of a scenario, and their fields that hold components."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from edgefl.config import registry
+from edgefl.config.component import SHAPES, AnyComponent, build, parameters_of, values_of
+from edgefl.config.strict import Strict
+
+MARK = "x-edgefl-component"  # in JSON schemas: a field that holds a component
+
+
+class Section(Strict):
+    """A part of the scenario: frozen, and unknown keys are errors."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """Marks a field that holds a component: `fedprox` or `{name: fedprox, mu: 1.0}` in YAML.
+
+    Parameters without a name belong to the field's default component, if there is one.
+    """
+
+    kind: str
+    default: str | None = None
+    short: bool = False  # written as the bare name where there are no parameters
+    optional: bool = False  # whether there may be none
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(
+            self._parse, serialization=core_schema.plain_serializer_function_ser_schema(self._write)
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Mark the field: `edgefl.studies.schema` writes the components out, each once for all fields of its kind."""
+        return {MARK: {"kind": self.kind, "default": self.default, "optional": self.optional}}
+
+    def _parse(self, value: object) -> AnyComponent | None:
+        if value is None and self.optional:
+            return None
+        if isinstance(value, SHAPES):
+            return value
+        if isinstance(value, str):
+            value = {"name": value}
+        unnamed = isinstance(value, dict) and "name" not in value
+        if isinstance(value, dict) and self.default:
+            value = {"name": self.default, **value}
+        if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+            raise ValueError(
+                f"write a name or {{name: ..., parameters}}; `edgefl list {self.kind}` lists the names"
+            )
+        component = registry.get(self.kind, value["name"])
+        try:
+            return build(component, {k: v for k, v in value.items() if k != "name"})
+        except ValidationError as error:
+            # keep the places of the inner errors: they are unfolded when the message is written
+            raise PydanticCustomError(
+                "component",
+                "invalid parameters",
+                {
+                    "errors": error.errors(),
+                    "model": parameters_of(component),
+                    "unnamed": value["name"] if unnamed else None,
+                },
+            ) from error
+
+    def _write(self, component: AnyComponent | None) -> dict[str, Any] | str | None:
+        if component is None:
+            return None
+        name, values = registry.name_of(self.kind, component), values_of(component)
+        return name if self.short and not values else {"name": name, **values}

@@ -1,0 +1,102 @@
+"""The scenarios, studies and examples that come with edgefl: found from any folder, and copied out."""
+
+import shutil
+from collections.abc import Sequence
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Literal
+
+from edgefl.errors import EdgeflError
+
+Kind = Literal["scenario", "study"]
+HOME = Path(__file__).resolve().parents[2]  # where the packages of this edgefl lie
+FOLDER = HOME / "scenarios"
+INSTALLED = Path(__file__).resolve().parents[1] / "examples"
+EXAMPLES = INSTALLED if INSTALLED.is_dir() else HOME / "examples"  # in a checkout
+PATTERNS: dict[Kind, str] = {"scenario": "*.yaml", "study": "studies/*.yaml"}
+
+
+def names(kind: Kind) -> dict[str, Path]:
+    """List what comes with edgefl: name -> file."""
+    return {file.stem: file for file in sorted(FOLDER.glob(PATTERNS[kind]))}
+
+
+def find(wanted: Path, kind: Kind) -> Path:
+    """Find a file: where it is said to be, or among those that come with edgefl.
+
+    Args:
+        wanted: a file, or a name such as `quickstart`; `scenarios/...` too means one of edgefl's where there is no
+            such file.
+
+    Raises:
+        EdgeflError: a name that is neither a file nor known.
+    """
+    if wanted.exists():
+        return wanted
+    if wanted.parts[:1] == ("scenarios",):
+        return data(wanted)
+    if wanted.suffix or len(wanted.parts) > 1:
+        return wanted  # the file's reader says that it is missing
+    known = names(kind)
+    if wanted.name not in known:
+        from edgefl.config.registry import did_you_mean
+
+        hint = did_you_mean(wanted.name, list(known))
+        raise EdgeflError(
+            f"no file '{wanted}', and no {kind} of this name among those of `edgefl scenarios`{hint}"
+        )
+    return known[wanted.name]
+
+
+def data(path: Path) -> Path:
+    """Return a file; one below `scenarios/` that is not in the current folder is edgefl's own, if that has it."""
+    own = HOME / path
+    return own if path.parts[:1] == ("scenarios",) and not path.exists() and own.is_file() else path
+
+
+def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
+    """Copy what comes with edgefl into a folder; what is there already, unchanged, stays.
+
+    Args:
+        folder: FOLDER, all scenarios, studies and traces; or EXAMPLES.
+
+    Returns:
+        The files.
+
+    Raises:
+        EdgeflError: another file is there already, or cannot be written.
+    """
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file() and _is_source(file)]
+    targets = [into / file.relative_to(folder) for file in files]
+    try:
+        for file, target in zip(files, targets, strict=True):
+            if target.exists() and target.read_bytes() != file.read_bytes():
+                raise EdgeflError(f"{target} is there already: choose another folder, or move it away")
+        for file, target in zip(files, targets, strict=True):
+            if not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, target)
+    except OSError as error:
+        raise EdgeflError(f"{into}: cannot be written ({error.strerror}); choose another folder") from error
+    return targets
+
+
+def _is_source(file: Path) -> bool:
+    """Whether a file came with edgefl, and was not made by running it there."""
+    return "__pycache__" not in file.parts and file.name not in ("__init__.py", "digits.npz")
+
+
+def require_own(packages: Sequence[str] = ("channel", "analysis")) -> None:
+    """Refuse to go on where a folder or module of the user's hides one of edgefl's packages.
+
+    Raises:
+        EdgeflError: names both, and the remedy.
+    """
+    for name in packages:
+        spec = PathFinder.find_spec(name)
+        found = Path(spec.origin).resolve() if spec and spec.origin else None
+        if found != HOME / name / "__init__.py":
+            what = f"{found or 'nothing that can be imported'} stands before edgefl's package '{name}'"
+            raise EdgeflError(
+                f"{what} ({HOME / name}): rename it, start in another folder, or leave its folder out of PYTHONPATH"
+            )

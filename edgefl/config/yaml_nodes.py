@@ -1,0 +1,282 @@
+"""YAML text as a tree of values that know their line. Numbers are read strictly, and nothing is ever executed.
+
+Of YAML this takes what a settings file needs: mappings with plain keys, lists, text, true and false, null,
+decimal numbers, anchors, aliases and merge keys. What YAML 1.1 reads in a way that surprises (010 as 8, 1:30
+as 90, off as false, 2026-01-01 as a date) is text here, as in YAML 1.2; where a number or a choice is wanted,
+text is refused with the remedy.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+from yaml.reader import Reader
+
+from edgefl.config.yaml_faults import explain
+from edgefl.errors import quoted
+
+DEEPEST = 50  # levels of nesting
+MOST_UNFOLDED = 100_000  # values that aliases may stand for, all together
+LONGEST_NUMBER = 300  # digits; more do not fit any setting
+
+_INTEGER = re.compile(r"[-+]?(0|[1-9]\d*(_\d+)*)")
+_FLOAT = re.compile(r"[-+]?((0|[1-9]\d*(_\d+)*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
+_CONSTANTS: dict[str, Any] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **{f"{sign}.{inf}": float(f"{sign}inf") for sign in ("", "+", "-") for inf in ("inf", "Inf", "INF")},
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+}
+_TAGS = {f"tag:yaml.org,2002:{name}": kind for name, kind in {
+    "str": str, "int": int, "float": float, "bool": bool, "null": type(None), "map": dict, "seq": list,
+}.items()}  # fmt: skip
+
+
+class FaultyText(Exception):
+    """The error that a text is not what it should be, with the line."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(line, message)
+        self.line = line
+        self.message = message
+
+
+@dataclass
+class Node:
+    """A value of the text: a scalar, or a mapping or list with children by key or index.
+
+    lines: of each child, the line of its key. size, height: values and levels, all aliases unfolded.
+    """
+
+    line: int
+    scalar: Any = None
+    kind: type = str
+    children: dict[str, "Node"] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    size: int = 1
+    height: int = 0
+
+    def __deepcopy__(self, memo: Any) -> "Node":
+        return self  # once read, never changed
+
+    def data(self) -> Any:
+        """Return the value as fresh dicts and lists: what aliases stand for is not shared."""
+        if self.kind is dict:
+            return {key: child.data() for key, child in self.children.items()}
+        if self.kind is list:
+            return [child.data() for child in self.children.values()]
+        return self.scalar
+
+    def add(self, key: str, child: "Node", line: int) -> None:
+        self.children[key] = child
+        self.lines[key] = line
+        self.size += child.size
+        self.height = max(self.height, child.height + 1)
+
+
+def read(text: str) -> Node | None:
+    """Read a text; None: there is nothing in it.
+
+    Raises:
+        FaultyText: not one YAML document of the kind described above.
+    """
+    odd = Reader.NON_PRINTABLE.search(text)
+    if odd:
+        line = text.count("\n", 0, odd.start()) + 1
+        raise FaultyText(line, f"holds the character {_name(odd.group())}, which is no text; delete it")
+    loader = yaml.SafeLoader(text)
+    try:
+        return _Composer(loader, text).document()
+    finally:
+        loader.dispose()
+
+
+def scalar(text: str) -> Any:
+    """Return what a plain scalar stands for: a number, true or false, None, or text.
+
+    Raises:
+        ValueError: a number too long to be meant.
+    """
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    number: type = int if _INTEGER.fullmatch(text) else float
+    if number is float and not _FLOAT.fullmatch(text):
+        return text
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError(f"a number of {len(text)} characters, {quoted(text)}")
+    return number(text)
+
+
+class _Composer:
+    """Builds the tree from PyYAML's events."""
+
+    def __init__(self, loader: yaml.SafeLoader, text: str) -> None:
+        self._loader = loader
+        self._text = text
+        self._quote: tuple[int, int] | None = (
+            None  # first and last line of the scalar read last, if in quotes
+        )
+        self._anchors: dict[str, Node | None] = {}  # None: its value is not complete yet
+        self._unfolded = 0
+
+    def document(self) -> Node | None:
+        self._next()  # the stream's start
+        if isinstance(self._next(), yaml.StreamEndEvent):
+            return None
+        root = self._node(self._next(), 0)
+        self._next()  # the document's end
+        further = self._next()
+        if not isinstance(further, yaml.StreamEndEvent):
+            raise _fault(further, "a second document begins here (---); a file holds one")
+        return root if root.scalar is not None or root.kind in (dict, list) else None
+
+    def _next(self) -> yaml.Event:
+        try:
+            event: yaml.Event = self._loader.get_event()
+        except (yaml.YAMLError, ValueError, OverflowError) as error:
+            # the last two: an escape or a version with a number that Python cannot hold
+            raise FaultyText(*explain(error, self._text, self._loader, self._quote)) from error
+        if isinstance(event, yaml.ScalarEvent):
+            end = event.end_mark.line + 1 if event.end_mark else 1
+            self._quote = (_line(event), end) if event.style in ("'", '"') else None
+        return event
+
+    def _node(self, event: yaml.Event, depth: int) -> Node:
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event, depth)
+        assert isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent)
+        if event.anchor in self._anchors:
+            raise _fault(event, f"the anchor {quoted(event.anchor)} is given twice")
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
+        if isinstance(event, yaml.ScalarEvent):
+            node = _scalar(event)
+        elif depth == DEEPEST:
+            raise _fault(event, f"nested deeper than {DEEPEST} levels")
+        elif isinstance(event, yaml.MappingStartEvent):
+            node = self._mapping(event, depth)
+        else:
+            node = self._sequence(event, depth)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
+        return node
+
+    def _alias(self, event: yaml.AliasEvent, depth: int) -> Node:
+        name = event.anchor or ""
+        node = self._anchors.get(name)
+        if node is None:
+            why = "has no anchor above it; put text in quotes"
+            if name in self._anchors:
+                why = "stands within what it stands for"
+            raise _fault(event, f"the alias {quoted('*' + name)} {why}")
+        self._unfolded += node.size
+        if self._unfolded > MOST_UNFOLDED:
+            raise _fault(event, f"aliases stand for more than {MOST_UNFOLDED:,} values; write fewer")
+        if depth + node.height > DEEPEST:
+            raise _fault(event, f"nested deeper than {DEEPEST} levels")
+        return node
+
+    def _sequence(self, start: yaml.CollectionStartEvent, depth: int) -> Node:
+        node = _collection(start, list)
+        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+            line = _line(event)
+            node.add(str(len(node.children)), self._node(event, depth + 1), line)
+        return node
+
+    def _mapping(self, start: yaml.CollectionStartEvent, depth: int) -> Node:
+        node, merged = _collection(start, dict), Node(0)
+        first: dict[str, int] = {}
+        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+            key, line = _key(event), _line(event)
+            if key in first:
+                raise FaultyText(line, f"{quoted(key)} is given twice, first in line {first[key]}")
+            first[key] = line
+            value = self._next()
+            if key == "<<" and isinstance(event, yaml.ScalarEvent) and not event.style:
+                for source in self._merge_sources(value, depth):
+                    for name, child in source.children.items():
+                        if name not in merged.children:
+                            merged.add(name, child, source.lines[name])
+                continue
+            node.add(key, self._node(value, depth + 1), line)
+        return _under(merged, node) if merged.children else node
+
+    def _merge_sources(self, event: yaml.Event, depth: int) -> list[Node]:
+        """Return the mappings that are merged, those that win first."""
+        node = self._node(event, depth)
+        sources = list(node.children.values()) if node.kind is list else [node]
+        if any(source.kind is not dict for source in sources):
+            raise _fault(event, "<< takes a mapping, or a list of mappings")
+        return sources
+
+
+def _under(merged: Node, node: Node) -> Node:
+    """Return the node with the merged children that it does not have itself, those first."""
+    whole = Node(node.line, kind=dict)
+    for key, child in {**merged.children, **node.children}.items():
+        whole.add(key, child, (node if key in node.children else merged).lines[key])
+    return whole
+
+
+def _collection(event: yaml.CollectionStartEvent, kind: type) -> Node:
+    if event.tag not in (None, "!") and _TAGS.get(event.tag) is not kind:
+        raise _fault(event, _unknown_tag(event.tag))
+    return Node(_line(event), kind=kind)
+
+
+def _scalar(event: yaml.ScalarEvent) -> Node:
+    line, tag = _line(event), event.tag
+    _check_characters(event)
+    if tag is None and event.implicit[0]:
+        try:
+            return Node(line, scalar(event.value))
+        except ValueError as error:
+            raise FaultyText(line, str(error)) from error
+    if tag in (None, "!"):
+        return Node(line, event.value)
+    wanted = _TAGS.get(tag)
+    if wanted in (None, dict, list):
+        raise FaultyText(line, _unknown_tag(tag))
+    value = event.value if wanted is str else scalar(event.value)
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not wanted:
+        raise FaultyText(line, f"{quoted(event.value)} is not what its tag !!{tag.rpartition(':')[2]} says")
+    return Node(line, value)
+
+
+def _key(event: yaml.Event) -> str:
+    if not isinstance(event, yaml.ScalarEvent) or (event.tag not in (None, "!", "tag:yaml.org,2002:str")):
+        raise _fault(
+            event, "a key must be a plain word or number; text with brackets, * or ! is put in quotes"
+        )
+    if not event.style and event.value in ("", "~"):
+        raise _fault(event, "a key is missing before the colon")
+    _check_characters(event)
+    return str(event.value)
+
+
+def _check_characters(event: yaml.ScalarEvent) -> None:
+    odd = Reader.NON_PRINTABLE.search(event.value)  # by an escape such as "\0"
+    if odd:
+        raise _fault(
+            event, f"{quoted(event.value)} holds the character {_name(odd.group())}, which is no text"
+        )
+
+
+def _unknown_tag(tag: str) -> str:
+    return f"the tag {quoted(tag)} is not read here; write the plain value, in quotes if it begins with '!'"
+
+
+def _fault(event: yaml.Event, message: str) -> FaultyText:
+    return FaultyText(_line(event), message)
+
+
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 1
+
+
+def _name(character: str) -> str:
+    return f"U+{ord(character):04X}"

@@ -1,0 +1,163 @@
+"""YAML files with line numbers, dotted overrides, and errors that name the place and the remedy."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from edgefl.config.error_messages import Place, dotted, flat, in_short
+from edgefl.config.yaml_nodes import DEEPEST, FaultyText, Node, read, scalar
+from edgefl.errors import EdgeflError, clipped, quoted
+
+Model = TypeVar("Model", bound=BaseModel)
+LARGEST_FILE = 10_000_000  # bytes; a settings file has some hundreds
+
+
+class Source:
+    """A YAML document, the line of every key in it, and overrides applied on top."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        text = _text(path)
+        try:
+            node = read(text)
+        except FaultyText as fault:
+            raise EdgeflError(f"{path}:{fault.line}: {fault.message}") from fault
+        if node is None:
+            raise EdgeflError(
+                f"{path}:1: is empty; a mapping of keys to values is expected (`edgefl new` writes one to begin with)"
+            )
+        if node.kind is not dict:
+            raise EdgeflError(f"{path}:{node.line}: a mapping of keys to values is expected")
+        self._node = node
+        self.data: dict[str, Any] = node.data()
+        self._overrides: dict[Place, str] = {}
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> "Source":
+        """Make a document of data that stand in no file: its errors name keys and no lines."""
+        source = cls.__new__(cls)
+        source.path, source._node = Path("scenario"), Node(0, kind=dict)
+        source.data, source._overrides = _plain_copy(data), {}
+        return source
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the file, in which the parts that it names may lie; None: there is no file."""
+        return self.path.parent if self._node.line else None
+
+    def override(self, dotted: str, value: Any, origin: str) -> None:
+        """Set one dotted key; `origin` names it in errors, e.g. `--set learning.lr=0.1`."""
+        place = tuple(dotted.split("."))
+        if not all(place) or len(place) > DEEPEST:
+            raise EdgeflError(f"{origin}: {quoted(dotted)} is not a dotted key such as learning.algorithm.mu")
+        target = self.data
+        for depth, part in enumerate(place[:-1], start=1):
+            inner = target.get(part)
+            if part not in target:
+                self._overrides[place[:depth]] = origin
+            if isinstance(inner, str):
+                inner = {"name": inner}  # `algorithm: fedprox` is short for `algorithm: {name: fedprox}`
+            elif inner is None:
+                inner = {}
+            elif not isinstance(inner, dict):
+                raise EdgeflError(f"{origin}: {quoted(part)} holds {quoted(inner)} and has no keys below it")
+            target[part] = inner
+            target = inner
+        target[place[-1]] = value
+        # an earlier override below the key is gone: errors there are this one's
+        for below in [other for other in self._overrides if other[: len(place)] == place]:
+            del self._overrides[below]
+        self._overrides[place] = origin
+
+    def where(self, place: Place) -> str:
+        """Return where a key was set: `file.yaml:14`, or the override's origin."""
+        for length in range(len(place), -1, -1):
+            if place[:length] in self._overrides:
+                return self._overrides[place[:length]]
+        line, node = 1, self._node
+        for part in place:
+            if part not in node.children:
+                break
+            line, node = node.lines[part], node.children[part]
+        return f"{self.path}:{line}" if self._node.line else f"{self.path}:"
+
+    def error(self, place: Place, message: str) -> EdgeflError:
+        """Make an error at a key of this document."""
+        return EdgeflError(f"{self.where(place)} {dotted(place)}: {message}")
+
+    def validate(self, model: type[Model]) -> Model:
+        """Validate the document against a model.
+
+        Raises:
+            EdgeflError: one line for each wrong key, with file, line and remedy; of very many, the first.
+        """
+        try:
+            return model.model_validate(self.data)
+        except ValidationError as error:
+            faults = flat(error.errors(include_url=False), model)
+            lines = (str(self.error(fault.place, fault.message())) for fault in faults)
+            raise EdgeflError(in_short(lines, len(faults))) from error
+
+
+def _plain_copy(data: Any) -> Any:
+    """Copy dicts and lists, so that what is changed here is not changed there; all else is kept."""
+    if isinstance(data, Mapping):
+        return {str(key): _plain_copy(value) for key, value in data.items()}
+    return [_plain_copy(each) for each in data] if isinstance(data, list | tuple) else data
+
+
+def parse_value(text: str, origin: str) -> Any:
+    """Parse the YAML value of an override such as `20e6`, `true` or `{name: fedprox, mu: 0.1}`."""
+    try:
+        node = read(text)
+    except FaultyText as fault:
+        raise EdgeflError(f"{origin}: {quoted(text)} is not a YAML value: {fault.message}") from fault
+    return node.data() if node else None
+
+
+def write(data: Any) -> str:
+    """Write data as YAML that reads as the same data, here and by YAML 1.1 (PyYAML)."""
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False)
+
+
+class _Dumper(yaml.SafeDumper):
+    """A SafeDumper that also puts text in quotes that only `read` would take for a number, such as 1e5."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _quoted_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    looks_like_text = isinstance(_plain(text), str)
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if looks_like_text else "'")
+
+
+def _plain(text: str) -> Any:
+    try:
+        return scalar(text)
+    except ValueError:
+        return None  # a number of very many digits
+
+
+_Dumper.add_representer(str, _quoted_text)
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            raw = file.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        why = getattr(error, "strerror", None) or error
+        raise EdgeflError(f"{clipped(str(path))}: cannot be read ({why}); check the path") from error
+    if len(raw) > LARGEST_FILE:
+        raise EdgeflError(f"{path}: is larger than {LARGEST_FILE // 10**6} MB, and no scenario or study")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise EdgeflError(
+            f"{path}:{line}: holds the byte 0x{raw[error.start]:02x}, which is not UTF-8; save the file as UTF-8"
+        ) from error

@@ -1,0 +1,1 @@
+"""Who may stand behind the contract's Learner: PyTorch's, none, or your own."""

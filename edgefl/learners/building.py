@@ -1,0 +1,187 @@
+"""The learners of a run: PyTorch's, built with their data and models, or stand-ins that train nothing."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edgefl.config import registry
+from edgefl.contract import Learner
+from edgefl.engine.untrained import Untrained
+from edgefl.errors import EdgeflError
+from edgefl.learners import own as outside_learners
+from edgefl.learning import memory
+from edgefl.run_directory.snapshot import Snapshotable, Together
+from edgefl.scenario import memory_needs
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
+
+if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
+    import torch
+
+    from edgefl.learning.chunk_trainers import ChunkTrainers
+    from edgefl.learning.datasets import Data, Dataset
+    from edgefl.learning.material import Material
+
+# PyTorch's own threads stay off: small layers run faster on one, and with two and other load OpenMP barriers
+# have been seen to slow logistic regression 17-fold. Cores are used by training several devices at a time, and
+# in a study by processes.
+THREADS_PER_OPERATION = 1
+_GPUS = ("nvidia[0-9]*", "nvhost-gpu", "kfd", "dxg")  # of NVIDIA, on its boards, of AMD, in Windows' Linux
+
+
+@dataclass(frozen=True)
+class Training:
+    """What a run trains, and where; only such a run has a journal: without tensors, the engine alone is as fast.
+
+    further: circumstances in which it is trained, beside those of all runs.
+    """
+
+    state: Together
+    torch_device: "torch.device"
+    further: Mapping[str, str] = field(default_factory=dict)
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def may_have_gpu() -> bool:
+    """Whether PyTorch may find a GPU that it calls `cuda`; it need not be loaded to say that there is none."""
+    if sys.platform != "linux":
+        return sys.platform != "darwin"
+    return any(path for name in _GPUS for path in Path("/dev").glob(name))
+
+
+def torch_device(name: str) -> "torch.device":
+    """The torch device of `auto`, `cpu` or `cuda`.
+
+    Raises:
+        EdgeflError: no such name, or no such device here.
+    """
+    import torch
+
+    if name not in ("auto", "cpu", "cuda"):
+        raise EdgeflError(f"--device {name}: choose auto, cpu or cuda")
+    available = torch.cuda.is_available()
+    if name == "cuda" and not available:
+        raise EdgeflError("--device cuda: PyTorch finds no CUDA device here; use --device cpu or auto")
+    return torch.device("cuda" if available and name != "cpu" else "cpu")
+
+
+def build(
+    scenario: Scenario,
+    world: World,
+    device: str,
+    threads: int,
+    load: "Callable[[Dataset], Data] | None",
+    outlines: Mapping[int, Any] | None,
+    outside: outside_learners.Maker | Learner | None = None,
+    trainers: "ChunkTrainers | None" = None,
+) -> tuple[dict[int, Any], dict[str, Any], Training | None]:
+    """Build a learner per federation, what run.json says of model and machine, and what is trained.
+
+    Raises:
+        EdgeflError: the data, the model or the processor cannot be had, or trainers have nothing to train.
+    """
+    if trainers is not None and (scenario.workload is not None or outside is not None):
+        raise EdgeflError(
+            "nothing to spread: this run has a workload or a learner from outside in place of edgefl's own training;"
+            " leave --executor out"
+        )
+    if outside is not None:
+        made, said = outside_learners.build(world, outside)
+        state = outside_learners.training_of(made)
+        further = {"learner": said["learner"]["name"]}
+        return made, said, Training(state, torch_device("cpu"), further) if state else None
+    training = None
+    if scenario.workload is not None:
+        task = scenario.workload.model_dump()
+        learners: dict[int, Any] = {cell: Untrained(**task) for cell in world.federations}
+        about: dict[str, Any] = {"name": None, "parameters": None}
+        where = "cpu"
+    else:
+        learners, where = dict(outlines or {}), "cpu"
+        if not learners:
+            learners, where, training = _torch_learners(scenario, world, device, threads, load, trainers)
+        assert scenario.learning is not None  # the schema wants one of the two
+        about = {
+            "name": registry.name_of("models", scenario.learning.model),
+            "parameters": next(iter(learners.values())).parameters,
+        }
+    first = next(iter(learners.values()))
+    about |= {"payload_bits": first.payload_bits, "flops_per_sample": first.flops_per_sample}
+    return learners, {"device": where, "model": about}, training
+
+
+def _check_memory(scenario: Scenario, material: "Material", devices: int) -> None:
+    """Refuse models that do not fit the memory of the machine, or of the GPU that they are trained on."""
+    import torch
+
+    from edgefl.learning.cost import size
+
+    assert scenario.learning is not None
+    numbers = size(scenario.learning.model, material.input_shape, material.classes)
+    available = memory.available_bytes()
+    if material.torch_device.type == "cuda":
+        available = torch.cuda.get_device_properties(material.torch_device).total_memory
+    memory.require(memory_needs.of_training(scenario, devices, numbers), available)
+
+
+def _torch_learners(
+    scenario: Scenario,
+    world: World,
+    device: str,
+    threads: int,
+    load: "Callable[[Dataset], Data] | None",
+    trainers: "ChunkTrainers | None",
+) -> tuple[dict[int, Any], str, Training]:
+    """A learner per federation that trains for real, the name of the processor it trains on, and the training."""
+    import torch
+
+    from edgefl.learning.learner import TorchLearner
+    from edgefl.learning.material import Material
+
+    torch.set_num_threads(THREADS_PER_OPERATION)
+    trained_on = torch_device(device)
+    if trainers is not None and trained_on.type != "cpu":
+        raise EdgeflError("training is spread over processors alone, not GPUs: add --device cpu")
+    settings = scenario.learning
+    assert settings is not None
+    material = Material(
+        settings, trained_on, devices=world.count, threads=threads, trainers=trainers, load=load
+    )
+    _check_memory(scenario, material, world.count)
+    homes_m, sites_m = world.movement.positions_m(0.0), world.cells_m
+    learners = {
+        cell: TorchLearner(
+            settings,
+            material,
+            streams=world.streams,
+            homes_m=homes_m,
+            sites_m=sites_m,
+            cell=cell,
+            populations=world.populations,
+            kept=world.fleet.samples_kept,
+        )
+        for cell in world.federations
+    }
+    name = torch.cuda.get_device_name(trained_on) if trained_on.type == "cuda" else "cpu"
+    parts: dict[str, Snapshotable] = {"devices": material}
+    parts |= {f"cell {cell}": learner for cell, learner in learners.items()}
+    return learners, name, Training(Together(parts), trained_on)
+
+
+def notes_at_start(scenario: Scenario, training: Training | None) -> list[str]:
+    """What is known of a run's training before it begins that its user should know."""
+    if training is None or training.torch_device.type != "cpu" or scenario.learning is None:
+        return []
+    from edgefl.learning.processor import bf16_note
+
+    note = bf16_note() if scenario.learning.precision == "bf16" else None
+    return [note] if note else []

@@ -1,0 +1,85 @@
+"""A learner in outline: what the checks before a run ask of it, known without loading PyTorch.
+
+Loading PyTorch takes longer than everything else that `edgefl validate` does. Where a model writes out its size
+and nothing else of the learning has to be tried with tensors, data and partition are built as in a run, and the
+model is known by its formula; a conformance test holds formula and module together.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from edgefl.errors import about
+from edgefl.learners.building import may_have_gpu
+from edgefl.learning import memory
+from edgefl.learning.datasets import Data, Dataset
+from edgefl.learning.holdings import Holdings
+from edgefl.learning.partitions import Facts
+from edgefl.learning.payload import Payload
+from edgefl.learning.settings import LearningSettings
+from edgefl.learning.task import require_labels
+from edgefl.scenario import memory_needs
+from edgefl.scenario.world import World
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a run's beginning asks of a learner."""
+
+    holdings: Holdings
+    payload_bits: int
+    flops_per_sample: float
+    parameters: int
+
+
+def of(world: World, device: str, load: Callable[[Dataset], Data] | None = None) -> dict[int, Outline] | None:
+    """Outline the learner of each cell; None: that needs PyTorch.
+
+    Args:
+        device: as in `simulate`.
+        load: reads the data set; None: its own `load`.
+
+    Raises:
+        EdgeflError: the same as where a run begins; it names the key.
+    """
+    settings = world.scenario.learning
+    if settings is None or not _is_enough(settings, device):
+        return None
+    one = _outline(settings, world, load)
+    return dict.fromkeys(world.federations, one) if one else None  # all cells deal alike
+
+
+def _is_enough(settings: LearningSettings, device: str) -> bool:
+    """Whether nothing of this learning has to be tried with tensors, but for a model that states its size.
+
+    Left to PyTorch: a GPU, whose memory counts; bfloat16, which the processor must know; drifts and tests of
+    devices, which change or divide the test data.
+    """
+    return (
+        (device == "cpu" or (device == "auto" and not may_have_gpu()))
+        and settings.precision == "float32"
+        and settings.tested_on == "labels"
+        and settings.drift is None
+        and not settings.algorithm.knows_drift
+    )
+
+
+def _outline(
+    settings: LearningSettings, world: World, load: Callable[[Dataset], Data] | None
+) -> Outline | None:
+    with about("learning", "dataset"):
+        data = load(settings.dataset) if load else settings.dataset.load()
+        require_labels(data)
+    size = settings.model.size(data.train.x.shape[1:], data.num_classes)
+    if size is None:
+        return None
+    numbers = memory_needs.of_training(world.scenario, world.count, size.parameters)
+    memory.require(numbers, memory.available_bytes())
+    facts = Facts(data.train.groups, world.movement.positions_m(0.0), world.cells_m, world.fleet.samples_kept)
+    payload = Payload(settings.bits_per_parameter, settings.payload == "exchanged")
+    flops = settings.flops_per_sample
+    return Outline(
+        Holdings(settings.partition, data.train.y, world.count, world.streams, facts, world.populations),
+        payload.bits(size.parameters, 0, settings.algorithm.vectors_up),
+        float(size.flops_per_sample) if flops == "counted" else flops,
+        size.parameters,
+    )

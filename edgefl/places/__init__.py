@@ -1,0 +1,1 @@
+"""Maps: areas by name, and the place on Earth where they lie."""

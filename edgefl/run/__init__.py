@@ -1,0 +1,1 @@
+"""One run: checked, composed, spread over processes, resumed, recorded."""

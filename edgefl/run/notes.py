@@ -1,0 +1,202 @@
+"""What a run has to say of itself at its end: above all that something it was asked for never happened.
+
+`Counts` sees every row that the run writes; each note is a function of the scenario and these counts.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from edgefl.config import registry
+from edgefl.engine.churn.always_on import AlwaysOn
+from edgefl.engine.churn.client_pattern import ClientPattern
+from edgefl.engine.efficiency import Efficiency
+from edgefl.engine.gains import Gains
+from edgefl.engine.records import Event, EventName, Round, Session
+from edgefl.engine.sessions import BoundedPolicy
+from edgefl.scenario.scenario import Scenario
+
+# 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
+NR_EFFICIENCY = 8 * 948 / 1024
+CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
+
+
+@dataclass
+class Counts:
+    """What a run's rows say, added up; rows of all cells together but where a cell is named."""
+
+    events: Counter[str] = field(default_factory=Counter)
+    ends: Counter[str] = field(default_factory=Counter)  # why sessions ended
+    sessions: int = 0  # the highest number of a session
+    warm: int = 0  # sessions that began with saved models
+    rounds: Counter[int] = field(default_factory=Counter)  # cell -> rounds
+    models: dict[int, int] = field(default_factory=dict)  # cell -> global models made
+    participants: int = 0
+    completed: int = 0
+
+    def see(self, *rows: Any) -> None:
+        """Count rows as they are written."""
+        for row in rows:
+            if isinstance(row, Event):
+                self.events[row.event] += 1
+                self.ends[row.detail] += row.event == EventName.SESSION_END
+            elif isinstance(row, Round):
+                self.rounds[row.cell] += 1
+                self.models[row.cell] = row.version
+                self.participants += row.participants
+                self.completed += row.completed
+            elif isinstance(row, Session):
+                self.sessions = max(self.sessions, row.session)
+                self.warm += bool(row.weights)
+
+    def see_columns(self, row_type: type, columns: dict[str, Any]) -> None:
+        """Count rows that are written as columns: of those that count here, only handovers are."""
+        if row_type is Event:
+            self.events[columns["event"]] += len(columns["device"])
+
+
+def of_run(
+    scenario: Scenario, counts: Counts, efficiency: Efficiency, *, simulated_s: float, may_cross: bool
+) -> Iterator[str]:
+    """Yield a sentence for each thing that a reader of the results has to know.
+
+    Args:
+        may_cross: whether devices may come to the edge of their cell at all.
+    """
+    yield from never_aggregated(scenario, counts)
+    yield from churn_that_never_acted(scenario, counts, simulated_s)
+    if may_cross:
+        yield from movement_that_never_acted(scenario, counts, simulated_s)
+    yield from background_beyond_its_trace(scenario, simulated_s)
+    yield from policy_that_never_acted(scenario, counts)
+    yield from warm_start_that_never_acted(scenario, counts)
+    yield from beyond_nr(efficiency)
+
+
+def never_aggregated(scenario: Scenario, counts: Counts) -> Iterator[str]:
+    """A federation whose model is the one it began with."""
+    without = sorted(cell for cell in counts.rounds if not counts.models[cell])
+    if not without:
+        return
+    where = "" if len(without) == len(counts.rounds) else f" in cell {_listed(without)}"
+    why = f"{counts.completed:,} of {counts.participants:,} participations were completed"
+    least = scenario.rounds.min_updates
+    needed = f", and a round needs {least} (rounds.min_updates)" if least > 1 else ""
+    yield (
+        f"no update was ever aggregated{where}, in {sum(counts.rounds[cell] for cell in without):,} rounds: in all, "
+        f"{why}{needed}"
+    )
+
+
+def churn_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: float) -> Iterator[str]:
+    """Switches that nobody used, or a cycle of which the run is only a part."""
+    switched = counts.events[EventName.SWITCHED_ON] + counts.events[EventName.SWITCHED_OFF]
+    never = "" if switched else "no device was ever switched on or off"
+    for churn in _distinct(kind.churn for kind in scenario.devices.kinds()):
+        if not isinstance(churn, AlwaysOn | ClientPattern):
+            name = registry.name_of("churn", churn)
+            yield from _rule(f"devices.churn {name}", never, churn.period_s, simulated_s, "cycle")
+
+
+def movement_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: float) -> Iterator[str]:
+    """Movement that took nobody across the edge of a cell, or a day of which the run is only a part."""
+    crossed = sum(counts.events[name] for name in CROSSINGS)
+    never = "" if crossed else "no device ever came, left or changed its cell"
+    for mobility in _distinct(kind.mobility for kind in scenario.devices.kinds()):
+        name = registry.name_of("mobility", mobility)
+        yield from _rule(f"devices.mobility {name}", never, mobility.period_s, simulated_s, "day")
+
+
+def background_beyond_its_trace(scenario: Scenario, simulated_s: float) -> Iterator[str]:
+    """Other users' traffic of which less was recorded than the run is long."""
+    background = scenario.radio.background
+    ends_s = background.ends_s if background else None
+    if ends_s is not None and ends_s < simulated_s:
+        yield (
+            f"radio.background: its load is known until {_seconds(ends_s)}, and the run covers "
+            f"{_seconds(simulated_s)}: the last load held on; repeat: true begins again"
+        )
+
+
+def _distinct(components: Iterable[Any]) -> list[Any]:
+    """Return the components of all classes of devices, equal ones once."""
+    found: list[Any] = []
+    for component in components:
+        if component not in found:
+            found.append(component)
+    return found
+
+
+def _rule(name: str, never: str, period_s: float | None, simulated_s: float, unit: str) -> Iterator[str]:
+    covers = f"the run covers {_seconds(simulated_s)}"
+    if period_s is not None and period_s > simulated_s:
+        covers = f"{covers} of a {unit} of {_seconds(period_s)}"
+        never = f"{never}; " if never else ""
+        yield f"{name}: {never}{covers}"
+    elif never:
+        yield f"{name}: {never}; {covers}"
+
+
+def policy_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[str]:
+    """Evidence that never ended a session."""
+    policy = scenario.sessions
+    if isinstance(policy, BoundedPolicy) and set(+counts.ends) == {"max_rounds"}:
+        name = registry.name_of("sessions", policy)
+        yield (
+            f"sessions {name}: it never ended a session; all {counts.ends.total():,} ran to max_rounds "
+            f"({policy.max_rounds:,})"
+        )
+
+
+def warm_start_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[str]:
+    """A warm start that had no saved model to begin a session with."""
+    learning = scenario.learning
+    if learning is None or counts.warm:
+        return
+    name, pilots = registry.name_of("warm_starts", learning.warm_start), learning.pilot_sessions
+    # what happens without a warm start; what was known, and said, before the run
+    if name == "previous" or pilots >= (scenario.sessions.count or math.inf):
+        return
+    yield (
+        f"learning.warm_start {name}: no session began with saved models; the first that can is session {pilots + 2} "
+        f"(learning.pilot_sessions: {pilots}), and the run has {counts.sessions}"
+    )
+
+
+def beyond_nr(efficiency: Efficiency) -> Iterator[str]:
+    """Transfers faster than any modulation and code of 5G can be."""
+    medians = {direction: efficiency.median(direction) for direction in ("downlink", "uplink")}
+    above = [
+        f"{value:.1f} bit/s/Hz in the {name}" for name, value in medians.items() if value > NR_EFFICIENCY
+    ]
+    if above:
+        yield (
+            f"transfers carry more than 5G can: the median has {' and '.join(above)}, one layer of NR at "
+            f"most {NR_EFFICIENCY:.1f} (256QAM, TS 38.214, Table 5.1.3.1-2); radio.max_efficiency caps it"
+        )
+
+
+def _listed(cells: Sequence[int]) -> str:
+    return ", ".join(map(str, cells))
+
+
+def _seconds(value: float) -> str:
+    """Write 6.4412 as `6.44 s`, 86400.0 as `86,400 s`."""
+    if value >= 100:
+        return f"{value:,.0f} s"
+    decimals = 2 - math.floor(math.log10(value)) if value > 0 else 0
+    return f"{round(value, decimals):g} s"
+
+
+def of_gains(gains: Gains) -> list[str]:
+    """What is to be said of distances that a run has met."""
+    told = []
+    if gains.clamped:
+        told.append(
+            f"{gains.clamped} times a device was closer than cell.min_distance_m and had the path loss of that place"
+        )
+    if gains.beyond:
+        told.append(f"{gains.beyond} times a device was just beyond the edge, and had the gain of the edge")
+    return told

@@ -1,0 +1,149 @@
+"""A live display of runs under way."""
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from edgefl.engine.records import Round
+from edgefl.scenario.scenario import Scenario
+
+MOST_BARS = 12  # more runs show only what is under way, and how many are done
+WIDE = 110  # columns, from which on a line has room for everything
+SHORTEST_S = 2.0  # of wall time, before what is left is estimated
+PROBE = "probe"
+
+
+class RunProgress:
+    """A live display with one bar per run: session, rounds, accuracy, time of day, and the wall time left."""
+
+    def __init__(self, console: Console, runs: Mapping[str, Scenario]) -> None:
+        self._narrow = console.width < WIDE
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=8 if self._narrow else 16),
+            TextColumn("{task.fields[latest]}", markup=False),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}", markup=False),
+            console=console,
+        )
+        self._courses = {label: Course(scenario) for label, scenario in runs.items()}
+        self._many = len(runs) > MOST_BARS
+        self._done = self._failed = 0
+        self._all = self._progress.add_task(
+            "all runs", total=len(runs), latest="", left="", visible=self._many
+        )
+        self._tasks: dict[str, TaskID] = {
+            label: self._progress.add_task(
+                label, total=1.0, start=False, latest="waiting", left="", visible=not self._many
+            )
+            for label in runs
+        }
+
+    def update(self, label: str, row: Round | None) -> None:
+        """Show that a round of a run has ended, or with None that the run is complete."""
+        # started late, so that an error before the first round stands alone
+        self._progress.start()
+        task = self._tasks[label]
+        if row is None:
+            self._done += 1
+            if self._progress.tasks[task].start_time is None:  # it was complete before
+                self._progress.update(task, latest="complete")
+            self._progress.update(task, completed=1.0)
+            self._end(task)
+            return
+        if self._progress.tasks[task].start_time is None:
+            self._progress.start_task(task)
+            self._progress.update(task, visible=True)
+        course = self._courses[label]
+        course.follow(row)
+        left = course.left(self._progress.tasks[task].elapsed or 0.0)
+        self._progress.update(task, completed=course.share, latest=course.text(row, self._narrow), left=left)
+
+    def failed(self, label: str) -> None:
+        """Show that a run has failed."""
+        self._failed += 1
+        self._progress.update(self._tasks[label], latest="failed")
+        self._end(self._tasks[label])
+
+    def _end(self, task: TaskID) -> None:
+        ended = self._done + self._failed
+        some_failed = f", {self._failed} failed" if self._failed else ""
+        latest = f"{ended}/{len(self._tasks)}{some_failed}"
+        self._progress.update(self._all, completed=ended, latest=latest)
+        self._progress.update(task, left="", visible=not self._many)
+        self._progress.stop_task(task)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._progress.live.is_started:  # else it would print an empty line
+            self._progress.stop()
+
+
+class Course:
+    """How far a run has come.
+
+    Attributes:
+        rounds: so far, of all cells.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._cells: dict[int, float] = {}  # cell -> share of its sessions that is over
+        self._time_s = 0.0
+        self.rounds = 0
+
+    def follow(self, row: Round) -> None:
+        """Take in a round that has ended."""
+        policy = self._scenario.sessions
+        self.rounds += 1
+        self._time_s = max(self._time_s, row.end_s)
+        if policy.count:
+            # sessions may end early: each counts for its share of the whole
+            rounds = 0 if row.phase == PROBE else row.round
+            within = rounds / policy.longest if policy.longest else 0.0
+            self._cells[row.cell] = (row.session - 1 + within) / policy.count
+
+    @property
+    def share(self) -> float:
+        """Of the run that is over: of its duration or of its sessions, in the mean of all cells."""
+        duration_s = self._scenario.duration_s
+        of_time = self._time_s / duration_s if duration_s else 0.0
+        of_sessions = sum(self._cells.values()) / len(self._cells) if self._cells else 0.0
+        return min(1.0, max(of_time, of_sessions))
+
+    def text(self, row: Round, short: bool = False) -> str:
+        """Return where the run stands, for people.
+
+        Args:
+            short: as fits beside a bar in a terminal of 80 columns.
+        """
+        count, day = self._scenario.sessions.count, self._scenario.day
+        session = f"session {row.session}/{count}" if count else f"session {row.session}"
+        time = day.clock(row.end_s) if day else f"{row.end_s:.4g} s simulated"
+        accuracy = [f"accuracy {row.accuracy:.3f}"] if row.accuracy is not None else []
+        if short:
+            accuracy = [f"{100 * row.accuracy:.1f} %"] if row.accuracy is not None else []
+            return " · ".join([session, time.removesuffix(" simulated"), *accuracy])
+        rounds = f"{self.rounds} round{'s' * (self.rounds > 1)}"
+        return " · ".join([session, rounds, time, *accuracy])
+
+    def left(self, wall_s: float) -> str:
+        """Return the wall time left after so much of it, if the rest goes on like that; empty: not known yet."""
+        if wall_s < SHORTEST_S or not 0 < self.share < 1:
+            return ""
+        return f"{wall_time(wall_s * (1 / self.share - 1))} left"
+
+
+def wall_time(seconds: float) -> str:
+    """Write a time for people: `45 s`, `12 min`, `3.4 h`, `2.1 days`."""
+    for unit, length_s in (("days", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= 1.5 * length_s:
+            return f"{seconds / length_s:.{0 if unit == 'min' else 1}f} {unit}"
+    return f"{seconds:.0f} s" if seconds >= 9.5 else f"{seconds:.1g} s"

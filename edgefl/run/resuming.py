@@ -1,0 +1,105 @@
+"""Going on with a run that was left: killed, interrupted, or failed for want of room."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edgefl.contract import Learner
+from edgefl.engine.records import Round
+from edgefl.errors import EdgeflError
+from edgefl.learners.building import torch_device
+from edgefl.learners.own import Maker, name_of
+from edgefl.run.results import Results
+from edgefl.run.simulation import simulate
+from edgefl.run_directory import status as run_status
+from edgefl.run_directory.circumstances import SCENARIO, circumstances, differences
+from edgefl.run_directory.journal import FILE, header
+from edgefl.run_directory.snapshot import DEFAULT, Every
+from edgefl.scenario.scenario import Scenario, dump, load
+
+if TYPE_CHECKING:
+    from edgefl.learning.chunk_trainers import ChunkTrainers
+
+
+def left_behind(path: Path) -> Scenario:
+    """The scenario of a run that was left.
+
+    Raises:
+        EdgeflError: the run is complete, under way, or none.
+    """
+    run_status.resumable(path)
+    if not (path / "scenario.yaml").is_file():
+        raise EdgeflError(f"{path}: ended before it began; delete it and run its scenario again")
+    return load(path / "scenario.yaml")
+
+
+def resume(
+    path: str | Path,
+    *,
+    threads: int | None = None,
+    trainers: "ChunkTrainers | None" = None,
+    every: Every = DEFAULT,
+    on_round: Callable[[Round], None] | None = None,
+    on_note: Callable[[str], None] = lambda note: None,
+    learner: Maker | Learner | None = None,
+) -> Results:
+    """Go on with a run that was left, on the kind of device where it was begun.
+
+    Its tables are written anew from the first row on, and in the end hold what an undisturbed run's hold.
+
+    Args:
+        path: the run directory.
+        threads: as in `simulate`.
+        trainers: as in `simulate`.
+        every: how often snapshots are taken.
+        on_round: called with every round, those that are replayed too.
+        on_note: told what is damaged, and what is done about it.
+        learner: the one from outside that the run was begun with, if it was.
+
+    Returns:
+        The run directory.
+
+    Raises:
+        EdgeflError: the run is complete or under way, or would not go on as it began.
+    """
+    path = Path(path)
+    scenario = left_behind(path)
+    _check_learner(path, learner)
+    begun = header(path / FILE) or {"device": "auto"}
+    return simulate(
+        scenario,
+        device=begun["device"],
+        threads=threads,
+        trainers=trainers,
+        on_round=on_round,
+        every=every,
+        on_note=on_note,
+        resume_from=path,
+        learner=learner,
+    )
+
+
+def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
+    """Refuse to go on with another learner than the run's own."""
+    theirs = (run_status.read(path).get("learner") or {}).get("name")
+    ours = None if learner is None else name_of(learner)
+    if theirs != ours:
+        remedy = (
+            f"give {theirs}: edgefl.resume({str(path)!r}, learner=...)" if theirs else "leave learner out"
+        )
+        raise EdgeflError(
+            f"{path}: was begun with {theirs or 'no learner from outside'}, not with {ours or 'none'}; {remedy}"
+        )
+
+
+def can_go_on(path: Path, scenario: Scenario) -> bool:
+    """Whether a run that was left has trained something here, as this scenario, from which it can go on."""
+    described, journal = path / SCENARIO, path / FILE
+    if not (described.is_file() and journal.is_file()) or described.read_text(encoding="utf-8") != dump(
+        scenario
+    ):
+        return False
+    begun = header(journal)
+    if begun is None:
+        return False
+    return not differences(begun, circumstances(described, torch_device(begun["device"])))

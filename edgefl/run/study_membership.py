@@ -1,0 +1,75 @@
+"""A run as part of a study: where it belongs, and what training it shares with other runs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from edgefl.errors import EdgeflError
+from edgefl.learners.building import Training
+from edgefl.run_directory import status
+from edgefl.run_directory.circumstances import SCENARIO, circumstances
+from edgefl.run_directory.journal import NEVER, Lends
+from edgefl.run_directory.lending import Loan, loan
+from edgefl.scenario.identity import LearningIdentity
+
+
+@dataclass(frozen=True)
+class StudyMembership:
+    """Which study a run belongs to.
+
+    reference: the proposed variant; None: there is none. setting: axis of its grid -> label. variants: all of the
+    study's, in the order of its file.
+    """
+
+    study: str
+    variant: str
+    reference: str | None
+    setting: Mapping[str, str] = field(default_factory=dict)
+    variants: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """What training a run shares with others of its study.
+
+    lender: run directory whose answers are taken as long as its learners would be told and asked the same; None:
+    all is trained. name: what run.json calls it. lends: before which sessions a snapshot is left for other runs.
+    """
+
+    lender: Path | None = None
+    name: str = ""
+    lends: Literal["never", "after_pilot", "every_session"] = "never"
+
+    def before(self, pilot_sessions: int) -> Lends:
+        """Return before which sessions a snapshot is left."""
+        if self.lends == "after_pilot":
+            return lambda session: session == pilot_sessions + 1
+        return NEVER if self.lends == "never" else lambda session: session > 1
+
+    def loan(self, path: Path, training: Training, own: LearningIdentity) -> Loan | None:
+        """Return what a run takes from the lender; None: nothing.
+
+        Args:
+            path: directory of the run that takes it; its scenario.yaml is there.
+            own: what its learners are told.
+        """
+        if self.lender is None:
+            return None
+        try:
+            theirs = status.read(self.lender).get("learning_identity") or {}
+        except EdgeflError:
+            return None
+        if theirs.get("whole") == own.whole:
+            sessions = None
+        elif theirs.get("pilot") == own.pilot:
+            sessions = own.pilot_sessions
+        else:
+            return None
+        here = circumstances(path / SCENARIO, training.torch_device)
+        return loan(self.lender, here, training.state, sessions=sessions)
+
+
+def told_of(own: LearningIdentity | None) -> dict[str, Any]:
+    """Return what run.json says of what learners are told."""
+    return {"learning_identity": asdict(own)} if own else {}

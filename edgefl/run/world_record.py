@@ -1,0 +1,348 @@
+"""`edgefl record`: the world of a scenario written down once, for any other framework, and for edgefl itself.
+
+Nothing is trained, and nobody takes part in a round: the network alone lives through the time. Into the folder go
+
+    positions      t, id, x, y: where each device is, s and m, device after device; a gap: it is absent
+    presence       device, cell, from_s, to_s: times in which a device could take part in a round of this cell
+    links          time_s, device, cell, payload_bits, and the seconds and joules of receiving and of sending so many
+                   bits as in a round that all devices then present in the cell begin together; where the band is
+                   shared dynamically (`shared` 0) as for a device that has the whole band
+    devices        what differs between devices, among it seconds and joules per 1e9 FLOPs: training costs these times
+                   iterations x samples of a batch x FLOPs per sample
+    events         arrivals, departures, handovers, switches
+    availability.json   when each device is present in some cell, in the form that FedScale documents
+    switched.json       when each is switched on, likewise
+    scenario.yaml  the scenario again, its devices moved by positions and switched by switched.json
+    record.json    what was recorded, how finely, by which version
+
+Presence is seen at every sample. A sample per tick of the network, which is the default, is exact: training on
+scenario.yaml then meets the same devices in the same cells in every round that begins at the same time. Left out:
+batteries run empty by idling alone, as nobody works; on scenario.yaml a link's Doppler is that of its device's mean
+speed, so that transfers take the time of another draw of fading.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import pairwise, takewhile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import simpy
+
+from channel.energy import transfer_energy_j
+from edgefl.engine.device import Processors
+from edgefl.engine.links import DIRECTIONS, Links
+from edgefl.engine.radio import Radio
+from edgefl.engine.records import Event
+from edgefl.engine.scene import Scene
+from edgefl.errors import EdgeflError
+from edgefl.rng import Streams
+from edgefl.run.checking import check_world
+from edgefl.run.simulation import compose
+from edgefl.run.world_files import Columns, joined, scenario_again, write_json, write_table
+from edgefl.run_directory import parquet
+from edgefl.run_directory.files import writing
+from edgefl.scenario.scenario import Scenario, require
+from edgefl.scenario.world import World
+from edgefl.version import __version__
+
+NOWHERE = -1
+BEHIND_S = 1e-9  # a tick of the network may come by a rounding later than its time
+DEFAULT_BITS = 1_000_000
+GFLOP = 1e9
+MOST_SAMPLES = 200_000_000  # positions in memory, 16 bytes each
+
+
+@dataclass(frozen=True)
+class Recording:
+    """How a world is recorded.
+
+    Args:
+        every_s: between two samples of all devices, s; None: a tick of the network, which is exact.
+        links_s: between two looks at all links, s.
+        payload_bits: of the transfers that are timed; none: the workload's, or DEFAULT_BITS.
+        duration_s: how long, s; None: the scenario's.
+        tables: csv or parquet.
+    """
+
+    every_s: float | None = None
+    links_s: float = 10.0
+    payload_bits: tuple[int, ...] = ()
+    duration_s: float | None = None
+    tables: str = "csv"
+
+
+def record(scenario: Scenario, out: str | Path, how: Recording | None = None) -> Path:
+    """Write the world of a scenario into a new or empty folder: nothing is trained.
+
+    Args:
+        scenario: from `load_scenario`; its learning is left aside.
+        out: the folder: positions, attachments, links and costs as tables in m, s, J, bits and dB, availability in
+            FedScale's form, and a scenario.yaml that trains on the recorded world.
+        how: how long and how often, `edgefl.Recording(duration_s=3600)`; None: for the scenario's duration_s.
+
+    Returns:
+        The folder.
+
+    Raises:
+        EdgeflError: the world cannot be had, has no end, or the folder holds something.
+    """
+    require(scenario)
+    how, out = how or Recording(), Path(out)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise EdgeflError(f"{out}: is not empty; give a new folder")
+    if how.tables == "parquet":
+        parquet.require()
+    with scenario.naming_places():
+        seen = _Seen(scenario, how)
+        seen.live()
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+    for name, columns in seen.tables().items():
+        write_table(out / f"{name}.{how.tables}", columns)
+    write_json(out / "availability.json", seen.availability())
+    write_json(out / "switched.json", seen.switched())
+    write_json(out / "record.json", seen.about())
+    with writing(out / "scenario.yaml"):
+        (out / "scenario.yaml").write_text(
+            scenario_again(seen.world, out.resolve(), how.tables, seen.every_s, seen.duration_s),
+            encoding="utf-8",
+        )
+    return out
+
+
+class _Seen:
+    """A world, and what is seen of it while its network lives."""
+
+    def __init__(self, scenario: Scenario, how: Recording) -> None:
+        self.world = World(scenario, Streams(scenario.seed))
+        check_world(self.world, reports=True)
+        duration_s = how.duration_s or scenario.duration_s
+        if duration_s is None:
+            raise EdgeflError(
+                "the scenario has none, its sessions end it and a world without training has none: say how long to"
+                " record, e.g. --duration-s 3600 (in Python Recording(duration_s=3600)), or give the scenario one",
+                ("duration_s",),
+            )
+        several = scenario.layout.several
+        tick_s = scenario.handover.measurement_interval_s if several else scenario.rounds.movement_tick_s
+        self.every_s = how.every_s or tick_s
+        self.duration_s, self.links_s = duration_s, how.links_s
+        # one more: after its last sample a device is absent
+        self._count = int(np.ceil(duration_s / self.every_s - 1e-9)) + 2
+        if self._count * self.world.count > MOST_SAMPLES:
+            raise EdgeflError(
+                f"{self._count} samples of {self.world.count} devices do not fit: record less often (--every-s), or a"
+                " shorter time",
+                ("duration_s",),
+            )
+        bits = scenario.workload.payload_bits if scenario.workload else DEFAULT_BITS
+        self.bits = how.payload_bits or (bits,)
+        self.times_s = self.every_s * np.arange(self._count)
+        self.positions_m = np.full((self._count, self.world.count, 2), np.nan)
+        self.cells = np.full((self._count, self.world.count), NOWHERE, np.int32)
+        self._links: list[Columns] = []
+        self._events: list[Columns] = []
+
+    def live(self) -> None:
+        """Let the network live to the end, and look at it."""
+        env = simpy.Environment()
+        radio = self.world.radio(env)
+        scene, _ = compose(self.world, radio, self, {})
+        looks = int(self.duration_s / self.links_s + 1e-9) + 1
+        moments = sorted(
+            {(time_s, 0, number) for number, time_s in enumerate(self.times_s.tolist())}
+            | {(number * self.links_s, 1, number) for number in range(looks)}
+        )
+        for time_s, kind, number in moments:
+            _run_through(env, time_s + BEHIND_S)
+            if kind == 0:
+                self.positions_m[number] = self.world.movement.positions_m(time_s)
+                for cell in range(self.world.scenario.layout.cells):
+                    self.cells[number, scene.network.present(cell)] = cell
+            else:
+                self._look_at_links(scene, radio, time_s, number)
+        self._devices = _devices(scene)
+
+    # as a recorder
+    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
+        """Keep events."""
+        for row in rows:
+            columns: dict[str, Any] = {name: [value] for name, value in vars(row).items()}
+            self.write_columns(type(row), **columns)
+
+    def write_columns(
+        self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
+    ) -> None:
+        """Keep events; other rows are the servers' and positions, and there are none of these."""
+        if row_type is not Event:
+            return
+        columns = vars(Event(**columns))
+        many = max(len(one) for one in columns.values() if isinstance(one, list | np.ndarray))
+        self._events.append(
+            {
+                name: list(one) if isinstance(one, list | np.ndarray) else [one] * many
+                for name, one in columns.items()
+            }
+        )
+
+    def flush(self) -> None:
+        """Nothing is written until the end."""
+
+    def _look_at_links(self, scene: Scene, radio: Radio, time_s: float, number: int) -> None:
+        for cell in self.world.federations:
+            present = scene.network.present(cell)
+            if not present:
+                continue
+            key = (1, "record" + (f" in cell {cell}" if cell else ""), number + 1)
+            survey = radio.survey(scene.network.positions_m(), present, cell, key)
+            for bits in self.bits:
+                many = [bits] * len(present)
+                if radio.dynamic:
+                    ones = dict.fromkeys(DIRECTIONS, np.ones(len(present)))
+                    links = radio.links(survey, [cell] * len(present), radio.snr(survey), ones)
+                else:
+                    links = radio.open_round(survey, cell, {"downlink": many, "uplink": many})
+                self._links.append(
+                    {
+                        "time_s": [time_s] * len(present),
+                        "device": present,
+                        "cell": [cell] * len(present),
+                        "payload_bits": many,
+                        **_costs(scene, radio, links, many, time_s),
+                        "shared": [int(not radio.dynamic)] * len(present),
+                    }
+                )
+
+    def tables(self) -> dict[str, Columns]:
+        """Return the tables by name."""
+        return {
+            "positions": self._positions(),
+            "presence": self._presence(),
+            "links": joined(self._links, LINK_COLUMNS),
+            "devices": self._devices,
+            "events": joined(self._events, [field.name for field in fields(Event)]),
+        }
+
+    def _positions(self) -> Columns:
+        there = np.isfinite(self.positions_m[..., 0]).T  # [devices, times]
+        device, sample = np.nonzero(there)
+        places = self.positions_m[sample, device]
+        never = np.flatnonzero(~there.any(axis=1))
+        # of who never comes a row before the beginning: ids are numbered as they appear
+        device, times_s = np.append(device, never), np.append(self.times_s[sample], np.full(len(never), -1.0))
+        places = np.concatenate([places, np.zeros((len(never), 2))])
+        order = np.argsort(device, kind="stable")
+        return {"t": times_s[order], "id": device[order], "x": places[order, 0], "y": places[order, 1]}
+
+    def _spells(self, cells: np.ndarray) -> list[tuple[int, float, float]]:
+        """Cell, from, to of one device, to the end of the recording."""
+        ends = np.flatnonzero(np.diff(cells)) + 1
+        edges = [0, *ends.tolist(), len(cells)]
+        found = []
+        for begin, end in pairwise(edges):
+            from_s = float(self.times_s[begin])
+            to_s = min(float(self.times_s[end]) if end < len(cells) else np.inf, self.duration_s)
+            if cells[begin] != NOWHERE and from_s < to_s:
+                found.append((int(cells[begin]), from_s, to_s))
+        return found
+
+    def _presence(self) -> Columns:
+        rows = [
+            (device, *spell)
+            for device in range(self.world.count)
+            for spell in self._spells(self.cells[:, device])
+        ]
+        columns = zip(*rows, strict=True) if rows else ((), (), (), ())
+        return dict(zip(("device", "cell", "from_s", "to_s"), map(list, columns), strict=True))
+
+    def availability(self) -> dict[str, Any]:
+        """Return when each device is in some cell, in FedScale's form."""
+        anywhere = np.where(self.cells == NOWHERE, NOWHERE, 0)
+        return {
+            str(device): self._client([spell[1:] for spell in self._spells(anywhere[:, device])])
+            for device in range(self.world.count)
+        }
+
+    def switched(self) -> dict[str, Any]:
+        """Return when each device is switched on, to the last digit, in FedScale's form."""
+        switches = self.world.fleet.switches(self.world.streams)
+        spells: list[list[tuple[float, float]]] = [[(0.0, self.duration_s)]] * self.world.count
+        for device, times in enumerate(switches):
+            within = list(takewhile(lambda time_s: time_s < self.duration_s, times))
+            ends = [*within, self.duration_s] if len(within) % 2 else within
+            spells[device] = list(zip(ends[::2], ends[1::2], strict=True))
+        return {str(device): self._client(own) for device, own in enumerate(spells)}
+
+    def _client(self, spells: Sequence[Sequence[float]]) -> dict[str, Any]:
+        return {
+            "active": [float(begin) for begin, _ in spells],
+            "inactive": [float(end) for _, end in spells],
+            "finish_time": float(self.duration_s),
+        }
+
+    def about(self) -> dict[str, Any]:
+        """Return what was recorded."""
+        return {
+            "edgefl_version": __version__,
+            "scenario": self.world.scenario.name,
+            "seed": self.world.scenario.seed,
+            "devices": self.world.count,
+            "cells": self.world.scenario.layout.cells,
+            "duration_s": self.duration_s,
+            "every_s": self.every_s,
+            "links_s": self.links_s,
+            "payload_bits": list(self.bits),
+        }
+
+
+LINK_COLUMNS = (
+    "time_s",
+    "device",
+    "cell",
+    "payload_bits",
+    *(f"{direction}_{unit}" for direction in DIRECTIONS for unit in ("s", "j")),
+    "shared",
+)
+
+
+def _run_through(env: simpy.Environment, time_s: float) -> None:
+    """Run to a time, all that happens at it included."""
+    if time_s > env.now:
+        env.run(until=time_s)
+    while env.peek() <= time_s:
+        env.step()
+
+
+def _costs(scene: Scene, radio: Radio, links: Links, bits: Sequence[int], time_s: float) -> dict[str, Any]:
+    """Seconds and joules of each link's downlink and of its uplink, both begun now."""
+    found: dict[str, Any] = {}
+    for direction in DIRECTIONS:
+        done = radio.transfers(links, direction, bits, np.full(len(links), time_s))
+        devices = [scene.devices[id_] for id_ in links.devices]
+        down, lasts_s = direction == "downlink", done.end_s - done.start_s
+        power_w = np.array([one.draws.receive_w if down else one.send_power_w() for one in devices])
+        wait_w = np.array([one.draws.wait_w for one in devices])
+        j_bit = np.array([one.draws.receive_j_bit if down else one.draws.send_j_bit for one in devices])
+        energy_j = transfer_energy_j(
+            power_w, done.airtime_s, wait_w, lasts_s - done.airtime_s, j_bit * np.array(bits)
+        )
+        found[f"{direction}_s"], found[f"{direction}_j"] = lasts_s.tolist(), np.asarray(energy_j).tolist()
+    return found
+
+
+def _devices(scene: Scene) -> Columns:
+    fleet = scene.fleet
+    ids = list(range(len(fleet)))
+    costs = [Processors(fleet, GFLOP).cost(device, 1) for device in ids]
+    return {
+        "device": ids,
+        "class": fleet.class_names() or [""] * len(ids),
+        "compute_s_per_gflop": [seconds for seconds, _ in costs],
+        "compute_j_per_gflop": [joules for _, joules in costs],
+        "receive_w": [device.draws.receive_w for device in scene.devices],
+        "send_w": [device.send_power_w() for device in scene.devices],
+        "idle_w": fleet.idle_power_w.tolist(),
+        "battery_j": [fleet.device(device).battery_j for device in ids],
+    }

@@ -1,0 +1,1 @@
+"""One run described, and the world that it describes."""

@@ -1,0 +1,56 @@
+"""Reading data sets once for several runs, and their checksums."""
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from edgefl.scenario.scenario import Scenario, written
+
+if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
+    from edgefl.learning.datasets import Data, Dataset
+
+LARGEST_KEPT = 500_000_000  # bytes of a data set that is kept for the next run
+
+
+class Loaded:
+    """Reads data sets, and keeps the last one: the cases of a study, and the files of a folder, often share it.
+
+    Args:
+        download: whether missing files may be fetched, as a run does.
+    """
+
+    def __init__(self, download: bool) -> None:
+        self._download = download
+        self._last: tuple[Dataset, Data] | None = None
+        self._checksums: dict[str, str] = {}
+
+    def __call__(self, dataset: "Dataset") -> "Data":
+        if self._last is not None and self._last[0] == dataset:
+            return self._last[1]
+        if not self._download:
+            dataset.check()
+        self._last = None
+        data = dataset.load()
+        if sum(array.nbytes for array in (data.train.x, data.test.x)) <= LARGEST_KEPT:
+            self._last = dataset, data
+        return data
+
+    def checksum(self, scenario: Scenario) -> str:
+        """Compute the checksum of the samples that a scenario trains and tests on; empty: it trains nothing."""
+        if scenario.learning is None:
+            return ""
+        key = str(written(scenario)["learning"]["dataset"])
+        if key not in self._checksums:
+            self._checksums[key] = checksum(self(scenario.learning.dataset))
+        return self._checksums[key]
+
+
+def checksum(data: "Data") -> str:
+    """Compute a checksum of all samples, labels and groups, and of how they are scaled."""
+    digest = hashlib.sha256()
+    for split in (data.train, data.test):
+        for array in (split.x, split.y, split.groups):
+            if array is not None:
+                digest.update(f"{array.shape}{array.dtype}".encode())
+                digest.update(array.tobytes())
+    digest.update(repr((data.num_classes, data.mean.tolist(), data.std.tolist())).encode())
+    return digest.hexdigest()

@@ -1,0 +1,155 @@
+"""What a run is, and what its learner sees, as hashes: equal ones give equal numbers.
+
+A run is named by its resolved scenario, by the files and samples that it reads, and by the version of results. A
+learner is named by all that it is told beside the questions asked of it, which a journal holds.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edgefl.config import shipped
+from edgefl.errors import EdgeflError
+from edgefl.scenario.scenario import Scenario, written
+from edgefl.scenario.world import World
+from edgefl.version import RESULTS_VERSION
+
+WITHOUT_INFLUENCE = ("name",)  # keys of a scenario that cannot change results
+LENGTH = 16  # hexadecimal digits of a hash: two of a million runs share one with probability 3e-8
+KEYS_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a run is.
+
+    Args:
+        scenario: dotted key -> value, all keys that can change results.
+        data: what is read -> its checksum.
+        results_version: of `RESULTS_VERSION`.
+    """
+
+    scenario: Mapping[str, Any]
+    data: Mapping[str, str]
+    results_version: int = RESULTS_VERSION
+
+    @property
+    def hash(self) -> str:
+        """Return its name."""
+        return _hash([sorted(self.scenario.items()), sorted(self.data.items()), self.results_version])
+
+    def written(self) -> dict[str, Any]:
+        """Return what run.json says of it; the scenario stands in scenario.yaml."""
+        return {"hash": self.hash, "data": dict(self.data), "results_version": self.results_version}
+
+    def differences(self, other: "Identity") -> list[str]:
+        """Say what differs in the other, key by key: `learning.lr is 0.1, here 0.2`."""
+        pairs = [
+            *_unlike(other.scenario, self.scenario),
+            *((f"the data of {name}", there, here) for name, there, here in _unlike(other.data, self.data)),
+        ]
+        if self.results_version != other.results_version:
+            pairs.append(("the version of results", other.results_version, self.results_version))
+        return [f"{key} is {_shown(there)}, here {_shown(here)}" for key, there, here in pairs]
+
+
+def identity(scenario: Scenario, dataset_checksum: str) -> Identity:
+    """Return what a run is.
+
+    Args:
+        dataset_checksum: of `Loaded.checksum`.
+
+    Raises:
+        EdgeflError: a file that it reads is not there.
+    """
+    keys = dict(leaves(written(scenario)))
+    data = {key: _of_file(key, Path(value)) for key, value in keys.items() if key.endswith(".path") and value}
+    if dataset_checksum:
+        data["learning.dataset"] = dataset_checksum[:LENGTH]
+    return Identity({key: keys[key] for key in keys if key not in WITHOUT_INFLUENCE}, data)
+
+
+@dataclass(frozen=True)
+class LearningIdentity:
+    """What learners are told beside the questions asked of them.
+
+    whole: all of it. pilot: what counts up to the end of the pilot sessions, when the warm start comes to work.
+    pilot_sessions: how many these are.
+    """
+
+    whole: str
+    pilot: str
+    pilot_sessions: int
+
+
+def learning_identity(scenario: Scenario, world: World, dataset_checksum: str) -> LearningIdentity | None:
+    """Return what the learners of a run are told; None: nothing is trained."""
+    if scenario.learning is None:
+        return None
+    settings = written(scenario)["learning"]
+    told = [
+        dataset_checksum,
+        RESULTS_VERSION,
+        scenario.seed,
+        world.count,
+        world.federations,
+        [[population.start, population.stop] for population in world.populations],
+        *map(_array, (world.movement.positions_m(0.0), world.cells_m, world.fleet.samples_kept)),
+    ]
+    return LearningIdentity(
+        whole=_hash([settings, *told]),
+        pilot=_hash([{key: value for key, value in settings.items() if key != "warm_start"}, *told]),
+        pilot_sessions=scenario.learning.pilot_sessions,
+    )
+
+
+def leaves(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Yield the dotted keys of a document, and what they hold; empty mappings are values."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from leaves(item, (*keys, str(key)))
+    else:
+        yield ".".join(keys), value
+
+
+def in_short(differences: list[str]) -> str:
+    """Join the first few differences."""
+    more = len(differences) - KEYS_SHOWN
+    return "; ".join(differences[:KEYS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _unlike(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    missing = object()
+    return [
+        (key, there.get(key), here.get(key))
+        for key in {**there, **here}
+        if there.get(key, missing) != here.get(key, missing)
+    ]
+
+
+def _shown(value: Any) -> str:
+    return "not given" if value is None else str(value)
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:LENGTH]
+
+
+def _array(values: np.ndarray | None) -> str | None:
+    if values is None:
+        return None
+    whole = np.ascontiguousarray(values)
+    return hashlib.sha256(f"{whole.shape}{whole.dtype}".encode() + whole.tobytes()).hexdigest()
+
+
+def _of_file(key: str, path: Path) -> str:
+    try:
+        with shipped.data(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()[:LENGTH]
+    except OSError as error:
+        raise EdgeflError(f"{path}: cannot be read ({error.strerror})", tuple(key.split("."))) from error

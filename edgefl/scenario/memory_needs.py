@@ -1,0 +1,90 @@
+"""What a scenario needs at least of this machine's memory, known before it is built.
+
+Only what is allocated for certain is counted, so that nothing is refused that might have fitted: a run that
+passes may still need several times as much.
+"""
+
+import math
+
+from edgefl.engine.churn.always_on import AlwaysOn
+from edgefl.engine.selectors import CountedSelector
+from edgefl.engine.selectors.all import All
+from edgefl.learning.memory import Need, available_bytes, require
+from edgefl.mobility.static import Static
+from edgefl.scenario.scenario import Scenario
+
+DEVICE_BYTES = 300  # of the objects and arrays that every device has; measured 330 to 360
+CELL_BYTES = 12  # per device and cell: when a neighbour became better (8), and the measured power (4)
+STEP_BYTES = 20  # per device and local step: sample and weight of a batch of one (12), and its size (8)
+NUMBER_BYTES = 4  # of a model
+
+
+def check(scenario: Scenario) -> None:
+    """Check what is known from the scenario alone.
+
+    Raises:
+        EdgeflError: more memory is needed than there is.
+    """
+    require(of_world(scenario), available_bytes())
+
+
+def of_world(scenario: Scenario) -> list[Need]:
+    """Return what the devices, their measurements and generated data need."""
+    key, count = least_devices(scenario)
+    needs = [Need(("devices", key), DEVICE_BYTES * count, f"{count:,.0f} devices")]
+    if scenario.layout.several:
+        cells = scenario.layout.cells
+        what = f"{count:,.0f} devices that measure {cells} cells"
+        needs.append(Need(("devices", key), CELL_BYTES * cells * count, what))
+    if scenario.learning is not None:
+        needs.append(Need(("learning", "dataset"), scenario.learning.dataset.least_bytes(), "the data set"))
+    return needs
+
+
+def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:
+    """Return what a round's models and batches need.
+
+    Args:
+        devices: number of devices.
+        numbers: parameters and statistics of a model.
+    """
+    learning = scenario.learning
+    if learning is None:
+        return []
+    place, training = least_participants(scenario, devices)
+    # beside the local models: the module and the global model
+    copies = training * (1 + learning.algorithm.trains_personal) + 2
+    models = f"{copies} models of {numbers:,} numbers"
+    steps = learning.epochs or learning.steps
+    batches = f"the batches of {steps:,} steps of {training:,} devices"
+    return [
+        Need(place or ("learning", "model"), NUMBER_BYTES * copies * numbers, models),
+        Need(("learning", "epochs" if learning.epochs else "steps"), STEP_BYTES * steps * training, batches),
+    ]
+
+
+def least_devices(scenario: Scenario) -> tuple[str, float]:
+    """Return the key that sets the number of devices, and a number that they hardly fall below."""
+    if scenario.devices.count is not None:
+        return "count", scenario.devices.count
+    inner_m, outer_m = scenario.extent.kept_free_m, scenario.extent.area_radius_m
+    density = scenario.devices.density_per_km2 or 0.0
+    mean = density * math.pi * max(0.0, outer_m**2 - inner_m**2) / 1e6
+    return "density_per_km2", max(0.0, mean - 6 * math.sqrt(mean))  # a Poisson number
+
+
+def least_participants(scenario: Scenario, devices: int) -> tuple[tuple[str, ...], int]:
+    """Return the key that sets the number of devices in the first round, and that number; 1 if it is not known."""
+    settings, selector = scenario.devices, scenario.rounds.selector
+    all_there = (
+        all(
+            isinstance(kind.mobility, Static) and isinstance(kind.churn, AlwaysOn) and kind.battery_j is None
+            for kind in settings.kinds()
+        )
+        and not scenario.layout.several
+    )
+    if all_there and isinstance(selector, All):
+        return ("devices", least_devices(scenario)[0]), devices
+    if all_there and isinstance(selector, CountedSelector):
+        return ("rounds", "selector", "count"), min(selector.count, devices)
+    return (), 1

@@ -1,0 +1,96 @@
+"""Numbers of a scenario that have to fit one another: devices, participants, updates, members of sessions.
+
+Checked when a scenario is read, and for a density again when the devices have been dropped.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from edgefl.config import registry
+from edgefl.engine.selectors import Selector
+from edgefl.engine.settings import DeviceSettings, RoundSettings
+from edgefl.errors import EdgeflError
+from edgefl.learning.settings import LearningSettings
+
+MIN_UPDATES = ("rounds", "min_updates")
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The sections that hold these numbers. `sessions` is a policy."""
+
+    devices: DeviceSettings
+    rounds: RoundSettings
+    sessions: Any
+    learning: LearningSettings | None
+
+    def check(self, devices: int) -> None:
+        """Refuse numbers with which no round could be as the scenario wants it.
+
+        Args:
+            devices: how many there are.
+
+        Raises:
+            EdgeflError: names the key and the remedy.
+        """
+        where = "devices.count" if self.devices.count else "the devices dropped by devices.density_per_km2:"
+        populations = self.devices.populations
+        together = -(-devices // populations)  # in the largest population
+        them = f"{where} {devices}" + (f" / {populations} populations" if populations > 1 else "")
+        self._check_participants(together, them)
+        self._check_members(devices)
+        updates = self.rounds.min_updates
+        for most, who in self._largest_rounds(together):
+            if updates > most:
+                raise EdgeflError(
+                    f"{updates} exceeds {most}, {who}: no update would ever be aggregated there; lower it",
+                    MIN_UPDATES,
+                )
+
+    def _check_participants(self, devices: int, them: str) -> None:
+        selector: Selector = self.rounds.selector
+        count = getattr(selector, "count", None)
+        if count and count > devices:
+            raise EdgeflError(
+                f"{count} exceeds {them}: a round could never have its participants",
+                ("rounds", "selector", "count"),
+            )
+        factor = self.rounds.over_selection
+        if factor > 1 and selector.wanted(devices) >= devices:
+            name = registry.name_of("selectors", selector)
+            raise EdgeflError(
+                f"{factor:g} selects nobody more: {name} takes {selector.wanted(devices)} of {devices} devices as it"
+                " is; take a selector with a smaller count, or 1",
+                ("rounds", "over_selection"),
+            )
+
+    def _check_members(self, devices: int) -> None:
+        for number, ids in self._members():
+            unknown = [id_ for id_ in sorted(ids) if id_ >= devices]
+            if unknown:
+                raise EdgeflError(
+                    f"session {number} names device {unknown[0]}, but there are {devices}, 0 to {devices - 1}",
+                    ("devices", "churn", "sessions", str(number - 1)),
+                )
+
+    def _largest_rounds(self, devices: int) -> Iterator[tuple[int, str]]:
+        """Yield the most updates that can arrive in the rounds of some kind, and of which."""
+        selector: Selector = self.rounds.selector
+        warm_start = self.learning.warm_start if self.learning else None
+        pilots = self.learning.pilot_sessions if self.learning else 0
+        sessions = self.sessions.count or math.inf
+        for number, ids in (*self._members(), (0, range(devices))):
+            present = min(len(ids), devices)
+            of = f" of session {number}" if number else ""
+            yield selector.wanted(present), f"the participants of a round{of}"
+            if warm_start is not None and warm_start.probes and sessions > pilots:
+                most = max(1, round(warm_start.probe_participants * present))
+                yield most, f"the participants of a probe round{of}"
+
+    def _members(self) -> Iterator[tuple[int, list[int]]]:
+        """Yield session numbers and the ids of those that may take part in it, where they are listed."""
+        listed = getattr(self.devices.churn, "sessions", None)
+        if listed and self.devices.churn.members(1) is not None:
+            yield from enumerate(listed[: self.sessions.count], start=1)

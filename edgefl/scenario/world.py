@@ -1,0 +1,306 @@
+"""The physical world of a scenario: sites, devices that move, their network and their radio."""
+
+from collections.abc import Collection, Generator, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import simpy
+
+from channel.antenna import Sectors, three_panels
+from channel.gaussian_fields import Common
+from channel.geometry import poisson_count, sample_ring
+from channel.large_scale import LargeScale
+from channel.path_loss import PathLoss
+from channel.units import db_to_linear, dbm_to_watt
+from edgefl.engine.background import BackgroundTraffic
+from edgefl.engine.background_users import BackgroundUsers
+from edgefl.engine.extent import Extent
+from edgefl.engine.fleet import Fleet
+from edgefl.engine.gains import Gains, PerPlace, PerRound, Survey
+from edgefl.engine.indoors import BehindWalls, Indoors
+from edgefl.engine.network import Network
+from edgefl.engine.positions import SurveyOfPlaces
+from edgefl.engine.radio import Radio
+from edgefl.engine.records import Recorder
+from edgefl.errors import EdgeflError, moved, refused
+from edgefl.mobility import Mobility, Movement
+from edgefl.mobility._together import Together
+from edgefl.places.areas import Places, places
+from edgefl.rng import Streams
+from edgefl.scenario.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class World:
+    """The physical world of a scenario; each part is built on first use, and nothing is written."""
+
+    scenario: Scenario
+    streams: Streams
+
+    @property
+    def extent(self) -> Extent:
+        """How far it reaches, and how high its antennas stand."""
+        return self.scenario.extent
+
+    @property
+    def sites_m(self) -> np.ndarray:
+        """[cells, 2] positions of the base stations, the centre's first, m."""
+        return self.scenario.layout.sites_m
+
+    @property
+    def cells_m(self) -> np.ndarray:
+        """[cells, 2] a point of each cell: the base station, or with sectors 1 m before its panel.
+
+        The nearest of these points says in which cell a place lies.
+        """
+        if self.sectors is None:
+            return self.sites_m
+        ahead = np.radians([panel.azimuth_deg for panel in self.sectors.panels])
+        points_m = self.sites_m[:, None] + np.stack([np.cos(ahead), np.sin(ahead)], axis=1)
+        return points_m.reshape(-1, 2)
+
+    @property
+    def sectors(self) -> Sectors | None:
+        """The panels of all sites; None: they send alike in all directions."""
+        return self._sectors(self.extent)
+
+    def _sectors(self, extent: Extent) -> Sectors | None:
+        """The panels as devices of some height see them."""
+        layout = self.scenario.layout
+        if layout.sectors == 1:
+            return None
+        return Sectors(
+            self.sites_m,
+            three_panels(layout.azimuth_deg, layout.downtilt_deg),
+            extent.bs_height_m - extent.ut_height_m,
+            extent.wraparound,
+        )
+
+    @property
+    def federations(self) -> list[int]:
+        """The cells that have a server: all, the centre's, or those listed; none of the guard ring."""
+        return self.scenario.layout.with_federation
+
+    @cached_property
+    def places(self) -> Places:
+        """The areas, by name, and where on Earth the world lies."""
+        return places(self.scenario.areas, self.scenario.origin_lon_lat)
+
+    @cached_property
+    def count(self) -> int:
+        """The number of devices."""
+        devices, extent = self.scenario.devices, self.extent
+        if devices.count is not None:
+            return devices.count
+        density = devices.density_per_km2
+        assert density is not None  # the schema requires one of the two
+        ring = {"inner_radius_m": extent.kept_free_m, "outer_radius_m": extent.area_radius_m}
+        count = poisson_count(self.streams("drop", "count"), density_per_km2=density, **ring)
+        if count == 0:
+            raise EdgeflError(
+                f"{density}: seed {self.scenario.seed} drops no device at all; raise it",
+                ("devices", "density_per_km2"),
+            )
+        return count
+
+    @cached_property
+    def fleet(self) -> Fleet:
+        """The devices by class, and what each is like."""
+        return Fleet.drawn(self.scenario.devices, self.count, self.streams)
+
+    @cached_property
+    def movement(self) -> Movement:
+        """The devices' movement, each by its class's model."""
+        groups = self.fleet.groups(lambda kind: kind.mobility)
+        if len(groups) == 1:
+            return self._start(groups[0][0], self.count, self.streams)
+        parts = []
+        for mobility, ids in groups:
+            name, place = self.fleet.first_with("mobility", mobility)
+            with moved(("devices", "mobility"), place):
+                if mobility.own_numbers:
+                    # a file or a road has its first device for the first of these, and streams of its own
+                    mine, rows = self.streams.below("class", name), np.arange(len(ids))
+                    movement = self._start(mobility, len(ids), mine) if len(ids) else None
+                else:
+                    movement, rows = self._start(mobility, self.count, self.streams), ids
+            if movement is not None:
+                parts.append((ids, movement, rows))
+        return Together(parts)
+
+    def _start(self, mobility: Mobility, count: int, streams: Streams) -> Movement:
+        """Start devices that are dropped uniformly in area outside the minimum distance from the centre."""
+        extent = self.extent
+        mobility = mobility.within(self.places)
+        return mobility.start(
+            sample_ring(
+                streams("drop", "positions"),
+                count,
+                inner_radius_m=extent.kept_free_m,
+                outer_radius_m=mobility.area_radius_m(extent.radius_m),
+            ),
+            cell_radius_m=extent.radius_m,
+            min_distance_m=extent.kept_free_m,
+            streams=streams,
+        )
+
+    @property
+    def may_cross(self) -> bool:
+        """Whether devices may come to the edge of a cell: they move, among several cells or beyond the one."""
+        several = self.scenario.layout.several
+        further = self.extent.area_radius_m > self.extent.radius_m or any(
+            any(mobility.area_names())  # which may lie anywhere
+            for _, mobility in self.scenario.devices.mobilities()
+        )
+        return self.movement.moves and (several or further)
+
+    @cached_property
+    def populations(self) -> list[range]:
+        """Device ids of each standing population, in ascending order; the first ones may have one device more."""
+        groups = self.scenario.devices.populations
+        if self.count < groups:
+            raise EdgeflError(
+                f"seed {self.scenario.seed} drops {self.count} devices, too few for {groups} populations",
+                ("devices", "populations"),
+            )
+        size, more = divmod(self.count, groups)
+        begins = [size * group + min(group, more) for group in range(groups + 1)]
+        return [range(begin, end) for begin, end in pairwise(begins)]
+
+    def members(self, session: int) -> Collection[int] | None:
+        """Return the only devices that may take part in a session; None: all that are present."""
+        allowed = self.fleet.members(session)
+        if len(self.populations) == 1:
+            return allowed
+        turn = self.populations[(session - 1) % len(self.populations)]
+        return turn if allowed is None else frozenset(turn).intersection(allowed)
+
+    @cached_property
+    def gains(self) -> Gains:
+        """The large-scale gains: drawn for each round (J), or fixed by the place."""
+        with refused("radio"):
+            return self._per_place() if self.scenario.radio.shadowing == "spatial" else self._per_round()
+
+    def radio(self, env: simpy.Environment) -> Radio:
+        """Build the radio of all cells."""
+        settings = self.scenario.radio
+        with refused("radio"):
+            return Radio(
+                env,
+                settings=settings,
+                device_power_w=self.fleet.column(lambda kind: dbm_to_watt(kind.transmit_power_dbm)),
+                speeds_m_s=self.movement.doppler_speeds_m_s(),
+                gains=self._behind_walls(),
+                streams=self.streams,
+                reading_s=self.scenario.handover.measurement_interval_s,
+            )
+
+    def network(self, env: simpy.Environment, recorder: Recorder) -> Network:
+        """Build the network that says which cell serves which device; its processes are not started."""
+        layout, gains = self.scenario.layout, self.gains
+        several = layout.several
+        measured = gains if several and isinstance(gains, PerPlace) else None
+        return Network(
+            env,
+            movement=self.movement,
+            cells=layout.cells,
+            radius_m=self.extent.edge_m,
+            power_db=measured.power_db if measured else None,
+            power_db_of=measured.power_db_of if measured else None,
+            tick_s=self.scenario.handover.measurement_interval_s
+            if several
+            else self.scenario.rounds.movement_tick_s,
+            handover=self.scenario.handover,
+            recorder=recorder,
+            switches=self.fleet.switches(self.streams),
+            batteries=self.fleet.batteries(),
+            idle_power_w=self.fleet.idle_power_w,
+            draws=self.fleet.draws(),
+        )
+
+    def background(self, radio: Radio) -> Iterator[Generator[simpy.Event, None, None]]:
+        """Yield the processes of other users' traffic, if there is any."""
+        settings, scenario = self.scenario.radio.background, self.scenario
+        if settings is None:
+            return
+        users = BackgroundUsers(
+            settings, scenario.radio, scenario.devices, self.gains, self.extent, self.streams
+        )
+        of_cells = BackgroundTraffic(radio.env, settings, radio, self.federations, users.snr, self.streams)
+        yield from of_cells.processes()
+
+    def survey_of_places(self) -> SurveyOfPlaces | None:
+        """Return what surveys links by their places, for maps; None: gains are drawn for each round."""
+        gains, indoors = self.gains, self._indoors
+        if not isinstance(gains, PerPlace):
+            return None
+
+        def survey(positions_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> Survey:
+            of_cells = gains.power_db_of(positions_m, ids).astype(float)
+            gains_db = of_cells[np.arange(len(ids)), cells]
+            others = db_to_linear(of_cells).sum(axis=1) - db_to_linear(gains_db)
+            surveyed = Survey(ids.tolist(), gains_db, np.full(len(ids), np.nan), np.maximum(others, 0.0))
+            return surveyed.behind(indoors.loss_db(positions_m, ids)) if indoors else surveyed
+
+        return survey
+
+    @cached_property
+    def _indoors(self) -> Indoors | None:
+        """The walls, if any device can be behind one."""
+        depth_m = self.scenario.radio.path_loss.indoor_depth_m
+        if depth_m is None or not any(kind.indoor_share for kind in self.fleet.kinds):
+            return None
+        return Indoors.of_fleet(self.fleet, depth_m, self.scenario.radio.carrier_hz, self.streams)
+
+    def _behind_walls(self) -> Gains:
+        """The gains, less what the walls take from devices indoors."""
+        return BehindWalls(self.gains, self._indoors) if self._indoors else self.gains
+
+    def _heights(self) -> tuple[list[Extent], np.ndarray]:
+        """The world as devices of each height see it, and [devices] which of these it is for each."""
+        heights = {extra.ut_height_m: 0 for extra in self.fleet.extras}
+        heights = {height: number for number, height in enumerate(heights)}
+        of = np.array([heights[extra.ut_height_m] for extra in self.fleet.extras])
+        return [self.extent.at_height(height) for height in heights], of[self.fleet.of]
+
+    def _per_round(self) -> Gains:
+        radio = self.scenario.radio
+        if radio.line_of_sight in ("probabilistic", "soft"):
+            raise EdgeflError(
+                "line of sight by probability belongs to a place: set radio.shadowing: spatial",
+                ("radio", "line_of_sight"),
+            )
+        path_loss: PathLoss = radio.path_loss
+        std_db = radio.shadowing_std_db
+        if std_db is None:
+            std_db = path_loss.shadowing_std_db(radio.line_of_sight == "always")
+        return PerRound(path_loss, std_db, radio, *self._heights(), self.streams)
+
+    def _per_place(self) -> Gains:
+        radio = self.scenario.radio
+        extents, of = self._heights()
+        large_scales: list[LargeScale] = []
+        for extent in extents:
+            one = LargeScale(
+                sites_m=self.sites_m,
+                model=radio.path_loss,
+                carrier_hz=radio.carrier_hz,
+                bs_height_m=extent.bs_height_m,
+                ut_height_m=extent.ut_height_m,
+                min_distance_m=extent.min_distance_m,
+                area_radius_m=extent.field_radius_m,
+                keys=[self.streams.key("place", site) for site in range(len(self.sites_m))],
+                line_of_sight=radio.line_of_sight,
+                shadowing="none" if radio.shadowing_std_db == 0 else "spatial",
+                shadowing_std_db=radio.shadowing_std_db,
+                common=Common(self.streams.key("place", "all sites"), radio.site_correlation)
+                if len(self.sites_m) > 1 and radio.site_correlation > 0
+                else None,
+                wraparound=extent.wraparound,
+                same_places=large_scales[0] if large_scales else None,
+            )
+            large_scales.append(one)
+        sectors = [self._sectors(extent) for extent in extents]
+        return PerPlace(large_scales, of, radio.neighbour_load > 0, sectors)

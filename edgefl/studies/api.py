@@ -1,0 +1,116 @@
+"""Studies and comparisons from Python, as `edgefl study` and `edgefl compare` do them."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from edgefl.config.yaml_source import write
+from edgefl.errors import EdgeflError
+from edgefl.scenario.scenario import Scenario, dump
+
+if TYPE_CHECKING:
+    from analysis import Comparison
+    from edgefl.run.results import StudyResults
+
+Overrides = Mapping[str, Any]
+
+
+def study(
+    base: str | Path | Scenario,
+    variants: Mapping[str, Overrides | None] | None = None,
+    *,
+    seeds: Sequence[int] = (),
+    reference: str | None = None,
+    question: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    device: str = "auto",
+    jobs: int | None = None,
+) -> "StudyResults":
+    """Run every variant with every seed; then `edgefl.compare` compares them.
+
+    A study with a question is given further seeds until that is answered, or its budget is spent.
+
+    In a script, call it below `if __name__ == "__main__":`, as Python asks where processes are started.
+
+    Args:
+        base: a study file; or a scenario, and then `variants` too.
+        variants: name -> dotted overrides, as in a study file: {"wide": {"radio.bandwidth_hz": 2e8}}.
+        seeds: each variant runs once per seed; none: those of the study file, or the scenario's own. Of a study file
+            only these are run, and its question is not asked.
+        reference: the variant to which others are compared; none: the first.
+        question: as in a study file: {"metric": "accuracy_end", "variants": ["narrow", "wide"], "precision": 0.01,
+            "budget": 40}.
+        out: directory of the study: new, empty, or of this study, which then goes on; none: below runs/.
+        device: as in `simulate`.
+        jobs: processes at once; none: one per core.
+
+    Returns:
+        The directory of the study: a path, with the tables of all runs, and the `.answer` to its question.
+
+    Raises:
+        EdgeflError: names what is wrong, and the remedy; `edgefl.studies.IncompleteStudy` if runs have failed and the
+            others are complete.
+    """
+    from edgefl import studies
+
+    if not isinstance(base, Scenario):
+        if any(given is not None for given in (variants, reference, question)):
+            raise EdgeflError(
+                "a study file has its own variants, reference and question: give a scenario to vary it here"
+            )
+        return studies.run(studies.plan(base, seeds=seeds), out, device=device, jobs=jobs)
+    if not variants:
+        raise EdgeflError(
+            'variants: name at least one, e.g. {"as it is": None, "wide": {"radio.bandwidth_hz": 2e8}}'
+        )
+    content = {
+        "name": base.name,
+        "scenario": "scenario.yaml",
+        "seeds": list(seeds) or [base.seed],
+        "reference": reference or next(iter(variants)),
+        "variants": {name: dict(overrides or {}) for name, overrides in variants.items()},
+        **({} if question is None else {"question": dict(question)}),
+    }
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "scenario.yaml").write_text(dump(base), encoding="utf-8")
+        file = Path(folder) / "study.yaml"
+        file.write_text(write(content), encoding="utf-8")
+        return studies.run(studies.plan(file), out, device=device, jobs=jobs)
+
+
+def compare(
+    *runs: str | Path | Sequence[str | Path],
+    names: Sequence[str] = (),
+    partial: bool = False,
+    out: str | Path | None = None,
+    **options: Any,
+) -> "Comparison":
+    """Compare the variants of a study, or any runs: `.table`, `.per_session`, `.detail` are data frames.
+
+    `.figure` is a PNG; `.out` is the folder of it and of all other files.
+
+    Seconds and joules to a target accuracy, peaks, and paired tests over seeds; also written as comparison.csv, .md,
+    .tex and .png.
+
+    Args:
+        runs: the directory of a study or of a run, or several.
+        names: of the directories, in their order, in place of their own.
+        partial: also runs that are not completed, as far as they came.
+        out: where to write; none: the directory of the runs, of several `comparison` in the current folder.
+        options: as `analysis.compare` takes them: reference, target (one or several), recurring, layout.
+
+    Returns:
+        The comparison: its tables have one row per variant, or per variant and session, or per variant and seed.
+
+    Raises:
+        EdgeflError: there is nothing to compare, or an option does not fit.
+    """
+    import analysis
+
+    folders = [one for given in runs for one in ([given] if isinstance(given, str | Path) else given)]
+    try:
+        found = analysis.load_runs(folders, names=names, partial=partial)
+        return analysis.compare(found, out=out, **options)
+    except ValueError as error:
+        raise EdgeflError(f"not compared: {error}") from error

@@ -1,0 +1,5 @@
+"""The version of edgefl, and the version of what a run's numbers are."""
+
+__version__ = "0.1.0"
+# Raise it with every change that moves results (CONTRIBUTING.md, "What may move results").
+RESULTS_VERSION = 2

@@ -1,0 +1,123 @@
+"""Settings can be looked up: sections, any dotted key, kinds, and parts from outside whatever they are like."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from edgefl.commands.explained import MEANINGS, describe, listed
+from edgefl.config import registry
+from edgefl.errors import EdgeflError
+from edgefl.scenario.scenario import Scenario
+from edgefl.testing.fuzz_schema import keys_of
+
+ODD = """\
+from torch import nn
+from edgefl.learning.models import Model
+
+class NoSize(Model):
+    def build(self, input_shape, classes):
+        return nn.Flatten()
+
+class Fails(NoSize):
+    typical_input = (3,)
+    typical_classes = 2
+
+    def build(self, input_shape, classes):
+        raise RuntimeError("no such luck")
+
+class Lazy(NoSize):
+    typical_input = (3,)
+    typical_classes = 2
+
+    def build(self, input_shape, classes):
+        return nn.LazyLinear(classes)
+"""
+
+
+@pytest.mark.parametrize("place", [".".join(key.place) for key in keys_of(Scenario)])
+def test_every_key_of_a_scenario_is_described(place: str) -> None:
+    text = describe(place)
+    assert text.startswith(f"{place}\n\n")
+    assert "  default: " in text or "Parameters:" in text
+
+
+def test_a_key_is_described_with_unit_range_and_default() -> None:
+    assert describe("radio.bandwidth_hz").splitlines()[2:] == [
+        "system bandwidth W, Hz, 1e5 to 4e9",
+        "",
+        "  type:    a number",
+        "  unit:    Hz",
+        "  range:   >= 100000, <= 4e+09",
+        "  default: 1e+08",
+    ]
+    assert "  default: none, it is required" in describe("learning.dataset")
+    assert "schedule    Every session has T rounds" in describe("sessions")
+    assert "edgefl describe radio.tdd" in describe("radio")
+    assert "  transmit_power_dbm: " in describe("devices.classes")
+
+
+def test_the_whole_scenario_and_a_kind_are_described() -> None:
+    assert "  seed: the run is a function of scenario and seed" in describe("scenario")
+    assert "edgefl describe selectors/NAME" in describe("selectors")
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("radio.bandwith_hz", "radio has no such key: did you mean 'bandwidth_hz'"),
+        ("learning.algorithm.mu", "see edgefl describe algorithms/NAME"),
+        ("radio.slot_s.x", "see edgefl describe radio.slot_s"),
+        ("radio.", "radio has no such key"),
+        ("", "write KIND/NAME"),
+        ("algorithms/", "no algorithm ''"),
+        ("/fedprox", "no kind ''"),
+    ],
+)
+def test_what_there_is_not(key: str, message: str) -> None:
+    with pytest.raises(EdgeflError) as error:
+        describe(key)
+    assert message in str(error.value)
+
+
+def test_kinds_and_components_are_listed_with_a_meaning() -> None:
+    assert tuple(MEANINGS) == registry.KINDS
+    assert [line.split()[0] for line in listed(None)] == list(registry.KINDS)
+    for kind in registry.KINDS:
+        assert [line.split()[0] for line in listed(kind)] == registry.names(kind)
+    assert "uniform       Devices drawn without replacement" in listed("selectors")
+
+
+def test_an_installed_package_that_does_not_work_spoils_no_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_entry_points", lambda kind: {"theirs": "no_such_module:Theirs"})
+    (line,) = [line for line in listed("selectors") if line.startswith("theirs")]
+    assert "(broken: cannot load 'no_such_module:Theirs'" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("NoSize", "Size: counted by `edgefl validate`"),
+        ("Fails", "Size: cannot be counted for 3 inputs and 2 classes: RuntimeError: no such luck"),
+        ("Lazy", "Size: cannot be counted"),
+    ],
+)
+def test_odd_models_from_outside_are_described(
+    name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "odd_models.py").write_text(ODD)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setitem(sys.modules, "odd_models", None)
+    del sys.modules["odd_models"]
+    text = describe(f"models/odd_models:{name}")
+    assert said in text
+    assert f"Defined by odd_models:{name}" in text
+
+
+def test_letters_of_papers_are_told() -> None:
+    papers = describe("papers")
+    for letter in "JNIF":
+        assert re.search(rf"^{letter}[,:] .{{40}}", papers, re.MULTILINE)
+    assert describe("warm_starts/similarity").endswith("edgefl describe papers`.")
+    assert "describe papers" not in describe("radio.bandwidth_hz")

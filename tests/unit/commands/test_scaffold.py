@@ -1,0 +1,102 @@
+"""`edgefl new` makes a folder that runs, with parts of one's own that keep their contracts."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import edgefl
+from edgefl import testing
+from edgefl.commands import cli
+from edgefl.commands.scaffold import write
+from edgefl.config import outside, registry
+from edgefl.errors import EdgeflError
+
+PARTS = {"datasets": "Blobs", "models": "Small", "algorithms": "Median", "mobility": "Walk"}
+
+
+@pytest.fixture(params=[True, False], ids=["own parts", "built-in parts"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    write(tmp_path / "first", name="first", devices=5, own_parts=request.param)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield tmp_path / "first"
+    sys.modules.pop("my_parts", None)
+
+
+def test_what_is_written_is_valid(folder: Path) -> None:
+    own = (folder / "my_parts.py").exists()
+    scenario = edgefl.load_scenario(folder / "scenario.yaml")
+    assert (scenario.name, scenario.devices.count) == ("first", 5)
+    assert scenario.learning is not None
+    named = registry.name_of("models", scenario.learning.model)
+    assert named == ("my_parts:Small" if own else "mlp2")
+    for file in folder.glob("*.yaml"):
+        assert "{name}" not in file.read_text()
+        assert "#own" not in file.read_text()
+        assert "#built-in" not in file.read_text()
+        first = file.read_text().splitlines()[0]
+        assert (folder / first.partition("$schema=")[2]).is_file()
+
+
+def test_its_study_is_checked(folder: Path) -> None:
+    assert len(cli_validation(folder / "study.yaml")) == 3
+
+
+def cli_validation(file: Path) -> list[object]:
+    from edgefl.studies.validation import check
+
+    return [*check(file, "cpu")]
+
+
+@pytest.mark.slow
+def test_its_notebook_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv(outside.ALLOW)
+    monkeypatch.syspath_prepend(str(folder))  # as Jupyter does
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    notebook = json.loads((folder / "first_look.ipynb").read_text())
+    names: dict[str, object] = {}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+    assert isinstance(names["results"], edgefl.Results)
+    assert len(names["results"].rounds) == 15
+    assert (Path("runs") / "first" / "comparison.png").is_file()
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_its_parts_keep_their_contracts(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "first", name="first", devices=5, own_parts=True)
+    monkeypatch.syspath_prepend(str(tmp_path / "first"))
+    monkeypatch.delitem(sys.modules, "my_parts", raising=False)
+    part = registry.get(kind, f"my_parts:{PARTS[kind]}")
+    if kind == "models":
+        part.typical_input, part.typical_classes = (2,), 4  # type: ignore[union-attr]
+    testing.check(part)
+    del sys.modules["my_parts"]
+
+
+def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").touch()
+    with pytest.raises(EdgeflError, match="is not empty; choose another folder"):
+        write(tmp_path, name="a", devices=1, own_parts=True)
+    assert [file.name for file in tmp_path.iterdir()] == ["mine.txt"]
+    with pytest.raises(EdgeflError, match="cannot be written"):
+        write(tmp_path / "mine.txt", name="a", devices=1, own_parts=True)
+
+
+def test_the_command_says_how_to_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as end:
+        cli.main(["new", "my first", "--devices", "3", "--no-parts"])
+    assert not end.value.code
+    assert "edgefl run scenario.yaml\n" in capsys.readouterr().out
+    assert edgefl.load_scenario("my first/scenario.yaml").name == "my-first"
+    with pytest.raises(SystemExit):
+        cli.main(["new", "b", "--name", "no way"])
+    assert "--name 'no way': use letters" in capsys.readouterr().err

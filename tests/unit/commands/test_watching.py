@@ -1,0 +1,149 @@
+"""A run under way as `edgefl watch` sees it: what is new is read, and what is half written waits."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from edgefl.commands import watching
+from edgefl.errors import EdgeflError
+from edgefl.run.simulation import simulate
+from edgefl.scenario.scenario import load
+
+SCENARIO = """\
+name: small
+seed: 1
+devices: {count: 3}
+sessions: {name: schedule, count: 2, rounds: 4}
+workload: {payload_bits: 1000, flops_per_sample: 1000}
+"""
+Making = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("watch")
+    (folder / "small.yaml").write_text(SCENARIO)
+    return simulate(load(folder / "small.yaml"), folder / "run")
+
+
+@pytest.fixture
+def under_way(done: Path, tmp_path: Path) -> Making:
+    def make(
+        rounds: int, status: str = "running", silent_s: float = 0.0, name: str = "run", **about: object
+    ) -> Path:
+        path = tmp_path / name
+        path.mkdir(exist_ok=True)
+        (path / "scenario.yaml").write_text((done / "scenario.yaml").read_text())
+        lines = (done / "rounds.csv").read_text().splitlines(keepends=True)
+        (path / "rounds.csv").write_text("".join(lines[: 1 + rounds]))
+        beat = (datetime.now(UTC) - timedelta(seconds=silent_s)).isoformat()
+        told = {**json.loads((done / "run.json").read_text()), "status": status, **about}
+        (path / "run.json").write_text(json.dumps(told | {"process": {"heartbeat": beat}}))
+        return path
+
+    return make
+
+
+def text(*runs: watching.Standing, of: int | None = None) -> str:
+    console = Console(width=80, color_system=None)
+    with console.capture() as capture:
+        console.print(watching.table(runs, of))
+    return capture.get()
+
+
+def test_a_run_under_way_is_followed(under_way: Making, done: Path) -> None:
+    path = under_way(2)
+    watched = watching.find(path)[0]
+    first = watched.look()
+    assert (first.rounds, first.share, first.status, first.over) == (
+        2,
+        pytest.approx(2 / 8),
+        "running",
+        False,
+    )
+    assert first.left_s >= 0
+    rest = (done / "rounds.csv").read_bytes()
+    with (path / "rounds.csv").open("ab") as file:
+        file.write(rest[(path / "rounds.csv").stat().st_size : -20])  # the last line is half written
+    second = watched.look()
+    assert second.rounds == 7
+    assert second.joules > first.joules
+    with (path / "rounds.csv").open("ab") as file:
+        file.write(rest[-20:])
+    assert watched.look().rounds == 8
+
+
+def test_a_run_with_parquet_tables_is_followed_too(tmp_path: Path) -> None:
+    """Rounds are CSV in either form: the large tables come in whole files, too late for who watches."""
+    pytest.importorskip("pyarrow")
+    (tmp_path / "small.yaml").write_text(SCENARIO + "record: {tables: parquet, positions_s: 0.1}\n")
+    path = simulate(load(tmp_path / "small.yaml"), tmp_path / "run")
+    assert (path / "devices.parquet").is_dir()
+    standing = watching.find(path)[0].look()
+    assert (standing.rounds, standing.share) == (8, 1.0)
+    assert standing.joules > 0
+
+
+def test_tables_that_begin_anew_are_read_anew(under_way: Making) -> None:
+    path = under_way(5)
+    watched = watching.find(path)[0]
+    assert watched.look().rounds == 5
+    under_way(1)
+    assert watched.look().rounds == 1
+
+
+def test_the_end_says_how_it_came(done: Path, under_way: Making) -> None:
+    [completed] = watching.find(done)
+    assert "100 %" in text(completed.look())
+    failed = watching.find(under_way(3, "failed", error="KeyError:\n 'x'"))[0].look()
+    assert failed.over
+    told = text(failed)
+    assert "failed" in told
+    assert "run: KeyError: 'x'" in told
+
+
+def test_silence_is_told(under_way: Making) -> None:
+    assert "silent for 10 min" in text(watching.find(under_way(3, silent_s=600.0))[0].look())
+
+
+def test_before_the_first_round(under_way: Making) -> None:
+    path = under_way(0)
+    (path / "rounds.csv").unlink()
+    standing = watching.find(path)[0].look()
+    assert (standing.rounds, standing.share) == (0, 0.0)
+    assert "begins" in text(standing)
+
+
+def test_a_study_is_all_of_its_runs_in_80_columns(under_way: Making, tmp_path: Path) -> None:
+    for name in ("similarity-100", "a-variant-with-a-very-long-name-indeed-100"):
+        under_way(3, name=name)
+    (tmp_path / "study.yaml").write_text(
+        "variants: {a: {}, b: {}}\nseeds: [1, 2]\ngrid: {x: [1, 2, 3]}\nscenario: s.yaml\n"
+    )
+    told = text(*(each.look() for each in watching.find(tmp_path)), of=watching.planned(tmp_path))
+    assert "2 running; of at most 12 of the study" in told
+    assert max(map(len, told.splitlines())) <= 80
+    assert "session 1/2" in told
+
+
+def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(EdgeflError, match="no run directory in or below it"):
+        watching.find(tmp_path)
+
+
+def test_runs_stand_in_the_order_of_the_studys_file(under_way: Making, tmp_path: Path) -> None:
+    for name in ("a", "z"):
+        (tmp_path / name).mkdir()
+        for seed in (2, 10):
+            under_way(1, name=f"{name}/seed-{seed}")
+    (tmp_path / "study.yaml").write_text(
+        "variants: {z: {}, a: {}}\nseeds: [2, 10]\nquestion: {budget: 5}\n"
+        "grid: {x: {zip: {radio.slot_s: [1, 2, 3], seed: [1, 2, 3]}}}\n"
+    )
+    found = [each.label for each in watching.find(tmp_path)]
+    assert found == ["z/seed-2", "z/seed-10", "a/seed-2", "a/seed-10"]
+    assert watching.planned(tmp_path) == (2 * 2 + 2 * 3) * 3

@@ -1,0 +1,201 @@
+"""A scenario from a stranger runs no code; one's own parts are found, and their faults are told in one line."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import edgefl
+from edgefl.commands import cli
+from edgefl.config import outside, registry
+from edgefl.errors import EdgeflError
+
+SCENARIO = """\
+name: mine
+devices: {count: 2, mobility: "%s"}
+sessions: {name: schedule, count: 1, rounds: 1}
+workload: {payload_bits: 1000000, flops_per_sample: 1000}
+"""
+PARTS = """\
+from pathlib import Path
+Path(__file__).with_name("it_ran").touch()
+from edgefl.mobility import Mobility
+from edgefl.mobility.static import Static
+
+class Mine(Static):
+    "Stand still."
+
+class Lacks(Mobility):
+    "Lack the methods."
+
+class Fails(Static):
+    "Fail at the start."
+
+    def start(self, *arguments, **options):
+        return 1 / 0
+
+class NoMobility:
+    pass
+
+here = 1
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with parts of one's own, elsewhere than where one is; scenarios may not run code."""
+    (tmp_path / "somewhere").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
+    monkeypatch.delenv(outside.ALLOW, raising=False)
+    (tmp_path / "somewhere" / "mine_only.py").write_text(PARTS)
+    yield tmp_path / "somewhere"
+    sys.modules.pop("mine_only", None)
+
+
+def scenario(folder: Path, part: str) -> Path:
+    file = folder / "mine.yaml"
+    file.write_text(SCENARIO % part)
+    return file
+
+
+@pytest.mark.parametrize("command", ["validate", "run", "bench run"])
+def test_a_strangers_scenario_runs_no_code(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = scenario(folder, "mine_only:Mine")
+    with pytest.raises(SystemExit) as end:
+        cli.main([*command.split(), str(file)])
+    assert end.value.code == 2
+    said = capsys.readouterr().err
+    assert f"{file}:2 devices.mobility: 'mine_only:Mine' is code from outside of edgefl" in said
+    assert "--allow-code" in said
+    assert not (folder / "it_ran").exists()
+    assert "mine_only" not in sys.modules
+
+
+def test_with_leave_it_is_found_in_the_scenarios_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(outside.ALLOW, "0")  # a way to say no
+    file = scenario(folder, "mine_only:Mine")
+    with pytest.raises(EdgeflError, match="only if you say so"):
+        edgefl.load_scenario(file)
+    with pytest.raises(SystemExit) as end:
+        cli.main(["validate", "--allow-code", str(file)])
+    assert not end.value.code
+    assert (folder / "it_ran").exists()
+
+
+def test_what_is_imported_already_needs_no_leave(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+    import mine_only  # type: ignore[import-not-found]
+
+    loaded = edgefl.load_scenario(scenario(folder, "mine_only:Mine"))
+    assert isinstance(loaded.devices.mobility, mine_only.Mine)
+
+
+def test_an_installed_package_needs_no_leave(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr(registry, "_entry_points", lambda kind: {"theirs": "mine_only:Mine"})
+    assert edgefl.load_scenario(scenario(folder, "theirs")).devices.count == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["os:system", "subprocess:Popen", "edgefl.commands.cli:main", "builtins:eval"]
+)
+def test_what_is_no_component_is_not_called(name: str, folder: Path) -> None:
+    with pytest.raises(EdgeflError, match=r"is no class|is not a Mobility"):
+        edgefl.load_scenario(scenario(folder, name))
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ("mine_only:Nobody", "mine_only.py has no Nobody; it defines Mine, Lacks, Fails, NoMobility"),
+        ("mine_only:here", "here is no class"),
+        (
+            "mine_only:NoMobility",
+            "'mine_only:NoMobility' is not a Mobility: let it extend edgefl.mobility.Mobility",
+        ),
+        ("mine_only:Lacks", "'mine_only:Lacks' lacks what every Mobility has: write area_radius_m(self, "),
+        ("nowhere_at_all:Part", "No module named 'nowhere_at_all'; looked in "),
+        ("broken_part:Part", "broken_part.py:2 SyntaxError"),
+        ("raising_part:Part", "raising_part.py:1 ZeroDivisionError: division by zero"),
+        (
+            "importing_part:Part",
+            "No module named 'no_such_package', which importing_part imports: install it",
+        ),
+    ],
+)
+def test_a_part_that_cannot_be_loaded_is_one_message(
+    part: str, message: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(outside.ALLOW, "1")
+    (folder / "broken_part.py").write_text("x = 1\ndef f(:\n")
+    (folder / "raising_part.py").write_text("1 / 0\n")
+    (folder / "importing_part.py").write_text("import no_such_package\n")
+    with pytest.raises(EdgeflError) as error:
+        edgefl.load_scenario(scenario(folder, part))
+    assert f"{folder / 'mine.yaml'}:2 devices.mobility: " in str(error.value)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_torchvision_of_another_pytorch_has_a_remedy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As timm meets it where PyTorch is of its CPU index and torchvision is not."""
+    monkeypatch.setenv(outside.ALLOW, "1")
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, "torchvision", raising=False)
+    (folder / "torchvision").mkdir()
+    (folder / "torchvision" / "__init__.py").write_text("raise RuntimeError('operator nms does not exist')\n")
+    (folder / "needing_vision.py").write_text("import torchvision\n")
+    with pytest.raises(EdgeflError) as error:
+        edgefl.load_scenario(scenario(folder, "needing_vision:Part"))
+    assert "RuntimeError: operator nms does not exist; the torchvision" in str(error.value)
+    assert f"is not of this PyTorch ({version('torch')}): install both from one index" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_part_that_fails_at_work_is_blamed_by_file_and_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = scenario(folder, "mine_only:Fails")
+    with pytest.raises(SystemExit) as end:
+        cli.main(["validate", "--allow-code", str(file)])
+    assert end.value.code == 2
+    line = PARTS.splitlines().index("        return 1 / 0") + 1
+    said = capsys.readouterr().err
+    assert f"{folder / 'mine_only.py'}:{line} start: ZeroDivisionError: division by zero" in said
+    assert "Traceback" not in said
+    monkeypatch.setenv("EDGEFL_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["validate", str(file)])
+
+
+def test_two_folders_with_modules_of_one_name_are_not_mixed_up(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(outside.ALLOW, "1")
+    edgefl.load_scenario(scenario(folder, "mine_only:Mine"))
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "mine_only.py").write_text(PARTS)
+    with pytest.raises(EdgeflError, match=r"is hidden by .*; give it another name"):
+        edgefl.load_scenario(scenario(other, "mine_only:Mine"))
+
+
+@pytest.mark.slow
+def test_resuming_asks_for_leave_too(folder: Path) -> None:
+    file = scenario(folder, "mine_only:Mine")
+    code = f"from edgefl.commands.cli import main; main(['run', {str(file)!r}, '--out', 'r', *EXTRA])"
+    for extra, end in (("[]", 2), ("['--allow-code']", 0)):
+        done = subprocess.run(
+            [sys.executable, "-c", code.replace("EXTRA", extra)], capture_output=True, text=True
+        )
+        assert done.returncode == end, done.stderr
+    assert "mine_only:Mine" in Path("r/scenario.yaml").read_text()

@@ -1,0 +1,169 @@
+"""Scenarios that come with edgefl are found from anywhere; packages that hide its own are named."""
+
+import hashlib
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from edgefl.commands.cli import main
+from edgefl.config import shipped
+from edgefl.errors import EdgeflError
+from edgefl.run.preview import preview
+from edgefl.scenario.identity import LENGTH, identity
+from edgefl.scenario.scenario import Scenario, load
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_file_of_the_users_comes_before_a_name(elsewhere: Path) -> None:
+    assert shipped.find(Path("quickstart"), "scenario") == shipped.FOLDER / "quickstart.yaml"
+    assert shipped.find(Path("quickstart"), "study") == shipped.FOLDER / "studies" / "quickstart.yaml"
+    (elsewhere / "quickstart").write_text("name: mine\n")
+    assert shipped.find(Path("quickstart"), "scenario") == Path("quickstart")
+
+
+def test_the_paths_of_the_readme_work_from_anywhere(elsewhere: Path) -> None:
+    for path in ("scenarios/quickstart.yaml", "scenarios/studies/quickstart.yaml"):
+        assert shipped.find(Path(path), "scenario") == shipped.HOME / path
+    trace = Path("scenarios/traces/grid.fcd.xml")
+    assert shipped.data(trace) == shipped.HOME / trace
+    (elsewhere / "scenarios/traces").mkdir(parents=True)
+    trace.write_text("mine")
+    assert shipped.data(trace) == trace
+    # a missing file of the user's stays what it is: its reader names it
+    assert shipped.find(Path("none.yaml"), "scenario") == Path("none.yaml")
+
+
+def test_a_run_that_reads_a_shipped_trace_has_a_name_from_anywhere() -> None:
+    """What a run is, is said with the checksum of what it reads, wherever it is started."""
+    path = Path("scenarios/traces/band_load.csv")
+    radio = {"sharing": "dynamic", "power_over_share": "per_resource_block"}
+    scenario = Scenario.model_validate(
+        {
+            "name": "traced",
+            "devices": {"count": 1},
+            "radio": {**radio, "background": {"name": "trace", "path": str(path)}},
+            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+            "workload": {"payload_bits": 1, "flops_per_sample": 1},
+        }
+    )
+    checksum = hashlib.sha256((shipped.HOME / path).read_bytes()).hexdigest()
+    assert identity(scenario, "").data == {"radio.background.path": checksum[:LENGTH]}
+
+
+def test_an_unknown_name_is_one_line_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["run", "quikstart"])
+    assert ended.value.code == 2
+    assert "did you mean 'quickstart'?" in capsys.readouterr().err
+
+
+def test_scenarios_are_listed_with_their_first_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["scenarios"])
+    listed = capsys.readouterr().out
+    assert "A first scenario: 40 devices in one 5G cell" in listed
+    assert "schema" not in listed
+    for kind in ("scenario", "study"):
+        assert all(f"  {name} " in listed for name in shipped.names(kind))
+
+
+@pytest.mark.parametrize("folder", [shipped.FOLDER, shipped.EXAMPLES], ids=lambda folder: folder.name)
+def test_all_are_copied_and_nothing_is_overwritten(folder: Path, elsewhere: Path) -> None:
+    written = shipped.copy(elsewhere / "mine", folder)
+    for name in ("studies/bandwidth_sweep.yaml", "traces/grid.fcd.xml"):
+        assert (elsewhere / "mine" / name in written) == (folder == shipped.FOLDER)
+    for name in ("my_learner.py", "outside.yaml", "notebooks/first_study.ipynb"):
+        assert (elsewhere / "mine" / name in written) == (folder == shipped.EXAMPLES)
+    assert {path for path in (elsewhere / "mine").rglob("*") if path.is_file()} == set(written)
+    assert shipped.copy(elsewhere / "mine", folder) == written  # the same files may be there
+    written[0].write_text("mine")
+    with pytest.raises(EdgeflError, match="is there already"):
+        shipped.copy(elsewhere / "mine", folder)
+
+
+def test_examples_are_listed_with_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["examples"])
+    listed = capsys.readouterr().out.splitlines()
+    assert all(len(line.split("  ", 1)[1].strip()) > 20 for line in listed if ".py" in line)
+    assert "notebooks/first_study.ipynb" in listed
+
+
+def test_the_wheel_takes_what_is_copied_out() -> None:
+    wheel = tomllib.loads((shipped.HOME / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"][
+        "wheel"
+    ]
+    assert "scenarios" in wheel["packages"]
+    assert wheel["force-include"] == {"examples": str(shipped.INSTALLED.relative_to(shipped.HOME))}
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda folder: (folder / "analysis.py").touch(), lambda folder: _package(folder / "channel")],
+    ids=["module", "package"],
+)
+def test_what_hides_a_package_is_named(
+    elsewhere: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    make: Callable[[Path], None],
+) -> None:
+    shipped.require_own()
+    make(elsewhere)
+    monkeypatch.syspath_prepend(elsewhere)
+    with pytest.raises(SystemExit) as ended:
+        main(["list"])
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert f"{elsewhere}/" in error
+    assert "stands before edgefl's package" in error
+    assert "rename it" in error
+
+
+def _package(folder: Path) -> None:
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+
+
+def test_commands_that_read_runs_are_commands_of_edgefl(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", "nowhere"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
+        "edgefl: error: no folder nowhere: give the folder of a run or of a study\n"
+    )
+    for command in ("compare", "sweep", "settings", "drift", "network", "costs", "theory", "reproduction"):
+        with pytest.raises(SystemExit) as ended:
+            main([command, "--help"])
+        assert ended.value.code == 0
+        assert f"usage: edgefl {command}" in capsys.readouterr().out
+
+
+TRACED = [path for path in shipped.names("scenario").values() if "path: scenarios/" in path.read_text()]
+
+
+@pytest.mark.parametrize("file", TRACED, ids=lambda file: file.stem)
+def test_files_that_come_with_edgefl_are_read_from_anywhere(file: Path) -> None:
+    assert len(identity(load(file), "").data) == 1  # the checksum of the trace
+    assert preview(load(file, ["learning=null", "workload={payload_bits: 1, flops_per_sample: 1}"])).devices
+
+
+MOVING = {"handover_hexagonal", "membership_random_waypoint", "labels_by_zone", "commute_clock"}
+MOVING |= {path.stem for path in shipped.FOLDER.glob("mobility_*.yaml")}
+
+
+@pytest.mark.parametrize("name", sorted(MOVING))
+def test_who_moves_does_so_in_real_time_and_the_file_says_what_to_look_at(name: str) -> None:
+    text = (shipped.FOLDER / f"{name}.yaml").read_text()
+    given = yaml.safe_load(text)
+    assert "\n# Look at " in text
+    assert float(given["radio"]["bandwidth_hz"]) >= 100e6
+    assert given["rounds"]["every_s"] >= 1

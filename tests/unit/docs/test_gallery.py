@@ -1,0 +1,28 @@
+"""The gallery has every shipped scenario, and stays small."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+GALLERY = ROOT / "docs" / "gallery"
+SHIPPED = sorted(file.stem for file in (ROOT / "scenarios").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_each_scenario_has_a_picture_and_sentences(name: str) -> None:
+    page = (ROOT / "docs" / "gallery.md").read_text()
+    command, picture = rf"`edgefl run {name}`", r"!\[.*\]\((.+)\)"
+    found = re.search(rf"^### {name}\n\n(.+)\n\n{command}\n\n{picture}$", page, re.MULTILINE)
+    assert found, "run `make gallery`"
+    assert (ROOT / "docs" / found[2]).is_file()
+    assert found[1].endswith(json.loads((GALLERY / "facts.json").read_text())[name])
+    assert len(re.findall(r"(?<!et al)[.!?](?= |$)", found[1])) >= 3
+
+
+def test_nothing_is_there_that_is_not_shipped_and_all_is_small() -> None:
+    pictures = list(GALLERY.glob("*.webp"))
+    assert sorted(picture.stem for picture in pictures) == SHIPPED
+    assert sum(picture.stat().st_size for picture in pictures) < 1_500_000

@@ -1,0 +1,92 @@
+"""docs/radio.md: its table of laws names every switch of the preset, and the script that makes it runs."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgefl.engine.presets import NR
+
+DOCS = Path(__file__).parents[3] / "docs"
+sys.path.insert(0, str(DOCS))
+import radio  # noqa: E402
+
+SWITCHES = {f"{section}.{key}" for section, keys in NR.items() for key in keys}
+# several cells are not possible without it, as the page says
+NOT_MEASURED = {"radio.shadowing"}
+
+
+def cells(text: str) -> list[list[str]]:
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
+
+
+def test_the_laws_are_the_switches_of_the_preset() -> None:
+    named = [key for law in radio.LAWS for key in law.keys]
+    assert len(named) == len(set(named))
+    assert SWITCHES - set(named) == NOT_MEASURED
+    assert set(named) - SWITCHES == {"radio.neighbour_load"}
+    for law in radio.LAWS:
+        turned = {f"{section}.{key}" for section, keys in law.without.items() for key in keys}
+        assert turned & set(law.keys), f"the row of {law.name} leaves something else out"
+    for key in NOT_MEASURED:
+        assert f"`{key}:" in radio.LAWS_HEAD
+
+
+def test_the_page_has_all_laws_and_both_scenarios() -> None:
+    page = radio.PAGE.read_text()
+    for switch in SWITCHES:
+        assert f"`{switch}`" in page or f"`{switch}:" in page, (
+            f"python docs/radio.py laws: {switch} is not there"
+        )
+    sections = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
+    heads = [head.splitlines()[0][3:] for head in (radio.LAWS_HEAD, radio.QUICKSTART_HEAD, radio.CITY_HEAD)]
+    assert list(sections)[:3] == heads
+    assert [row[0] for row in cells(sections[heads[0]])][1:-1] == [law.name for law in radio.LAWS]
+    for head in heads[1:]:
+        assert {row[0].split(",")[0] for row in cells(sections[head])} == set(radio.PRESETS)
+
+
+def small(preset: str) -> dict[str, Any]:
+    sizes: dict[str, Any] = {
+        "devices": {"count": 3},
+        "layout": {"rings": 0, "sites": [[0, 0], [300, 0]], "radius_m": 300},
+    }
+    rounds: dict[str, Any] = {"sessions": {"rounds": 1}, "workload": {"payload_bits": 10_000}}
+    return radio.changed(radio.seven_cells(preset), {**sizes, **rounds})
+
+
+@pytest.mark.slow
+def test_small_runs_fill_the_tables() -> None:
+    rows = cells(radio.laws(map, small, seeds=(1, 2)))
+    assert len(rows) == len(radio.LAWS) + 2
+    assert rows[0][-2:] == ["1", "1"]
+    for row in rows:
+        assert float(row[3].split(" ± ")[0]) > 0
+
+    def quick(name: str, preset: str) -> dict[str, Any]:
+        learning = {"dataset": "synthetic", "partition": "iid", "model": "logistic", "steps": 1, "batch": 8}
+        return {
+            **radio.shipped(name, preset),
+            "devices": {"count": 3},
+            "sessions": {"name": "schedule", "rounds": 5},
+            "learning": learning,
+        }
+
+    rows = cells(radio.quickstart(map, quick, seeds=(1, 2)))
+    assert [row[:2] for row in rows if not row[0].endswith("target")] == [
+        [preset, number] for preset in radio.PRESETS for number in ("1", "5")
+    ]
+
+    def morning(name: str, preset: str) -> dict[str, Any]:
+        return {**radio.shipped(name, preset), "duration_s": 120}
+
+    rows = cells(radio.city_day(map, morning))
+    assert [row[0] for row in rows] == list(radio.PRESETS)
+    assert all(int(row[2]) >= 7 for row in rows)
+
+
+def test_means_have_their_standard_errors() -> None:
+    assert radio._with_error([1.0, 3.0]) == "2 ± 1"
+    assert radio._with_error([2.5]) == "2.5"

@@ -1,0 +1,156 @@
+"""How far a scenario's world reaches, how high its antennas stand, and what its path loss refuses."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import edgefl
+from channel.path_loss import PathLoss
+from channel.path_loss.inh import InH
+from channel.path_loss.uma import UMa
+from channel.path_loss.umi import UMi
+from edgefl.errors import EdgeflError
+from edgefl.rng import Streams
+from edgefl.scenario import scenario as scenarios
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
+
+BASE: dict[str, Any] = {
+    "name": "w",
+    "devices": {"count": 4},
+    "sessions": {"name": "schedule", "count": 1, "rounds": 2},
+    "workload": {"payload_bits": 100_000, "flops_per_sample": 1000},
+}
+HEAD = """name: w
+devices: {count: 4}
+sessions: {name: schedule, count: 1, rounds: 2}
+workload: {payload_bits: 100000, flops_per_sample: 1000}
+"""
+
+
+def scenario(**sections: Any) -> Scenario:
+    return Scenario.model_validate({**BASE, **sections})
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "radius_m", "heights_m", "nearest_m"),
+    # TR 38.901, Tables 7.2-1 and 7.2-2 (heights), 7.4.1-1 (distances; InH from 1 m in 3D: any 2D)
+    [
+        ("umi", UMi(), 250.0, (10.0, 1.5), 10.0),
+        ("uma", UMa(), 250.0, (25.0, 1.5), 10.0),
+        ("inh", InH(), 100.0, (3.0, 1.0), 0.0),
+    ],
+)
+@pytest.mark.parametrize("shadowing", ["round", "spatial"])
+def test_heights_and_the_smallest_distance_are_the_path_losss(
+    name: str,
+    model: PathLoss,
+    radius_m: float,
+    heights_m: tuple[float, float],
+    nearest_m: float,
+    shadowing: str,
+) -> None:
+    made = scenario(
+        cell={"radius_m": radius_m},
+        radio={"path_loss": name, "shadowing": shadowing, "shadowing_std_db": 0.0},
+    )
+    extent = made.extent
+    assert (extent.bs_height_m, extent.ut_height_m, extent.min_distance_m) == (*heights_m, nearest_m)
+    distances_m = np.array([max(nearest_m, 2.0), 47.0, radius_m])
+    gains = World(made, Streams(1)).gains
+    survey = gains.of_round(np.stack([distances_m, 0 * distances_m], axis=1), [0, 1, 2], 0, (1, "train", 1))
+    heights = {"bs_height_m": heights_m[0], "ut_height_m": heights_m[1]}
+    assert survey.gains_db == pytest.approx(-model.path_loss_db(distances_m, carrier_hz=3.5e9, **heights))
+
+
+def test_uma_at_the_cell_edge_by_hand() -> None:
+    """LoS, before the breakpoint: 28 + 22 log10 d3D + 20 log10 3.5 with d3D = hypot(250, 23.5)."""
+    made = scenario(radio={"path_loss": "uma", "shadowing_std_db": 0.0})
+    gain = World(made, Streams(1)).gains.of_round(np.array([[250.0, 0.0]]), [0], 0, (1, "train", 1))
+    breakpoint_m = 4 * 24 * 0.5 * 3.5e9 / 3e8
+    assert breakpoint_m > 250
+    expected = 28 + 22 * math.log10(math.hypot(250, 23.5)) + 20 * math.log10(3.5)
+    assert -gain.gains_db[0] == pytest.approx(expected, abs=0.01)  # c is not 3e8 m/s to the last digit
+
+
+def test_given_heights_and_distances_are_kept() -> None:
+    extent = scenario(cell={"bs_height_m": 6, "ut_height_m": 2, "min_distance_m": 30}).extent
+    assert (extent.bs_height_m, extent.ut_height_m, extent.min_distance_m) == (6, 2, 30)
+    dropped = World(scenario(cell={"min_distance_m": 240}), Streams(1)).movement.positions_m(0.0)
+    assert np.linalg.norm(dropped, axis=1).min() >= 240
+
+
+@pytest.mark.parametrize(
+    ("sections", "message"),
+    [
+        ("radio: {path_loss: inh}", "a.yaml:1 cell.radius_m: the farthest links are 250 m long, and InH"),
+        ("cell: {radius_m: 200}\nradio: {path_loss: inh}", "a.yaml:5 cell.radius_m: the farthest links are"),
+        ("cell: {bs_height_m: 40}", "a.yaml:5 cell.bs_height_m: bs_height_m must lie within 0 and 24 m"),
+        (
+            "cell: {bs_height_m: 10}\nradio: {path_loss: uma}",
+            "a.yaml:5 cell.bs_height_m: bs_height_m must lie within 12 and 150 m, got 10: UMa is for base "
+            "stations above the roofs; below them take umi",
+        ),
+        ("cell: {ut_height_m: 1}", "a.yaml:5 cell.ut_height_m: ut_height_m must exceed the environment"),
+        (
+            "cell: {ut_height_m: 14}\nradio: {path_loss: uma}",
+            "a.yaml:5 cell.ut_height_m: ut_height_m must be",
+        ),
+        (
+            "cell: {min_distance_m: 9}",
+            "a.yaml:5 cell.min_distance_m: the closest links are 9 m long, and UMi",
+        ),
+        ("cell: {radius_m: 9}", "a.yaml:5 cell.radius_m: 9 m leaves no room for devices"),
+        ("cell: {radius_m: 9, min_distance_m: 12}", "a.yaml:5 cell: min_distance_m 12.0 leaves no room"),
+        (
+            "layout: {rings: 2, isd_m: 200}\nradio: {path_loss: inh, shadowing: spatial}",
+            "a.yaml:5 layout.isd_m: the farthest links are 503.322 m long, and InH",
+        ),
+        (
+            "layout: {rings: 2, isd_m: 2500, edge: guard_ring}\nradio: {shadowing: spatial}",
+            "a.yaml:5 layout.isd_m: the farthest links are 11250 m long, and UMi",
+        ),
+    ],
+)
+def test_what_the_path_loss_does_not_hold_for_is_refused_when_the_file_is_read(
+    tmp_path: Path, sections: str, message: str
+) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(HEAD + sections + "\n")
+    with pytest.raises(EdgeflError) as error:
+        scenarios.load(file)
+    assert message in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("radio", [{}, {"path_loss": "uma"}, {"path_loss": "inh"}])
+def test_a_run_directorys_scenario_gives_the_same_run(tmp_path: Path, radio: dict[str, Any]) -> None:
+    made = scenario(cell={"radius_m": 100}, radio=radio)
+    first = edgefl.simulate(made, out=tmp_path / "a")
+    again = edgefl.simulate(scenarios.load(first / "scenario.yaml"), out=tmp_path / "b")
+    extent = made.extent
+    heights = {"bs_height_m": extent.bs_height_m, "ut_height_m": extent.ut_height_m}
+    cell = {"radius_m": 100, "min_distance_m": extent.min_distance_m, **heights}
+    written_out = edgefl.simulate(scenario(cell=cell, radio=radio), out=tmp_path / "c")
+    for other in (again, written_out):
+        assert (other / "devices.csv").read_bytes() == (first / "devices.csv").read_bytes()
+
+
+def test_the_world_of_several_cells_reaches_as_far_as_devices_do() -> None:
+    """A square's corner, a road's end, a disc: whoever is beyond is absent, and fields are drawn up to there."""
+    cells = {"layout": {"rings": 1, "isd_m": 100}, "radio": {"shadowing": "spatial"}}
+    for mobility, reach_m in [
+        ({"name": "manhattan", "area_factor": 1.2}, 1.2 * 150 * math.sqrt(2)),
+        ({"name": "highway", "offset_m": 20, "lanes": 2, "area_factor": 1.5}, math.hypot(225, 20 + 3 * 4)),
+        ({"name": "random_waypoint", "area_factor": 1.4}, 1.4 * 150),
+        ("static", 150),
+    ]:
+        extent = scenario(devices={"count": 4, "mobility": mobility}, **cells).extent
+        assert extent.field_radius_m == pytest.approx(reach_m)
+        assert extent.edge_m == pytest.approx(reach_m, rel=1e-9)
+    # one cell: its edge, and fields where devices are dropped, as ever
+    one = scenario(devices={"count": 4, "mobility": {"name": "manhattan", "area_factor": 1.2}}).extent
+    assert (one.edge_m, one.field_radius_m) == (250, 1.2 * 250)

@@ -1,0 +1,86 @@
+"""A scenario is validated without PyTorch, and what is found is what a run finds."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from channel import fading, fading_grids
+from edgefl.learners import outline
+from edgefl.learning.models import Model, Size
+from edgefl.learning.models.logistic import Logistic
+from edgefl.learning.models.mlp2 import Mlp2
+from edgefl.run.preview import preview
+from edgefl.scenario import scenario
+
+ROOT = Path(__file__).parents[3]
+DIGITS = """\
+name: digits
+devices: {count: 6}
+sessions: {name: schedule, count: 2, rounds: 3}
+learning: {dataset: digits, model: %s, algorithm: scaffold, warm_start: similarity, payload: exchanged}
+"""
+
+
+@pytest.mark.parametrize("model", ["logistic", "{name: mlp2, hidden: 7}"])
+def test_what_validate_says_is_what_pytorch_says(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "digits.yaml"
+    file.write_text(DIGITS % model)
+    loaded = scenario.load(file)
+    found = preview(loaded, "cpu")
+    monkeypatch.setattr(outline, "of", lambda *arguments: None)
+    assert found == preview(loaded, "cpu")
+    assert found.payload_bits == 32 * 2 * (found.parameters or 0)  # scaffold exchanges two vectors
+
+
+@pytest.mark.parametrize("model", [Logistic(), Mlp2(hidden=5)])
+@pytest.mark.parametrize(("shape", "classes"), [((3,), 2), ((2, 4, 4), 7)])
+def test_a_stated_size_is_the_counted_one(model: Model, shape: tuple[int, ...], classes: int) -> None:
+    from edgefl.learning.cost import flops_per_sample
+    from edgefl.learning.parameters import TensorLayout
+
+    module = model.build(shape, classes)
+    counted = Size(TensorLayout.of(module).size, flops_per_sample(module, shape))
+    assert model.size(shape, classes) == counted
+
+
+def test_what_needs_tensors_is_left_to_pytorch() -> None:
+    plain = scenario.load(ROOT / "scenarios" / "quickstart.yaml").learning
+    assert plain is not None
+    assert outline._is_enough(plain, "cpu")
+    assert not outline._is_enough(plain, "cuda")
+    for changed in ({"precision": "bf16"}, {"tested_on": "devices"}, {"drift": object()}):
+        assert not outline._is_enough(plain.model_copy(update=changed), "cpu")
+
+
+@pytest.mark.slow
+def test_validating_loads_neither_pytorch_nor_all_of_scipy(tmp_path: Path) -> None:
+    file = tmp_path / "digits.yaml"
+    file.write_text((DIGITS % "logistic").replace("digits,", "synthetic,"))
+    heavy = "{'torch', 'scipy.signal', 'scipy.stats', 'scipy.interpolate', 'pandas', 'sklearn', 'matplotlib'}"
+    code = (
+        "import sys; from edgefl.commands.cli import main\n"
+        f"try: main(['validate', {str(file)!r}])\n"
+        f"except SystemExit as end: print(end.code, {heavy} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "0 set()"
+
+
+def test_the_loop_and_scipy_filter_alike_to_the_last_bit() -> None:
+    from scipy import signal
+
+    rng = np.random.default_rng(0)
+    noise, begin = rng.standard_normal((3, 2, 500)), rng.standard_normal((3, 2, 1))
+    by_scipy = signal.lfilter([1.0], [1.0, -0.99], noise, zi=begin)[0]
+    assert np.array_equal(fading_grids.filtered_in_turn(noise, 0.99, begin), by_scipy)
+
+
+def test_the_written_zero_is_that_of_j0() -> None:
+    from scipy import special
+
+    assert float(special.jn_zeros(0, 1)[0]) == fading.FIRST_BESSEL_ZERO

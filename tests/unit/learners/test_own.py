@@ -1,0 +1,306 @@
+"""A learner from outside trains in PyTorch's place: the example runs and goes on, and a bad one gets one message."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import edgefl
+from edgefl.contract import BEGIN, Evaluation, LocalRound, Now, Opening, SessionStart, StageFacts
+from edgefl.errors import EdgeflError
+from edgefl.learners.own import Assignment
+from edgefl.run_directory.snapshot import Every
+from edgefl.testing import ContractError, assignment, check_learner
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+sys.path.insert(0, str(EXAMPLES))
+from my_learner import Ridge  # noqa: E402
+
+SCENARIO = EXAMPLES / "my_learner.yaml"
+
+
+def test_the_example_learns_what_its_devices_sent(tmp_path: Path) -> None:
+    told: list[Assignment] = []
+
+    def make(one: Assignment) -> Ridge:
+        told.append(one)
+        return Ridge(one)
+
+    out = edgefl.simulate(edgefl.load_scenario(SCENARIO), tmp_path / "run", learner=make)
+    rounds, devices = pd.read_csv(out / "rounds.csv"), pd.read_csv(out / "devices.csv")
+    assert rounds.loss.iloc[-1] < rounds.loss.iloc[0] / 4  # 1 / samples: 20 rounds after 1
+    assert rounds.largest_error.notna().all()
+    assert (devices[devices.outcome == "completed"].uplink_bits == 64 * 72).all()
+    (one,) = told
+    assert (one.cell, one.devices, one.sessions) == (0, range(20), 2)
+    assert one.homes_m.shape == (20, 2)
+    # a learner that is asked as the run asked this one comes to the run's numbers
+    alone = Ridge(one)
+    for row in rounds.itertuples():
+        there = devices[(devices.session == row.session) & (devices["round"] == row.round)]
+        list(alone.session(SessionStart(row.session, (), 10)))
+        alone.train(there.device.tolist(), row.round)
+        alone.aggregate(there.device[there.outcome == "completed"].tolist())
+        assert alone.evaluate().loss == row.loss
+    about = json.loads((out / "run.json").read_text())
+    assert about["learner"]["resumable"] is True
+    assert about["model"] == {
+        "name": None,
+        "parameters": None,
+        "payload_bits": 512,
+        "flops_per_sample": 128.0,
+    }
+    assert len((EXAMPLES / "my_learner.py").read_text().splitlines()) <= 60
+
+
+def test_the_example_keeps_the_contract() -> None:
+    check_learner(Ridge)
+
+
+def test_a_run_that_was_left_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    scenario = edgefl.load_scenario(SCENARIO)
+    whole = edgefl.simulate(scenario, tmp_path / "whole", learner=Ridge)
+
+    def leave(row: Any) -> None:
+        if (row.session, row.round) == (2, 4):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        edgefl.simulate(scenario, tmp_path / "left", learner=Ridge, on_round=leave, every=Every(rounds=3))
+    with pytest.raises(
+        EdgeflError, match=r"begun with .*my_learner:Ridge, not with none; give .*learner=\.\.\."
+    ):
+        edgefl.resume(tmp_path / "left")
+    trained: list[int] = []
+
+    class Counting(Ridge):
+        def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
+            trained.append(round_)
+            return super().train(ids, round_, now)
+
+    Counting.__module__, Counting.__qualname__ = Ridge.__module__, Ridge.__qualname__
+    edgefl.resume(tmp_path / "left", learner=Counting)
+    for table in whole.glob("*.csv"):
+        assert (tmp_path / "left" / table.name).read_bytes() == table.read_bytes()
+    assert len(trained) <= 8  # of 20: what the snapshot did not hold
+
+
+def test_the_run_is_another_one_than_without_the_learner(tmp_path: Path) -> None:
+    scenario = edgefl.load_scenario(SCENARIO, ["sessions.rounds=1"])
+    runs = [
+        edgefl.simulate(scenario, tmp_path / "own", learner=Ridge),
+        edgefl.simulate(scenario, tmp_path / "none"),
+    ]
+    one, other = (json.loads((path / "run.json").read_text()) for path in runs)
+    assert one["identity"]["hash"] != other["identity"]["hash"]
+    assert "learner" not in other
+
+
+def test_it_may_report_losses_where_sessions_end_by_them(tmp_path: Path) -> None:
+    class Reporting(Ridge):
+        def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
+            losses = tuple(float(round_) for _ in ids)
+            return replace(super().train(ids, round_, now), scalars={"loss_received": losses})
+
+    adaptive = ["sessions={name: adaptive, count: 2, min_rounds: 2, max_rounds: 4}"]
+    scenario = edgefl.load_scenario(SCENARIO, adaptive)
+    out = edgefl.simulate(scenario, tmp_path / "run", learner=Reporting)
+    assert pd.read_csv(out / "devices.csv").loss_received.notna().all()
+    with pytest.raises(EdgeflError, match=r"LocalRound.scalars\['loss_received'\]"):
+        edgefl.simulate(scenario, tmp_path / "silent", learner=Ridge)
+    with pytest.raises(EdgeflError, match="a workload trains nothing"):
+        edgefl.simulate(scenario, tmp_path / "nobody")
+
+
+def test_each_federation_has_a_learner_of_its_own(tmp_path: Path) -> None:
+    seven = [
+        "layout={rings: 1, isd_m: 200}",
+        "radio.shadowing=spatial",
+        "sessions.count=1",
+        "sessions.rounds=2",
+    ]
+    scenario = edgefl.load_scenario(SCENARIO, [*seven, "rounds.selector=all", "devices.count=40"])
+    cells: list[int] = []
+
+    def make(told: Assignment) -> Ridge:
+        cells.append(told.cell)
+        return Ridge(told)
+
+    out = edgefl.simulate(scenario, tmp_path / "run", learner=make)
+    assert cells == list(range(7))
+    assert pd.read_csv(out / "rounds.csv").cell.nunique() > 1
+    with pytest.raises(EdgeflError, match="is one learner, and 7 cells have a federation"):
+        edgefl.simulate(scenario, tmp_path / "one", learner=Ridge(assignment()))
+
+
+def test_a_scenario_that_trains_by_itself_is_refused() -> None:
+    scenario = edgefl.load_scenario(EXAMPLES.parent / "scenarios" / "quickstart.yaml")
+    with pytest.raises(
+        EdgeflError, match=r"quickstart.yaml:\d+ learning: .* give workload in place of learning"
+    ):
+        edgefl.simulate(scenario, "runs/never", learner=Ridge)
+
+
+# ---- bad learners: one message each, which says where and what to do
+
+Change = Callable[[LocalRound], Any]
+
+
+def changed(change: Change) -> type[Ridge]:
+    class Bad(Ridge):
+        def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> Any:
+            return change(super().train(ids, round_, now))
+
+    return Bad
+
+
+def evaluating(evaluation: Any) -> type[Ridge]:
+    class Bad(Ridge):
+        def evaluate(self, present: Sequence[int] = ()) -> Any:
+            return evaluation
+
+    return Bad
+
+
+def of(**attributes: Any) -> type[Ridge]:
+    return type("Bad", (Ridge,), attributes)
+
+
+def staged(*stages: Any) -> type[Ridge]:
+    return of(session=lambda self, start: iter(stages))
+
+
+class NoWork:
+    """A learner without payload and FLOPs."""
+
+    def __init__(self, told: Assignment) -> None:
+        pass
+
+    def session(self, start: SessionStart) -> Iterator[Any]:
+        yield from ()
+
+
+BAD: list[tuple[Any, str]] = [
+    (changed(lambda one: replace(one, ids=one.ids[::-1])), "return the ids as they were given"),
+    (changed(lambda one: replace(one, ids=(99, *one.ids[1:]))), "answered for devices"),
+    (
+        changed(lambda one: replace(one, iterations=(-1, *one.iterations[1:]))),
+        "iterations of device .* is -1",
+    ),
+    (changed(lambda one: replace(one, samples=one.samples[:-1])), "samples has 7 values for 8 devices"),
+    (
+        changed(lambda one: replace(one, up_bits=(0.5, *one.up_bits[1:]))),
+        "up_bits of device .* is 0.5; an integer",
+    ),
+    (changed(lambda one: replace(one, down_bits=5)), "down_bits has 5 for 8 devices"),
+    (changed(lambda one: replace(one, scalars={"loss": (float("nan"),) * 8})), "left the finite numbers"),
+    (changed(lambda one: replace(one, scalars={"loss": "abcdefgh"})), "loss is 'a'; a number, or None"),
+    (changed(lambda one: None), r"train\(\) gave NoneType; return an edgefl.contract.LocalRound"),
+    (evaluating(0.5), r"evaluate\(\) gave float"),
+    (evaluating(Evaluation(50.0, None)), "accuracy 50; it is a share"),
+    (evaluating(Evaluation(None, float("inf"))), "loss is inf"),
+    (of(payload_bits=0), "payload_bits is 0; an integer from 1 on"),
+    (of(payload_bits=1.5), "payload_bits is 1.5; an integer"),
+    (of(flops_per_sample=float("nan")), "flops_per_sample is nan; a number from 0 on"),
+    (NoWork, "has no flops_per_sample and no payload_bits"),
+    (3, "has no session.. and cannot be called"),
+    (of(session=lambda self, start: None), r"session\(\) gave NoneType; yield its stages"),
+    (staged(), "no stage has rounds=None"),
+    (staged(object()), "which has no facts and no train"),
+    (of(facts={"phase": "train"}), "facts are dict; make them edgefl.contract.StageFacts"),
+    (of(facts=StageFacts("train round", None)), "phase is 'train round'; name it"),
+    (of(facts=StageFacts("train", 0)), "rounds of train is 0; an integer from 1 on"),
+    (of(facts=StageFacts("train", None, share=0)), "share of train is 0"),
+    (of(state=property()), r"has restore and stages; a learner that can go on"),
+]
+
+
+@pytest.mark.parametrize(("learner", "message"), BAD, ids=[message[:30] for _, message in BAD])
+def test_a_bad_learner_gets_one_message(learner: Any, message: str, tmp_path: Path) -> None:
+    scenario = edgefl.load_scenario(SCENARIO, ["sessions.count=1", "sessions.rounds=1"])
+    with pytest.raises(EdgeflError, match=message):
+        edgefl.simulate(scenario, tmp_path / "run", learner=learner)
+
+
+# ---- what the conformance check finds that a run does not
+
+
+class Guessing(Ridge):
+    """Draws from nobody's stream."""
+
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation:
+        return Evaluation(None, float(np.random.default_rng().random()))
+
+
+class Counted(Ridge):
+    """Each test changes what the next one says."""
+
+    asked = 0
+
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation:
+        self.asked += 1
+        return Evaluation(None, float(self.asked))
+
+
+class Forgetful(Ridge):
+    """Its state leaves half of what it learned out."""
+
+    def restore(self, arrays: Any, facts: Any) -> None:
+        super().restore({**arrays, "moment": np.zeros(8)}, facts)
+
+
+class Wavering(Ridge):
+    """A column that comes and goes."""
+
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation:
+        return Evaluation(None, None, {"odd": 1.0} if self.gram[0, 0] < 40 else {})
+
+
+class Untold(Ridge):
+    """Facts that JSON turns into something else."""
+
+    def state(self) -> Any:
+        return super().state()[0], {"session": self.session_number, "seen": {1: 2}}
+
+
+class Lost(Ridge):
+    """Does not know in which stage it was."""
+
+    def stages(self) -> Iterator[Any]:
+        yield from ()
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (Guessing, "draw from Assignment.streams"),
+        (Counted, r"let evaluate\(\) change nothing"),
+        (Forgetful, r"put all that training changes into state\(\)"),
+        (Wavering, "give the same columns in all rounds"),
+        (Untold, "JSON does not give back"),
+        (Lost, r"stages\(\) of a restored learner yields none"),
+        (BAD[2][0], "iterations of device 0 is -1"),
+    ],
+)
+def test_the_check_says_what_to_change(learner: Any, message: str) -> None:
+    with pytest.raises(ContractError, match=message):
+        check_learner(learner)
+
+
+def test_a_stage_of_its_own_for_probes_is_played_too() -> None:
+    class Probing(Ridge):
+        def session(self, start: SessionStart) -> Iterator[Any]:
+            probe = Ridge(self.told)
+            vars(probe)["facts"] = StageFacts("probe", 2, 0.5, evaluates=False)
+            probe.session_number = start.number
+            yield probe
+            yield from super().session(start)
+
+    check_learner(Probing)
+    assert Probing.facts.opening == Opening()

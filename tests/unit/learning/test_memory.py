@@ -1,0 +1,244 @@
+"""Memory that a scenario needs for certain: estimated before it is built, refused where it is not there."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from edgefl.config import registry
+from edgefl.errors import EdgeflError
+from edgefl.learning import cost, memory
+from edgefl.learning.batches import draw_batches
+from edgefl.learning.datasets.synthetic import Synthetic
+from edgefl.learning.memory import Need
+from edgefl.learning.models.mlp2 import Mlp2
+from edgefl.learning.parameters import ModelLayout
+from edgefl.learning.trainer import build_module
+from edgefl.rng import Streams
+from edgefl.run import simulation
+from edgefl.scenario import memory_needs
+from edgefl.scenario import scenario as scenarios
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
+from edgefl.studies import validation
+
+UNTRAINED = """\
+name: small
+devices: {count: 100}
+sessions: {name: schedule, count: 1, rounds: 2}
+workload: {payload_bits: 1000, flops_per_sample: 1.0e+3}
+"""
+TRAINED = """\
+name: small
+devices: {count: 100}
+sessions: {name: schedule, count: 1, rounds: 2}
+learning: {dataset: digits, model: logistic}
+"""
+
+
+def loaded(folder: Path, text: str, *sets: str) -> Scenario:
+    (folder / "a.yaml").write_text(text)
+    return scenarios.load(folder / "a.yaml", sets)
+
+
+def test_the_largest_need_is_named_with_its_estimate() -> None:
+    needs = [Need(("a",), 1e9, "one thing"), Need(("b", "c"), 3e9, "another")]
+    memory.require(needs, 4e9)
+    with pytest.raises(EdgeflError) as error:
+        memory.require(needs, 3.9e9)
+    message = "needs at least 4 GB of memory, 3 GB of it for another; 3.9 GB are available here"
+    assert (str(error.value), error.value.place) == (message, ("b", "c"))
+    memory.require([], 0)
+
+
+def test_the_world_s_needs(tmp_path: Path) -> None:
+    (devices,) = memory_needs.of_world(loaded(tmp_path, UNTRAINED))
+    assert (devices.place, devices.size) == (("devices", "count"), 30_000)
+    cells = loaded(tmp_path, UNTRAINED, "layout.rings=2", "radio.shadowing=spatial")
+    assert [need.size for need in memory_needs.of_world(cells)] == [30_000, 100 * 19 * 12]
+    generated = loaded(tmp_path, TRAINED, "learning.dataset={name: synthetic, groups: 1000}")
+    assert memory_needs.of_world(generated)[-1].size == 2 * 1000 * 50 * (60 * 4 + 16)
+    assert memory_needs.of_world(generated)[-1].place == ("learning", "dataset")
+
+
+def test_generated_data_take_no_less_than_estimated() -> None:
+    dataset = Synthetic(groups=20)
+    data = dataset.load()
+    splits = (data.train, data.test)
+    made = sum(each.nbytes for s in splits for each in (s.x, s.y, s.groups) if each is not None)
+    assert dataset.least_bytes() <= 2 * made
+
+
+@pytest.mark.parametrize("mobility", ["static", "{name: random_waypoint, area_factor: 2}"])
+def test_the_number_of_a_poisson_process_is_hardly_ever_below_the_estimate(
+    tmp_path: Path, mobility: str
+) -> None:
+    """Six standard deviations: once in 10^9 seeds."""
+    scenario = loaded(
+        *(tmp_path, UNTRAINED, "devices.count=null", "devices.density_per_km2=2000"),
+        f"devices.mobility={mobility}",
+    )
+    key, least = memory_needs.least_devices(scenario)
+    drawn = [World(scenario, Streams(seed)).count for seed in range(5)]
+    assert key == "density_per_km2"
+    assert 0.6 * np.mean(drawn) < least < min(drawn)
+    few = loaded(tmp_path, UNTRAINED, "devices.count=null", "devices.density_per_km2=1")
+    assert memory_needs.least_devices(few) == ("density_per_km2", 0.0)
+
+
+@pytest.mark.parametrize(
+    ("sets", "place", "participants"),
+    [
+        ((), ("devices", "count"), 100),
+        (("rounds.selector={name: uniform, count: 7}",), ("rounds", "selector", "count"), 7),
+        (
+            ("rounds.selector={name: uniform, count: 7}", "devices.count=7"),
+            ("rounds", "selector", "count"),
+            7,
+        ),
+        # in all of these a device may be away in the first round
+        (("devices.mobility=random_waypoint",), (), 1),
+        (("devices.churn=duty_cycle",), (), 1),
+        (("devices.battery_j=5",), (), 1),
+        (("layout.rings=1", "radio.shadowing=spatial"), (), 1),
+    ],
+)
+def test_certain_participants(
+    tmp_path: Path, sets: tuple[str, ...], place: tuple[str, ...], participants: int
+) -> None:
+    scenario = loaded(tmp_path, TRAINED, *sets)
+    assert scenario.devices.count is not None
+    assert memory_needs.least_participants(scenario, scenario.devices.count) == (place, participants)
+
+
+def test_the_needs_of_training(tmp_path: Path) -> None:
+    models, batches = memory_needs.of_training(loaded(tmp_path, TRAINED, "learning.steps=7"), 100, 650)
+    assert (models.place, models.size) == (("devices", "count"), 4 * 102 * 650)
+    assert (batches.place, batches.size) == (("learning", "steps"), 20 * 7 * 100)
+    moving = loaded(tmp_path, TRAINED, "devices.mobility=random_waypoint", "learning.epochs=9")
+    models, batches = memory_needs.of_training(moving, 100, 650)
+    assert (models.place, models.size) == (("learning", "model"), 4 * 3 * 650)
+    assert (batches.place, batches.size) == (("learning", "epochs"), 20 * 9)
+    assert memory_needs.of_training(loaded(tmp_path, UNTRAINED), 100, 650) == []
+
+
+def test_too_many_devices_are_refused_before_a_run_and_by_validate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_needs, "available_bytes", lambda: 0.5e9)
+    many = loaded(tmp_path, UNTRAINED, "devices.count=1000000", "layout.rings=2", "radio.shadowing=spatial")
+    estimate = (
+        "needs at least 0.528 GB of memory, 0.3 GB of it for 1,000,000 devices; 0.5 GB are available here"
+    )
+    with pytest.raises(EdgeflError) as error:
+        simulation.simulate(many, tmp_path / "out")
+    assert str(error.value) == f"--set devices.count=1000000 devices.count: {estimate}"
+    (tmp_path / "a.yaml").write_text(scenarios.dump(many))
+    with pytest.raises(EdgeflError) as error:
+        validation.check(tmp_path / "a.yaml")
+    line = scenarios.dump(many).splitlines().index("  count: 1000000") + 1
+    assert str(error.value) == f"{tmp_path}/a.yaml:{line} devices.count: {estimate}"
+    assert not (tmp_path / "out").exists()
+
+
+def test_models_that_are_too_large_are_refused_before_they_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def build(*about: object) -> torch.nn.Module:
+        assert torch.empty(0).device.type == "meta", "made"
+        return torch.nn.Linear(10**6, 75)
+
+    monkeypatch.setattr(Mlp2, "build", build)
+    monkeypatch.setattr(memory, "available_bytes", lambda: 1e9)
+    wide = loaded(tmp_path, TRAINED, "learning.model={name: mlp2, hidden: 1000000}", "devices.count=10")
+    with pytest.raises(EdgeflError) as error:
+        simulation.simulate(wide, tmp_path / "out", device="cpu")
+    for part in (
+        "--set devices.count=10 devices.count: needs at least 3.6 GB",
+        "for 12 models of 75,000,075 n",
+    ):
+        assert part in str(error.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_round_s_batches_are_refused_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2 devices, 10^8 steps, batches of 5: 21 bytes each."""
+    monkeypatch.setattr(memory, "available_bytes", lambda: 20.9e9)
+    samples, generators = [np.arange(5), np.arange(3)], [np.random.default_rng(k) for k in range(2)]
+    with pytest.raises(EdgeflError) as error:
+        draw_batches(samples, [10**8, 1], 5, generators)
+    message = "needs at least 21 GB of memory, 21 GB of it for a round's batches; 20.9 GB are available here"
+    assert (str(error.value), error.value.place) == (message, ("learning", "steps"))
+    assert draw_batches(samples, [3, 3], 5, generators).rows.shape == (2, 3, 5)
+
+
+@pytest.mark.parametrize("name", [name for name in registry.names("models") if name != "factory"])
+def test_the_size_of_a_model_is_known_without_making_it(name: str) -> None:
+    model = registry.get("models", name)()
+    shape, classes = model.typical_input, model.typical_classes
+    state = torch.get_rng_state()
+    size = cost.size(model, shape, classes)
+    assert torch.equal(torch.get_rng_state(), state)  # no stream is disturbed
+    assert size == ModelLayout.of(build_module(model, shape, classes, Streams(0))).size
+
+
+class FromOutside:
+    """A model that computes with its initial values."""
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> torch.nn.Module:
+        layer = torch.nn.Linear(2, 2)
+        layer.weight.detach().numpy()
+        return layer
+
+
+def test_a_model_that_cannot_be_sized_is_not_refused() -> None:
+    assert cost.size(FromOutside(), (2,), 2) == 0  # type: ignore[arg-type]
+
+
+MEMINFO = "MemTotal: 100 kB\nMemAvailable:      50 kB\nSwapFree: 7 kB\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "available"),
+    [
+        ({"proc/meminfo": MEMINFO}, 57 * 1024),
+        ({"proc/meminfo": MEMINFO, "proc/self/cgroup": "0::/\n"}, 57 * 1024),
+        (
+            {
+                "proc/meminfo": MEMINFO,
+                "proc/self/cgroup": "0::/outer/inner\n",
+                "sys/fs/cgroup/outer/memory.max": "2048\n",
+                "sys/fs/cgroup/outer/inner/memory.max": "max\n",
+            },
+            9 * 1024,  # and swap
+        ),
+        (
+            {
+                "proc/meminfo": MEMINFO,
+                "proc/self/cgroup": "0::/as/seen/from/outside\n",
+                "sys/fs/cgroup/memory.max": "1024\n",
+            },
+            8 * 1024,
+        ),
+        (
+            {
+                "proc/meminfo": MEMINFO,
+                "proc/self/cgroup": "5:cpu,cpuacct:/x\n4:memory:/x\n0::/\n",
+                "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+                "sys/fs/cgroup/memory/x/memory.limit_in_bytes": "3072\n",
+            },
+            10 * 1024,
+        ),
+    ],
+)
+def test_available_memory(tmp_path: Path, files: dict[str, str], available: int) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert memory.available_bytes(tmp_path) == available
+
+
+def test_some_memory_is_available_here() -> None:
+    assert 1e6 < memory.available_bytes() < math.inf

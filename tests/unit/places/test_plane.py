@@ -1,0 +1,61 @@
+"""The local plane: what makes it the transverse Mercator projection, and the error of its distances."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from edgefl.places.plane import EQUATOR_M, FLATTENING, LocalPlane
+
+E2 = FLATTENING * (2 - FLATTENING)
+
+
+def meridian_radius_m(lat_deg: float) -> float:
+    return EQUATOR_M * (1 - E2) / (1 - E2 * np.sin(np.radians(lat_deg)) ** 2) ** 1.5
+
+
+def parallel_radius_m(lat_deg: float) -> float:
+    return EQUATOR_M * np.cos(np.radians(lat_deg)) / np.sqrt(1 - E2 * np.sin(np.radians(lat_deg)) ** 2)
+
+
+def test_a_degree_on_wgs_84() -> None:
+    """111.132 km of latitude at 45 degrees north, 78.847 km of longitude; textbook numbers."""
+    (north,) = LocalPlane(10.0, 44.5).to_m([[10.0, 45.5]])
+    assert north == pytest.approx([0.0, 111_131.8], abs=0.1)
+    (east,) = LocalPlane(10.0, 45.0).to_m([[10.001, 45.0]])
+    assert east[0] == pytest.approx(78.847, abs=1e-3)
+
+
+@pytest.mark.parametrize("lat_deg", [-33.0, 0.0, 48.1, 70.0])
+def test_distances_along_the_meridian_are_those_of_the_ellipsoid(lat_deg: float) -> None:
+    """The integral of the radius of curvature."""
+    arc_m, _ = quad(lambda lat: meridian_radius_m(lat) * np.pi / 180, lat_deg, lat_deg + 2.5)
+    assert LocalPlane(7.0, lat_deg).to_m([[7.0, lat_deg + 2.5]])[0] == pytest.approx([0.0, arc_m], abs=1e-4)
+
+
+@pytest.mark.parametrize("lat_deg", [-33.0, 5.0, 48.1, 70.0])
+@pytest.mark.parametrize("away_deg", [0.0, 0.05, 1.0, -2.5])
+def test_angles_are_kept(lat_deg: float, away_deg: float) -> None:
+    """A step north and a step east have the same scale and a right angle: with the meridian's length, all of it."""
+    plane, step = LocalPlane(11.0, lat_deg), 1e-4
+    here = np.array([11.0 + away_deg, lat_deg + 0.3])
+    ways = []
+    for way, radius_m in (((0.0, step), meridian_radius_m), ((step, 0.0), parallel_radius_m)):
+        ahead, behind = (plane.to_m([here + sign * np.array(way)])[0] for sign in (1, -1))
+        ways.append((ahead - behind) / (2 * np.radians(step) * radius_m(here[1])))
+    north, east = ways
+    assert np.hypot(*north) == pytest.approx(np.hypot(*east), abs=2e-8)
+    assert north @ east == pytest.approx(0.0, abs=2e-8)
+    # the scale that the docstring states: 1 + d^2 / (2 R^2)
+    away_m = plane.to_m([here])[0, 0]
+    assert np.hypot(*north) - 1 == pytest.approx(away_m**2 / (2 * 6.371e6**2), rel=0.02, abs=2e-8)
+
+
+def test_the_date_line_is_no_border() -> None:
+    (east,) = LocalPlane(179.99, 0.0).to_m([[-179.99, 0.0]])
+    assert east == pytest.approx([np.radians(0.02) * EQUATOR_M, 0.0], abs=1e-3)
+
+
+@pytest.mark.parametrize("there", [(48.1, 11.5), (20.0, 48.1), (11.5, 89.0), (11.5, -48.1)])
+def test_what_is_far_away_is_refused(there: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match=r"more than 3 degrees from the origin 11\.5, 48\.1"):
+        LocalPlane(11.5, 48.1).to_m([[11.5, 48.1], there])

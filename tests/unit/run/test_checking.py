@@ -1,0 +1,195 @@
+"""What can be known before a run is said by validate, run and study alike, and nothing is written then."""
+
+from pathlib import Path
+
+import pytest
+
+from edgefl import studies
+from edgefl.errors import EdgeflError
+from edgefl.run.preview import preview
+from edgefl.run.simulation import prepare, simulate
+from edgefl.scenario import scenario
+from edgefl.studies import validation
+
+DIGITS = """\
+name: digits
+devices: {count: 6}
+sessions: {name: schedule, count: 2, rounds: 2}
+learning:
+  dataset: digits
+  model: logistic
+  warm_start: similarity
+"""
+STUDY = """\
+name: small
+scenario: digits.yaml
+seeds: [1, 2]
+reference: plain
+variants:
+  plain: {}
+  wrong: {%s}
+"""
+WORKLOAD = "workload={payload_bits: 1000, flops_per_sample: 1}"
+# overrides, separated by semicolons; what the message says
+KNOWABLE = {
+    "devices.churn={name: client_pattern, sessions: [[0], [1, 6]]}": (
+        "devices.churn.sessions.1: session 2 names device 6, but there are 6, 0 to 5"
+    ),
+    "rounds.min_updates=7": "rounds.min_updates: 7 exceeds 6, the participants of a round",
+    "rounds.selector={name: uniform, count: 2}; rounds.min_updates=3": "3 exceeds 2, the participants of a round",
+    "devices.churn={name: client_pattern, sessions: [[0, 1], [2]]}; rounds.min_updates=2": (
+        "2 exceeds 1, the participants of a round of session 2"
+    ),
+    "learning.warm_start={name: similarity, probe_share: 0.5}; rounds.min_updates=4": (
+        "4 exceeds 3, the participants of a probe round"
+    ),
+    "rounds.selector={name: uniform, count: 7}": "rounds.selector.count: 7 exceeds devices.count 6",
+    "rounds.over_selection=2": "rounds.over_selection: 2 selects nobody more: all takes 6 of 6",
+    "rounds.selector={name: uniform, count: 6}; rounds.over_selection=2": "uniform takes 6 of 6 devices as it is",
+    "devices={density_per_km2: 20}; rounds.selector={name: uniform, count: 400}": (
+        "400 exceeds the devices dropped by devices.density_per_km2:"
+    ),
+    "devices.clock_hz=1e6; learning.flops_per_sample=1e15": (
+        "learning.flops_per_sample: a round's computing takes a device"
+    ),
+    f"learning=null; sessions={{name: adaptive, count: 1}}; {WORKLOAD}": (
+        "sessions: adaptive sessions end by the devices' losses, and a workload trains nothing"
+    ),
+    "learning.partition=natural": "learning.partition: the natural partition needs a data set that says",
+    # with this seed, session 1 has labels of 751 samples and session 2 those of the other 749
+    "seed=1; learning.partition={name: iid, overlap: 0.0}; devices.count=750": (
+        "learning.partition: 749 samples in the session do not give 750 devices"
+    ),
+    "radio.slot_s=0.01": "radio: speed_m_s 10 is too fast for slots of 0.01 s",
+    "radio.path_loss=inh; cell.radius_m=200": "InH path loss holds for",
+    "radio={path_loss: free_space, shadowing: spatial, shadowing_std_db: 4}": "has no shadowing",
+    "radio={server_power_dbm: -40, noise_figure_db: 20}; cell.radius_m=5000": "the transfer does not end within",
+    "devices.mobility={name: trace, path: none.csv}": "devices.mobility.path: none.csv: no such file",
+    "learning.dataset={name: mnist, root: nowhere}": "learning.dataset: no complete MNIST found",
+}
+
+
+@pytest.fixture
+def digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A scenario in a folder of its own, which is the current one."""
+    (tmp_path / "digits.yaml").write_text(DIGITS)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "digits.yaml"
+
+
+def refusal(digits: Path, overrides: str) -> str:
+    """Return what a run of the scenario says that is refused before anything is written."""
+    before = sorted(digits.parent.iterdir())
+    with pytest.raises(EdgeflError) as refused:
+        simulate(scenario.load(digits, overrides.split("; ")), "out", device="cpu")
+    assert sorted(digits.parent.iterdir()) == before
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("overrides", KNOWABLE)
+def test_what_is_knowable_is_refused_with_its_place_before_anything_is_written(
+    digits: Path, overrides: str
+) -> None:
+    text = refusal(digits, overrides)
+    assert KNOWABLE[overrides] in text
+    assert text.startswith("--set ")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "rounds: {min_updates: 7}",
+        "rounds: {over_selection: 2}",
+        "radio: {slot_s: 0.01}",
+    ],
+)
+def test_validate_says_what_the_run_would_and_names_file_and_line(digits: Path, line: str) -> None:
+    digits.write_text(f"{DIGITS}{line}\n")
+    said = []
+    for look in (
+        lambda: validation.check(digits),
+        lambda: simulate(scenario.load(digits), "out", device="cpu"),
+    ):
+        with pytest.raises(EdgeflError) as refused:
+            look()
+        said.append(str(refused.value))
+    assert said[0] == said[1]
+    assert said[0].startswith(f"{digits}:8 {line.partition(':')[0]}")
+
+
+def test_a_study_looks_at_every_variant_before_its_first_run(digits: Path) -> None:
+    file = digits.with_name("study.yaml")
+    file.write_text(STUDY % "radio.slot_s: 0.01")
+    with pytest.raises(EdgeflError, match=r"wrong seed 1: .*study\.yaml:7 radio: .* too fast"):
+        validation.check(file)
+    with pytest.raises(EdgeflError, match="wrong seed 1"):
+        studies.run(studies.plan(file), "out", device="cpu", jobs=1)
+    assert not Path("out").exists()
+
+
+def test_a_study_reads_its_data_once(digits: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from edgefl.learning.datasets.digits import Digits
+
+    file = digits.with_name("study.yaml")
+    file.write_text(STUDY % "learning.lr: 0.1")
+    loads, load = [], Digits.load
+    monkeypatch.setattr(Digits, "load", lambda self: loads.append(1) or load(self))
+    assert len(validation.check(file)) == 2
+    assert len(loads) == 1
+
+
+def test_what_was_found_is_said_in_a_few_lines(digits: Path) -> None:
+    (found,) = validation.check(digits)
+    assert found.lines() == [
+        "6 devices in one cell",
+        "sessions: 2, of at most 2 rounds",
+        "model logistic: 650 parameters, 2,560 FLOPs per sample",
+        "bits per transfer: 20,800",
+        f"samples per device: {found.samples[0]} to {found.samples[2]}, median {found.samples[1]:g}",
+    ]
+    assert found.samples[0] <= found.samples[1] <= found.samples[2]
+
+
+def test_a_run_of_a_duration_has_as_many_sessions_as_there_is_time_for(digits: Path) -> None:
+    """Its number of sessions is not known: populations, pilot sessions and probes are checked without it."""
+    overrides = [
+        "duration_s=5",
+        "sessions={name: interval, length_s: 2}",
+        "devices.populations=2",
+        "learning.warm_start={name: similarity, probe_share: 0.4}",
+        "learning.pilot_sessions=3",
+        "rounds.min_updates=2",
+    ]
+    with pytest.raises(EdgeflError, match="2 exceeds 1, the participants of a probe round"):
+        scenario.load(digits, overrides)
+    loaded = scenario.load(digits, overrides[:-1])
+    assert prepare(loaded, device="cpu").notes == []
+    assert "sessions: as many as begin in time, each until its time" in preview(loaded, "cpu").lines()
+
+
+def test_a_study_says_once_what_its_runs_share(digits: Path) -> None:
+    file = digits.with_name("study.yaml")
+    file.write_text(STUDY % "learning.model: mlp2")
+    said = validation.summary(validation.check(file))
+    assert said[0] == "2 runs for each seed; here with the first:"
+    assert said.count("6 devices in one cell") == 1
+    assert sum(line.startswith("model") and line.endswith("(1 of them)") for line in said) == 2
+
+
+def test_a_warm_start_that_never_comes_to_work_is_noted(digits: Path) -> None:
+    loaded = scenario.load(digits, ["learning.pilot_sessions=2"])
+    (note,) = prepare(loaded, device="cpu").notes
+    assert "learning.warm_start similarity never comes to work" in note
+    assert prepare(scenario.load(digits), device="cpu").notes == []
+
+
+def test_a_check_leaves_the_run_as_it_was(digits: Path) -> None:
+    """The links of the rehearsed round are not counted, and the first session's samples are dealt."""
+    overrides = [
+        "cell.min_distance_m=200",
+        "devices.mobility=random_waypoint",
+        "learning.partition.overlap=0.0",
+    ]
+    run = prepare(scenario.load(digits, overrides), device="cpu")
+    assert run.world.gains.clamped == 0
+    assert run.learners[0].holdings.key == 1

@@ -1,0 +1,188 @@
+"""A run says what it was asked for and never did."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgefl.engine.efficiency import STEP, Efficiency
+from edgefl.engine.parts import Outcome, Part, Span
+from edgefl.run.notes import NR_EFFICIENCY
+from edgefl.run.simulation import simulate
+from edgefl.scenario.scenario import Scenario
+
+BASE: dict[str, Any] = {
+    "name": "notes",
+    "devices": {"count": 4},
+    "sessions": {"name": "schedule", "count": 2, "rounds": 2},
+    "workload": {"payload_bits": 1000, "flops_per_sample": 1},
+}
+LEARNING = {"dataset": "digits", "model": "logistic", "steps": 1, "batch": 4}
+
+
+def notes_of(out: Path, **sections: dict[str, Any]) -> list[str]:
+    merged = BASE | {name: BASE.get(name, {}) | section for name, section in sections.items()}
+    if "learning" in sections:
+        del merged["workload"]
+    simulate(Scenario.model_validate(merged), out, device="cpu", threads=1)
+    found: list[str] = json.loads((out / "run.json").read_text())["notes"]
+    return found
+
+
+def test_an_ordinary_run_has_nothing_to_say(tmp_path: Path) -> None:
+    assert notes_of(tmp_path) == []
+
+
+def test_a_run_that_never_learnt(tmp_path: Path) -> None:
+    (note,) = notes_of(tmp_path, rounds={"min_updates": 2, "deadline_s": 1e-6})
+    assert note == (
+        "no update was ever aggregated, in 4 rounds: in all, 0 of 16 participations were completed, and a round"
+        " needs 2 (rounds.min_updates)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("cycle_s", "says"),
+    [
+        (
+            (1e6, 1e3),
+            r"duty_cycle: no device was ever switched on or off; the run covers 0.\d+ s of a cycle of 1,001,000 s",
+        ),
+        ((2e-3, 1e-3), None),  # the cycle is done several times
+    ],
+)
+def test_churn(cycle_s: tuple[float, float], says: str | None, tmp_path: Path) -> None:
+    on_s, off_s = cycle_s
+    churn = {"name": "duty_cycle", "on_s": on_s, "off_s": off_s}
+    found = notes_of(tmp_path, devices={"churn": churn}, sessions={"rounds": 20})
+    assert [note for note in found if note.startswith("devices.churn")] == found
+    if says:
+        assert_matches(found, f"devices.churn {says}")
+    else:
+        assert found == []
+
+
+def test_a_day_of_which_the_run_is_a_moment(tmp_path: Path) -> None:
+    found = notes_of(tmp_path, devices={"mobility": {"name": "attraction", "area_factor": 1.5}})
+    assert_matches(
+        found,
+        r"devices.mobility attraction: no device ever came, left or changed its cell; the run covers 0.\d+ s of a day"
+        " of 86,400 s",
+    )
+
+
+def test_devices_that_walk_but_cross_no_edge(tmp_path: Path) -> None:
+    mobility = {"name": "random_waypoint", "area_factor": 1.5}
+    found = notes_of(tmp_path, devices={"mobility": mobility})
+    assert_matches(
+        found, r"devices.mobility random_waypoint: no device ever came, .*; the run covers 0.\d+ s$"
+    )
+    # within its cell, nobody can
+    confined = notes_of(tmp_path / "b", devices={"mobility": mobility | {"area_factor": 1.0}})
+    assert confined == []
+
+
+def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) -> None:
+    """Two steps of 10 ms, a run of some hundred; one that repeats has nothing to say."""
+    table = tmp_path / "load.csv"
+    table.write_text("time_s,uplink_load\n0,0.1\n0.01,0.2\n")
+    background = {"name": "trace", "path": str(table), "file_bits": 1000}
+    radio = {"sharing": "dynamic", "power_over_share": "per_resource_block", "background": background}
+    rounds = {"every_s": 0.1}
+    (note,) = notes_of(tmp_path / "run", radio=radio, rounds=rounds)
+    assert re.fullmatch(
+        r"radio.background: its load is known until 0.02 s, and the run covers 0.3\d* s: the last load held on;"
+        " repeat: true begins again",
+        note,
+    )
+    background["repeat"] = True
+    assert notes_of(tmp_path / "again", radio=radio, rounds=rounds) == []
+
+
+def test_a_membership_rule_that_never_ended_a_session(tmp_path: Path) -> None:
+    policy = {"name": "membership", "count": 3, "min_rounds": 1, "max_rounds": 2}
+    merged = BASE | {"sessions": policy}
+    simulate(Scenario.model_validate(merged), tmp_path / "run")
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["notes"] == [
+        "sessions membership: it never ended a session; all 3 ran to max_rounds (2)"
+    ]
+
+
+@pytest.mark.parametrize(("pilots", "sessions"), [(2, 3), (1, 2)])
+def test_a_warm_start_that_never_came_into_play(pilots: int, sessions: int, tmp_path: Path) -> None:
+    learning = LEARNING | {"warm_start": "average", "pilot_sessions": pilots}
+    assert notes_of(tmp_path, learning=learning, sessions={"count": sessions, "rounds": 1}) == [
+        f"learning.warm_start average: no session began with saved models; the first that can is session {pilots + 2}"
+        f" (learning.pilot_sessions: {pilots}), and the run has {sessions}"
+    ]
+
+
+def test_a_warm_start_that_never_can(tmp_path: Path) -> None:
+    learning = LEARNING | {"warm_start": "average", "pilot_sessions": 100}
+    assert notes_of(tmp_path, learning=learning, sessions={"count": 3, "rounds": 1}) == [
+        "learning.warm_start average never comes to work: sessions 1 to 100 are pilot ones"
+        " (learning.pilot_sessions), and there are 3"
+    ]
+
+
+@pytest.mark.parametrize(("warm_start", "sessions"), [("average", 3), ("previous", 1)])
+def test_a_warm_start_that_did_or_need_not(warm_start: str, sessions: int, tmp_path: Path) -> None:
+    learning = LEARNING | {"warm_start": warm_start}
+    assert notes_of(tmp_path, learning=learning, sessions={"count": sessions, "rounds": 1}) == []
+
+
+# Free space, no shadowing, one second of 0.5 ms slots: some 20 bit/s/Hz, hardly any padding.
+LONG = {"payload_bits": 20 * 10**8 // 4, "flops_per_sample": 1}
+
+
+@pytest.mark.parametrize("sharing", ["static", "dynamic"])
+def test_a_radio_faster_than_nr(sharing: str, tmp_path: Path) -> None:
+    (note,) = notes_of(tmp_path / "free", workload=LONG, radio={"sharing": sharing})
+    assert "one layer of NR at most 7.4" in note
+    assert "radio.max_efficiency caps it" in note
+    assert (
+        notes_of(tmp_path / "capped", workload=LONG, radio={"sharing": sharing, "max_efficiency": 7.4}) == []
+    )
+
+
+def test_nr_s_limit_is_that_of_its_table() -> None:
+    assert pytest.approx(7.4063, abs=5e-5) == NR_EFFICIENCY
+
+
+def parts(*transfers: tuple[float, float, int]) -> list[Part]:
+    """Downlinks of (start, end, bits); nothing goes up."""
+    return [
+        Part(
+            i,
+            Outcome.COMPLETED,
+            1,
+            Span(start_s, end_s, 0.0, bits, airtime_s=(end_s - start_s) / 2),
+            uplink=Span(end_s, end_s, 0.0, 0),
+        )
+        for i, (start_s, end_s, bits) in enumerate(transfers)
+    ]
+
+
+def test_a_transfers_efficiency_is_its_bits_over_share_band_and_airtime() -> None:
+    shares = {"downlink": np.array([0.5, 0.25, 0.25]), "uplink": np.ones(3)}
+    efficiency = Efficiency(1000.0, {"downlink": 0.5, "uplink": 0.5}, dynamic=False)
+    # b W w t = 500 x 0.5 x 2, 250 x 0.5 x 4, 250 x 0.5 x 1: 500, 500, 125 Hz s
+    efficiency.count(parts((0.0, 2.0, 500), (0.0, 4.0, 1500), (1.0, 2.0, 875)), shares)  # type: ignore[arg-type]
+    assert efficiency.median("downlink") == pytest.approx(3.0, abs=STEP)
+    assert np.isnan(efficiency.median("uplink"))
+
+
+def test_a_shared_bands_efficiency_is_all_bits_over_the_time_in_use() -> None:
+    shares = {"downlink": np.ones(2), "uplink": np.ones(2)}
+    efficiency = Efficiency(1000.0, {"downlink": 0.5, "uplink": 0.5}, dynamic=True)
+    # in use from 0 to 3 s and from 5 to 6 s, half of the time for this direction
+    efficiency.count(parts((0.0, 3.0, 4000), (5.0, 6.0, 4000)), shares)  # type: ignore[arg-type]
+    assert efficiency.median("downlink") == pytest.approx(4.0, abs=STEP)
+
+
+def assert_matches(found: list[str], pattern: str) -> None:
+    assert len(found) == 1, found
+    assert re.match(pattern, found[0]), found[0]

@@ -1,0 +1,108 @@
+"""The progress line: time of day, rounds, wall time left."""
+
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+from edgefl.engine.records import Round
+from edgefl.run.progress import Course, RunProgress, wall_time
+from edgefl.scenario.day import Day
+from edgefl.scenario.scenario import Scenario
+
+ROW = Round(
+    session=2,
+    round=3,
+    version=7,
+    phase="train",
+    start_s=3480.0,
+    end_s=3900.0,
+    latency_s=420.0,
+    latency_mean_s=1.0,
+    participants=1,
+    completed=1,
+    downlink_bits=1,
+    uplink_bits=1,
+    energy_j=1.0,
+    energy_rx_j=0.0,
+    energy_tx_j=0.0,
+    energy_compute_j=1.0,
+    accuracy=0.5,
+    loss=1.0,
+)
+
+FOUR = {"sessions": {"name": "schedule", "count": 4, "rounds": 6}}
+
+
+def scenario(**sections: object) -> Scenario:
+    return Scenario.model_validate(
+        {
+            "name": "a",
+            "devices": {"count": 2},
+            "workload": {"payload_bits": 1, "flops_per_sample": 1},
+            **sections,
+        }
+    )
+
+
+def test_a_day_by_its_duration() -> None:
+    course = Course(
+        scenario(duration_s=39_000.0, sessions={"name": "daily", "at_hours": [8], "begin_hour": 7})
+    )
+    course.follow(ROW)
+    assert course.text(ROW) == "session 2 · 1 round · day 1 08:05 · accuracy 0.500"
+    assert course.share == pytest.approx(0.1)
+    assert course.left(60.0) == "9 min left"
+    assert course.left(1.0) == "", "too early to tell"
+
+
+def test_rounds_by_their_sessions_in_the_mean_of_the_cells() -> None:
+    course = Course(scenario(sessions={"name": "schedule", "count": 4, "rounds": 6}))
+    course.follow(ROW)
+    assert course.share == pytest.approx(1.5 / 4)
+    course.follow(replace(ROW, cell=1, session=1, round=6))
+    assert course.share == pytest.approx((1.5 + 1) / 2 / 4)
+    probe = replace(ROW, phase="probe", accuracy=None)
+    course.follow(probe)
+    assert course.share == pytest.approx((1 + 1) / 2 / 4)
+    assert course.text(probe) == "session 2/4 · 3 rounds · 3900 s simulated"
+
+
+def test_whichever_ends_first() -> None:
+    course = Course(scenario(duration_s=7800.0, sessions={"name": "schedule", "count": 100, "rounds": 6}))
+    course.follow(ROW)
+    assert course.share == 0.5
+
+
+def test_the_clock_of_a_short_day() -> None:
+    day = Day(begin_hour=22.5, day_s=240.0)  # ten seconds an hour
+    assert [day.clock(time_s) for time_s in (0.0, 15.0, 14.9, 255.0)] == [
+        "day 1 22:30",
+        "day 2 00:00",
+        "day 1 23:59",
+        "day 3 00:00",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(7, "7 s"), (89, "89 s"), (720, "12 min"), (12_240, "3.4 h"), (181_440, "2.1 days")]
+)
+def test_wall_time_for_people(seconds: float, text: str) -> None:
+    assert wall_time(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("width", "told"), [(80, "session 2/4 · 3900 s · 50.0 %"), (140, "1 round · 3900 s simulated")]
+)
+def test_nothing_is_cut_off_in_80_columns_without_colour(width: int, told: str) -> None:
+    console = Console(width=width, color_system=None, force_terminal=True, file=StringIO())
+    with RunProgress(console, {"similarity-seed100": scenario(**FOUR)}) as progress:
+        progress.update("similarity-seed100", ROW)
+        with console.capture() as capture:
+            console.print(progress._progress)
+    shown = capture.get()
+    assert told in shown
+    assert "…" not in shown
+    assert "similarity-seed100" in shown
+    assert max(map(len, shown.splitlines())) <= width

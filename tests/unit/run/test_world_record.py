@@ -1,0 +1,181 @@
+"""A recorded world: tables that agree with the run itself, and training on it meets the same devices."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import edgefl
+from edgefl.commands.cli import main
+from edgefl.errors import EdgeflError
+from edgefl.run.world_record import Recording
+
+ROUND_S, ROUNDS, TICK_S = 2.0, 15, 0.1
+BASE = f"""
+name: world
+seed: 3
+duration_s: {ROUND_S * ROUNDS}
+sessions: {{name: schedule, count: 1, rounds: {ROUNDS}}}
+rounds: {{every_s: {ROUND_S}}}
+workload: {{payload_bits: 20000, flops_per_sample: 1000}}
+"""
+WALK = """
+devices:
+  count: 30
+  mobility: {name: random_waypoint, speed_min_m_s: 5, speed_max_m_s: 15}
+  churn: {name: duty_cycle, on_s: 6, off_s: 3}
+"""
+CELLS = """
+layout: {rings: 1, isd_m: 200, edge: wraparound}
+radio: {shadowing: spatial, line_of_sight: probabilistic}
+devices:
+  count: 30
+  mobility: {name: random_waypoint, area_factor: 1.0, speed_min_m_s: 5, speed_max_m_s: 15}
+"""
+DENSE = """
+devices:
+  density_per_km2: 150
+  classes:
+    walkers: {share: 0.5, mobility: random_waypoint, churn: {name: duty_cycle, on_s: 6, off_s: 3}}
+    others: {share: 0.5, clock_hz: 2.0e+9}
+"""
+ABSENT = """
+devices: {count: 30, mobility: {name: trace, path: %s, begin_s: 20}}
+cell: {radius_m: 300}
+"""
+GRID = Path(__file__).parents[3] / "scenarios" / "traces" / "grid.fcd.xml"
+WORLDS = {"walk": WALK, "cells": CELLS, "classes": DENSE, "absent": ABSENT % GRID}
+
+
+def scenario(tmp_path: Path, devices: str) -> edgefl.Scenario:
+    file = tmp_path / "world.yaml"
+    file.write_text(BASE + devices)
+    return edgefl.load_scenario(file)
+
+
+def members(run: Path) -> pd.DataFrame:
+    """Who took part in which round of which cell."""
+    devices = pd.read_csv(run / "devices.csv")
+    return devices[["session", "round", "phase", "cell", "device"]].sort_values(
+        ["session", "round", "cell", "device"], ignore_index=True
+    )
+
+
+@pytest.mark.parametrize(
+    "world",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in ("cells", "classes"))) for name in WORLDS],
+)
+def test_training_on_it_meets_the_same_devices(world: str, tmp_path: Path) -> None:
+    original = scenario(tmp_path, WORLDS[world])
+    out = edgefl.record(original, tmp_path / "world")
+    first = members(edgefl.simulate(original, tmp_path / "first"))
+    again = members(edgefl.simulate(edgefl.load_scenario(out / "scenario.yaml"), tmp_path / "again"))
+    pd.testing.assert_frame_equal(first, again)
+    assert first.groupby(["round", "cell"]).device.apply(frozenset).nunique() > 1  # they do change
+    # a round takes all that are there: presence, which other frameworks read, says the same
+    presence = pd.read_csv(out / "presence.csv")
+    begins_s = pd.read_csv(tmp_path / "first" / "rounds.csv").set_index(["round", "cell"]).start_s
+    for (number, cell), group in first.groupby(["round", "cell"]):
+        # a round begins before or after the tick of its time, and sees the world as it was or is then
+        start_s = begins_s[number, cell]
+        was, is_ = (
+            {*presence.device[(presence.cell == cell) & (presence.from_s <= at_s) & (presence.to_s > at_s)]}
+            for at_s in (max(0.0, start_s - TICK_S / 2), start_s + TICK_S / 2)
+        )
+        assert was & is_ <= set(group.device) <= was | is_
+
+
+def test_availability_is_presence_in_the_form_of_fedscale(tmp_path: Path) -> None:
+    out = edgefl.record(scenario(tmp_path, WALK), tmp_path / "world")
+    presence, clients = pd.read_csv(out / "presence.csv"), json.loads((out / "availability.json").read_text())
+    assert list(clients) == [str(device) for device in range(30)]
+    for device, client in clients.items():
+        own = presence[presence.device == int(device)]
+        assert client["active"] == own.from_s.tolist()
+        assert client["inactive"] == own.to_s.tolist()
+        assert client["finish_time"] == ROUND_S * ROUNDS
+    # and edgefl itself reads it: who is present there is on
+    text = f"devices: {{count: 30, churn: {{name: availability_trace, path: {out / 'availability.json'}}}}}"
+    run = edgefl.simulate(scenario(tmp_path, text), tmp_path / "run")
+    first = edgefl.simulate(scenario(tmp_path, WALK), tmp_path / "first")
+    pd.testing.assert_frame_equal(members(run), members(first))
+
+
+def test_costs_are_those_of_a_round(tmp_path: Path) -> None:
+    """Nobody moves and shadowing is of the place: a run's first round takes what the table says."""
+    text = "devices: {count: 8}\nradio: {shadowing: spatial, bandwidth_hz: 1.0e+6}"
+    still = scenario(tmp_path, text)
+    how = Recording(links_s=ROUND_S, payload_bits=(20_000, 40_000))
+    out = edgefl.record(still, tmp_path / "world", how)
+    run = edgefl.simulate(still, tmp_path / "run")
+    links, devices = pd.read_csv(out / "links.csv"), pd.read_csv(run / "devices.csv")
+    assert set(links.payload_bits) == {20_000, 40_000}
+    one, first = links[(links.time_s == 0) & (links.payload_bits == 20_000)], devices[devices["round"] == 1]
+    assert one.downlink_s.tolist() == pytest.approx((first.downlink_end_s - first.downlink_start_s).tolist())
+    assert one.downlink_j.tolist() == pytest.approx(first.energy_rx_j.tolist())
+    # the uplink of a round begins later, after computing: other slots, and the same power
+    table = pd.read_csv(out / "devices.csv")
+    assert (one.uplink_j / one.uplink_s).tolist() == pytest.approx(table.send_w.tolist())
+    gflops = 5 * 128 * 1000 / 1e9
+    assert (table.compute_s_per_gflop * gflops).tolist() == pytest.approx(
+        (first.compute_end_s - first.compute_start_s).tolist()
+    )
+    assert (table.compute_j_per_gflop * gflops).tolist() == pytest.approx(first.energy_compute_j.tolist())
+
+
+def test_a_dynamic_band_is_timed_as_for_one(tmp_path: Path) -> None:
+    text = (
+        "devices: {count: 4}\nradio: {sharing: dynamic, scheduler: proportional_fair, bandwidth_hz: 1.0e+6}"
+    )
+    links = pd.read_csv(edgefl.record(scenario(tmp_path, text), tmp_path / "world") / "links.csv")
+    assert (links.shared == 0).all()
+    assert (links.downlink_s > 0).all()
+
+
+def test_parquet_holds_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    original = scenario(tmp_path, WALK)
+    out = edgefl.record(original, tmp_path / "world")
+    other = edgefl.record(original, tmp_path / "parquet", Recording(tables="parquet"))
+    for name in ("positions", "presence", "links"):
+        pd.testing.assert_frame_equal(
+            pd.read_csv(out / f"{name}.csv"), pd.read_parquet(other / f"{name}.parquet"), check_dtype=False
+        )
+    again = edgefl.simulate(edgefl.load_scenario(other / "scenario.yaml"), tmp_path / "again")
+    pd.testing.assert_frame_equal(members(again), members(edgefl.simulate(original, tmp_path / "first")))
+
+
+def test_who_never_comes_keeps_its_number(tmp_path: Path) -> None:
+    trace = tmp_path / "few.csv"
+    trace.write_text("t,id,x,y\n0,a,50,0\n40,a,60,0\n500,b,50,0\n510,b,60,0\n0,c,0,50\n40,c,0,60\n")
+    text = f"devices: {{count: 3, mobility: {{name: trace, path: {trace}}}}}"
+    out = edgefl.record(scenario(tmp_path, text), tmp_path / "world")
+    again = edgefl.simulate(edgefl.load_scenario(out / "scenario.yaml"), tmp_path / "again")
+    assert set(members(again).device) == {0, 2}
+    positions = pd.read_csv(out / "positions.csv")
+    at_20 = positions[np.isclose(positions.t, 20.0)]
+    assert at_20.x.tolist() == pytest.approx([55.0, 0.0])
+    assert positions[positions.id == 1].t.tolist() == [-1.0]
+
+
+def test_the_command_and_what_it_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    original = scenario(tmp_path, WALK)
+    file, out = tmp_path / "world.yaml", tmp_path / "out"
+    command = ["record", str(file), "--out", str(out), "--duration-s", "4", "--payload-bits", "1000"]
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert not ended.value.code
+    assert "train on it: edgefl run" in capsys.readouterr().out
+    about = json.loads((out / "record.json").read_text())
+    assert (about["duration_s"], about["payload_bits"]) == (4.0, [1000])
+    assert edgefl.load_scenario(out / "scenario.yaml").duration_s == 4.0  # after it nobody would be there
+    with pytest.raises(EdgeflError, match="is not empty; give a new folder"):
+        edgefl.record(original, out)
+    endless = original.model_copy(update={"duration_s": None})
+    with pytest.raises(EdgeflError, match="say how long to record"):
+        edgefl.record(endless, tmp_path / "endless")
+    with pytest.raises(EdgeflError, match="record less often"):
+        edgefl.record(original, tmp_path / "long", Recording(duration_s=1e7))
+    assert not (tmp_path / "long").exists()

@@ -1,0 +1,254 @@
+"""What a run records of its devices: which rounds, in which form, and where they are."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis import handover_figures, load_runs
+from edgefl import simulate
+from edgefl.errors import EdgeflError
+from edgefl.run_directory.settings import RecordSettings
+from edgefl.scenario.scenario import Scenario, load
+from edgefl.testing.invariants import check_run
+
+
+def scenario(**sections: Any) -> Scenario:
+    return Scenario.model_validate(
+        {
+            "name": "a",
+            "seed": 3,
+            "devices": {"count": 4, "mobility": {"name": "random_waypoint", "area_factor": 1.5}},
+            "sessions": {"name": "schedule", "count": 2, "rounds": 5},
+            "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1e6},
+            **sections,
+        }
+    )
+
+
+def tables(path: Path, *but: str) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in path.glob("*.csv") if file.stem not in but}
+
+
+# -- which rounds -------------------------------------------------------------------------------------
+
+
+def test_every_nth_round() -> None:
+    assert [number for number in range(1, 8) if RecordSettings(devices=3).keeps(number)] == [1, 4, 7]
+    assert all(RecordSettings(devices=1).keeps(number) for number in range(1, 8))
+    assert not any(RecordSettings(devices="none").keeps(number) for number in range(1, 8))
+
+
+def test_fewer_rows_change_nothing_else(tmp_path: Path) -> None:
+    whole = simulate(scenario(), tmp_path / "all")
+    parts = pd.read_csv(whole / "devices.csv")
+    for devices, kept in (("none", []), (2, [1, 3, 5])):
+        run = simulate(scenario(record={"devices": devices}), tmp_path / str(devices))
+        assert tables(run, "devices") == tables(whole, "devices")
+        pd.testing.assert_frame_equal(
+            pd.read_csv(run / "devices.csv").astype(parts.dtypes),
+            parts[parts["round"].isin(kept)].reset_index(drop=True),
+        )
+        assert check_run(run) == []
+    (tmp_path / "2" / "devices.csv").write_text((whole / "devices.csv").read_text())
+    assert "rounds.csv does not" not in str(check_run(tmp_path / "2"))
+
+
+@pytest.mark.parametrize("devices", ["some", 0, 1.5, True])
+def test_what_is_no_choice(devices: Any) -> None:
+    with pytest.raises(ValueError, match="devices"):
+        RecordSettings(devices=devices)
+
+
+def test_analysis_says_what_is_missing_instead_of_adding_up_what_is_there(tmp_path: Path) -> None:
+    """Two variants of one run, one with all rows and one with a third of them."""
+    simulate(scenario(name="whole"), tmp_path / "whole")
+    simulate(scenario(name="thinned", record={"devices": 3}), tmp_path / "thinned")
+    runs = load_runs(tmp_path)
+    (note,) = runs.notes
+    assert note.startswith("1 of 2 runs have rows of devices of one round in 3 (record.devices)")
+    thinned, whole = handover_figures(runs).sort_values("variant").itertuples(index=False)
+    assert whole.wasted_j >= 0
+    assert whole.broken >= 0
+    assert np.isnan([thinned.broken, thinned.wasted_bits, thinned.wasted_j, thinned.wasted_share]).all()
+    # all devices were there all the time, whether they have rows or not
+    assert thinned.handovers_per_device_hour == whole.handovers_per_device_hour
+    assert thinned.interruption_share == whole.interruption_share
+
+
+# -- positions ----------------------------------------------------------------------------------------
+
+
+def test_positions_by_hand(tmp_path: Path) -> None:
+    """A device that walks along x at 1 m/s and leaves after 9 s; another that stands still."""
+    trace = tmp_path / "t.csv"
+    trace.write_text("t,id,x,y\n0,u,20,0\n9,u,29,0\n0,v,0,40\n1000,v,0,40\n")
+    one = scenario(
+        devices={"count": 2, "mobility": {"name": "trace", "path": str(trace)}},
+        workload={"payload_bits": 1_000_000_000, "flops_per_sample": 0},
+        record={"positions_s": 4},
+        radio={"shadowing": "spatial"},
+    )
+    run = simulate(one, tmp_path / "run")
+    rows = pd.read_csv(run / "positions.csv")
+    assert list(rows.columns) == ["time_s", "device", "x_m", "y_m", "cell", "gain_db", "sinr_db"]
+    walked = rows[rows["device"] == 0]
+    assert walked[["time_s", "x_m", "y_m"]].to_numpy().tolist() == [[0, 20, 0], [4, 24, 0], [8, 28, 0]]
+    stands = rows[rows["device"] == 1]
+    assert stands["time_s"].tolist() == [4.0 * k for k in range(len(stands))]
+    assert (stands["cell"] == 0).all()
+    assert stands["gain_db"].nunique() == 1
+    assert -120 < stands["gain_db"].iloc[0] < -60
+    pd.testing.assert_frame_equal(load_runs(run).positions.drop(columns=["variant", "seed"]), rows)
+
+
+@pytest.mark.parametrize("radio", [{}, {"shadowing": "spatial"}])
+def test_watching_positions_disturbs_nothing(radio: dict[str, Any], tmp_path: Path) -> None:
+    """Not even where a look falls on the very moment of others, such as the ticks of movement."""
+    devices = {"count": 4, "indoor_share": 0.5, "mobility": {"name": "random_waypoint", "area_factor": 1.5}}
+    whole = simulate(scenario(radio=radio, devices=devices), tmp_path / "without")
+    run = simulate(scenario(radio=radio, devices=devices, record={"positions_s": 0.1}), tmp_path / "with")
+    assert tables(run, "positions") == tables(whole)
+    assert not (whole / "positions.csv").exists()
+    positions = pd.read_csv(run / "positions.csv")
+    assert positions["gain_db"].notna().any() == bool(radio)
+    with pytest.raises(ValueError, match=r"no positions: run them with record\.positions_s"):
+        _ = load_runs(whole).positions
+
+
+def test_the_gain_is_that_of_the_link(tmp_path: Path) -> None:
+    from edgefl.rng import Streams
+    from edgefl.scenario.world import World
+
+    settings = scenario(
+        layout={"rings": 1},
+        radio={"shadowing": "spatial", "line_of_sight": "probabilistic", "neighbour_load": 0.5},
+        devices={"count": 30, "indoor_share": 0.5},
+    )
+    world = World(settings, Streams(3))
+    surveyed, positions_m = world.survey_of_places(), world.movement.positions_m(0.0)
+    assert surveyed is not None
+    ids = np.arange(30)
+    for cell in (0, 3):
+        radio = world.radio(None)  # type: ignore[arg-type]
+        survey = radio.survey(positions_m, range(30), cell, (1, "train", 1))
+        found = surveyed(positions_m, ids, np.full(30, cell))
+        # a map's are in single precision
+        assert np.allclose(found.gains_db, survey.gains_db, rtol=0, atol=2e-3)
+        assert np.allclose(radio.mean_sinr(found), radio.snr(survey)["downlink"], rtol=2e-3, atol=0)
+
+
+def test_the_sinr_by_hand(tmp_path: Path) -> None:
+    """100 m from its site, 200 m from the other one, which sends in a quarter of the slots; no shadowing, LoS."""
+    trace = tmp_path / "t.csv"
+    trace.write_text("t,id,x,y\n0,u,100,0\n1000,u,100,0\n")
+    run = simulate(
+        scenario(
+            layout={"sites": [[0, 0], [300, 0]]},
+            devices={"count": 1, "mobility": {"name": "trace", "path": str(trace)}},
+            radio={
+                "shadowing": "spatial",
+                "shadowing_std_db": 0,
+                "neighbour_load": 0.25,
+                "bandwidth_hz": 20e6,
+                "noise_figure_db": 7,
+                "interference_margin_db": 1,
+            },
+            record={"positions_s": 1},
+        ),
+        tmp_path / "run",
+    )
+
+    def gain(distance_m: float) -> float:
+        """38.901, Table 7.4.1-1, UMi in line of sight before the breakpoint of 210 m, at 3.5 GHz."""
+        return 10 ** -(3.24 + 2.1 * np.log10(np.hypot(distance_m, 8.5)) + 2 * np.log10(3.5))
+
+    power_w, margin = 10**1.3, 10**0.1  # 43 dBm; the margin is on noise and interference alike
+    noise_w = 10**-20.4 * 20e6 * 10**0.7
+    expected = power_w * gain(100) / ((noise_w + 0.25 * power_w * gain(200)) * margin)
+    row = pd.read_csv(run / "positions.csv").iloc[0]
+    assert row["gain_db"] == pytest.approx(10 * np.log10(gain(100)), abs=0.006)  # two digits are written
+    assert row["sinr_db"] == pytest.approx(10 * np.log10(expected), abs=0.006)
+
+
+# -- Parquet ------------------------------------------------------------------------------------------
+
+
+def test_without_pyarrow_a_run_is_refused_before_it_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if it were not installed
+    file = tmp_path / "a.yaml"
+    file.write_text(
+        "name: a\ndevices: {count: 1}\nsessions: {name: schedule, count: 1, rounds: 1}\n"
+        "workload: {payload_bits: 1, flops_per_sample: 1}\nrecord:\n  tables: parquet\n"
+    )
+    with pytest.raises(EdgeflError, match=r"a.yaml:6 record.tables: needs the package pyarrow: pip install"):
+        simulate(load(file), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_reading_parquet_without_pyarrow_names_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = simulate(scenario(), tmp_path / "run")
+    (run / "devices.csv").unlink()
+    (run / "devices.parquet").mkdir()
+    (run / "devices.parquet" / "000000.parquet").touch()
+    runs = load_runs(run)  # pandas keeps text by pyarrow where it is there, and cannot do without it halfway
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(
+        ValueError, match=r"devices.parquet needs the package pyarrow: pip install 'edgefl-cosim"
+    ):
+        _ = runs.devices
+
+
+def test_both_forms_hold_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    devices = {
+        "count": 4,
+        "classes": {"a": {"share": 0.5}, "b": {"mobility": {"name": "random_waypoint", "area_factor": 1.5}}},
+    }
+    record = {"positions_s": 0.5}
+    plain = simulate(scenario(devices=devices, record=record), tmp_path / "csv")
+    parquet = simulate(
+        scenario(devices=devices, record={**record, "tables": "parquet"}), tmp_path / "parquet"
+    )
+    assert tables(parquet) == tables(plain, "devices", "positions")
+    one, other = load_runs(plain), load_runs(parquet)
+    for table in ("devices", "positions"):
+        assert len(getattr(one, table)) > 0
+        pd.testing.assert_frame_equal(getattr(other, table), getattr(one, table))
+    assert check_run(parquet) == []
+
+
+def test_a_table_of_several_files_and_one_that_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are whole: what is read amid a run is all rows but the last ones. A run that goes on writes all anew."""
+    pytest.importorskip("pyarrow")
+    from edgefl.engine.records import DeviceRound
+    from edgefl.run_directory import parquet
+
+    monkeypatch.setattr(parquet, "ROWS", 3)
+    for _ in range(2):
+        table = parquet.ParquetTable(tmp_path / "devices.parquet", DeviceRound, grows=True)
+        for round_ in range(1, 5):
+            table.write_columns(
+                {"class": ["a", "b"], "loss": [None, 0.5]},
+                {"session": 1, "round": round_, "phase": "train", "device": [0, 1], "distance_m": np.ones(2)},
+            )
+            files = sorted(path.name for path in (tmp_path / "devices.parquet").iterdir())
+            assert files == ["000000.parquet", "000001.parquet"][: round_ // 2]
+        table.close()
+    rows = pd.read_parquet(tmp_path / "devices.parquet")
+    assert rows["round"].tolist() == [1, 1, 2, 2, 3, 3, 4, 4]
+    assert rows["loss"].isna().tolist() == [True, False] * 4
+    row = {"session": 1, "round": 1, "phase": "train", "device": [0, 1], "distance_m": 1.0}
+    with pytest.raises(EdgeflError, match="column late was not there"):
+        table.write_columns({"late": [1.0, 1.0]}, row)
+    with pytest.raises(KeyError, match="no_such"):
+        table.write_columns({}, {"no_such": 1})

@@ -1,0 +1,264 @@
+"""The run directory: its rows, its status, and who may write it."""
+
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgefl.engine.records import Event
+from edgefl.errors import EdgeflError
+from edgefl.run_directory.interruption import Interrupted, interruptible
+from edgefl.run_directory.results import RunDirectory, free_directory, fresh_directory
+from edgefl.run_directory.status import SILENT_S, RunStatus, resumable
+from edgefl.scenario.scenario import Scenario
+
+SCENARIO = {
+    "name": "rows",
+    "devices": {"count": 5},
+    "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+    "workload": {"payload_bits": 1, "flops_per_sample": 1},
+}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunDirectory:
+    return RunDirectory(tmp_path, Scenario.model_validate(SCENARIO).described, {})
+
+
+def test_columns_are_written_like_rows(run: RunDirectory) -> None:
+    stays_s = [0.1 + 0.2, 1234.56789012345]
+    run.write(
+        *(
+            Event(7.2, "handover", device, None, 1, None, stay_s, 0.05, detail)
+            for device, stay_s, detail in zip((3, 4), stays_s, ("ping_pong", ""), strict=True)
+        )
+    )
+    run.write_columns(
+        Event,
+        time_s=7.2,
+        event="handover",
+        device=np.array([3, 4]),
+        session=None,
+        cell=np.array([1, 1]),
+        stay_s=np.array(stays_s),
+        interruption_s=0.05,
+        detail=np.array(["ping_pong", ""]),
+    )
+    run.flush()
+
+    _, *lines = (run.path / "events.csv").read_text().splitlines()
+    assert lines[:2] == ["7.2,handover,3,,1,,0.3,0.05,ping_pong", "7.2,handover,4,,1,,1234.567890123,0.05,"]
+    assert lines[2:] == lines[:2]
+
+
+def test_an_unknown_column_is_refused(run: RunDirectory) -> None:
+    with pytest.raises(KeyError, match="Event has no colour"):
+        run.write_columns(Event, colour="red")
+
+
+def test_a_missing_column_is_refused(run: RunDirectory) -> None:
+    with pytest.raises(TypeError, match="time_s"):
+        run.write_columns(Event, event="handover", device=np.array([3]), session=None)
+
+
+def scenario() -> Scenario:
+    return Scenario.model_validate(SCENARIO)
+
+
+def about(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((path / "run.json").read_text())
+    return found
+
+
+def test_a_run_under_way_names_its_process(run: RunDirectory) -> None:
+    found = about(run.path)
+    assert found["status"] == "running"
+    assert found["process"]["pid"] == os.getpid()
+    with pytest.raises(EdgeflError, match=f"process {os.getpid()} is at work on it"):
+        resumable(run.path)
+
+
+def test_a_complete_run(run: RunDirectory) -> None:
+    with run:
+        run.complete(wall_s=1.5, notes=["none"])
+    found = about(run.path)
+    assert (found["status"], found["wall_s"], found["notes"]) == ("completed", 1.5, ["none"])
+    assert "process" not in found
+    with pytest.raises(EdgeflError, match="is complete"):
+        RunDirectory(run.path, scenario().described, {}, resume=True)
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), Interrupted(signal.SIGTERM)])
+def test_an_interrupted_run_says_where_it_is(run: RunDirectory, raised: BaseException) -> None:
+    with pytest.raises(Interrupted) as error, run:
+        raise raised
+    assert error.value.path == run.path
+    assert error.value.exit_code == 128 + (signal.SIGTERM if raised.args else signal.SIGINT)
+    assert about(run.path)["status"] == "interrupted"
+
+
+def test_a_second_signal_does_not_tear_the_end_of_the_first(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(self: RunStatus) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        written(self)
+
+    written = RunStatus._write
+    monkeypatch.setattr(RunStatus, "_write", write)
+    with pytest.raises(Interrupted) as error, interruptible(), run:
+        os.kill(os.getpid(), signal.SIGHUP)
+    assert error.value.args == (signal.SIGHUP, run.path)
+    assert about(run.path)["status"] == "interrupted"
+
+
+def test_a_run_that_is_asked_to_end_while_it_begins_is_left_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or its run.json would say that it is running."""
+
+    def table(self: RunDirectory, path: Path, row_type: type) -> Any:
+        os.kill(os.getpid(), signal.SIGTERM)
+        monkeypatch.undo()
+        return self._table(path, row_type)
+
+    monkeypatch.setattr(RunDirectory, "_table", table)
+    with pytest.raises(Interrupted) as error, interruptible():
+        RunDirectory(tmp_path, scenario().described, {})
+    assert error.value.args == (signal.SIGTERM, tmp_path)
+    assert about(tmp_path)["status"] == "interrupted"
+    assert (tmp_path / "scenario.yaml").exists()
+    assert (tmp_path / "rounds.csv").exists()
+
+
+def test_a_failed_run_can_be_resumed(run: RunDirectory) -> None:
+    with pytest.raises(ZeroDivisionError), run:
+        raise ZeroDivisionError("no room")
+    assert about(run.path)["error"] == "no room"
+    with RunDirectory(run.path, scenario().described, {"device": "here"}, resume=True) as again:
+        found = about(run.path)
+        assert (found["status"], found["resumed"], found["device"]) == ("running", 1, "here")
+        assert "error" not in found
+        again.complete(wall_s=1.0)
+    assert about(run.path)["wall_s"] >= 1.0
+
+
+def left_by(path: Path, **process: Any) -> None:
+    found = about(path)
+    found["process"] |= process
+    (path / "run.json").write_text(json.dumps(found))
+
+
+def ago(seconds: float) -> str:
+    return (datetime.now(UTC) - timedelta(seconds=seconds)).isoformat(timespec="seconds")
+
+
+def test_a_process_that_is_gone(run: RunDirectory) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    left_by(run.path, pid=gone.pid, started=None)
+    gone.wait()
+    resumable(run.path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="Linux says when a process was started")
+def test_a_process_number_that_was_given_to_another(run: RunDirectory) -> None:
+    left_by(run.path, started=1)
+    resumable(run.path)
+
+
+def test_a_process_on_another_machine(run: RunDirectory) -> None:
+    left_by(run.path, host=platform.node() + "-2", heartbeat=ago(SILENT_S / 2))
+    with pytest.raises(EdgeflError, match=r"is at work on it, as of 180\d s ago; resume there, or"):
+        resumable(run.path)
+    left_by(run.path, heartbeat=ago(SILENT_S + 1))
+    resumable(run.path)
+
+
+@pytest.mark.parametrize("content", [None, "", '{"status"'])
+def test_no_run_directory(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / "run.json").write_text(content)
+    with pytest.raises(
+        EdgeflError, match="is no run directory" if content is None else "ended before it began"
+    ):
+        resumable(tmp_path)
+
+
+def claim(path: Path, start: Any) -> str:
+    start.wait()
+    try:
+        fresh_directory(path)
+    except EdgeflError:
+        return "refused"
+    return "won"
+
+
+def test_of_two_processes_one_gets_the_directory(tmp_path: Path) -> None:
+    context = get_context("fork")
+    with context.Manager() as manager, context.Pool(2) as pool:
+        for number in range(30):
+            start = manager.Barrier(2)
+            wins = pool.starmap(claim, [(tmp_path / str(number), start)] * 2, chunksize=1)
+            assert sorted(wins) == ["refused", "won"]
+
+
+def test_a_free_directory_is_the_callers_own(tmp_path: Path) -> None:
+    assert [free_directory(tmp_path, "a").name for _ in range(3)] == ["a", "a-2", "a-3"]
+
+
+def test_a_file_is_no_directory(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(EdgeflError, match="is a file"):
+        fresh_directory(tmp_path / "file")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 64 kB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("may not mount a small disk")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def fill(run: RunDirectory) -> None:
+    with run:
+        for _ in range(100):
+            run.write_columns(Event, time_s=1.0, event="handover", device=list(range(100)), session=None)
+            run.flush()
+
+
+def test_a_full_disk_is_an_error_and_the_run_failed(small_disk: Path) -> None:
+    run = RunDirectory(small_disk / "run", scenario().described, {})
+    with pytest.raises(
+        EdgeflError, match=r"events.csv: cannot be written \(No space left on device\); make room"
+    ):
+        fill(run)
+    found = about(run.path)
+    assert found["status"] == "failed"
+    assert "No space left on device" in found["error"]
+
+
+def test_a_long_error_fits_into_what_is_there(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, text: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("edgefl.run_directory.status.replace", full)
+    size = (run.path / "run.json").stat().st_size
+    with pytest.raises(ZeroDivisionError), run:
+        raise ZeroDivisionError("x" * 2 * size)
+    assert about(run.path)["status"] == "failed"
+    assert (run.path / "run.json").stat().st_size == size

@@ -1,0 +1,129 @@
+"""Scenarios: bad input is named with file, line and remedy; a dump loads as the same scenario."""
+
+from pathlib import Path
+
+import pytest
+
+from edgefl.config.yaml_source import Source
+from edgefl.errors import EdgeflError
+from edgefl.scenario import scenario as scenarios
+
+GOOD = """\
+name: small
+devices: {count: 4}
+sessions: {name: schedule, count: 2, rounds: 3}
+learning:
+  dataset: digits
+  model: logistic
+  algorithm: {name: fedprox, mu: 0.5}
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "a.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_dump_is_complete_and_loads_as_the_same(tmp_path: Path) -> None:
+    loaded = scenarios.load(write(tmp_path, GOOD))
+    text = scenarios.dump(loaded)
+    for default in ("radius_m: 250.0", "carrier_hz: 3500000000.0", "lr: 0.01", "name: previous"):
+        assert default in text
+    again = scenarios.load(write(tmp_path, text))
+    assert scenarios.dump(again) == text
+    assert again.learning is not None
+    assert again.learning.algorithm.mu == 0.5
+
+
+@pytest.mark.parametrize(
+    ("line", "replacement", "message"),
+    [
+        (2, "devices: {coutn: 4}", "a.yaml:2 devices.coutn: unknown key: did you mean 'count'?"),
+        (2, "devices: {count: 0}", "a.yaml:2 devices.count: must be >= 1, got 0"),
+        (2, "devices: {}", "a.yaml:2 devices: give either count or density_per_km2"),
+        (2, "devices: {count: 4, density_per_km2: 3}", "a.yaml:2 devices: give either count"),
+        (
+            2,
+            "devices: {count: 4}\nradio: {carrier_hz: 3.5}",
+            "a.yaml:3 radio.carrier_hz: must be >= 500000000",
+        ),
+        (2, "devices: {count: 4}\nradio: {slot_s: 0.5}", "a.yaml:3 radio.slot_s: must be <= 0.01"),
+        (2, "devices: {count: 4}\nradio: {scheduler: fair}", "a.yaml:3 radio.scheduler: no scheduler 'fair'"),
+        (
+            2,
+            "devices: {count: 4}\ncell: {radius_m: 20, min_distance_m: 30}",
+            "no device could ever take part",
+        ),
+        (2, "devices: {count: 4}\nrounds: {selector: {name: uniform, count: 5}}", "exceeds devices.count 4"),
+        (3, "sessions: {name: schedule, count: 2}", "a.yaml:3 sessions.rounds: is missing; add it"),
+        (3, "sessions: schedul", "a.yaml:3 sessions: no session 'schedul': did you mean 'schedule'?"),
+        (5, "  dataset: digit", "a.yaml:5 learning.dataset: no dataset 'digit': did you mean 'digits'?"),
+        (7, "  algorithm: {name: fedprox, mu: -1}", "a.yaml:7 learning.algorithm.mu: must be >= 0, got -1"),
+        (7, "  algorithm: {name: fedavg, mu: 1}", "a.yaml:7 learning.algorithm.mu: this takes no parameters"),
+        (7, "  lr: .nan", "a.yaml:7 learning.lr: must be a finite number"),
+        (7, "  lr: 0.1\n  lr: 0.2", "a.yaml:8: 'lr' is given twice"),
+        (7, "  lr: [", "a.yaml:7: the [ of this line is not closed"),
+        (4, "workload:", "a.yaml:5 workload.dataset: unknown key"),
+    ],
+)
+def test_bad_input_names_the_place(tmp_path: Path, line: int, replacement: str, message: str) -> None:
+    lines = GOOD.splitlines()
+    lines[line - 1] = replacement
+    with pytest.raises(EdgeflError) as error:
+        scenarios.load(write(tmp_path, "\n".join(lines) + "\n"))
+    assert message in str(error.value)
+
+
+def test_every_error_is_reported_at_once(tmp_path: Path) -> None:
+    bad = GOOD.replace("count: 4", "count: 0").replace("digits", "digit")
+    with pytest.raises(EdgeflError) as error:
+        scenarios.load(write(tmp_path, bad))
+    assert len(str(error.value).splitlines()) == 2
+
+
+def test_numbers_as_people_write_them(tmp_path: Path) -> None:
+    """PyYAML reads 20e6 as text; both notations are numbers here."""
+    for number in ("20e6", "20.0e+6", "2.0e7", "20_000_000"):
+        path = write(tmp_path, GOOD + f"radio: {{bandwidth_hz: {number}}}\n")
+        assert scenarios.load(path).radio.bandwidth_hz == 20e6
+
+
+def test_overrides(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD)
+    loaded = scenarios.load(
+        path,
+        ["learning.algorithm.mu=2", "devices.mobility.doppler_speed_m_s=3", "learning.warm_start=average"],
+        7,
+    )
+    assert loaded.seed == 7
+    assert loaded.learning is not None
+    assert loaded.learning.algorithm.mu == 2
+    assert loaded.devices.mobility.doppler_speed_m_s == 3
+    assert type(loaded.learning.warm_start).__name__ == "Average"
+    for override, message in [
+        ("learning.lr", "--set learning.lr: write dotted.key=value"),
+        ("learning.lr=-1", "--set learning.lr=-1 learning.lr: must be > 0"),
+        ("devices={count: -1}", "--set devices={count: -1} devices.count: must be >= 1"),
+        ("learning.lr.x=1", "'lr' holds 0.01 and has no keys below it"),
+        ("learnin.lr=1", "--set learnin.lr=1 learnin: unknown key: did you mean 'learning'?"),
+        ("learning..lr=1", "is not a dotted key"),
+        ("learning.lr=[", "is not a YAML value"),
+    ]:
+        text = GOOD + "  lr: 0.01\n"
+        with pytest.raises(EdgeflError) as error:
+            scenarios.load(write(tmp_path, text), [override])
+        assert message in str(error.value)
+
+
+def test_later_errors_name_the_line(tmp_path: Path) -> None:
+    loaded = scenarios.load(write(tmp_path, GOOD))
+    with pytest.raises(EdgeflError, match=r"a\.yaml:5 learning\.dataset: gone"), loaded.naming_places():
+        raise EdgeflError("gone", ("learning", "dataset"))
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(EdgeflError, match="cannot be read"):
+        Source(tmp_path / "none.yaml")
+    with pytest.raises(EdgeflError, match="a mapping of keys to values is expected"):
+        Source(write(tmp_path, "- 1\n"))

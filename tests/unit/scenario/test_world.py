@@ -1,0 +1,192 @@
+"""The physical world of a scenario: sites, federations, gains."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from channel.path_loss.umi import UMi
+from edgefl.engine.gains import PerPlace
+from edgefl.errors import EdgeflError
+from edgefl.rng import Streams
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
+
+
+def world(seed: int = 1, **sections: Any) -> World:
+    scenario = {
+        "name": "w",
+        "seed": seed,
+        "devices": {"count": 50},
+        "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+        "workload": {"payload_bits": 1, "flops_per_sample": 1},
+        **sections,
+    }
+    return World(Scenario.model_validate(scenario), Streams(seed))
+
+
+@pytest.mark.parametrize(
+    ("layout", "federations"),
+    [
+        ({}, 1),
+        ({"rings": 1}, 7),
+        ({"rings": 2}, 19),
+        ({"rings": 1, "federations": "centre"}, 1),
+        ({"rings": 2, "edge": "guard_ring"}, 7),
+        ({"rings": 1, "edge": "guard_ring"}, 1),
+    ],
+)
+def test_which_cells_have_a_federation(layout: dict[str, Any], federations: int) -> None:
+    assert world(layout=layout, radio={"shadowing": "spatial"}).federations == list(range(federations))
+
+
+def test_devices_are_dropped_in_the_cell_or_over_the_whole_layout() -> None:
+    single = np.linalg.norm(world().movement.positions_m(0.0), axis=1)
+    assert 10 <= single.min() < single.max() <= 250
+    several = world(layout={"rings": 1, "isd_m": 200}, radio={"shadowing": "spatial"})
+    assert np.linalg.norm(several.movement.positions_m(0.0), axis=1).max() <= 1.5 * 200
+
+
+def test_a_place_keeps_its_shadowing_and_a_round_draws_its_own() -> None:
+    positions_m = np.array([[60.0, 0.0], [0.0, 120.0]])
+    for shadowing, same in (("spatial", True), ("round", False)):
+        gains = world(radio={"shadowing": shadowing}).gains
+        first = gains.of_round(positions_m, [0, 1], 0, (1, "train", 1)).gains_db
+        second = gains.of_round(positions_m, [0, 1], 0, (1, "train", 2)).gains_db
+        assert np.array_equal(first, second) == same
+        again = gains.of_round(positions_m, [0, 1], 0, (1, "train", 1)).gains_db
+        assert np.array_equal(first, again), "a function of place or round, not of what was asked before"
+
+
+def test_who_stands_still_is_measured_once_and_counted_each_round() -> None:
+    gains = world(radio={"shadowing_std_db": 0}).gains
+    places_m = np.array([[60.0, 0.0], [0.0, 1.0]])  # the second one is nearer than the path loss allows
+    key = (1, "train", 1)
+    first, again = gains.of_round(places_m, [0, 1], 0, key), gains.of_round(places_m, [0, 1], 0, key)
+    assert np.array_equal(first.gains_db, again.gains_db)
+    assert np.array_equal(first.distances_m, again.distances_m)
+    assert gains.clamped == 2
+    assert gains.of_round(places_m, [0], 0, key).distances_m.tolist() == [60.0], "others than before"
+    places_m[0, 0] = 30.0
+    moved = gains.of_round(places_m, [0, 1], 0, key)
+    assert moved.distances_m.tolist() == [30.0, 1.0]
+    assert moved.gains_db[0] > first.gains_db[0]
+    assert gains.clamped == 3
+
+
+def shadowing_db(site_correlation: float, rings: int, positions_m: np.ndarray) -> np.ndarray:
+    """[places, sites] of the world itself, by the difference to the same without shadowing."""
+    gains = [
+        world(
+            layout={"rings": rings, "isd_m": 200},
+            radio={"shadowing": "spatial", "site_correlation": site_correlation, **radio},
+        ).gains
+        for radio in ({"shadowing_std_db": 0}, {})
+    ]
+    bare, shadowed = (one.power_db(positions_m) for one in gains if isinstance(one, PerPlace))
+    return bare - shadowed
+
+
+@pytest.mark.parametrize("site_correlation", [0.0, 0.5, 1.0])
+def test_shadowing_towards_two_sites_has_their_correlation(site_correlation: float) -> None:
+    """Over a disc of 300 m; the default of 0.5 is what 36.942 and 36.814 take for sites."""
+    angle, radius = np.random.default_rng(1).random((2, 20_000))
+    positions_m = 300 * np.sqrt(radius)[:, None] * np.exp(2j * np.pi * angle)[:, None].view(float)
+    shadowing = shadowing_db(site_correlation, 1, positions_m) / UMi().shadowing_std_db(True)
+    # products of two fields correlate over a distance by exp(-2 r / 10 m) or less: over the disc as much as
+    # pi 300^2 / (2 pi 10^2 / 4) independent ones, of variance 1 + rho^2 each; all pairs count as one
+    error = np.sqrt((1 + site_correlation**2) / (300**2 / 50))
+    pairs = [(shadowing[:, i] * shadowing[:, j]).mean() for i in range(7) for j in range(i)]
+    assert 4 * error < 0.14
+    assert np.mean(pairs) == pytest.approx(site_correlation, abs=4 * error)
+    # with a field in common the deviation stays; that of a normal sample's is 1 / sqrt(2 n)
+    assert shadowing.std() == pytest.approx(1.0, abs=4 / np.sqrt(2 * (300**2 / 50)))
+
+
+def test_a_single_site_shares_its_shadowing_with_nobody() -> None:
+    positions_m = np.array([[60.0, 0.0], [0.0, 120.0]])
+    alone, half = (shadowing_db(rho, 0, positions_m) for rho in (0.0, 0.5))
+    assert np.array_equal(alone, half)
+
+
+def test_a_links_shadowing_does_not_depend_on_who_takes_part() -> None:
+    positions_m = np.array([[60.0, 0.0], [0.0, 120.0], [80.0, 80.0]])
+    for shadowing in ("spatial", "round"):
+        gains = world(radio={"shadowing": shadowing}).gains
+        everyone = gains.of_round(positions_m, [0, 1, 2], 0, (1, "train", 1))
+        alone = gains.of_round(positions_m, [2], 0, (1, "train", 1))
+        assert alone.gains_db[0] == everyone.gains_db[2]
+        assert everyone.of([2]).gains_db[0] == alone.gains_db[0]
+
+
+def test_populations_take_turns() -> None:
+    three = world(devices={"count": 8, "populations": 3})
+    assert [set(three.members(session) or ()) for session in (1, 2, 3, 4)] == [
+        {0, 1, 2},
+        {3, 4, 5},
+        {6, 7},
+        {0, 1, 2},
+    ]
+    assert world().members(1) is None
+    pattern = {"name": "client_pattern", "sessions": [[0, 5]]}
+    both = world(devices={"count": 8, "populations": 2, "churn": pattern})
+    assert [set(both.members(session) or ()) for session in (1, 2)] == [{0}, {5}]
+
+
+def test_populations_need_devices() -> None:
+    with pytest.raises(ValueError, match="count 2 does not make 3 populations"):
+        world(devices={"count": 2, "populations": 3})
+    # 0.2 km^2 drop a device or two
+    few = world(devices={"density_per_km2": 5, "populations": 50})
+    with pytest.raises(EdgeflError, match=r"seed 1 drops \d+ devices, too few for 50 populations") as error:
+        few.members(1)
+    assert error.value.place == ("devices", "populations")
+    with pytest.raises(ValueError, match=r"3 exceeds devices.count 4 / 2 populations"):
+        world(devices={"count": 4, "populations": 2}, rounds={"selector": {"name": "uniform", "count": 3}})
+
+
+def test_without_shadowing_the_gain_is_the_path_loss() -> None:
+    positions_m = np.array([[60.0, 0.0], [0.0, 4.0]])
+    expected = -UMi().path_loss_db(np.array([60.0, 10.0]), carrier_hz=3.5e9)
+    for shadowing in ("spatial", "round"):
+        gains = world(radio={"shadowing": shadowing, "shadowing_std_db": 0}).gains
+        assert gains.of_round(positions_m, [0, 1], 0, (1, "train", 1)).gains_db == pytest.approx(expected)
+        assert gains.clamped == 1, "4 m is held at the minimum distance, and counted"
+
+
+@pytest.mark.parametrize("line_of_sight", ["probabilistic", "soft"])
+def test_line_of_sight_by_probability_needs_places(line_of_sight: str) -> None:
+    with pytest.raises(EdgeflError, match=r"belongs to a place: set radio\.shadowing: spatial"):
+        _ = world(radio={"line_of_sight": line_of_sight}).gains
+
+
+def test_several_cells_need_places() -> None:
+    with pytest.raises(ValueError, match="handover measures path loss and shadowing of a place"):
+        world(layout={"rings": 1})
+
+
+def test_who_is_just_beyond_the_edge_takes_the_gain_there() -> None:
+    """Until the next look at it a device is present: it may be a step beyond the fields, or the model's range."""
+    direction = np.array([0.6, 0.8])
+    key = (1, "train", 1)
+    inh = {"path_loss": "inh", "shadowing_std_db": 0.0}
+    ends_m = np.sqrt(150.0**2 - 2.0**2)  # of InH, in two dimensions
+    for edge_m, sections in [
+        (250.0, {"radio": {"shadowing": "spatial"}}),
+        (ends_m, {"radio": inh, "cell": {"radius_m": 149.0}}),
+    ]:
+        gains = world(**sections).gains
+        places_m = np.array([edge_m * (1 - 1e-12) * direction, (edge_m + 0.9) * direction])
+        survey = gains.of_round(places_m, [0, 1], 0, key)
+        assert survey.gains_db[1] == pytest.approx(survey.gains_db[0], abs=1e-6)
+        assert gains.beyond == 1
+        assert np.array_equal(places_m[1], (edge_m + 0.9) * direction), "what was lent has not changed"
+
+
+def test_who_is_absent_or_beyond_the_border_is_not_measured() -> None:
+    made = world(layout={"rings": 1, "isd_m": 200}, radio={"shadowing": "spatial"})
+    places_m = np.array([[np.nan, np.nan], [50.0, 20.0], [301.0, 0.0], [300.0, 0.0]])
+    power_db = made.gains.power_db(places_m)
+    assert np.isneginf(power_db[[0, 2]]).all()
+    assert np.array_equal(power_db[[1, 3]], made.gains.power_db(places_m[[1, 3]]))
+    assert np.isfinite(power_db[[1, 3]]).all()

@@ -1,0 +1,212 @@
+"""The Python interface: dicts and files alike, variations, results with tables, and all of it to be seen."""
+
+import copy
+import inspect
+import json
+import pickle
+import pydoc
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import edgefl
+from edgefl.engine.selectors.uniform import Uniform
+from edgefl.errors import EdgeflError
+from edgefl.run.results import Results
+from edgefl.scenario.scenario import dump
+
+SMALL: dict[str, Any] = {
+    "name": "small",
+    "devices": {"count": 3},
+    "sessions": {"name": "schedule", "count": 2, "rounds": 2},
+    "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1000},
+}
+
+
+FUNCTIONS = [name for name in edgefl.__all__ if inspect.isfunction(getattr(edgefl, name))]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_public_function_says_what_it_takes_gives_and_refuses(name: str) -> None:
+    function = getattr(edgefl, name)
+    said = inspect.getdoc(function) or ""
+    _, _, about = said.partition("Args:\n")
+    for parameter in inspect.signature(function).parameters:
+        assert f"    {parameter}" in about, f"{name}: {parameter} is not explained"
+    assert "Returns:\n" in said
+    assert "Raises:\n    EdgeflError: " in said
+
+
+def test_every_public_class_says_more_than_its_name() -> None:
+    for name in set(edgefl.__all__) - {*FUNCTIONS, "__version__"}:
+        assert len(inspect.getdoc(getattr(edgefl, name)) or "") > 150, name
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: edgefl.simulate("quickstart"), r"got 'quickstart': edgefl.load_scenario\(...\) makes one"),
+        (lambda: edgefl.simulate({"name": "a"}), "a scenario is expected"),
+        (lambda: edgefl.record({"name": "a"}, "runs/never"), "a scenario is expected"),
+        (lambda: edgefl.load_scenario(None), "takes a file's path or a dict, got None"),
+        (lambda: edgefl.Results("nowhere").info, "nowhere: is no run directory"),
+    ],
+)
+def test_what_is_no_scenario_and_no_run_is_one_message(call: Any, message: str) -> None:
+    with pytest.raises(EdgeflError, match=message):
+        call()
+
+
+def same(one: edgefl.Scenario, other: edgefl.Scenario) -> bool:
+    return dump(one) == dump(other)
+
+
+def test_a_dict_is_a_scenario(tmp_path: Path) -> None:
+    given = copy.deepcopy(SMALL)
+    scenario = edgefl.load_scenario(given, ["radio.bandwidth_hz=20e6"], seed=7)
+    assert (scenario.seed, scenario.radio.bandwidth_hz) == (7, 20e6)
+    assert given == SMALL, "the dict is only read"
+    (tmp_path / "small.yaml").write_text(dump(edgefl.load_scenario(SMALL)))
+    assert same(edgefl.load_scenario(tmp_path / "small.yaml"), edgefl.load_scenario(SMALL))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("lr", 1, "scenario: lr: unknown key"),
+        ("seed", "7", "scenario: seed: must be a whole number, got '7': write it without quotes"),
+        ("rounds", {"selectr": "all"}, "scenario: rounds.selectr: unknown key: did you mean 'selector'?"),
+        (
+            "rounds",
+            {"selector": "unifrom"},
+            "scenario: rounds.selector: no selector 'unifrom': did you mean 'uniform'?",
+        ),
+        ("duration_s", float("nan"), "scenario: duration_s: must be a finite number"),
+    ],
+)
+def test_what_is_wrong_in_a_dict_is_said_as_in_a_file(key: str, value: Any, message: str) -> None:
+    with pytest.raises(EdgeflError) as error:
+        edgefl.load_scenario({**SMALL, key: value})
+    assert str(error.value).startswith(message)
+    assert "pydantic" not in str(error.value)
+
+
+def test_with_varies_and_checks() -> None:
+    scenario = edgefl.load_scenario(SMALL)
+    other = scenario.with_(
+        {"rounds.selector.count": 2, "rounds.selector.name": "uniform"}, seed=3, radio__slot_s=1e-3
+    )
+    assert (other.seed, other.radio.slot_s, other.rounds.selector) == (3, 1e-3, Uniform(count=2))
+    assert same(scenario, edgefl.load_scenario(SMALL)), "the scenario itself stays"
+    assert same(other.with_(rounds__selector="all", seed=100, radio__slot_s=0.5e-3), scenario)
+    assert scenario.with_(rounds__selector=Uniform(count=2)).rounds.selector == Uniform(count=2)
+    with pytest.raises(EdgeflError, match=r"with_ radio\.slots_s: unknown key: did you mean 'slot_s'"):
+        scenario.with_(radio__slots_s=1)
+    with pytest.raises(EdgeflError, match=r"with_ rounds\.selector\.count: 9 exceeds devices.count 3"):
+        scenario.with_(rounds__selector={"name": "uniform", "count": 9})
+
+
+def test_a_scenario_that_was_made_by_hand_can_be_varied() -> None:
+    scenario = edgefl.Scenario.model_validate(SMALL)
+    assert scenario.with_(seed=5).seed == 5
+
+
+def test_results_are_a_path_with_tables(tmp_path: Path) -> None:
+    results = edgefl.simulate(edgefl.load_scenario(SMALL), out=tmp_path / "run")
+    assert isinstance(results, Results)
+    assert results == tmp_path / "run"
+    assert type(results / "rounds.csv") is type(tmp_path)
+    assert list(results.rounds["round"]) == [1, 2, 1, 2]
+    assert len(results.devices) == 12
+    assert len(results.sessions) == 2
+    assert set(results.ledger["device"]) == {0, 1, 2}
+    assert "session_start" in set(results.events["event"])
+    assert results.info["status"] == "completed"
+    assert results.notes == results.info["notes"]
+    with pytest.raises(ValueError, match=r"run them with record.positions_s"):
+        _ = results.positions
+    assert pickle.loads(pickle.dumps(results)) == results
+
+
+@pytest.mark.slow
+def test_a_study_from_python_is_compared(tmp_path: Path) -> None:
+    base = edgefl.load_scenario(SMALL)
+    variants = {"narrow": {"radio.bandwidth_hz": 2e7}, "wide": None}
+    runs = edgefl.study(base, variants, seeds=[1, 2], out=tmp_path / "study", jobs=1)
+    compared = edgefl.compare(runs)
+    assert set(compared.detail["variant"]) == set(variants)
+    assert compared.seeds == (1, 2)
+    assert compared.reference == "narrow"
+
+
+QUESTION = {"metric": "latency_s", "variants": ["wide", "narrow"], "precision": 1e-9, "budget": 4}
+
+
+def test_a_study_from_python_answers_its_question(tmp_path: Path) -> None:
+    """Given as a dict, or in a file: seeds are added up to the budget, and the object has the answer."""
+    base = edgefl.load_scenario(SMALL)
+    variants = {"narrow": {"radio.bandwidth_hz": 1e7}, "wide": {"radio.bandwidth_hz": 2e7}, "other": None}
+    found = edgefl.study(base, variants, seeds=[1, 2], question=QUESTION, out=tmp_path / "given", jobs=1)
+    assert found.answer is not None
+    assert found.answer.table.loc[0, ["pairs", "why"]].tolist() == [4, "budget"]
+    seeds = {name: sorted(set(own.seed)) for name, own in found.rounds.groupby("variant")}
+    assert seeds == {"narrow": [1, 2, 3, 4], "wide": [1, 2, 3, 4], "other": [1, 2]}
+    assert pickle.loads(pickle.dumps(found)).answer.sentence == found.answer.sentence
+
+    (tmp_path / "small.yaml").write_text(dump(base))
+    study = {"name": "asked", "scenario": "small.yaml", "seeds": [1, 2], "variants": variants}
+    (tmp_path / "study.yaml").write_text(json.dumps(study | {"question": QUESTION}))
+    filed = edgefl.study(tmp_path / "study.yaml", out=tmp_path / "filed", jobs=1)
+    assert filed.answer is not None
+    assert filed.answer.sentence == found.answer.sentence
+    some = edgefl.study(tmp_path / "study.yaml", seeds=[1], out=tmp_path / "some", jobs=1)
+    assert some.answer is None, "only this seed: nothing is asked"
+
+
+def test_several_folders_are_compared_under_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    base = edgefl.load_scenario(SMALL)
+    one = edgefl.simulate(base, out=tmp_path / "one")
+    two = edgefl.simulate(base.with_(radio__bandwidth_hz=1e7), out=tmp_path / "two")
+    compared = edgefl.compare(one, two, names=["old", "new"], reference="old")
+    assert list(compared.table["variant"]) == ["old", "new"]
+    assert compared.out == Path("comparison")
+    assert (tmp_path / "comparison" / "comparison_pareto.pdf").exists()
+    assert list(edgefl.compare([one, two], out="both").table["variant"]) == ["one", "two"]
+    with pytest.raises(EdgeflError, match="1 names for 2 folders"):
+        edgefl.compare(one, two, names=["old"])
+    about = json.loads((two / "run.json").read_text())
+    (two / "run.json").write_text(json.dumps(about | {"status": "interrupted"}))
+    assert list(edgefl.compare(one, two, partial=True).table["variant"]) == ["one", "two"]
+
+
+def test_a_study_from_python_names_what_is_wrong(tmp_path: Path) -> None:
+    base = edgefl.load_scenario(SMALL)
+    with pytest.raises(EdgeflError, match="name at least one"):
+        edgefl.study(base)
+    with pytest.raises(EdgeflError, match="did you mean 'bandwidth_hz'"):
+        edgefl.study(base, {"a": {"radio.bandwith_hz": 1e7}})
+    with pytest.raises(EdgeflError, match="a study file has its own variants"):
+        edgefl.study(tmp_path / "study.yaml", {"a": None})
+    with pytest.raises(EdgeflError, match="not compared: no folder"):
+        edgefl.compare(tmp_path / "nowhere")
+
+
+def test_everything_is_to_be_seen() -> None:
+    for name in edgefl.__all__:
+        assert name in dir(edgefl)
+        assert getattr(edgefl, name) is not None
+        assert name in edgefl._LAZY or name in vars(edgefl)
+    assert (Path(edgefl.__file__).parent / "py.typed").exists()
+    assert "Run every variant with every seed" in pydoc.render_doc(edgefl.study)
+    assert "edgefl.load_scenario" in pydoc.render_doc(edgefl)
+
+
+@pytest.mark.slow
+def test_importing_edgefl_loads_nothing_heavy() -> None:
+    code = "import sys, edgefl; print({'torch', 'numpy', 'pandas', 'pydantic'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "set()\n"

@@ -1,0 +1,108 @@
+"""What a run will take: by hand from a probe's figures, and a probe of a run without training."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from edgefl.errors import EdgeflError
+from edgefl.scenario.scenario import Scenario
+from edgefl.studies.forecast import Probe, Range, expected, forecasts, latest_end_s, probe, size
+
+PROBE = Probe(
+    federations=1,
+    rounds=2,
+    latency_s=4.0,
+    start_wall_s=10.0,
+    round_wall_s=0.5,
+    memory_bytes=3e8,
+    round_bytes=1000.0,
+)
+
+
+def scenario(**sections: object) -> Scenario:
+    return Scenario.model_validate(
+        {
+            "name": "a",
+            "devices": {"count": 2},
+            "workload": {"payload_bits": 1000, "flops_per_sample": 1},
+            **sections,
+        }
+    )
+
+
+def test_rounds_back_to_back_with_pauses() -> None:
+    by_rounds = scenario(sessions={"name": "schedule", "count": 3, "rounds": 10}, rounds={"pause_s": 1.0})
+    found = expected(by_rounds, PROBE)
+    assert found.rounds == (30, 30)
+    assert found.simulated_s == (149.0, 149.0)  # no pause behind the last one
+    assert found.wall_s == (25.0, 25.0)
+    assert found.disk_bytes == (30_000.0, 30_000.0)
+    assert "  rounds          30" in found.lines()
+
+
+def test_a_duration_by_its_grid_in_all_cells() -> None:
+    day = scenario(duration_s=86_400, sessions={"name": "daily", "at_hours": [8]}, rounds={"every_s": 60})
+    found = expected(day, replace(PROBE, federations=7))
+    assert found.rounds == (7 * 1440, 7 * 1440)
+    assert found.simulated_s == (86_400.0, 86_400.0)
+    assert "  rounds          10,080 in 7 cells" in found.lines()
+    # rounds that take longer than the grid follow at once
+    assert expected(day, replace(PROBE, latency_s=120.0)).rounds == (720, 720)
+
+
+def test_sessions_that_may_end_early() -> None:
+    bounded = {"name": "membership", "count": 10, "min_rounds": 5, "max_rounds": 20}
+    found = expected(scenario(sessions=bounded), PROBE)
+    assert found.rounds == (50, 200)
+    assert found.simulated_s == (200.0, 800.0)
+    assert "  rounds          50 to 200" in found.lines()
+    assert expected(scenario(sessions=bounded, duration_s=400.0), PROBE).rounds == (50, 100)
+
+
+def test_sessions_by_time_end_a_run_by_the_clock() -> None:
+    intervals = {"name": "interval", "count": 4, "length_s": 50.0}
+    assert latest_end_s(scenario(sessions=intervals)) == 200.0
+    assert latest_end_s(scenario(sessions=intervals, duration_s=120.0)) == 120.0
+    assert expected(scenario(sessions=intervals), PROBE).rounds == Range(50, 50)
+
+
+def test_a_probe_is_the_run_itself_left_after_two_rounds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    found = probe(scenario(sessions={"name": "schedule", "count": 3, "rounds": 10}, rounds={"server_s": 7.0}))
+    assert (found.federations, found.rounds) == (1, 2)
+    assert 7.0 < found.latency_s < 7.1
+    assert found.round_wall_s > 0
+    assert found.round_bytes > 100
+    assert list(tmp_path.iterdir()) == [], "nothing is left behind"
+
+
+@pytest.mark.slow
+def test_a_file_and_a_study_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(
+        "name: a\ndevices: {count: 2}\nsessions: {name: schedule, count: 1, rounds: 5}\n"
+        "workload: {payload_bits: 1000, flops_per_sample: 1}\n"
+    )
+    told = list(forecasts(file))
+    assert told[1].split() == ["rounds", "5"]
+    study = tmp_path / "study.yaml"
+    study.write_text(
+        "name: s\nscenario: a.yaml\nseeds: [1, 2]\nreference: one\n"
+        "variants: {one: {}, many: {devices.count: 200}}\n"
+    )
+    told = list(forecasts(study))
+    assert told[0] == "one, one of 2 seeds:"
+    assert told[-1].startswith("the whole study, 4 runs one after the other: ")
+    file.write_text(file.read_text().replace("count: 2", "count: 2, mobility: {name: trace, path: none.csv}"))
+    with pytest.raises(EdgeflError):
+        list(forecasts(file))
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(12, "12 bytes"), (3400, "3.4 kB"), (5e8, "500 MB"), (1.26e9, "1.3 GB")]
+)
+def test_sizes_for_people(count: float, text: str) -> None:
+    assert size(count) == text

@@ -1,0 +1,177 @@
+"""Rooms stand on floors: an import goes down, or stays in its room. Lazy imports and those for typing count too."""
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("edgefl", "channel", "analysis")
+# From the ground up; rooms of one line do not know one another.
+FLOORS = [
+    ["edgefl.errors", "edgefl.rng", "edgefl.version", "edgefl.contract", "channel", "analysis"],
+    ["edgefl.config"],
+    ["edgefl.places", "edgefl.learning"],
+    ["edgefl.mobility"],
+    ["edgefl.engine"],
+    ["edgefl.run_directory"],
+    ["edgefl.scenario"],
+    ["edgefl.learners"],
+    ["edgefl.run", "edgefl.flower"],
+    ["edgefl.studies", "edgefl.bench"],
+    ["edgefl"],  # the face: __init__.py
+    ["edgefl.commands"],
+    ["edgefl.testing"],
+]
+ROOMS = [room for rooms in FLOORS for room in rooms]
+FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+GROUND = {"errors", "rng", "version", "contract"}  # the files of edgefl/ that need no room
+MOST_ROOMS, MOST_FLOORS = 21, 13
+
+
+def modules_of(package: Path) -> dict[str, Path]:
+    """Dotted name -> file, for every module of a package."""
+    names = {}
+    for file in sorted(package.rglob("*.py")):
+        parts = file.relative_to(package.parent).with_suffix("").parts
+        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return names
+
+
+def imports(file: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and dotted name of each import of a file, wherever it stands in it.
+
+    `from package import name` yields package.name: a module of that name, or what package/__init__.py defines.
+    """
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{file}: a relative import, which this test does not follow"
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def room_of(module: str) -> str | None:
+    """Return the room of a module; None: it is not ours."""
+    parts = module.split(".")
+    return next((name for n in (2, 1) if (name := ".".join(parts[:n])) in FLOOR), None)
+
+
+def upward(root: Path) -> list[str]:
+    """Return the imports below a folder that do not go down."""
+    found = []
+    for package in PACKAGES:
+        for module, file in modules_of(root / package).items():
+            here = room_of(module)
+            assert here is not None
+            for line, name in imports(file):
+                there = room_of(name)
+                if there and there != here and FLOOR[there] >= FLOOR[here]:
+                    found.append(
+                        f"{file.relative_to(root)}:{line} imports {name}, and {there} does not lie below {here}:"
+                        " hand the value in, or move what both need down"
+                    )
+    return found
+
+
+def without_room(root: Path) -> list[str]:
+    """Return the files and folders of edgefl/ that stand on no floor."""
+    inside = {path.stem for path in (root / "edgefl").glob("*.py")} - {"__init__"}
+    folders = {path.parent.name for path in (root / "edgefl").glob("*/*.py")}
+    known = {room.partition(".")[2] for room in ROOMS}
+    return [
+        f"edgefl/{name}: give it a room: a folder that stands in FLOORS, with the rooms that it knows below it"
+        for name in sorted((inside - GROUND) | (folders - known))
+    ]
+
+
+def circle_in(package: Path) -> list[str]:
+    """Return one circle of modules, its first named again at the end; empty if there is none.
+
+    That importing a module runs the __init__.py above it is left out: every package does so.
+    """
+    modules = modules_of(package)
+    graph = {
+        module: {
+            name if name in modules else name.rpartition(".")[0]
+            for _, name in imports(file)
+            if name in modules or name.rpartition(".")[0] in modules
+        }
+        - {module}
+        for module, file in modules.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_imports_go_down() -> None:
+    assert upward(ROOT) == []
+
+
+def test_every_file_has_a_room() -> None:
+    assert without_room(ROOT) == []
+    assert len(ROOMS) <= MOST_ROOMS
+    assert len(FLOORS) <= MOST_FLOORS
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_circle(package: str) -> None:
+    assert circle_in(ROOT / package) == []
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A checkout with one empty file in each of three rooms."""
+    for package in PACKAGES:
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("")
+    for room in ("config", "run"):
+        (tmp_path / "edgefl" / room).mkdir()
+        (tmp_path / "edgefl" / room / "wall.py").write_text("")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import edgefl.run.wall",
+        "from edgefl.run import wall",
+        "def build():\n    from edgefl.run.wall import brick",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import edgefl.run",
+        "import edgefl",
+    ],
+)
+def test_an_import_that_goes_up_is_found(house: Path, text: str) -> None:
+    assert upward(house) == []
+    (house / "edgefl/config/wall.py").write_text(text)
+    (found,) = upward(house)
+    assert found.startswith("edgefl/config/wall.py:")
+
+
+def test_a_file_without_a_room_is_found(house: Path) -> None:
+    assert without_room(house) == []
+    (house / "edgefl/heap.py").write_text("")
+    assert [each.partition(":")[0] for each in without_room(house)] == ["edgefl/heap"]
+
+
+def test_a_circle_is_found(tmp_path: Path) -> None:
+    """A circle of three of which one link is for type checking alone, and one stands inside a function."""
+    package = tmp_path / "house"
+    package.mkdir()
+    (package / "__init__.py").write_text("from house.roof import tile\n")
+    (package / "roof.py").write_text("from house import wall\ntile = 1\n")
+    (package / "wall.py").write_text("def build():\n    import house.floor\n")
+    floor = package / "floor.py"
+    floor.write_text(
+        "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from house.roof import tile\n"
+    )
+    circle = circle_in(package)
+    assert set(circle) == {"house.roof", "house.wall", "house.floor"}
+    assert circle[0] == circle[-1]
+    floor.write_text("")
+    assert circle_in(package) == []

@@ -1,0 +1,252 @@
+"""The testing room notices what it should, and says what to change."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ConfigDict, Field
+from torch import Tensor
+
+from channel.path_loss.umi import UMi
+from channel.schedulers import Flows
+from channel.schedulers.equal_share import EqualShare
+from edgefl.config.component import AnyComponent, Component, parameters_of
+from edgefl.engine.churn import Churn
+from edgefl.engine.records import DeviceRound, Event
+from edgefl.engine.selectors import Candidates, Selector
+from edgefl.engine.sessions import SessionPolicy, SessionState
+from edgefl.engine.sessions.schedule import Schedule
+from edgefl.learning.algorithms import ServerState, Updates
+from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.warm_starts import OpeningModel, Saved
+from edgefl.learning.warm_starts.previous import Previous
+from edgefl.mobility import Movement
+from edgefl.mobility.static import Static
+from edgefl.rng import Streams
+from edgefl.testing import ContractError, Placed, Rows, SwitchedAt, check, small_world
+
+
+class Unsorted(Selector):
+    """As they come."""
+
+    def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:
+        return list(candidates.ids)[::-1]
+
+
+class Greedy(Selector):
+    """All, although fewer are asked for."""
+
+    def wanted(self, present: int) -> int:
+        return 1
+
+    def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:
+        return list(candidates.ids)
+
+
+class Endless(SessionPolicy):
+    """Never over."""
+
+    @property
+    def longest(self) -> int:
+        return 3
+
+    def reason_to_end(self, state: SessionState) -> str | None:
+        return None
+
+
+class Backwards(Churn):
+    """Off before on."""
+
+    def switches(self, device: int, streams: Streams) -> Iterator[float]:
+        yield from (2.0, 1.0)
+
+
+class Nobody(SwitchedAt):
+    """A session of no device."""
+
+    def members(self, session: int) -> list[int]:
+        return []
+
+
+class Remembering(Static):
+    """Walks on whenever it is asked."""
+
+    def start(self, positions_m: np.ndarray, **how: Any) -> Movement:
+        return Walking(positions_m)
+
+
+class Walking:
+    moves = True
+
+    def __init__(self, positions_m: np.ndarray) -> None:
+        self._positions_m = positions_m
+
+    def positions_m(self, time_s: float) -> np.ndarray:
+        self._positions_m = self._positions_m + 1.0
+        return self._positions_m
+
+    def doppler_speeds_m_s(self) -> np.ndarray:
+        return np.zeros(len(self._positions_m))
+
+
+class Heavy(Previous):
+    """Weights that sum to 2."""
+
+    def opening(self, current: Tensor, saved: Any, gradient: Tensor | None) -> OpeningModel:
+        return OpeningModel(current, {z.session: 2.0 / len(saved) for z in saved})
+
+
+class Backwarded(Previous):
+    """Keeps the newest first."""
+
+    def retain(self, saved: Any) -> list[Saved]:
+        return list(saved)[::-1]
+
+
+class InPlace(FedAvg):
+    """Adds to the model that it was lent."""
+
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+        return model.add_(updates.mean_change()), state
+
+
+class Drifting(FedAvg):
+    """Moves the model although nobody has moved."""
+
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+        return updates.mean() + 1.0, state
+
+
+class Undescribed(FedAvg):
+    """A number that nobody knows."""
+
+    mystery: float = 1.0
+
+
+class BadDefault(FedAvg):
+    """A default beyond its own bounds."""
+
+    share: float = Field(2.0, le=1, description="at most 1")
+
+
+class Loose(FedAvg):
+    """Takes any parameter."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class Soft(FedAvg):
+    """Can be changed."""
+
+    model_config = ConfigDict(frozen=False)
+    mu: float = Field(1.0, description="changes")
+
+
+class Undocumented(FedAvg):
+    __doc__ = ""
+
+
+@dataclass(frozen=True)
+class Generous(EqualShare):
+    """Gives the band away twice."""
+
+    def shares(self, flows: Flows) -> np.ndarray:
+        return 2 * super().shares(flows)
+
+
+@dataclass(frozen=True)
+class Levelling(EqualShare):
+    """Changes what it was lent."""
+
+    def shares(self, flows: Flows) -> np.ndarray:
+        flows.snr[:] = 1.0
+        return super().shares(flows)
+
+
+@dataclass(frozen=True)
+class Louder(UMi):
+    """The farther, the better."""
+
+    def path_loss_db(self, distance_2d_m: Any, **radio: Any) -> np.ndarray:
+        return -super().path_loss_db(distance_2d_m, **radio)
+
+
+class NoKind(Component):
+    """Of no kind."""
+
+
+def local() -> type[Component]:
+    class Local(FedAvg):
+        """Nobody finds it again."""
+
+    return Local
+
+
+@pytest.mark.parametrize(
+    ("component", "remedy"),
+    [
+        (Unsorted, "Unsorted: select.* return every id once, in ascending order"),
+        (Greedy, "Greedy: select.. gave \\d+ of \\d+ devices, not the 1 asked for"),
+        (Endless, "Endless: a session goes on after 3 rounds"),
+        (Backwards, "Backwards: switches.. of device 0 .* times have to ascend"),
+        (Nobody, "Nobody: members.1. is empty: name at least one device"),
+        (Remembering, "Remembering: positions_m.. depends on what was asked before"),
+        (Heavy, "Heavy: weights sum to 2.0: make it 1, or leave them empty"),
+        (Backwarded, "Backwarded: retain.. gave sessions .3, 2.: keep some of the saved ones, oldest first"),
+        (InPlace, "InPlace: .*changed a tensor in place that it was only lent"),
+        (Drifting, "Drifting: the model moves in a first round in which no device has moved"),
+        (Generous, "Generous: shares must sum to at most the whole band"),
+        (Levelling, "Levelling: shares changed flows.snr: it is only lent"),
+        (Louder, "Louder: path loss must not fall with distance"),
+        (Undescribed, "Undescribed.mystery: give it a description"),
+        (BadDefault, "BadDefault: a default breaks its own bounds"),
+        (Loose, "Loose accepts unknown parameters: forbid them as its base class does"),
+        (Soft, "Soft can be changed after it was made: keep it frozen as its base class is"),
+        (Undocumented, "Undocumented: write a docstring"),
+        (NoKind, "NoKind is no component: extend one of edgefl.engine.selectors.Selector, "),
+        (local, "Local cannot be named in a scenario: cannot load"),
+    ],
+)
+def test_what_breaks_a_contract_is_told_the_remedy(
+    component: type[AnyComponent] | Callable[[], type[AnyComponent]], remedy: str
+) -> None:
+    cls = component if isinstance(component, type) else component()
+    given = {"count": 1, "times_s": [[0.0]] * 4}
+    with pytest.raises(ContractError, match=remedy):
+        check(cls, **{k: v for k, v in given.items() if k in parameters_of(cls).model_fields})
+
+
+def test_what_cannot_be_made_says_what_is_missing() -> None:
+    with pytest.raises(
+        ContractError, match=r"(?s)Schedule cannot be made: pass check\(\) values that fit: .*rounds"
+    ):
+        check(Schedule)
+
+
+def test_a_small_worlds_own_components_keep_their_contracts() -> None:
+    check(SwitchedAt, times_s=[[0.0], [0.5, 1.0], [], [2.0]])
+    with pytest.raises(ContractError, match=r"positions_m.. has shape .1, 2.: return .devices, 2. metres"):
+        check(Placed, places_m=[(1.0, 2.0)])  # it places these devices, however many there are
+
+
+def test_rows_by_column_are_rows() -> None:
+    rows = Rows()
+    rows.write_columns(
+        Event,
+        time_s=1.5,
+        event="handover",
+        device=np.array([3, 4]),
+        session=None,
+        further={"why": ["a", None]},
+    )
+    assert rows.of[Event] == [Event(1.5, "handover", device, None) for device in (3, 4)]
+    assert rows.further == {"why": ["a", None]}
+
+
+def test_a_small_world_is_a_function_of_its_seed() -> None:
+    first, again, other = (small_world([50.0, (30.0, 40.0)], seed=seed).run() for seed in (1, 1, 2))
+    assert first.rows.of == again.rows.of
+    assert [row.distance_m for row in first.rows.of[DeviceRound]] == [50.0, 50.0]
+    assert first.rows.of != other.rows.of
