@@ -16,7 +16,7 @@ from edgefl.engine.records import DeviceRound, Event
 from edgefl.engine.settings import HandoverSettings
 from edgefl.engine.untrained import Untrained
 from edgefl.rng import Streams
-from edgefl.run.simulation import compose
+from edgefl.run.composition import compose
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing import Rows

@@ -16,7 +16,7 @@ from edgefl.engine.gains import PerPlace, Survey
 from edgefl.engine.handover import SAMPLE_S
 from edgefl.engine.links import DIRECTIONS, Link
 from edgefl.rng import Streams
-from edgefl.run.simulation import compose
+from edgefl.run.composition import compose
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 

@@ -22,10 +22,13 @@ import simpy
 from edgefl.engine.gains import PerPlace
 from edgefl.engine.records import Event, EventName, Round
 from edgefl.engine.settings import WorkloadSettings
+from edgefl.learners.building import available_cores
 from edgefl.rng import Streams
+from edgefl.run.composition import compose
+from edgefl.run.plan import RunPlan, prepare
 from edgefl.run.preview import Loaded
 from edgefl.run.progress import wall_time
-from edgefl.run.simulation import Prepared, available_cores, compose, prepare, simulate
+from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.studies.forecast import Probe, Range, expected
@@ -205,7 +208,7 @@ def _probe(scenario: Scenario) -> tuple[list[Round], float, bool]:
     return rows, alone, len(rows) < wanted and time_is_up
 
 
-def _training_s(run: Prepared, rows: Sequence[Round]) -> float:
+def _training_s(run: RunPlan, rows: Sequence[Round]) -> float:
     """Wall time of training a round: its FLOPs over the speed of this machine's processor."""
     learning = run.world.scenario.learning
     if learning is None:
@@ -322,7 +325,7 @@ def _snr_db(world: World, reach_m: float) -> np.ndarray:
     return np.asarray(snr_db).reshape(GRID, GRID)
 
 
-def _mix(run: Prepared) -> dict[int, dict[int, int]]:
+def _mix(run: RunPlan) -> dict[int, dict[int, int]]:
     """Samples of each label that all devices hold, session by session."""
     scenario = run.world.scenario
     if scenario.learning is None:

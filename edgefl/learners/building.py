@@ -75,7 +75,6 @@ def torch_device(name: str) -> "torch.device":
 
 
 def build(
-    scenario: Scenario,
     world: World,
     device: str,
     threads: int,
@@ -89,6 +88,7 @@ def build(
     Raises:
         EdgeflError: the data, the model or the processor cannot be had, or trainers have nothing to train.
     """
+    scenario = world.scenario
     if trainers is not None and (scenario.workload is not None or outside is not None):
         raise EdgeflError(
             "nothing to spread: this run has a workload or a learner from outside in place of edgefl's own training;"
@@ -108,7 +108,7 @@ def build(
     else:
         learners, where = dict(outlines or {}), "cpu"
         if not learners:
-            learners, where, training = _torch_learners(scenario, world, device, threads, load, trainers)
+            learners, where, training = _torch_learners(world, device, threads, load, trainers)
         assert scenario.learning is not None  # the schema wants one of the two
         about = {
             "name": registry.name_of("models", scenario.learning.model),
@@ -119,22 +119,22 @@ def build(
     return learners, {"device": where, "model": about}, training
 
 
-def _check_memory(scenario: Scenario, material: "Material", devices: int) -> None:
+def _check_memory(world: World, material: "Material") -> None:
     """Refuse models that do not fit the memory of the machine, or of the GPU that they are trained on."""
     import torch
 
     from edgefl.learning.cost import size
 
+    scenario = world.scenario
     assert scenario.learning is not None
     numbers = size(scenario.learning.model, material.input_shape, material.classes)
     available = memory.available_bytes()
     if material.torch_device.type == "cuda":
         available = torch.cuda.get_device_properties(material.torch_device).total_memory
-    memory.require(memory_needs.of_training(scenario, devices, numbers), available)
+    memory.require(memory_needs.of_training(scenario, world.count, numbers), available)
 
 
 def _torch_learners(
-    scenario: Scenario,
     world: World,
     device: str,
     threads: int,
@@ -151,12 +151,12 @@ def _torch_learners(
     trained_on = torch_device(device)
     if trainers is not None and trained_on.type != "cpu":
         raise EdgeflError("training is spread over processors alone, not GPUs: add --device cpu")
-    settings = scenario.learning
+    settings = world.scenario.learning
     assert settings is not None
     material = Material(
         settings, trained_on, devices=world.count, threads=threads, trainers=trainers, load=load
     )
-    _check_memory(scenario, material, world.count)
+    _check_memory(world, material)
     homes_m, sites_m = world.movement.positions_m(0.0), world.cells_m
     learners = {
         cell: TorchLearner(

@@ -14,9 +14,11 @@ from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.churn.client_pattern import ClientPattern
 from edgefl.engine.efficiency import Efficiency
 from edgefl.engine.gains import Gains
+from edgefl.engine.radio import Radio
 from edgefl.engine.records import Event, EventName, Round, Session
 from edgefl.engine.sessions import BoundedPolicy
 from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
 
 # 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
 NR_EFFICIENCY = 8 * 948 / 1024
@@ -57,22 +59,19 @@ class Counts:
             self.events[columns["event"]] += len(columns["device"])
 
 
-def of_run(
-    scenario: Scenario, counts: Counts, efficiency: Efficiency, *, simulated_s: float, may_cross: bool
-) -> Iterator[str]:
-    """Yield a sentence for each thing that a reader of the results has to know.
-
-    Args:
-        may_cross: whether devices may come to the edge of their cell at all.
-    """
+def of_run(world: World, radio: Radio, counts: Counts, *, simulated_s: float) -> Iterator[str]:
+    """Yield a sentence for each thing that a reader of the results has to know."""
+    scenario = world.scenario
+    yield from radio.regime.notes
+    yield from of_gains(world.gains)
     yield from never_aggregated(scenario, counts)
     yield from churn_that_never_acted(scenario, counts, simulated_s)
-    if may_cross:
+    if world.may_cross:
         yield from movement_that_never_acted(scenario, counts, simulated_s)
     yield from background_beyond_its_trace(scenario, simulated_s)
     yield from policy_that_never_acted(scenario, counts)
     yield from warm_start_that_never_acted(scenario, counts)
-    yield from beyond_nr(efficiency)
+    yield from beyond_nr(radio.efficiency)
 
 
 def never_aggregated(scenario: Scenario, counts: Counts) -> Iterator[str]:
@@ -190,13 +189,11 @@ def _seconds(value: float) -> str:
     return f"{round(value, decimals):g} s"
 
 
-def of_gains(gains: Gains) -> list[str]:
-    """What is to be said of distances that a run has met."""
-    told = []
+def of_gains(gains: Gains) -> Iterator[str]:
+    """Distances shorter or longer than path loss is defined for."""
     if gains.clamped:
-        told.append(
+        yield (
             f"{gains.clamped} times a device was closer than cell.min_distance_m and had the path loss of that place"
         )
     if gains.beyond:
-        told.append(f"{gains.beyond} times a device was just beyond the edge, and had the gain of the edge")
-    return told
+        yield f"{gains.beyond} times a device was just beyond the edge, and had the gain of the edge"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgefl.errors import EdgeflError
-from edgefl.run.simulation import Prepared, prepare
+from edgefl.run.plan import RunPlan, prepare
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario
 
@@ -72,8 +72,8 @@ def preview(scenario: Scenario, device: str = "auto", load: Loaded | None = None
         longest=scenario.sessions.longest,
         payload_bits=first.payload_bits,
         flops_per_sample=first.flops_per_sample,
-        model=run.about["model"]["name"],
-        parameters=run.about["model"]["parameters"],
+        model=run.model["model"]["name"],
+        parameters=run.model["model"]["parameters"],
         samples=_samples(run) if learns else None,
         notes=(*run.notes, *_day_that_hardly_passes(scenario)),
     )
@@ -112,7 +112,7 @@ def preview_all(
     return previews
 
 
-def _samples(run: Prepared) -> tuple[int, float, int]:
+def _samples(run: RunPlan) -> tuple[int, float, int]:
     holdings = next(iter(run.learners.values())).holdings
     sizes = list(holdings.sizes(range(run.world.count)).values())
     return min(sizes), float(np.median(sizes)), max(sizes)

@@ -1,48 +1,33 @@
 """The composition root: a scenario becomes a world, an engine and a learner, and these a run directory."""
 
-import math
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import simpy
 
 from edgefl.contract import Learner
-from edgefl.engine.device import Device, Processors
-from edgefl.engine.federations import Federations
-from edgefl.engine.ledger import Ledger
-from edgefl.engine.positions import recorded_positions
-from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder, Round
-from edgefl.engine.rounds import Rounds
 from edgefl.engine.scene import Scene
 from edgefl.engine.server import Server
 from edgefl.errors import Divergence, EdgeflError
-from edgefl.learners import outline
-from edgefl.learners.building import Training, available_cores, notes_at_start
-from edgefl.learners.building import build as learners_of
-from edgefl.learners.own import Maker, name_of
-from edgefl.rng import Streams
+from edgefl.learners.own import Maker
 from edgefl.run import notes
-from edgefl.run.checking import Nowhere, check_learners, check_world, twin
+from edgefl.run.composition import compose
+from edgefl.run.plan import RunPlan, prepare
 from edgefl.run.results import Results
-from edgefl.run.study_membership import Sharing, StudyMembership, told_of
-from edgefl.run_directory import parquet
+from edgefl.run.study_membership import Sharing, StudyMembership
 from edgefl.run_directory.circumstances import SCENARIO, circumstances
 from edgefl.run_directory.interruption import interruptible
 from edgefl.run_directory.journal import NEVER, Journal
-from edgefl.run_directory.lending import Loan
 from edgefl.run_directory.replay import JournaledLearner
 from edgefl.run_directory.results import RunDirectory, free_directory
 from edgefl.run_directory.snapshot import DEFAULT, Every
-from edgefl.scenario import memory_needs
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.identity import LearningIdentity, identity, learning_identity
 from edgefl.scenario.scenario import Scenario, require
-from edgefl.scenario.world import World
 
 if TYPE_CHECKING:
     from edgefl.learning.chunk_trainers import ChunkTrainers
@@ -97,222 +82,89 @@ def simulate(
     require(scenario)
     began = time.perf_counter()
     with interruptible():
-        load = load or Loaded(download=True)
-        run_of = prepare(
+        plan = prepare(
             scenario, device=device, threads=threads, trainers=trainers, load=load, learner=learner
         )
-        world, radio, learners = run_of.world, run_of.radio, run_of.learners
-        for note in run_of.notes:
+        for note in plan.notes:
             on_note(note)
-        own = identity(scenario, load.checksum(scenario))
-        if learner is not None:  # no run without it is this one
-            own = replace(own, data={**own.data, "learner": name_of(learner)})
-        about = run_of.about | {"notes": run_of.notes, "identity": own.written()}
-        told = learning_identity(scenario, world, load.checksum(scenario))
-        about |= told_of(told) | (asdict(member) if member else {})
-        path = resume_from or (
-            Path(out) if out else free_directory(Path("runs"), f"{scenario.name}-seed{scenario.seed}")
-        )
+        path = resume_from or (Path(out) if out else free_directory(Path("runs"), plan.folder))
+        about = plan.about | (asdict(member) if member else {})
+        counts = notes.Counts()
         with (
-            RunDirectory(path, scenario.described, about, resume=resume_from is not None) as run,
-            _shared(path, run_of.training, told, sharing, run) as borrowed,
-            _journal(path, run_of.training, told, borrowed, sharing, every, on_note) as journal,
+            RunDirectory(path, plan.described, about, resume=resume_from is not None) as run,
+            _journaled(plan, run, sharing, every, on_note) as (learners, journal_notes),
         ):
-            if borrowed is not None:
-                learners = {cell: borrowed.borrower(one, cell) for cell, one in learners.items()}
-            if journal is not None:
-                learners = {cell: JournaledLearner(one, cell, journal) for cell, one in learners.items()}
-            counts = notes.Counts()
-            scene, servers = compose(world, radio, _Announcing(run, on_round, counts), learners)
-            env = scene.env
+            recorder = _Announcing(run, on_round, counts)
+            scene, servers = compose(plan.world, plan.radio, recorder, learners)
             ends = [
-                env.process(_serve(server, path / RESCUED.format(cell))) for cell, server in servers.items()
+                scene.env.process(_serve(server, path / RESCUED.format(cell)))
+                for cell, server in servers.items()
             ]
             with scenario.naming_places():
-                env.run(until=env.all_of(ends))
-            power = scene.network.power
-            names = scene.fleet.class_names()
-            tail_j = power.tails.energy_j(env.now)
-            for row in scene.ledger.rows(
-                power.running_s(), scene.fleet.idle_power_w, power.charges(), tail_j
-            ):
-                further: dict[str, Any] = {"class": names[row.device]} if names else {}
-                if power.tails.any:
-                    further["tail_j"] = float(tail_j[row.device])
-                if radio.may_fail:
-                    further |= scene.ledger.stalled(row.device)
-                scene.recorder.write(row, further=further or None)
+                scene.env.run(until=scene.env.all_of(ends))
+            _write_ledger(scene)
             told_at_end = [
-                *run_of.notes,
+                *plan.notes,
                 *scene.federations.notes(),
-                *radio.regime.notes,
-                *notes.of_gains(world.gains),
-                *notes.of_run(
-                    scenario,
-                    counts,
-                    radio.efficiency,
-                    simulated_s=env.now,
-                    may_cross=world.may_cross,
-                ),
+                *notes.of_run(plan.world, plan.radio, counts, simulated_s=scene.env.now),
             ]
-            further = {"journal_notes": journal.notes} if journal and journal.notes else {}
-            wall_s = round(time.perf_counter() - began, 3)
-            run.complete(wall_s=wall_s, simulated_s=round(env.now, 9), notes=told_at_end, **further)
+            run.complete(
+                wall_s=round(time.perf_counter() - began, 3),
+                simulated_s=round(scene.env.now, 9),
+                notes=told_at_end,
+                **({"journal_notes": journal_notes} if journal_notes else {}),
+            )
     return Results(path)
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """A run, built and checked; nothing of it has begun, and nothing is written.
-
-    learners: cell -> its learner. about: what run.json says of the model and of where it is trained. notes: what
-        is allowed, but hardly wanted.
-    """
-
-    world: World
-    radio: Radio
-    learners: Mapping[int, Any]
-    about: dict[str, Any]
-    training: Training | None
-    notes: list[str]
-
-
-def prepare(
-    scenario: Scenario,
-    *,
-    device: str = "auto",
-    threads: int | None = None,
-    trainers: "ChunkTrainers | None" = None,
-    load: Loaded | None = None,
-    in_outline: bool = False,
-    learner: Maker | Learner | None = None,
-) -> Prepared:
-    """Build a run's world, data, models and radio, and check all that can be known before it begins.
-
-    Args:
-        device, threads, trainers: as in `simulate`.
-        load: reads the data set; None: missing files are downloaded.
-        in_outline: only to look at: learners need not be able to learn, see `edgefl.learners.outline`.
-        learner: as in `simulate`.
-
-    Raises:
-        EdgeflError: something in the scenario cannot be had; it names file, line and remedy.
-    """
-    load = load or Loaded(download=True)
-    with scenario.naming_places():
-        memory_needs.check(scenario)
-        if scenario.record.tables == "parquet":
-            parquet.require()
-        world = World(scenario, Streams(scenario.seed))
-        check_world(world, reports=learner is not None)
-        radio = world.radio(simpy.Environment())
-        outlines = outline.of(world, device, load) if in_outline else None
-        threads = threads or available_cores()
-        learners, about, training = learners_of(
-            scenario, world, device, threads, load, outlines, learner, trainers
-        )
-        rehearsal = twin(world)
-        scene, _ = compose(rehearsal, rehearsal.radio(simpy.Environment()), Nowhere(), {})
-        told = [
-            *notes_at_start(scenario, training),
-            *check_learners(scenario, scene, learners, world.members),
-        ]
-    return Prepared(world, radio, learners, about, training, told)
-
-
 @contextmanager
-def _shared(
-    path: Path, training: Training | None, told: LearningIdentity | None, sharing: Sharing, run: RunDirectory
-) -> Iterator[Loan | None]:
-    """What the run takes from another one; run.json says so."""
-    found = None
-    if training is not None and told is not None:
-        found = sharing.loan(path, training, told)
+def _journaled(
+    plan: RunPlan, run: RunDirectory, sharing: Sharing, every: Every, on_note: Callable[[str], None]
+) -> Iterator[tuple[Mapping[int, Learner], Sequence[str]]]:
+    """Give the learners with a journal of their answers, and its notes: what another run has paid for is taken.
+
+    run.json says how many rounds were taken.
+    """
+    learners, training, told = plan.learners, plan.training, plan.told
+    if training is None:
+        yield learners, ()
+        return
+    here = {**circumstances(run.path / SCENARIO, training.torch_device), **training.further}
+    borrowed = None if told is None else sharing.loan(here, training.state, told)
 
     def tell(rounds: int) -> None:
         if rounds:
             run.tell(shared={"from": sharing.name, "rounds": rounds})
 
-    if found is not None:
-        found.on_end = tell
-    yield found
-    if found is not None and not found.over:
-        tell(found.rounds)
-
-
-def _journal(
-    path: Path,
-    training: Training | None,
-    told: LearningIdentity | None,
-    borrowed: Loan | None,
-    sharing: Sharing,
-    every: Every,
-    on_note: Callable[[str], None],
-) -> AbstractContextManager[Journal | None]:
-    if training is None:
-        return nullcontext()
-    where = {**circumstances(path / SCENARIO, training.torch_device), **training.further}
-    return Journal(
-        path,
-        where,
+    if borrowed is not None:
+        borrowed.on_end = tell
+        learners = {cell: borrowed.borrower(one, cell) for cell, one in learners.items()}
+    with Journal(
+        run.path,
+        here,
         borrowed or training.state,
         every=every,
         lends=sharing.before(told.pilot_sessions) if told else NEVER,
         ready=lambda: borrowed is None or borrowed.over,
         taken=borrowed.line if borrowed else lambda: None,
         on_note=on_note,
-    )
+    ) as journal:
+        yield {cell: JournaledLearner(one, cell, journal) for cell, one in learners.items()}, journal.notes
+    if borrowed is not None and not borrowed.over:
+        tell(borrowed.rounds)
 
 
-def compose(
-    world: World, radio: Radio, recorder: Recorder, learners: Mapping[int, Learner]
-) -> tuple[Scene, dict[int, Server]]:
-    """The scene of a run, alive from the radio's clock on, and a server per federation, not yet started.
-
-    Args:
-        radio: of this world.
-        learners: cell -> its learner.
-    """
-    scenario, env = world.scenario, radio.env
-    network = world.network(env, recorder)
-    if world.movement.moves:
-        radio.follow(network.positions_m)
-    fleet = world.fleet
-    devices = [Device(env, id_, radio, fleet.device(id_), network) for id_ in range(world.count)]
-    federations = Federations(env, scenario.rounds.max_wait_s)
-    scene = Scene(
-        env=env,
-        radio=radio,
-        network=network,
-        devices=devices,
-        ledger=Ledger(world.count),
-        recorder=recorder,
-        streams=world.streams,
-        federations=federations,
-        fleet=fleet,
-        duration_s=scenario.duration_s or math.inf,
-    )
-    for process in (*network.processes(), *world.background(radio)):
-        env.process(process)
-    if scenario.record.positions_s is not None:
-        every_s = scenario.record.positions_s
-        env.process(
-            recorded_positions(env, network, recorder, every_s, world.survey_of_places(), radio.mean_sinr)
-        )
-    return scene, {cell: _server(scene, cell, learner, world) for cell, learner in learners.items()}
-
-
-def _server(scene: Scene, cell: int, learner: Learner, world: World) -> Server:
-    scenario = world.scenario
-    policy = scenario.sessions
-    processors = Processors(scene.fleet, learner.flops_per_sample)
-    return Server(
-        scene,
-        Rounds(scene, cell, scenario.rounds, processors, policy.report_bits),
-        learner=learner,
-        policy=policy,
-        members=world.members,
-    )
+def _write_ledger(scene: Scene) -> None:
+    """Write what each device spent, with columns for classes, tails of connections and lost links where there are."""
+    power, names, now_s = scene.network.power, scene.fleet.class_names(), scene.env.now
+    tail_j = power.tails.energy_j(now_s)
+    for row in scene.ledger.rows(power.running_s(), scene.fleet.idle_power_w, power.charges(), tail_j):
+        further: dict[str, Any] = {"class": names[row.device]} if names else {}
+        if power.tails.any:
+            further["tail_j"] = float(tail_j[row.device])
+        if scene.radio.may_fail:
+            further |= scene.ledger.stalled(row.device)
+        scene.recorder.write(row, further=further or None)
 
 
 def _serve(server: Server, rescue: Path) -> Generator[simpy.Event, None, None]:

@@ -1,16 +1,15 @@
 """A run as part of a study: where it belongs, and what training it shares with other runs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from edgefl.errors import EdgeflError
-from edgefl.learners.building import Training
 from edgefl.run_directory import status
-from edgefl.run_directory.circumstances import SCENARIO, circumstances
 from edgefl.run_directory.journal import NEVER, Lends
 from edgefl.run_directory.lending import Loan, loan
+from edgefl.run_directory.snapshot import Snapshotable
 from edgefl.scenario.identity import LearningIdentity
 
 
@@ -47,11 +46,12 @@ class Sharing:
             return lambda session: session == pilot_sessions + 1
         return NEVER if self.lends == "never" else lambda session: session > 1
 
-    def loan(self, path: Path, training: Training, own: LearningIdentity) -> Loan | None:
+    def loan(self, here: Mapping[str, str], training: Snapshotable, own: LearningIdentity) -> Loan | None:
         """Return what a run takes from the lender; None: nothing.
 
         Args:
-            path: directory of the run that takes it; its scenario.yaml is there.
+            here: the circumstances of the run that takes it.
+            training: what it trains.
             own: what its learners are told.
         """
         if self.lender is None:
@@ -66,10 +66,4 @@ class Sharing:
             sessions = own.pilot_sessions
         else:
             return None
-        here = circumstances(path / SCENARIO, training.torch_device)
-        return loan(self.lender, here, training.state, sessions=sessions)
-
-
-def told_of(own: LearningIdentity | None) -> dict[str, Any]:
-    """Return what run.json says of what learners are told."""
-    return {"learning_identity": asdict(own)} if own else {}
+        return loan(self.lender, here, training, sessions=sessions)

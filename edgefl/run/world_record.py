@@ -38,8 +38,8 @@ from edgefl.engine.records import Event
 from edgefl.engine.scene import Scene
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
-from edgefl.run.checking import check_world
-from edgefl.run.simulation import compose
+from edgefl.run.composition import compose
+from edgefl.run.preflight import check_world
 from edgefl.run.world_files import Columns, joined, scenario_again, write_json, write_table
 from edgefl.run_directory import parquet
 from edgefl.run_directory.files import writing

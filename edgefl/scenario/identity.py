@@ -87,8 +87,9 @@ class LearningIdentity:
     pilot_sessions: int
 
 
-def learning_identity(scenario: Scenario, world: World, dataset_checksum: str) -> LearningIdentity | None:
+def learning_identity(world: World, dataset_checksum: str) -> LearningIdentity | None:
     """Return what the learners of a run are told; None: nothing is trained."""
+    scenario = world.scenario
     if scenario.learning is None:
         return None
     settings = written(scenario)["learning"]

@@ -1,5 +1,6 @@
 """The physical world of a scenario: sites, devices that move, their network and their radio."""
 
+import copy
 from collections.abc import Collection, Generator, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -245,6 +246,12 @@ class World:
             return surveyed.behind(indoors.loss_db(positions_m, ids)) if indoors else surveyed
 
         return survey
+
+    def rehearsal(self) -> "World":
+        """Return the same world with gains of its own: they count what is asked of them."""
+        other = copy.copy(self)
+        vars(other)["gains"] = copy.deepcopy(self.gains)
+        return other
 
     @cached_property
     def _indoors(self) -> Indoors | None:

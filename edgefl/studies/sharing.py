@@ -97,6 +97,6 @@ def _candidates(runs: Sequence[Run]) -> Iterator[list[Run]]:
 def _told(run: Run, load: Loaded) -> LearningIdentity | None:
     scenario = run.scenario
     try:
-        return learning_identity(scenario, World(scenario, Streams(scenario.seed)), load.checksum(scenario))
+        return learning_identity(World(scenario, Streams(scenario.seed)), load.checksum(scenario))
     except EdgeflError:  # the run itself will say it
         return None

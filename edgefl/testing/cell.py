@@ -25,7 +25,7 @@ from edgefl.engine.scene import Scene
 from edgefl.engine.server import Server
 from edgefl.mobility import Mobility, Movement
 from edgefl.rng import Streams
-from edgefl.run.simulation import compose
+from edgefl.run.composition import compose
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 

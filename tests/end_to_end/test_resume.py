@@ -11,8 +11,8 @@ from edgefl import load_scenario, simulate
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
+from edgefl.run.composition import compose
 from edgefl.run.resuming import resume
-from edgefl.run.simulation import compose
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.replay import ReplayLearner
 from edgefl.run_directory.results import RunDirectory

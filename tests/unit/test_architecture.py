@@ -79,6 +79,7 @@ def test_only_devices_and_composition_roots_start_processes() -> None:
     }
     assert starters == {
         "edgefl/engine/device.py",
+        "edgefl/run/composition.py",
         "edgefl/run/simulation.py",
         "edgefl/testing/cell.py",  # starts the one server of a small world
         "edgefl/bench/network.py",  # uploads without a server, and the rival's walkers

@@ -14,7 +14,7 @@ from edgefl.engine.records import Event, Round, Session
 from edgefl.engine.scene import Scene
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
-from edgefl.run.simulation import compose
+from edgefl.run.composition import compose
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing import Placed, Rows, Scripted, SwitchedAt

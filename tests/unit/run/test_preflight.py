@@ -6,8 +6,9 @@ import pytest
 
 from edgefl import studies
 from edgefl.errors import EdgeflError
+from edgefl.run.plan import prepare
 from edgefl.run.preview import preview
-from edgefl.run.simulation import prepare, simulate
+from edgefl.run.simulation import simulate
 from edgefl.scenario import scenario
 from edgefl.studies import validation
 

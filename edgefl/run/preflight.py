@@ -64,22 +64,12 @@ def check_world(world: World, *, reports: bool = False) -> None:
         )
 
 
-def twin(world: World) -> World:
-    """Return the same world for a rehearsal, with gains of its own: they count links, and these are not the run's."""
-    other = copy.copy(world)
-    vars(other)["gains"] = copy.deepcopy(world.gains)
-    return other
-
-
-def check_learners(
-    scenario: Scenario, scene: Scene, learners: Mapping[int, Any], members: Members
-) -> list[str]:
+def check_learners(world: World, scene: Scene, learners: Mapping[int, Any]) -> list[str]:
     """Check data, model and the first round of every federation.
 
     Args:
         scene: of a rehearsal, not of the run.
         learners: cell -> its learner; they stay as they are.
-        members: as `World.members`.
 
     Returns:
         Notes: what is allowed, but hardly wanted.
@@ -87,9 +77,9 @@ def check_learners(
     Raises:
         EdgeflError: names the key and the remedy.
     """
-    if scenario.learning is not None:
-        _check_further_deals(scenario, learners)
-    return [*_check_first_rounds(scenario, scene, learners, members), *_notes(scenario)]
+    if world.scenario.learning is not None:
+        _check_further_deals(world.scenario, learners)
+    return [*_check_first_rounds(world, scene, learners), *_notes(world.scenario)]
 
 
 def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> None:
@@ -102,9 +92,7 @@ def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> Non
         holdings.deal(2)
 
 
-def _check_first_rounds(
-    scenario: Scenario, scene: Scene, learners: Mapping[int, Any], members: Members
-) -> list[str]:
+def _check_first_rounds(world: World, scene: Scene, learners: Mapping[int, Any]) -> list[str]:
     """Open round 1 of every federation that has devices at time 0, and time its slowest transfers.
 
     It is the run's own round 1, to the last bit: streams are drawn by name, not in turn.
@@ -112,7 +100,7 @@ def _check_first_rounds(
     Returns:
         Notes.
     """
-    network = scene.network
+    scenario, members, network = world.scenario, world.members, scene.network
     empty = [cell for cell in learners if not network.present(cell)] if network.still else []
     if network.still:
         _check_somebody_is_there(scenario, {cell: network.present(cell) for cell in learners}, members)

@@ -1,0 +1,67 @@
+"""The world of a scenario brought to life: its scene, and a server per federation."""
+
+import math
+from collections.abc import Mapping
+
+from edgefl.contract import Learner
+from edgefl.engine.device import Device, Processors
+from edgefl.engine.federations import Federations
+from edgefl.engine.ledger import Ledger
+from edgefl.engine.positions import recorded_positions
+from edgefl.engine.radio import Radio
+from edgefl.engine.records import Recorder
+from edgefl.engine.rounds import Rounds
+from edgefl.engine.scene import Scene
+from edgefl.engine.server import Server
+from edgefl.scenario.world import World
+
+
+def compose(
+    world: World, radio: Radio, recorder: Recorder, learners: Mapping[int, Learner]
+) -> tuple[Scene, dict[int, Server]]:
+    """The scene of a run, alive from the radio's clock on, and a server per federation, not yet started.
+
+    Args:
+        radio: of this world.
+        learners: cell -> its learner.
+    """
+    scenario, env = world.scenario, radio.env
+    network = world.network(env, recorder)
+    if world.movement.moves:
+        radio.follow(network.positions_m)
+    fleet = world.fleet
+    devices = [Device(env, id_, radio, fleet.device(id_), network) for id_ in range(world.count)]
+    federations = Federations(env, scenario.rounds.max_wait_s)
+    scene = Scene(
+        env=env,
+        radio=radio,
+        network=network,
+        devices=devices,
+        ledger=Ledger(world.count),
+        recorder=recorder,
+        streams=world.streams,
+        federations=federations,
+        fleet=fleet,
+        duration_s=scenario.duration_s or math.inf,
+    )
+    for process in (*network.processes(), *world.background(radio)):
+        env.process(process)
+    if scenario.record.positions_s is not None:
+        every_s = scenario.record.positions_s
+        env.process(
+            recorded_positions(env, network, recorder, every_s, world.survey_of_places(), radio.mean_sinr)
+        )
+    return scene, {cell: _server(scene, cell, learner, world) for cell, learner in learners.items()}
+
+
+def _server(scene: Scene, cell: int, learner: Learner, world: World) -> Server:
+    scenario = world.scenario
+    policy = scenario.sessions
+    processors = Processors(scene.fleet, learner.flops_per_sample)
+    return Server(
+        scene,
+        Rounds(scene, cell, scenario.rounds, processors, policy.report_bits),
+        learner=learner,
+        policy=policy,
+        members=world.members,
+    )

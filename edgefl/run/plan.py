@@ -1,0 +1,108 @@
+"""One run, planned: built and checked, named by what it is; nothing of it has begun, and nothing is written."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import simpy
+
+from edgefl.contract import Learner
+from edgefl.engine.radio import Radio
+from edgefl.learners import outline
+from edgefl.learners.building import Training, available_cores, notes_at_start
+from edgefl.learners.building import build as learners_of
+from edgefl.learners.own import Maker, name_of
+from edgefl.rng import Streams
+from edgefl.run.composition import compose
+from edgefl.run.preflight import Nowhere, check_learners, check_world
+from edgefl.run_directory import parquet
+from edgefl.run_directory.results import Described
+from edgefl.scenario import memory_needs
+from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.identity import Identity, LearningIdentity, identity, learning_identity
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
+
+if TYPE_CHECKING:
+    from edgefl.learning.chunk_trainers import ChunkTrainers
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """A run, built and checked.
+
+    described: what the run directory keeps of the scenario. learners: cell -> its learner. model: what run.json says
+    of the model, and of where it is trained. training: None: nothing is trained. notes: what is allowed, but hardly
+    wanted. identity: what the run is; None: it is only looked at. told: what its learners are told; None: nothing is
+    trained, or the run is only looked at.
+    """
+
+    described: Described
+    world: World
+    radio: Radio
+    learners: Mapping[int, Any]
+    model: Mapping[str, Any]
+    training: Training | None
+    notes: list[str]
+    identity: Identity | None = None
+    told: LearningIdentity | None = None
+
+    @property
+    def folder(self) -> str:
+        """The name of the run directory, if none is given."""
+        return f"{self.described.name}-seed{self.described.seed}"
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What run.json says of the run when it begins."""
+        about = {**self.model, "notes": self.notes}
+        if self.identity is not None:
+            about["identity"] = self.identity.written()
+        if self.told is not None:
+            about["learning_identity"] = asdict(self.told)
+        return about
+
+
+def prepare(
+    scenario: Scenario,
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+    trainers: "ChunkTrainers | None" = None,
+    load: Loaded | None = None,
+    in_outline: bool = False,
+    learner: Maker | Learner | None = None,
+) -> RunPlan:
+    """Build a run's world, data, models and radio, and check all that can be known before it begins.
+
+    Args:
+        device, threads, trainers: as in `simulate`.
+        load: reads the data set; None: missing files are downloaded.
+        in_outline: only to look at: learners need not be able to learn, see `edgefl.learners.outline`.
+        learner: as in `simulate`.
+
+    Raises:
+        EdgeflError: something in the scenario cannot be had; it names file, line and remedy.
+    """
+    load = load or Loaded(download=True)
+    with scenario.naming_places():
+        memory_needs.check(scenario)
+        if scenario.record.tables == "parquet":
+            parquet.require()
+        world = World(scenario, Streams(scenario.seed))
+        check_world(world, reports=learner is not None)
+        radio = world.radio(simpy.Environment())
+        outlines = outline.of(world, device, load) if in_outline else None
+        threads = threads or available_cores()
+        learners, model, training = learners_of(world, device, threads, load, outlines, learner, trainers)
+        rehearsal = world.rehearsal()
+        scene, _ = compose(rehearsal, rehearsal.radio(simpy.Environment()), Nowhere(), {})
+        notes = [*notes_at_start(scenario, training), *check_learners(world, scene, learners)]
+    plan = RunPlan(scenario.described, world, radio, learners, model, training, notes)
+    if in_outline:
+        return plan
+    checksum = load.checksum(scenario)
+    own = identity(scenario, checksum)
+    if learner is not None:  # no run without it is this one
+        own = replace(own, data={**own.data, "learner": name_of(learner)})
+    return replace(plan, identity=own, told=learning_identity(world, checksum))
