@@ -4,7 +4,7 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.partitions import NO_FACTS, Facts, Staying
+from edgefl.learning.partitions import NO_INPUTS, PartitionInputs, Staying
 from edgefl.rng import Streams
 
 
@@ -18,7 +18,12 @@ class QuantitySkew(Staying):
     alpha: float = Field(0.5, gt=0, le=1e9, description="concentration; the smaller, the more unequal")
 
     def assign(
-        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+        self,
+        labels: np.ndarray,
+        devices: int,
+        session: int,
+        streams: Streams,
+        inputs: PartitionInputs = NO_INPUTS,
     ) -> list[np.ndarray]:
         if len(labels) < devices:
             raise EdgeflError(f"{len(labels)} samples do not serve {devices} devices: take fewer devices")

@@ -26,7 +26,7 @@ from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.models.resnet18 import Resnet18
 from edgefl.learning.models.svhn_cnn import SvhnCnn
-from edgefl.learning.track import Track
+from edgefl.learning.trained_model import TrainedModel
 from edgefl.rng import Streams
 
 LR, MOMENTUM, MEAN, STD, CLASSES = 0.01, 0.9, 72.9, 90.0, 10
@@ -169,7 +169,7 @@ class Ours:
             task.model, module, split, MOMENTUM, batching=batching, precision=precision, threads=threads
         )
         states = DeviceStates(task.devices, split.x.device)
-        self._track = Track(training, algorithm or FedAvg(), states, training.layout.flatten(module))
+        self._track = TrainedModel(training, algorithm or FedAvg(), states, training.layout.flatten(module))
         self._own = list(np.arange(task.devices * task.samples).reshape(task.devices, task.samples))
         self._held = dict.fromkeys(range(task.devices), task.samples)
         self._task, self._streams, self._rounds = task, Streams(0), 0

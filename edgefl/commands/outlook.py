@@ -330,10 +330,10 @@ def _mix(run: RunPlan) -> dict[int, dict[int, int]]:
     scenario = run.world.scenario
     if scenario.learning is None:
         return {}
-    holdings, found = next(iter(run.learners.values())).holdings, {}
+    device_data, found = next(iter(run.learners.values())).device_data, {}
     for session in range(1, min(scenario.sessions.count or MOST_SESSIONS, MOST_SESSIONS) + 1):
-        holdings.deal(session)
-        found[session] = holdings.mix(list(run.world.members(session) or range(run.world.count)))
+        device_data.deal(session)
+        found[session] = device_data.mix(list(run.world.members(session) or range(run.world.count)))
     return found
 
 

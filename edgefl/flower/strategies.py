@@ -26,7 +26,7 @@ Metrics = Mapping[str, Any]
 EvaluateFn = Callable[[int, ArrayRecord], MetricRecord | None]
 
 
-class Rounds(Protocol):
+class StrategyRounds(Protocol):
     """The rounds of a strategy: what is sent, and what becomes of the answers."""
 
     arrays: ArrayRecord  # the global model
@@ -224,7 +224,7 @@ class _Manager(SimpleClientManager):  # type: ignore[misc]
 
 def rounds_of(
     strategy: Any, nodes: Nodes, initial: Any, config: Mapping[str, Any], evaluate: EvaluateFn | None
-) -> Rounds:
+) -> StrategyRounds:
     """Return the rounds of a strategy of either kind.
 
     Raises:

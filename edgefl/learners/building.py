@@ -13,7 +13,7 @@ from edgefl.engine.untrained import Untrained
 from edgefl.errors import EdgeflError
 from edgefl.learners import own as outside_learners
 from edgefl.learning import memory
-from edgefl.run_directory.snapshot import Snapshotable, Together
+from edgefl.run_directory.snapshot import Snapshotable, TrainingParts
 from edgefl.scenario import memory_needs
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
 
     from edgefl.learning.chunk_trainers import ChunkTrainers
     from edgefl.learning.datasets import Data, Dataset
-    from edgefl.learning.material import Material
+    from edgefl.learning.training_data import TrainingData
 
 # PyTorch's own threads stay off: small layers run faster on one, and with two and other load OpenMP barriers
 # have been seen to slow logistic regression 17-fold. Cores are used by training several devices at a time, and
@@ -39,7 +39,7 @@ class Training:
     further: circumstances in which it is trained, beside those of all runs.
     """
 
-    state: Together
+    state: TrainingParts
     torch_device: "torch.device"
     further: Mapping[str, str] = field(default_factory=dict)
 
@@ -119,7 +119,7 @@ def build(
     return learners, {"device": where, "model": about}, training
 
 
-def _check_memory(world: World, material: "Material") -> None:
+def _check_memory(world: World, training_data: "TrainingData") -> None:
     """Refuse models that do not fit the memory of the machine, or of the GPU that they are trained on."""
     import torch
 
@@ -127,10 +127,10 @@ def _check_memory(world: World, material: "Material") -> None:
 
     scenario = world.scenario
     assert scenario.learning is not None
-    numbers = size(scenario.learning.model, material.input_shape, material.classes)
+    numbers = size(scenario.learning.model, training_data.input_shape, training_data.classes)
     available = memory.available_bytes()
-    if material.torch_device.type == "cuda":
-        available = torch.cuda.get_device_properties(material.torch_device).total_memory
+    if training_data.torch_device.type == "cuda":
+        available = torch.cuda.get_device_properties(training_data.torch_device).total_memory
     memory.require(memory_needs.of_training(scenario, world.count, numbers), available)
 
 
@@ -145,7 +145,7 @@ def _torch_learners(
     import torch
 
     from edgefl.learning.learner import TorchLearner
-    from edgefl.learning.material import Material
+    from edgefl.learning.training_data import TrainingData
 
     torch.set_num_threads(THREADS_PER_OPERATION)
     trained_on = torch_device(device)
@@ -153,15 +153,15 @@ def _torch_learners(
         raise EdgeflError("training is spread over processors alone, not GPUs: add --device cpu")
     settings = world.scenario.learning
     assert settings is not None
-    material = Material(
+    training_data = TrainingData(
         settings, trained_on, devices=world.count, threads=threads, trainers=trainers, load=load
     )
-    _check_memory(world, material)
+    _check_memory(world, training_data)
     homes_m, sites_m = world.movement.positions_m(0.0), world.cells_m
     learners = {
         cell: TorchLearner(
             settings,
-            material,
+            training_data,
             streams=world.streams,
             homes_m=homes_m,
             sites_m=sites_m,
@@ -172,9 +172,9 @@ def _torch_learners(
         for cell in world.federations
     }
     name = torch.cuda.get_device_name(trained_on) if trained_on.type == "cuda" else "cpu"
-    parts: dict[str, Snapshotable] = {"devices": material}
+    parts: dict[str, Snapshotable] = {"devices": training_data}
     parts |= {f"cell {cell}": learner for cell, learner in learners.items()}
-    return learners, name, Training(Together(parts), trained_on)
+    return learners, name, Training(TrainingParts(parts), trained_on)
 
 
 def notes_at_start(scenario: Scenario, training: Training | None) -> list[str]:

@@ -12,8 +12,8 @@ from edgefl.errors import about
 from edgefl.learners.building import may_have_gpu
 from edgefl.learning import memory
 from edgefl.learning.datasets import Data, Dataset
-from edgefl.learning.holdings import Holdings
-from edgefl.learning.partitions import Facts
+from edgefl.learning.device_data import DeviceData
+from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.payload import Payload
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.task import require_labels
@@ -25,7 +25,7 @@ from edgefl.scenario.world import World
 class Outline:
     """What a run's beginning asks of a learner."""
 
-    holdings: Holdings
+    device_data: DeviceData
     payload_bits: int
     flops_per_sample: float
     parameters: int
@@ -74,11 +74,13 @@ def _outline(
         return None
     numbers = memory_needs.of_training(world.scenario, world.count, size.parameters)
     memory.require(numbers, memory.available_bytes())
-    facts = Facts(data.train.groups, world.movement.positions_m(0.0), world.cells_m, world.fleet.samples_kept)
+    inputs = PartitionInputs(
+        data.train.groups, world.movement.positions_m(0.0), world.cells_m, world.fleet.samples_kept
+    )
     payload = Payload(settings.bits_per_parameter, settings.payload == "exchanged")
     flops = settings.flops_per_sample
     return Outline(
-        Holdings(settings.partition, data.train.y, world.count, world.streams, facts, world.populations),
+        DeviceData(settings.partition, data.train.y, world.count, world.streams, inputs, world.populations),
         payload.bits(size.parameters, 0, settings.algorithm.vectors_up),
         float(size.flops_per_sample) if flops == "counted" else flops,
         size.parameters,

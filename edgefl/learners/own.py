@@ -32,7 +32,7 @@ from edgefl.engine.settings import WorkloadSettings
 from edgefl.errors import EdgeflError
 from edgefl.learners.checked import CheckedStage, Where, checked_number, facts_of
 from edgefl.rng import Streams
-from edgefl.run_directory.snapshot import Together
+from edgefl.run_directory.snapshot import TrainingParts
 from edgefl.scenario.world import World
 
 if TYPE_CHECKING:
@@ -205,8 +205,8 @@ def build(world: World, learner: Maker | Learner) -> tuple[dict[int, OutsideLear
     return made, about
 
 
-def training_of(learners: Mapping[int, OutsideLearner]) -> Together | None:
+def training_of(learners: Mapping[int, OutsideLearner]) -> TrainingParts | None:
     """Return what snapshots of a run hold; None: its learners cannot go on where it was left."""
     if not all(learner.resumable for learner in learners.values()):
         return None
-    return Together({f"cell {cell}": learner for cell, learner in learners.items()})
+    return TrainingParts({f"cell {cell}": learner for cell, learner in learners.items()})

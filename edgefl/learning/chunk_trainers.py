@@ -34,7 +34,7 @@ class Kit:
     momentum: float
 
     def but_data(self) -> dict[str, Any]:
-        """Return all but the training data, by name: for who has these already."""
+        """Return everything a worker needs except the training data."""
         return {name: value for name, value in vars(self).items() if name != "train"}
 
     def worker(self) -> Worker:
@@ -116,8 +116,8 @@ class Piece:
             start=task.received(positions),
             batches=task.batches.part(positions),
             own=_Vectors({name: vectors.numpy() for name, vectors in task.own(positions).items()}),
-            previous=None if task.previous is None else _Rows(task.previous(positions).numpy()),
-            personal=None if task.personal is None else _Rows(task.personal(positions).numpy()),
+            previous=None if task.previous is None else _RowsAt(task.previous(positions).numpy()),
+            personal=None if task.personal is None else _RowsAt(task.personal(positions).numpy()),
         )
         return cls(part, local, positions)
 
@@ -154,7 +154,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _RowsAt:
     """Rows [k, ...] that are at hand, as a function of positions."""
 
     rows: np.ndarray

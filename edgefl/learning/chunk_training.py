@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl.learning.data_in_memory import Reader, SplitInMemory
+from edgefl.learning.data_in_memory import SampleReader, SplitInMemory
 from edgefl.learning.gradients import ChunkBatches, GradientSteps, Kernel
 from edgefl.learning.local_task import LocalModels, LocalTask
 
@@ -19,7 +19,7 @@ class Worker:
 
     def __init__(self, kernel: Kernel, train: SplitInMemory) -> None:
         self.kernel = kernel
-        self.reader = Reader(train)
+        self.reader = SampleReader(train)
         self._rooms: dict[str, Tensor] = {}
 
     def room(self, name: str, count: int, size: int, like: Tensor) -> Tensor:

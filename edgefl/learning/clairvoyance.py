@@ -8,22 +8,22 @@ import torch
 from torch import Tensor
 
 from edgefl.contract import LocalRound
-from edgefl.learning.stages import Train
-from edgefl.learning.track import Track
+from edgefl.learning.stages import TrainStage
+from edgefl.learning.trained_model import TrainedModel
 
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
-class TrainBoth(Train):
-    """As `Train`, of two models: the federation's on undrifted data, its twin on drifted ones."""
+class TrainBothStage(TrainStage):
+    """As `TrainStage`, of two models: the federation's on undrifted data, its twin on drifted ones."""
 
     def aggregate(self, ids: Sequence[int]) -> None:
         super().aggregate(ids)
         self.trainer.aggregate(self._twin, ids, self.federation.now)
 
     @property
-    def _twin(self) -> Track:
+    def _twin(self) -> TrainedModel:
         assert self.federation.twin is not None
         return self.federation.twin
 

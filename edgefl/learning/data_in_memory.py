@@ -48,7 +48,7 @@ class SplitInMemory:
             self.scaling = (float(self.mean), float(self.scale))
         self._labels: dict[tuple[int, ...], Tensor] = {}
         self._ready: dict[tuple[int, ...], Tensor] = {}
-        self._reader = Reader(self)
+        self._reader = SampleReader(self)
 
     def __getstate__(self) -> dict[str, Any]:
         """As arrays, which processes of one machine can share, and without what is only kept ready."""
@@ -58,7 +58,7 @@ class SplitInMemory:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, torch.from_numpy(value) if isinstance(value, np.ndarray) else value)
-        self._labels, self._ready, self._reader = {}, {}, Reader(self)
+        self._labels, self._ready, self._reader = {}, {}, SampleReader(self)
 
     def normalised(self, rows: Tensor) -> Tensor:
         """Return (x - mean) / std of the samples rows [...], float32 [..., *shape]; overwritten by the next call."""
@@ -80,7 +80,7 @@ class SplitInMemory:
         if key not in self._ready and 4 * numbers <= READY_BYTES:
             if len(self._ready) == READY_SETS:
                 self._ready.clear()
-            self._ready[key] = Reader(self).normalised(chosen)
+            self._ready[key] = SampleReader(self).normalised(chosen)
         ready = self._ready.get(key)
         for begin in range(0, len(chosen), size):
             rows = chosen[begin : begin + size]
@@ -98,7 +98,7 @@ class SplitInMemory:
         return self._labels[key]
 
 
-class Reader:
+class SampleReader:
     """A thread's reader of samples: it gathers them into its own buffers, which the next call overwrites.
 
     Fresh pages for every batch would cost more than the gather itself.

@@ -10,8 +10,8 @@ from torch.func import functional_call
 
 from edgefl.learning import task
 from edgefl.learning.data_in_memory import SplitInMemory
+from edgefl.learning.device_data import DeviceData
 from edgefl.learning.evaluation import BATCH
-from edgefl.learning.holdings import Holdings
 from edgefl.learning.parameters import ModelLayout
 from edgefl.rng import Streams
 
@@ -58,7 +58,7 @@ class DeviceTests:
 
     def __init__(
         self,
-        holdings: Holdings,
+        device_data: DeviceData,
         labels: np.ndarray,
         groups: np.ndarray | None,
         train_labels: np.ndarray,
@@ -67,7 +67,7 @@ class DeviceTests:
         count: int | None,
         streams: Streams,
     ) -> None:
-        self._holdings = holdings
+        self._device_data = device_data
         self._labels = labels
         self._groups = groups
         self._train_labels = train_labels
@@ -80,14 +80,14 @@ class DeviceTests:
     def samples(self, device: int) -> np.ndarray:
         """Return the indices of a device's test samples, sorted."""
         key, dealt = self._dealt
-        if key != self._holdings.key:
-            self._dealt = key, dealt = self._holdings.key, {}
+        if key != self._device_data.key:
+            self._dealt = key, dealt = self._device_data.key, {}
         if device not in dealt:
             dealt[device] = self._deal(device)
         return dealt[device]
 
     def _deal(self, device: int) -> np.ndarray:
-        held = self._holdings.samples(device)
+        held = self._device_data.samples(device)
         if not len(held):
             return held
         if self._groups is not None and self._train_groups is not None:
@@ -97,7 +97,7 @@ class DeviceTests:
         share = len(self._labels) / len(self._train_labels)
         count = self._count or max(1, round(share * len(held)))
         labels, held_of = np.unique(self._train_labels[held], return_counts=True)
-        rng = self._streams("device tests", device, self._holdings.key)
+        rng = self._streams("device tests", device, self._device_data.key)
         wanted = apportioned(held_of / held_of.sum(), count, rng)
         drawn = [
             rng.permutation(self._pools[label])[:number]

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from edgefl.contract import Opening
 from edgefl.learning.drifts import Moment
-from edgefl.learning.track import Track
+from edgefl.learning.trained_model import TrainedModel
 from edgefl.learning.warm_starts import Final, Saved
 
 TensorState = tuple[dict[str, Tensor], dict[str, Any]]  # tensors by name, and facts that JSON can hold
@@ -92,10 +92,10 @@ class Federation:
     of this session. finals: of the pilot sessions, until w_pilot is made. saved: of the later ones.
     """
 
-    model: Track
+    model: TrainedModel
     previous: Tensor
-    probe: Track | None = None
-    twin: Track | None = None
+    probe: TrainedModel | None = None
+    twin: TrainedModel | None = None
     pilot: Tensor | None = None
     gradient: Tensor | None = None
     finals: list[Final] = field(default_factory=list)
@@ -130,7 +130,7 @@ class Federation:
             tensors |= _under("probe.devices", self.probe.devices.tensors())
         return tensors, facts
 
-    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], probe: Track) -> None:
+    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], probe: TrainedModel) -> None:
         """Replace the whole state by what `state` gave.
 
         Args:

@@ -14,7 +14,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from edgefl.learning import task
 from edgefl.learning.batching import RECURRENT
-from edgefl.learning.data_in_memory import Reader
+from edgefl.learning.data_in_memory import SampleReader
 from edgefl.learning.layers import hand_in_dropout
 from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm
 from edgefl.learning.parameters import ModelLayout
@@ -35,7 +35,7 @@ class ChunkBatches:
     samples, y, weight, sizes: of each step, as in `Batch`.
     """
 
-    reader: Reader
+    reader: SampleReader
     samples: Tensor
     y: Tensor
     weight: Tensor
@@ -64,7 +64,7 @@ class Batch:
     generators: of each device, random numbers for its dropout masks.
     """
 
-    reader: Reader
+    reader: SampleReader
     samples: Tensor
     y: Tensor
     weight: Tensor
@@ -149,7 +149,7 @@ class Kernel(ABC):
         self.module.train()
         return Outputs(*(part.float() for part in outputs))
 
-    def loss(self, row: Tensor, reader: Reader, samples: Tensor) -> Tensor:
+    def loss(self, row: Tensor, reader: SampleReader, samples: Tensor) -> Tensor:
         """Compute the mean loss [] of model [M + Q] over samples [n], in evaluation mode."""
         self.module.eval()
         tensors = self.layout.views(row)

@@ -10,22 +10,22 @@ from torch import Tensor
 from edgefl.config import registry
 from edgefl.contract import Opening, SessionStart, Stage
 from edgefl.errors import EdgeflError
-from edgefl.learning.clairvoyance import TrainBoth
+from edgefl.learning.clairvoyance import TrainBothStage
 from edgefl.learning.cost import flops_per_sample
+from edgefl.learning.device_data import DeviceData
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.device_tests import DeviceTests
-from edgefl.learning.drifts import Concepts, Drift, Moment
+from edgefl.learning.drifts import Drift, DriftState, Moment
 from edgefl.learning.federation import Federation, Progress, TensorState
 from edgefl.learning.gradients import Precision
-from edgefl.learning.holdings import Holdings
 from edgefl.learning.local_training import LocalTraining
-from edgefl.learning.material import Material
-from edgefl.learning.partitions import Facts
+from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.payload import Payload
 from edgefl.learning.settings import LearningSettings
-from edgefl.learning.stages import Check, Probe, Train, construct
-from edgefl.learning.track import Track
+from edgefl.learning.stages import CheckStage, ProbeStage, TrainStage, construct
+from edgefl.learning.trained_model import TrainedModel
 from edgefl.learning.trainer import Trainer, build_module
+from edgefl.learning.training_data import TrainingData
 from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
 from edgefl.rng import Streams
 
@@ -44,7 +44,7 @@ class TorchLearner:
     def __init__(
         self,
         settings: LearningSettings,
-        material: Material,
+        training_data: TrainingData,
         *,
         streams: Streams,
         homes_m: np.ndarray | None = None,
@@ -54,14 +54,16 @@ class TorchLearner:
         kept: np.ndarray | None = None,
     ) -> None:
         self._settings = settings
-        module = build_module(settings.model, material.input_shape, material.classes, streams).eval()
+        module = build_module(
+            settings.model, training_data.input_shape, training_data.classes, streams
+        ).eval()
         # not counted where the scenario gives the number
         self.flops_per_sample = (
-            float(flops_per_sample(module, material.input_shape))
+            float(flops_per_sample(module, training_data.input_shape))
             if settings.flops_per_sample == "counted"
             else settings.flops_per_sample
         )
-        training = local_training(settings, material, module.to(material.torch_device))
+        training = local_training(settings, training_data, module.to(training_data.torch_device))
         layout = training.layout
         # by simulated time; by rounds it is the same whenever they are
         drift = settings.drift
@@ -74,24 +76,24 @@ class TorchLearner:
         self.payload_bits = self._payload.bits(
             self.parameters, layout.statistics.size, settings.algorithm.vectors_up
         )
-        facts = Facts(material.groups, homes_m, sites_m, kept)
-        holdings = Holdings(
-            settings.partition, material.labels, material.devices, streams, facts, populations
+        inputs = PartitionInputs(training_data.groups, homes_m, sites_m, kept)
+        device_data = DeviceData(
+            settings.partition, training_data.labels, training_data.devices, streams, inputs, populations
         )
         self._trainer = Trainer(
             settings=settings,
-            material=material,
-            holdings=holdings,
+            training_data=training_data,
+            device_data=device_data,
             streams=streams,
             module=module,
             training=training,
             payload_bits=self.payload_bits,
             cell=cell,
-            concepts=concepts(settings.drift, facts, material.devices, cell, streams),
-            device_tests=device_tests(settings, material, holdings, streams),
+            drift_state=drift_state(settings.drift, inputs, training_data.devices, cell, streams),
+            device_tests=device_tests(settings, training_data, device_data, streams),
         )
         self._initial = layout.flatten(module)
-        self._federation = Federation(self._track(material.states, self._initial), self._initial)
+        self._federation = Federation(self._track(training_data.states, self._initial), self._initial)
         if settings.algorithm.knows_drift:
             if settings.drift is None:
                 raise EdgeflError(
@@ -99,9 +101,11 @@ class TorchLearner:
                     ("learning", "algorithm"),
                 )
             # with buffers of its own: both models' updates wait for the server at the same time
-            again = local_training(settings, material, module)
-            theirs = material.new_states().of(lambda: holdings.key)
-            self._federation.twin = Track(again, settings.algorithm, theirs, self._initial, self._payload)
+            again = local_training(settings, training_data, module)
+            theirs = training_data.new_states().of(lambda: device_data.key)
+            self._federation.twin = TrainedModel(
+                again, settings.algorithm, theirs, self._initial, self._payload
+            )
 
     @property
     def model(self) -> Tensor:
@@ -109,9 +113,9 @@ class TorchLearner:
         return self._federation.model.model
 
     @property
-    def holdings(self) -> Holdings:
+    def device_data(self) -> DeviceData:
         """The samples of each device."""
-        return self._trainer.holdings
+        return self._trainer.device_data
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the stages of a session: probes and a check where the warm start wants them, then training.
@@ -119,9 +123,9 @@ class TorchLearner:
         Raises:
             EdgeflError: the session's devices hold no data.
         """
-        holdings, federation = self._trainer.holdings, self._federation
-        holdings.deal(start.number)
-        labels = holdings.labels(start.ids)
+        device_data, federation = self._trainer.device_data, self._federation
+        device_data.deal(start.number)
+        labels = device_data.labels(start.ids)
         if not labels:
             raise EdgeflError(f"no device of session {start.number} has any data", ("learning", "partition"))
         last = federation.now
@@ -135,7 +139,7 @@ class TorchLearner:
             before=last.ended,
             moment=Moment(last.ended + 1, last.moment.time_s),
         )
-        self._trainer.material.serve(self._trainer.cell, start.ids)
+        self._trainer.training_data.serve(self._trainer.cell, start.ids)
         federation.gradient = federation.probe = None
         federation.previous = federation.model.model
         if start.number == self._settings.pilot_sessions + 1 and self._settings.after_pilot == "restart":
@@ -148,8 +152,8 @@ class TorchLearner:
 
     def stages(self) -> Iterator[Stage]:
         """Yield the stages of the open session, from the present one on; then close the session."""
-        train = Train if self._federation.twin is None else TrainBoth
-        kinds: dict[str, Callable[..., Stage]] = {"probe": Probe, "check": Check, "train": train}
+        train = TrainStage if self._federation.twin is None else TrainBothStage
+        kinds: dict[str, Callable[..., Stage]] = {"probe": ProbeStage, "check": CheckStage, "train": train}
         now = self._federation.now
         while now.stage:
             yield kinds[now.stage](self._trainer, self._federation, self._warm_start)
@@ -166,9 +170,9 @@ class TorchLearner:
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """Replace the learner's state by what `state` gave."""
-        probe = self._track(self._trainer.material.new_states(), self._initial)
+        probe = self._track(self._trainer.training_data.new_states(), self._initial)
         self._federation.restore(tensors, facts, probe)
-        self._trainer.holdings.deal(max(1, self._federation.now.number))
+        self._trainer.device_data.deal(max(1, self._federation.now.number))
 
     @property
     def _is_pilot(self) -> bool:
@@ -187,10 +191,10 @@ class TorchLearner:
         federation.previous = torch.zeros_like(self._initial)
         federation.now.known = []
 
-    def _track(self, devices: DeviceStates, model: Tensor) -> Track:
-        holdings = self._trainer.holdings
-        here = devices.of(lambda: holdings.key)
-        return Track(self._trainer.training, self._settings.algorithm, here, model, self._payload)
+    def _track(self, devices: DeviceStates, model: Tensor) -> TrainedModel:
+        device_data = self._trainer.device_data
+        here = devices.of(lambda: device_data.key)
+        return TrainedModel(self._trainer.training, self._settings.algorithm, here, model, self._payload)
 
     def _open_probe(self) -> None:
         federation, now = self._federation, self._federation.now
@@ -198,14 +202,14 @@ class TorchLearner:
             federation.pilot = self._warm_start.pilot(federation.finals, self._initial)
             federation.finals = []
         # with new device vectors too: a probe starts afresh and leaves no trace
-        federation.probe = self._track(self._trainer.material.new_states(), federation.pilot)
-        federation.probe.open(federation.pilot, self._trainer.holdings.sizes(now.members))
+        federation.probe = self._track(self._trainer.training_data.new_states(), federation.pilot)
+        federation.probe.open(federation.pilot, self._trainer.device_data.sizes(now.members))
         now.stage = "probe"
 
     def _open_training(self) -> None:
         """Make the session's opening model, and begin training."""
         federation, now = self._federation, self._federation.now
-        sizes = self._trainer.holdings.sizes(now.members)
+        sizes = self._trainer.device_data.sizes(now.members)
         name, opening = "", OpeningModel(federation.model.model, {})
         if not self._is_pilot:
             name = registry.name_of("warm_starts", self._warm_start)
@@ -233,44 +237,46 @@ class TorchLearner:
         now.stage, now.ended = "", now.moment.round
 
 
-def concepts(drift: Drift | None, facts: Facts, devices: int, cell: int, streams: Streams) -> Concepts:
-    """Make the concepts of a cell's devices.
+def drift_state(
+    drift: Drift | None, inputs: PartitionInputs, devices: int, cell: int, streams: Streams
+) -> DriftState:
+    """Say which of a cell's devices drift, and in which order.
 
     Raises:
         EdgeflError: the drift names a zone or cell that does not exist.
     """
     if drift is None:
-        return Concepts(None, devices)
-    zones = facts.home_sites()
-    if zones is not None and facts.sites_m is not None:
+        return DriftState(None, devices)
+    zones = inputs.home_sites()
+    if zones is not None and inputs.sites_m is not None:
         for name, named in (("cells", drift.cells), ("zones", drift.zones)):
-            missing = [one for one in named or () if not 0 <= one < len(facts.sites_m)]
+            missing = [one for one in named or () if not 0 <= one < len(inputs.sites_m)]
             if missing:
                 raise EdgeflError(
-                    f"no site {missing[0]}: the layout has sites 0 to {len(facts.sites_m) - 1}",
+                    f"no site {missing[0]}: the layout has sites 0 to {len(inputs.sites_m) - 1}",
                     ("learning", "drift", name),
                 )
-    return Concepts(drift, devices, streams("drift").permutation(devices), zones, cell)
+    return DriftState(drift, devices, streams("drift").permutation(devices), zones, cell)
 
 
 def device_tests(
-    settings: LearningSettings, material: Material, holdings: Holdings, streams: Streams
+    settings: LearningSettings, training_data: TrainingData, device_data: DeviceData, streams: Streams
 ) -> DeviceTests | None:
     """Make the test data of each device, if devices are tested on their own."""
     if settings.tested_on == "labels":
         return None
     return DeviceTests(
-        holdings,
-        material.test_labels,
-        material.test_groups,
-        material.labels,
-        material.groups,
+        device_data,
+        training_data.test_labels,
+        training_data.test_groups,
+        training_data.labels,
+        training_data.groups,
         count=settings.test_samples,
         streams=streams,
     )
 
 
-def local_training(settings: LearningSettings, material: Material, module: Any) -> LocalTraining:
+def local_training(settings: LearningSettings, training_data: TrainingData, module: Any) -> LocalTraining:
     """Build the local training of a scenario's model.
 
     Raises:
@@ -279,13 +285,13 @@ def local_training(settings: LearningSettings, material: Material, module: Any) 
     training = LocalTraining(
         settings.model,
         module,
-        material.train,
+        training_data.train,
         settings.momentum,
         batching=settings.batching,
         precision=Precision(settings.precision == "bf16", settings.channels_last),
         memory_bytes=int(settings.memory_gb * 1e9) if settings.memory_gb else None,
-        threads=material.threads,
-        trainers=material.trainers,
+        threads=training_data.threads,
+        trainers=training_data.trainers,
     )
     for key in ("batch", "probe_batch"):
         if (getattr(settings, key) or training.smallest_batch) < training.smallest_batch:

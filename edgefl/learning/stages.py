@@ -10,13 +10,13 @@ from edgefl.contract import BEGIN, REPORTED_LOSS, Evaluation, LocalRound, Now, S
 from edgefl.learning import theory
 from edgefl.learning.federation import At, Federation, Reports
 from edgefl.learning.models import OutputTerm
-from edgefl.learning.track import Track
+from edgefl.learning.trained_model import TrainedModel
 from edgefl.learning.trainer import PERSONAL_ACCURACY, TEST_SAMPLES, Trainer
 from edgefl.learning.warm_starts import OpeningModel, WarmStart
 
 
 @dataclass(frozen=True)
-class Train:
+class TrainStage:
     """The stage of training the global model; in the first P sessions its phase is called pilot."""
 
     trainer: Trainer
@@ -83,13 +83,13 @@ class Train:
         if self._is_pilot:
             return None
         previous = self.federation.previous
-        known = torch.zeros(self.trainer.material.classes, dtype=torch.bool, device=previous.device)
+        known = torch.zeros(self.trainer.training_data.classes, dtype=torch.bool, device=previous.device)
         known[self.federation.now.known] = True
         return self.warm_start.anchor(previous, known)
 
 
 @dataclass(frozen=True)
-class Probe:
+class ProbeStage:
     """The stage that trains an auxiliary model from w_pilot to measure the session's gradient; then it is dropped."""
 
     trainer: Trainer
@@ -120,7 +120,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Check:
+class CheckStage:
     """The stage of one round in which devices report the loss of the constructed and of the previous model.
 
     Nothing is trained. Two forward passes on a mini-batch cost less than the one iteration that is booked.
@@ -155,7 +155,7 @@ class Check:
 def take_in(
     trainer: Trainer,
     federation: Federation,
-    tracks: Sequence[Track | None],
+    tracks: Sequence[TrainedModel | None],
     ids: Sequence[int],
     phase: str,
     round_: int,
@@ -166,19 +166,19 @@ def take_in(
     on the labels of the new ones too. A round that is trained again after a restart has had this already; one that
     was interrupted in the middle of it has all of it again, and comes to the same.
     """
-    now, material = federation.now, trainer.material
+    now, training_data = federation.now, trainer.training_data
     if now.at == At(now.number, phase, round_):
         return
-    newcomers = sorted({*ids} - now.members | material.from_elsewhere(trainer.cell, ids))
+    newcomers = sorted({*ids} - now.members | training_data.from_elsewhere(trainer.cell, ids))
     if not newcomers:
         return
     members = now.members | set(newcomers)
     for track in tracks:
         if track is not None:
-            track.join(newcomers, trainer.holdings.sizes(members))
-    now.labels = sorted({*now.labels, *trainer.holdings.labels(newcomers)})
+            track.join(newcomers, trainer.device_data.sizes(members))
+    now.labels = sorted({*now.labels, *trainer.device_data.labels(newcomers)})
     now.members = members
-    material.serve(trainer.cell, newcomers)
+    training_data.serve(trainer.cell, newcomers)
 
 
 def construct(trainer: Trainer, federation: Federation, warm_start: WarmStart) -> OpeningModel:

@@ -17,7 +17,7 @@ from edgefl.learning.parameters import ModelLayout
 
 if TYPE_CHECKING:
     from edgefl.learning.federation import At
-    from edgefl.learning.track import Track
+    from edgefl.learning.trained_model import TrainedModel
     from edgefl.learning.trainer import Trainer
 
 AT_ONCE = 2048  # samples; bounds memory
@@ -35,7 +35,7 @@ COLUMNS = (
 )
 
 
-def measure(trainer: "Trainer", track: "Track", at: "At") -> dict[str, float | None]:
+def measure(trainer: "Trainer", track: "TrainedModel", at: "At") -> dict[str, float | None]:
     """Measure the last round: gradients of all participants' whole data at the model before and the one after.
 
     sigma_k^2 is the variance of a device's per-sample gradients, estimated from `learning.theory.samples` of them.
@@ -46,7 +46,7 @@ def measure(trainer: "Trainer", track: "Track", at: "At") -> dict[str, float | N
     if last.start.dim() > 1 or not positions:
         return dict.fromkeys(COLUMNS)
     assert trainer.settings.theory is not None
-    module, layout, split = trainer.module, trainer.layout, trainer.material.train
+    module, layout, split = trainer.module, trainer.layout, trainer.training_data.train
     rows = [torch.from_numpy(last.batches.samples[k]).to(split.y.device) for k in positions]
     before = [gradient(module, layout, last.start, split, own) for own in rows]
     after = [gradient(module, layout, track.model, split, own) for own in rows]

@@ -11,17 +11,17 @@ from torch.nn.parameter import is_lazy
 from edgefl.contract import Evaluation, LocalRound
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per_epoch
+from edgefl.learning.device_data import DeviceData
 from edgefl.learning.device_tests import DeviceTests, Scores, score
-from edgefl.learning.drifts import Concepts, Moment
+from edgefl.learning.drifts import DriftState, Moment
 from edgefl.learning.evaluation import evaluate, first_batch_losses
 from edgefl.learning.federation import At, Progress
-from edgefl.learning.holdings import Holdings
 from edgefl.learning.local_training import LocalTraining
-from edgefl.learning.material import Material
 from edgefl.learning.models import Model, OutputTerm
 from edgefl.learning.parameters import ModelLayout
 from edgefl.learning.settings import LearningSettings
-from edgefl.learning.track import Diverged, Track
+from edgefl.learning.trained_model import Diverged, TrainedModel
+from edgefl.learning.training_data import TrainingData
 from edgefl.rng import Streams
 
 # further columns of devices.csv and rounds.csv
@@ -31,25 +31,25 @@ ACCURACY_STD, ACCURACY_BY_SAMPLES, DRIFTED = "accuracy_std", "accuracy_by_sample
 
 @dataclass(frozen=True)
 class Trainer:
-    """What a cell trains and tests its models with; none of it changes during a run but the holdings.
+    """What a cell trains and tests its models with; none of it changes during a run but the data dealt to devices.
 
     Args:
         module: the model's module, on the torch device, in evaluation mode.
         payload_bits: bits of a transfer in a round without training, each way.
         cell: its number.
-        concepts: which devices' data have drifted.
+        drift_state: which devices' data have drifted.
         device_tests: test data of each device; None: all are tested on the labels' test data.
     """
 
     settings: LearningSettings
-    material: Material
-    holdings: Holdings
+    training_data: TrainingData
+    device_data: DeviceData
     streams: Streams
     module: nn.Module
     training: LocalTraining
     payload_bits: int
     cell: int
-    concepts: Concepts
+    drift_state: DriftState
     device_tests: DeviceTests | None = None
 
     @property
@@ -71,7 +71,7 @@ class Trainer:
 
     def train(
         self,
-        track: Track,
+        track: TrainedModel,
         ids: Sequence[int],
         now: Progress,
         lr: float,
@@ -108,14 +108,14 @@ class Trainer:
             scalars,
         )
 
-    def aggregate(self, track: Track, ids: Sequence[int], now: Progress) -> None:
+    def aggregate(self, track: TrainedModel, ids: Sequence[int], now: Progress) -> None:
         """Aggregate the updates of these devices.
 
         Raises:
             Divergence: the new model is not finite.
         """
         try:
-            track.aggregate(ids, self.holdings.sizes(now.members))
+            track.aggregate(ids, self.device_data.sizes(now.members))
         except Diverged as diverged:
             raise self._divergence(diverged, now.at, track) from diverged
 
@@ -134,7 +134,10 @@ class Trainer:
             return Evaluation(accuracy, loss, pooled | further)
         groups = [(model, 1.0, further.get(DRIFTED, 0.0))] if model.dim() == 1 else _by_model(model, drifted)
         tests = [
-            (part * weight, evaluate(self.module, self.layout, one, self.material.test, now.labels, changed))
+            (
+                part * weight,
+                evaluate(self.module, self.layout, one, self.training_data.test, now.labels, changed),
+            )
             for one, part, changed_of in groups
             for changed, weight in ((False, 1.0 - changed_of), (True, changed_of))
             if weight
@@ -155,7 +158,7 @@ class Trainer:
         )
 
     def _drifted_share(self, drifted: np.ndarray) -> dict[str, float]:
-        if self.concepts.drift is None:
+        if self.drift_state.drift is None:
             return {}
         return {DRIFTED: float(drifted.mean()) if len(drifted) else 0.0}
 
@@ -174,9 +177,9 @@ class Trainer:
 
     def _scores(self, model: Tensor, ids: Sequence[int], drifted: np.ndarray) -> Scores:
         assert self.device_tests is not None
-        tests, after = self.device_tests, self.material.test.count
+        tests, after = self.device_tests, self.training_data.test.count
         samples = [tests.samples(id_) + after * changed for id_, changed in zip(ids, drifted, strict=True)]
-        return score(self.module, self.layout, model, self.material.test, samples)
+        return score(self.module, self.layout, model, self.training_data.test, samples)
 
     def samples(self, ids: Sequence[int], moment: Moment, concept: bool | None = None) -> list[np.ndarray]:
         """Return the indices of the training samples of each of these devices, as they are at a moment.
@@ -184,15 +187,15 @@ class Trainer:
         Args:
             concept: as they are under this one, True: after the drift.
         """
-        after = self.material.train.count
+        after = self.training_data.train.count
         drifted = self.drifted(ids, moment) if concept is None else np.full(len(ids), concept)
-        return [self.holdings.samples(id_) + after * now for id_, now in zip(ids, drifted, strict=True)]
+        return [self.device_data.samples(id_) + after * now for id_, now in zip(ids, drifted, strict=True)]
 
     def drifted(self, ids: Sequence[int], moment: Moment) -> np.ndarray:
         """Return [ids] bool, whether each device's data have drifted."""
-        return self.concepts.drifted(moment)[list(ids)]
+        return self.drift_state.drifted(moment)[list(ids)]
 
-    def losses_received(self, track: Track) -> tuple[float | None, ...]:
+    def losses_received(self, track: TrainedModel) -> tuple[float | None, ...]:
         """Compute the received model's loss on each device's first mini-batch of the last round; None: no data."""
         last = track.last
         positions = [k for k in range(len(last.ids)) if last.batches.steps[k]]
@@ -231,7 +234,9 @@ class Trainer:
         return tuple((processed - (-tested // 3 if how == "all" else 0)).tolist())
 
     def _first_losses(self, models: Tensor, batches: Batches, positions: Sequence[int]) -> list[float]:
-        return first_batch_losses(self.module, self.layout, models, self.material.train, batches, positions)
+        return first_batch_losses(
+            self.module, self.layout, models, self.training_data.train, batches, positions
+        )
 
     def _draw(self, ids: Sequence[int], now: Progress, concept: bool | None = None) -> Batches:
         samples = self.samples(ids, now.moment, concept)
@@ -239,7 +244,7 @@ class Trainer:
         stopping = self.settings.early_stopping
         share = stopping.validation if stopping else self.settings.algorithm.keeps_apart()
         if share:
-            key = self.holdings.key
+            key = self.device_data.key
             splits = [
                 keep_apart(indices, share, self.streams("validation", id_, key))
                 for id_, indices in zip(ids, samples, strict=True)
@@ -255,7 +260,7 @@ class Trainer:
         generators = [self.streams("batches", id_, *now.at) for id_ in ids]
         return draw_batches(samples, steps, batch, generators, smallest, apart)
 
-    def _divergence(self, diverged: Diverged, at: At, track: Track) -> Divergence:
+    def _divergence(self, diverged: Diverged, at: At, track: TrainedModel) -> Divergence:
         whose = (
             "the aggregated model" if diverged.device is None else f"the model of device {diverged.device}"
         )

@@ -18,7 +18,7 @@ from edgefl.engine.radio import Radio
 from edgefl.engine.rounds import Rounds
 from edgefl.engine.scene import Scene
 from edgefl.errors import EdgeflError, about, refused
-from edgefl.learning.holdings import Holdings
+from edgefl.learning.device_data import DeviceData
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
@@ -87,9 +87,9 @@ def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> Non
     if scenario.sessions.count == 1:
         return
     # any cell's: they all deal alike; of a copy, so that the first session's are not dealt again
-    holdings: Holdings = copy.copy(next(iter(learners.values())).holdings)
+    device_data: DeviceData = copy.copy(next(iter(learners.values())).device_data)
     with about("learning", "partition"):
-        holdings.deal(2)
+        device_data.deal(2)
 
 
 def _check_first_rounds(world: World, scene: Scene, learners: Mapping[int, Any]) -> list[str]:

@@ -113,6 +113,6 @@ def preview_all(
 
 
 def _samples(run: RunPlan) -> tuple[int, float, int]:
-    holdings = next(iter(run.learners.values())).holdings
-    sizes = list(holdings.sizes(range(run.world.count)).values())
+    device_data = next(iter(run.learners.values())).device_data
+    sizes = list(device_data.sizes(range(run.world.count)).values())
     return min(sizes), float(np.median(sizes)), max(sizes)

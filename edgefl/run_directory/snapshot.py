@@ -36,7 +36,7 @@ class Snapshotable(Protocol):
 
 
 @dataclass(frozen=True)
-class Together:
+class TrainingParts:
     """Several parts of a training as one; their names must not hold a slash."""
 
     parts: Mapping[str, Snapshotable]

@@ -8,7 +8,7 @@ import numpy as np
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Dataset, Split
 from edgefl.learning.drifts import Drift, Moment
-from edgefl.learning.partitions import Facts, Partition
+from edgefl.learning.partitions import Partition, PartitionInputs
 from edgefl.rng import Streams
 from edgefl.testing.conformance import must
 from edgefl.testing.learning_contracts import same
@@ -46,16 +46,16 @@ def partitions(partition: Partition) -> None:
     """Every device has samples, none twice, of the session's labels; a function of seed and session."""
     rng = np.random.default_rng(0)
     labels = rng.permutation(np.arange(SAMPLES) % LABELS)
-    facts = Facts(
+    inputs = PartitionInputs(
         groups=np.arange(SAMPLES) % DEVICES,
         positions_m=rng.uniform(-100.0, 100.0, (DEVICES, 2)),
         sites_m=np.array([[0.0, 0.0], [80.0, 0.0]]),
     )
     dealt: dict[int, Sequence[np.ndarray]] = {}
     for session in (1, 2, 3, 4):
-        own = partition.assign(labels, DEVICES, session, Streams(4), facts)
+        own = partition.assign(labels, DEVICES, session, Streams(4), inputs)
         must(
-            same(own, partition.assign(labels, DEVICES, session, Streams(4), facts)),
+            same(own, partition.assign(labels, DEVICES, session, Streams(4), inputs)),
             "assign() gave two answers to the same question: draw from the streams it is given",
         )
         must(len(own) == DEVICES, f"assign() gave {len(own)} arrays for {DEVICES} devices")

@@ -27,7 +27,7 @@ from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
-from edgefl.learning.track import Track
+from edgefl.learning.trained_model import TrainedModel
 from edgefl.run import training_on_ray
 from edgefl.run.resuming import resume
 from edgefl.run.simulation import simulate
@@ -146,7 +146,9 @@ def trained(algorithm: Any, model: Model, **options: Any) -> Tensor:
     torch.manual_seed(1)
     module = model.build((9,), CLASSES)
     train = LocalTraining(model, module, data, 0.9, memory_bytes=3_000, **options)
-    track = Track(train, algorithm, DeviceStates(DEVICES, torch.device("cpu")), train.layout.flatten(module))
+    track = TrainedModel(
+        train, algorithm, DeviceStates(DEVICES, torch.device("cpu")), train.layout.flatten(module)
+    )
     own = list(np.arange(count).reshape(DEVICES, SAMPLES))
     held = dict.fromkeys(range(DEVICES), SAMPLES)
     track.open(track.model, held)

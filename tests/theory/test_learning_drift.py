@@ -25,7 +25,7 @@ from edgefl.learning.datasets import Split
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models.logistic import Logistic
-from edgefl.learning.track import Track
+from edgefl.learning.trained_model import TrainedModel
 
 INPUTS, CLASSES = 4, 3
 SIZES = [20, 40, 60, 80]
@@ -70,7 +70,7 @@ def train(
     data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
     local = LocalTraining(Logistic(), module, data, momentum)
     held = dict(enumerate(SIZES))
-    one = Track(local, algorithm, DeviceStates(4, torch.device("cpu")), torch.zeros(local.layout.size))
+    one = TrainedModel(local, algorithm, DeviceStates(4, torch.device("cpu")), torch.zeros(local.layout.size))
 
     def session(ids: Sequence[int], rounds: int) -> None:
         own, many = [OWN[k] for k in ids], [steps[k] for k in ids]

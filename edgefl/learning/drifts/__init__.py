@@ -83,7 +83,7 @@ class Drift(Component):
         return self.share
 
 
-class Concepts:
+class DriftState:
     """Which concept each device's data have, as a function of moment and cell.
 
     Args:

@@ -10,7 +10,7 @@ from edgefl.rng import Streams
 
 
 @dataclass(frozen=True)
-class Facts:
+class PartitionInputs:
     """Facts that some partitions need besides the labels; None where a fact is not known.
 
     groups: [n] int64, the origin of each training sample (`Split.groups`).
@@ -32,7 +32,7 @@ class Facts:
         return np.hypot(apart[..., 0], apart[..., 1]).argmin(1)
 
 
-NO_FACTS = Facts()
+NO_INPUTS = PartitionInputs()
 
 
 class Partition(Component):
@@ -52,14 +52,19 @@ class Partition(Component):
 
     @abstractmethod
     def assign(
-        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+        self,
+        labels: np.ndarray,
+        devices: int,
+        session: int,
+        streams: Streams,
+        inputs: PartitionInputs = NO_INPUTS,
     ) -> list[np.ndarray]:
         """Deal the samples of a session's labels out to all devices of the population, present or not.
 
         Args:
             labels: [n] int64 labels of the training samples; C = max + 1.
             devices: N, at least 1.
-            facts: of samples and devices; most partitions need none.
+            inputs: of samples and devices; most partitions need none.
 
         Returns:
             N sorted int64 arrays of indices into `labels`, none empty, no index twice.

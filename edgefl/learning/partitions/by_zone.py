@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.partitions import NO_FACTS, Facts, Staying
+from edgefl.learning.partitions import NO_INPUTS, PartitionInputs, Staying
 from edgefl.learning.partitions._label_sets import deal_evenly, held_by
 from edgefl.rng import Streams
 
@@ -32,9 +32,14 @@ class ByZone(Staying):
     )
 
     def assign(
-        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+        self,
+        labels: np.ndarray,
+        devices: int,
+        session: int,
+        streams: Streams,
+        inputs: PartitionInputs = NO_INPUTS,
     ) -> list[np.ndarray]:
-        zone_of, zones = self._homes(facts)
+        zone_of, zones = self._homes(inputs)
         if len(zone_of) != devices:
             raise EdgeflError(f"{len(zone_of)} positions are known of {devices} devices")
         known = self._labels(int(labels.max()) + 1, zones, streams)
@@ -46,11 +51,11 @@ class ByZone(Staying):
                 deal_evenly(owner, np.flatnonzero(labels == label), holders, rng)
         return held_by(owner, devices)
 
-    def _homes(self, facts: Facts) -> tuple[np.ndarray, int]:
+    def _homes(self, inputs: PartitionInputs) -> tuple[np.ndarray, int]:
         """Return [N] the zone of each device's home, and the number of zones."""
-        if facts.positions_m is None or (self.zones == "cells" and facts.sites_m is None):
+        if inputs.positions_m is None or (self.zones == "cells" and inputs.sites_m is None):
             raise EdgeflError("labels by zone need devices with positions and, for cells, base stations")
-        x, y = facts.positions_m.T
+        x, y = inputs.positions_m.T
         absent = np.flatnonzero(np.isnan(x))
         if len(absent):
             raise EdgeflError(
@@ -58,10 +63,10 @@ class ByZone(Staying):
                 " take a mobility model whose devices are all there then, or another partition"
             )
         if self.zones == "cells":
-            homes = facts.home_sites()
+            homes = inputs.home_sites()
             assert homes is not None
-            assert facts.sites_m is not None
-            return homes, len(facts.sites_m)
+            assert inputs.sites_m is not None
+            return homes, len(inputs.sites_m)
         if self.zones == "sectors":
             turn = np.arctan2(y, x) / (2 * np.pi) % 1.0
             return np.minimum((turn * self.count).astype(np.int64), self.count - 1), self.count

@@ -3,7 +3,7 @@
 import numpy as np
 from pydantic import Field
 
-from edgefl.learning.partitions import NO_FACTS, Facts, by_device
+from edgefl.learning.partitions import NO_INPUTS, PartitionInputs, by_device
 from edgefl.learning.partitions._label_sets import RecurringLabels, require_samples
 from edgefl.rng import Streams
 
@@ -32,7 +32,12 @@ class Dirichlet(RecurringLabels):
     min_samples: int = Field(1, ge=1, le=1_000_000_000, description="smallest number of samples of a device")
 
     def assign(
-        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+        self,
+        labels: np.ndarray,
+        devices: int,
+        session: int,
+        streams: Streams,
+        inputs: PartitionInputs = NO_INPUTS,
     ) -> list[np.ndarray]:
         pool = self._pool(labels, session, streams)
         require_samples(len(pool), devices, self.min_samples)

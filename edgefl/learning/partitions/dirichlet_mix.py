@@ -3,7 +3,7 @@
 import numpy as np
 from pydantic import Field
 
-from edgefl.learning.partitions import NO_FACTS, Facts
+from edgefl.learning.partitions import NO_INPUTS, PartitionInputs
 from edgefl.learning.partitions._label_sets import RecurringLabels, require_samples
 from edgefl.rng import Streams
 
@@ -28,7 +28,12 @@ class DirichletMix(RecurringLabels):
     )
 
     def assign(
-        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+        self,
+        labels: np.ndarray,
+        devices: int,
+        session: int,
+        streams: Streams,
+        inputs: PartitionInputs = NO_INPUTS,
     ) -> list[np.ndarray]:
         pool = self._pool(labels, session, streams)
         require_samples(len(pool), devices, self.samples or 1)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.partitions import NO_FACTS, Facts, Staying
+from edgefl.learning.partitions import NO_INPUTS, PartitionInputs, Staying
 from edgefl.learning.partitions._label_sets import held_by
 from edgefl.rng import Streams
 
@@ -16,7 +16,12 @@ class Distinct(Staying):
     """
 
     def assign(
-        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+        self,
+        labels: np.ndarray,
+        devices: int,
+        session: int,
+        streams: Streams,
+        inputs: PartitionInputs = NO_INPUTS,
     ) -> list[np.ndarray]:
         classes = int(labels.max()) + 1
         if devices > classes:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.partitions import NO_FACTS, Facts, Staying
+from edgefl.learning.partitions import NO_INPUTS, PartitionInputs, Staying
 from edgefl.learning.partitions._label_sets import deal_evenly, held_by
 from edgefl.rng import Streams
 
@@ -20,7 +20,12 @@ class Half(Staying):
     """
 
     def assign(
-        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+        self,
+        labels: np.ndarray,
+        devices: int,
+        session: int,
+        streams: Streams,
+        inputs: PartitionInputs = NO_INPUTS,
     ) -> list[np.ndarray]:
         if devices < 2:
             raise EdgeflError("two halves need at least 2 devices")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from edgefl.learning.partitions import NO_FACTS, Facts, by_device
+from edgefl.learning.partitions import NO_INPUTS, PartitionInputs, by_device
 from edgefl.learning.partitions._label_sets import RecurringLabels, require_samples
 from edgefl.rng import Streams
 
@@ -15,7 +15,12 @@ class Iid(RecurringLabels):
     """
 
     def assign(
-        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+        self,
+        labels: np.ndarray,
+        devices: int,
+        session: int,
+        streams: Streams,
+        inputs: PartitionInputs = NO_INPUTS,
     ) -> list[np.ndarray]:
         pool = self._pool(labels, session, streams)
         require_samples(len(pool), devices)

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.partitions import NO_FACTS, Facts, Staying
+from edgefl.learning.partitions import NO_INPUTS, PartitionInputs, Staying
 from edgefl.learning.partitions._label_sets import held_by
 from edgefl.rng import Streams
 
@@ -27,14 +27,19 @@ class Natural(Staying):
     )
 
     def assign(
-        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+        self,
+        labels: np.ndarray,
+        devices: int,
+        session: int,
+        streams: Streams,
+        inputs: PartitionInputs = NO_INPUTS,
     ) -> list[np.ndarray]:
-        if facts.groups is None:
+        if inputs.groups is None:
             raise EdgeflError(
                 "the natural partition needs a data set that says who each sample comes from: shakespeare,"
                 " femnist or synthetic; others can be divided by dirichlet or iid"
             )
-        counts = np.bincount(facts.groups)
+        counts = np.bincount(inputs.groups)
         groups = np.flatnonzero(counts >= self.min_samples)
         if len(groups) < devices:
             raise EdgeflError(
@@ -47,4 +52,4 @@ class Natural(Staying):
             chosen = streams("partition", 0).permutation(groups)[:devices]
         device_of = np.full(len(counts), -1)
         device_of[chosen] = np.arange(devices)
-        return held_by(device_of[facts.groups], devices)
+        return held_by(device_of[inputs.groups], devices)

@@ -32,7 +32,7 @@ from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.payload import Payload
-from edgefl.learning.track import PERSONAL_MODEL, Track
+from edgefl.learning.trained_model import PERSONAL_MODEL, TrainedModel
 
 INPUTS, CLASSES, SAMPLES, DEVICES = 6, 3, 105, 7
 M = CLASSES * (INPUTS + 1)
@@ -103,14 +103,14 @@ def plan(algorithm: Algorithm, ids: list[int], round_: int, smallest: int = 1) -
 
 def track(
     algorithm: Algorithm, payload: Payload | None = None, model: Model | None = None, **options: Any
-) -> tuple[Track, DeviceStates]:
+) -> tuple[TrainedModel, DeviceStates]:
     torch.manual_seed(1)
     model = model or Logistic()
     module = model.build((2, 3), CLASSES)
     data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), CPU)
     training = LocalTraining(model, module, data, RHO, **options)
     states = DeviceStates(DEVICES, CPU)
-    global_ = Track(training, algorithm, states, training.layout.flatten(module), payload)
+    global_ = TrainedModel(training, algorithm, states, training.layout.flatten(module), payload)
     global_.open(global_.model, held())
     return global_, states
 
@@ -119,7 +119,7 @@ def held() -> dict[int, int]:
     return {k: len(samples) for k, samples in enumerate(HELD)}
 
 
-def two_rounds(algorithm: Algorithm) -> tuple[Track, DeviceStates, list[LocalResult]]:
+def two_rounds(algorithm: Algorithm) -> tuple[TrainedModel, DeviceStates, list[LocalResult]]:
     global_, states = track(algorithm)
     done = []
     for round_, ids in enumerate((ALL, SECOND), start=1):
@@ -321,7 +321,7 @@ class Normed(Model):
         return nn.Sequential(*layers, nn.Linear(5, classes))
 
 
-def one_round(algorithm: Algorithm, **options: Any) -> tuple[Track, LocalResult]:
+def one_round(algorithm: Algorithm, **options: Any) -> tuple[TrainedModel, LocalResult]:
     global_, _ = track(algorithm, model=Normed(), **options)
     done = global_.train(ALL, plan(algorithm, ALL, 1, smallest=2), LR, [])
     return global_, done
@@ -351,7 +351,7 @@ def test_the_local_models_masks_stay_as_they_are_without_personal_models() -> No
     assert torch.equal(alone, beside)
 
 
-def _models(global_: Track) -> list[Tensor]:
+def _models(global_: TrainedModel) -> list[Tensor]:
     models = global_.last.models
     return [models.rows, *([] if models.personal is None else [models.personal])]
 

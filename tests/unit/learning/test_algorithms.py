@@ -39,7 +39,7 @@ from edgefl.learning.datasets import Split
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models.logistic import Logistic
-from edgefl.learning.track import Track
+from edgefl.learning.trained_model import TrainedModel
 
 INPUTS, CLASSES, SAMPLES, DEVICES = 6, 3, 105, 7
 MEAN, STD = 100.0, 50.0
@@ -74,11 +74,11 @@ def training(**options: Any) -> tuple[LocalTraining, torch.Tensor]:
     return train, train.layout.flatten(module)
 
 
-def track(algorithm: Algorithm, rounds: int = 2) -> tuple[Track, DeviceStates]:
+def track(algorithm: Algorithm, rounds: int = 2) -> tuple[TrainedModel, DeviceStates]:
     """A session's first rounds."""
     train, start = training()
     states = DeviceStates(DEVICES, torch.device("cpu"))
-    one = Track(train, algorithm, states, start)
+    one = TrainedModel(train, algorithm, states, start)
     one.open(start, held())
     for ids, batches in PLANS[:rounds]:
         one.train(ids, batches, LR, [])
@@ -407,7 +407,7 @@ def test_fednova_with_equal_steps_is_fedavg() -> None:
     batches = draw_batches(OWN, [3] * DEVICES, BATCH, [np.random.default_rng(k) for k in range(DEVICES)])
     ends = []
     for algorithm in (FedNova(), FedAvg()):
-        one = Track(train, algorithm, DeviceStates(DEVICES, torch.device("cpu")), start)
+        one = TrainedModel(train, algorithm, DeviceStates(DEVICES, torch.device("cpu")), start)
         one.open(start, held())
         one.train(range(DEVICES), batches, LR, [])
         one.aggregate(range(DEVICES), held())
@@ -419,7 +419,7 @@ def test_scaffold_with_one_device_is_fedavg() -> None:
     train, start = training()
     ends = []
     for algorithm in (Scaffold(), FedAvg()):
-        one = Track(train, algorithm, DeviceStates(DEVICES, torch.device("cpu")), start)
+        one = TrainedModel(train, algorithm, DeviceStates(DEVICES, torch.device("cpu")), start)
         one.open(start, {5: len(OWN[5])})
         for round_ in range(3):
             one.train([5], plan([5], round_), LR, [])
@@ -486,7 +486,7 @@ def test_lost_updates_leave_no_trace() -> None:
     """Devices that are cut off keep their vectors, and count for nothing in the mean."""
     train, start = training()
     states = DeviceStates(DEVICES, torch.device("cpu"))
-    one = Track(train, Scaffold(), states, start)
+    one = TrainedModel(train, Scaffold(), states, start)
     one.open(start, held())
     ids, batches = PLANS[0]
     one.train(ids, batches, LR, [])
@@ -500,7 +500,7 @@ def test_lost_updates_leave_no_trace() -> None:
 def test_devices_without_data_do_not_count() -> None:
     train, start = training()
     states = DeviceStates(DEVICES, torch.device("cpu"))
-    one = Track(train, Scaffold(), states, start)
+    one = TrainedModel(train, Scaffold(), states, start)
     sizes = {0: 0, 1: 7}
     batches = draw_batches([OWN[0][:0], OWN[1]], [2, 2], BATCH, [np.random.default_rng(k) for k in (0, 1)])
     assert batches.steps.tolist() == [0, 2]

@@ -9,13 +9,13 @@ from pydantic import ValidationError
 
 from edgefl.contract import BEGIN, SessionStart
 from edgefl.learning.learner import TorchLearner
-from edgefl.learning.material import Material
 from edgefl.learning.models import Outputs
 from edgefl.learning.parameters import TensorLayout
 from edgefl.learning.partitions._label_sets import RecurringLabels
 from edgefl.learning.partitions.dirichlet_mix import DirichletMix
 from edgefl.learning.settings import LearningSettings
-from edgefl.learning.stages import Train
+from edgefl.learning.stages import TrainStage
+from edgefl.learning.training_data import TrainingData
 from edgefl.learning.warm_starts import Saved
 from edgefl.learning.warm_starts.continuous import Continuous
 from edgefl.learning.warm_starts.similarity import Similarity
@@ -34,18 +34,18 @@ def learner(**changes: Any) -> TorchLearner:
         "lr": 0.05,
     }
     learning = LearningSettings(**{**given, **changes})
-    material = Material(learning, torch.device("cpu"), devices=DEVICES)
-    return TorchLearner(learning, material, streams=Streams(5))
+    training_data = TrainingData(learning, torch.device("cpu"), devices=DEVICES)
+    return TorchLearner(learning, training_data, streams=Streams(5))
 
 
-def play(one: TorchLearner, number: int, rounds: int = 2) -> list[Train]:
+def play(one: TorchLearner, number: int, rounds: int = 2) -> list[TrainStage]:
     """Play a session in which every update arrives; return its stages of training."""
     trained = []
     for stage in one.session(SessionStart(number, EVERYONE, rounds, False)):
         for round_ in range(1, (stage.facts.rounds or rounds) + 1):
             stage.train(EVERYONE, round_, BEGIN)
             stage.aggregate(EVERYONE)
-        if isinstance(stage, Train):
+        if isinstance(stage, TrainStage):
             trained.append(stage)
     return trained
 
@@ -82,7 +82,7 @@ def test_a_round_is_at_most_one_pass_over_a_devices_data() -> None:
     one = learner(batch=25, one_pass=True)
     stage = next(one.session(SessionStart(1, EVERYONE, 5, False)))
     local = stage.train(EVERYONE, 1, BEGIN)
-    held = [len(one.holdings.samples(id_)) for id_ in EVERYONE]
+    held = [len(one.device_data.samples(id_)) for id_ in EVERYONE]
     assert all(50 < count < 75 for count in held)
     assert local.iterations == (3,) * DEVICES
     assert local.samples == tuple(held)
@@ -122,7 +122,7 @@ def test_a_restarted_session_distils_the_model_of_zeros() -> None:
         one = learner(after_pilot="restart", warm_start={"name": "continuous", "classes": classes})
         play(one, 1)
         stage = next(one.session(SessionStart(2, EVERYONE, 2, False)))
-        assert isinstance(stage, Train)
+        assert isinstance(stage, TrainStage)
         anchor = stage._anchor()
         assert (anchor is not None) == bool(terms)
         if anchor is not None:

@@ -22,7 +22,7 @@ from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import Model, OutputTerm
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.settings import EarlyStopping
-from edgefl.learning.track import Track
+from edgefl.learning.trained_model import TrainedModel
 from edgefl.learning.warm_starts.continuous import Continuous
 from tests.unit.learning.six_devices import (
     BATCH,
@@ -105,7 +105,7 @@ def distillation(train: LocalTraining) -> OutputTerm:
 
 def rounds(train: LocalTraining, algorithm: Algorithm) -> list[Tensor]:
     """Local models of two rounds, personal ones, and the model after them, with a term beside the algorithm's."""
-    track = Track(train, algorithm, DeviceStates(DEVICES, CPU), start_of(train))
+    track = TrainedModel(train, algorithm, DeviceStates(DEVICES, CPU), start_of(train))
     track.open(track.model, HELD)
     found = []
     for round_ in range(2):

@@ -19,9 +19,9 @@ TEST = np.repeat(np.arange(4), 20)
 
 
 def dealt_to(*held: np.ndarray, count: int | None = None, **groups: Any) -> DeviceTests:
-    holdings: Any = SimpleNamespace(key=0, samples=lambda device: held[device])
+    device_data: Any = SimpleNamespace(key=0, samples=lambda device: held[device])
     return DeviceTests(
-        holdings,
+        device_data,
         TEST,
         groups.get("test"),
         TRAIN,

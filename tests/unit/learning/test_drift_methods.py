@@ -27,7 +27,7 @@ from edgefl.learning.local_rounds import LocalResult
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
-from edgefl.learning.track import PERSONAL_MODEL, Track
+from edgefl.learning.trained_model import PERSONAL_MODEL, TrainedModel
 
 DEVICES, EACH = 6, 20
 ALL = list(range(DEVICES))
@@ -52,7 +52,7 @@ class Cell:
         training = LocalTraining(model, module, data, momentum=0.0)
         self.algorithm, self.concepts, self.rounds = algorithm, list(concepts), 0
         self.states = DeviceStates(DEVICES, CPU)
-        self.track = Track(training, algorithm, self.states, training.layout.flatten(module))
+        self.track = TrainedModel(training, algorithm, self.states, training.layout.flatten(module))
         self.open()
 
     def open(self, shift: float = 0.0) -> None:

@@ -12,8 +12,8 @@ from edgefl.config.component import build
 from edgefl.errors import EdgeflError
 from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
-from edgefl.learning.drifts import Concepts, Drift, Moment
-from edgefl.learning.partitions import Facts
+from edgefl.learning.drifts import Drift, DriftState, Moment
+from edgefl.learning.partitions import PartitionInputs
 from edgefl.rng import Streams
 
 CPU = torch.device("cpu")
@@ -56,7 +56,7 @@ def test_a_drift_in_seconds_looks_at_the_clock_only() -> None:
 
 def test_more_devices_join_those_that_have_drifted() -> None:
     """An incremental drift never takes a device back, and counts are exact."""
-    concepts = Concepts(
+    concepts = DriftState(
         drift(pattern="incremental", at=1, every=1, step=0.2), 10, np.random.default_rng(3).permutation(10)
     )
     drifted = [concepts.drifted(Moment(round_, 0.0)) for round_ in range(1, 7)]
@@ -66,20 +66,22 @@ def test_more_devices_join_those_that_have_drifted() -> None:
 
 def test_zones_and_cells() -> None:
     zones = np.array([0, 0, 0, 0, 1, 1, 2])
-    in_zones = Concepts(drift(at=1, zones=[0, 2], share=0.6), 7, np.arange(7), zones)
+    in_zones = DriftState(drift(at=1, zones=[0, 2], share=0.6), 7, np.arange(7), zones)
     assert np.flatnonzero(in_zones.drifted(Moment(1, 0.0))).tolist() == [
         0,
         1,
         2,
     ]  # 3 of the 5 that live there
     for cell, expected in ((0, 0), (4, 7)):
-        in_cells = Concepts(drift(at=1, cells=[4]), 7, cell=cell)
+        in_cells = DriftState(drift(at=1, cells=[4]), 7, cell=cell)
         assert int(in_cells.drifted(Moment(1, 0.0)).sum()) == expected
 
 
 def test_home_sites_are_the_nearest() -> None:
-    facts = Facts(positions_m=np.array([[1.0, 0], [90, 0]]), sites_m=np.array([[0.0, 0], [100, 0]]))
-    homes = facts.home_sites()
+    inputs = PartitionInputs(
+        positions_m=np.array([[1.0, 0], [90, 0]]), sites_m=np.array([[0.0, 0], [100, 0]])
+    )
+    homes = inputs.home_sites()
     assert homes is not None
     assert homes.tolist() == [0, 1]
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from edgefl.learning.holdings import Holdings
-from edgefl.learning.partitions import Facts
+from edgefl.learning.device_data import DeviceData
+from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.partitions.dirichlet import Dirichlet
 from edgefl.learning.partitions.iid import Iid
 from edgefl.rng import Streams
@@ -12,13 +12,13 @@ from edgefl.rng import Streams
 LABELS = np.arange(1000) % 10
 
 
-def holdings(kept: list[float] | None, partition: object = None) -> Holdings:
-    facts = Facts(kept=None if kept is None else np.array(kept))
-    return Holdings(partition or Iid(), LABELS, 4, Streams(5), facts)  # type: ignore[arg-type]
+def device_data(kept: list[float] | None, partition: object = None) -> DeviceData:
+    inputs = PartitionInputs(kept=None if kept is None else np.array(kept))
+    return DeviceData(partition or Iid(), LABELS, 4, Streams(5), inputs)  # type: ignore[arg-type]
 
 
 def test_a_share_of_what_was_dealt() -> None:
-    whole, some = holdings(None), holdings([1.0, 0.5, 0.25, 1e-9])
+    whole, some = device_data(None), device_data([1.0, 0.5, 0.25, 1e-9])
     sizes = whole.sizes(range(4))
     assert some.sizes(range(4)) == {0: sizes[0], 1: round(sizes[1] / 2), 2: round(sizes[2] / 4), 3: 1}
     for device in range(4):
@@ -26,13 +26,13 @@ def test_a_share_of_what_was_dealt() -> None:
         assert (np.diff(some.samples(device)) > 0).all()
     assert np.array_equal(some.samples(0), whole.samples(0))
     # what one device keeps does not depend on the others, nor on what it kept before
-    alone = holdings([0.1, 0.5, 1.0, 1.0])
+    alone = device_data([0.1, 0.5, 1.0, 1.0])
     assert np.array_equal(alone.samples(1), some.samples(1))
 
 
 def test_the_same_whenever_they_are_dealt() -> None:
     partition = Dirichlet(alpha=0.5, overlap=0.2)
-    one, other = (holdings([0.5] * 4, partition) for _ in range(2))
+    one, other = (device_data([0.5] * 4, partition) for _ in range(2))
     one.deal(2)
     one.deal(1)
     assert [one.samples(device).tolist() for device in range(4)] == [
@@ -41,7 +41,7 @@ def test_the_same_whenever_they_are_dealt() -> None:
 
 
 def test_labels_are_those_that_are_kept() -> None:
-    few = holdings([0.004] * 4)
+    few = device_data([0.004] * 4)
     assert few.labels([0]) == sorted({int(LABELS[i]) for i in few.samples(0)})
     assert len(few.labels([0])) == 1
 
@@ -49,7 +49,7 @@ def test_labels_are_those_that_are_kept() -> None:
 @pytest.mark.parametrize("share", [0.5])
 def test_which_samples_are_kept_is_a_matter_of_chance(share: float) -> None:
     """Not the first ones: their mean place among those dealt is in the middle, within 4.5 standard errors."""
-    whole, some = holdings(None), holdings([share] * 4)
+    whole, some = device_data(None), device_data([share] * 4)
     for device in range(4):
         places = np.flatnonzero(np.isin(whole.samples(device), some.samples(device)))
         n, kept = len(whole.samples(device)), len(places)

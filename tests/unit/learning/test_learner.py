@@ -16,14 +16,14 @@ from edgefl.contract import REPORTED_LOSS, Evaluation, Now, Opening, SessionStar
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.learning.cost import flops_per_sample
 from edgefl.learning.learner import TorchLearner
-from edgefl.learning.material import Material
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.parameters import TensorLayout
-from edgefl.learning.partitions import NO_FACTS, Facts, Staying
+from edgefl.learning.partitions import NO_INPUTS, PartitionInputs, Staying
 from edgefl.learning.settings import LearningSettings
-from edgefl.learning.stages import Train
+from edgefl.learning.stages import TrainStage
 from edgefl.learning.trainer import Trainer
+from edgefl.learning.training_data import TrainingData
 from edgefl.learning.warm_starts import OpeningModel
 from edgefl.learning.warm_starts.similarity import Similarity
 from edgefl.rng import Streams
@@ -46,8 +46,8 @@ def learner(threads: int = 1, **changes: Any) -> TorchLearner:
     if changes.get("algorithm") == "oracle":
         changes = {"drift": {"at": 2}, **changes}
     learning = LearningSettings(**{**SETTINGS, "warm_start": "similarity", **changes})
-    material = Material(learning, CPU, devices=DEVICES, threads=threads)
-    return TorchLearner(learning, material, streams=Streams(5))
+    training_data = TrainingData(learning, CPU, devices=DEVICES, threads=threads)
+    return TorchLearner(learning, training_data, streams=Streams(5))
 
 
 def begin(
@@ -61,10 +61,10 @@ def begin(
     return one.session(SessionStart(number, tuple(ids), longest, reports))
 
 
-def pilot(one: TorchLearner, **how: Any) -> Train:
+def pilot(one: TorchLearner, **how: Any) -> TrainStage:
     """The only stage of session 1."""
     stage = next(begin(one, **how))
-    assert isinstance(stage, Train)
+    assert isinstance(stage, TrainStage)
     return stage
 
 
@@ -142,7 +142,7 @@ def test_algorithm_1_session_by_session() -> None:
 
 
 def _accuracy(trainer: Trainer, model: Tensor, labels: Sequence[int]) -> float:
-    test = trainer.material.test
+    test = trainer.training_data.test
     x = (test.x.double() - test.mean.double()) * test.scale.double()
     keep = torch.isin(test.y, torch.tensor(list(labels)))
     weight, bias = model[:640].view(10, 64).double(), model[640:].double()
@@ -156,7 +156,7 @@ def test_aggregation_weighs_by_data_size() -> None:
     stage = pilot(one)
     assert stage.train(EVERYONE, 1).ids == tuple(EVERYONE)
     rows = stage.federation.model.last.rows.double().numpy()[ids]
-    sizes = np.array([len(stage.trainer.holdings.samples(id_)) for id_ in ids], dtype=float)
+    sizes = np.array([len(stage.trainer.device_data.samples(id_)) for id_ in ids], dtype=float)
     stage.aggregate(ids)
     expected = (sizes / sizes.sum()) @ rows
     assert np.abs(one.model.numpy() - expected).max() < 1e-6
@@ -188,7 +188,7 @@ def test_learning_rate_follows_the_progress_that_the_policy_tells() -> None:
 
 def test_the_test_data_are_those_of_the_labels_present() -> None:
     stage = pilot(learner(partition={"name": "dirichlet", "alpha": 0.05}), ids=[3])
-    held = set(stage.trainer.material.labels[stage.trainer.holdings.samples(3)].tolist())
+    held = set(stage.trainer.training_data.labels[stage.trainer.device_data.samples(3)].tolist())
     assert stage.facts.opening is not None
     assert set(stage.facts.opening.labels) == held != set(range(10))
 
@@ -228,9 +228,9 @@ def test_reported_losses_are_those_of_the_model_received() -> None:
     stage = pilot(one, ids=ids, reports=True)
     received = one.model.clone()
     local = stage.train(ids, 1)
-    train, losses = stage.trainer.material.train, []
+    train, losses = stage.trainer.training_data.train, []
     for id_ in ids:
-        rows = torch.from_numpy(stage.trainer.holdings.samples(id_))
+        rows = torch.from_numpy(stage.trainer.device_data.samples(id_))
         logits = train.normalised(rows).flatten(1) @ received[:640].view(10, 64).T + received[640:]
         losses.append(float(torch.nn.functional.cross_entropy(logits, train.y[rows])))
     assert local.ids == tuple(ids)
@@ -251,7 +251,7 @@ def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
     trainer, moment = stage.trainer, stage.federation.now.moment
     rows = stage.federation.model.deployed(EVERYONE, trainer.samples(EVERYONE, moment))
     assert len(torch.unique(rows, dim=0)) == 6, "five have trained, the others have the opening model"
-    test, drifted = trainer.material.test, trainer.concepts.drifted(moment)
+    test, drifted = trainer.training_data.test, trainer.drift_state.drifted(moment)
     assert drifted.mean() == share
     scores = []
     for row, swapped in zip(rows, drifted, strict=True):
@@ -322,7 +322,7 @@ def test_continuous_holds_on_to_what_was_known() -> None:
     for warm_start in ("previous", {"name": "continuous", "coefficient": 20.0}):
         one = learner(warm_start=warm_start, lr=0.02)
         before, after = session(one, 1, 10), session(one, 2, 10)
-        test, known = before.trainer.material.test, before.opening.labels
+        test, known = before.trainer.training_data.test, before.opening.labels
         inputs = test.normalised(torch.arange(len(test.y))).flatten(1)
         logits = [
             (inputs @ final[:640].view(10, 64).T + final[640:])[:, known].log_softmax(1)
@@ -399,14 +399,14 @@ def test_the_check_leaves_a_good_construction_alone() -> None:
 
 def test_a_devices_vectors_follow_it_into_another_cell() -> None:
     settings = LearningSettings(**SETTINGS, algorithm="scaffold")
-    material = Material(settings, CPU, devices=DEVICES)
-    here, there = (TorchLearner(settings, material, streams=Streams(5)) for _ in range(2))
+    training_data = TrainingData(settings, CPU, devices=DEVICES)
+    here, there = (TorchLearner(settings, training_data, streams=Streams(5)) for _ in range(2))
     session(here, 1, 2, ids=[0, 1, 2])
     zero = torch.zeros(here.parameters)
-    own = material.states.of(lambda: 1).rows("control", [1], zero)
+    own = training_data.states.of(lambda: 1).rows("control", [1], zero)
     assert own.abs().max() > 0
     stage = pilot(there, ids=[1, 7], longest=2)
-    sizes = np.array(list(stage.trainer.holdings.sizes([1, 7]).values()))
+    sizes = np.array(list(stage.trainer.device_data.sizes([1, 7]).values()))
     expected = sizes[0] / sizes.sum() * own[0]
     torch.testing.assert_close(stage.federation.model.state["control"], expected)
 
@@ -418,7 +418,7 @@ def test_a_device_that_joins_a_session_counts_with_its_data() -> None:
     stage.train(ids, 1)
     stage.aggregate(ids)
     assert stage.federation.now.members == set(ids)
-    sizes = stage.trainer.holdings.sizes(ids)
+    sizes = stage.trainer.device_data.sizes(ids)
     weights = np.array(list(sizes.values())) / sum(sizes.values())
     mean = stage.federation.model.devices.mean("control", ids, weights, torch.zeros(one.parameters))
     torch.testing.assert_close(stage.federation.model.state["control"], mean, atol=1e-5, rtol=1e-4)
@@ -430,7 +430,7 @@ def test_a_device_that_joins_a_session_counts_with_its_data() -> None:
 def test_iterations_of_local_epochs_depend_on_the_data() -> None:
     stage = pilot(learner(epochs=2, algorithm="fednova"), longest=3)
     local = stage.train(EVERYONE, 1)
-    sizes = stage.trainer.holdings.sizes(EVERYONE)
+    sizes = stage.trainer.device_data.sizes(EVERYONE)
     assert local.iterations == tuple(2 * math.ceil(sizes[id_] / 16) for id_ in EVERYONE)
     assert len(set(local.iterations)) > 1
     assert local.samples == tuple(2 * sizes[id_] for id_ in EVERYONE), "every sample once per epoch"
@@ -442,7 +442,7 @@ def test_what_is_processed_is_booked() -> None:
     """e = 5 steps, B = 64: a device with D < B takes all D in every step, another its epoch's last batch short."""
     batch, steps = 64, 5
     stage = pilot(learner(batch=batch), longest=3)
-    sizes = stage.trainer.holdings.sizes(EVERYONE)
+    sizes = stage.trainer.device_data.sizes(EVERYONE)
 
     def processed(held: int) -> int:
         epoch = [batch] * (held // batch) + [held % batch] * (held % batch > 0)
@@ -466,7 +466,7 @@ def test_a_check_books_its_one_pass_as_it_is_processed() -> None:
     probe.aggregate(EVERYONE)
     check = next(stages)
     local = check.train(EVERYONE, 2)
-    sizes = check.trainer.holdings.sizes(EVERYONE)
+    sizes = check.trainer.device_data.sizes(EVERYONE)
     assert local.samples == tuple(min(64, sizes[id_]) for id_ in EVERYONE)
 
 
@@ -474,7 +474,12 @@ class Fifteen(Staying):
     """15 samples for device 0, none for device 1, all others for the rest."""
 
     def assign(
-        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+        self,
+        labels: np.ndarray,
+        devices: int,
+        session: int,
+        streams: Streams,
+        inputs: PartitionInputs = NO_INPUTS,
     ) -> list[np.ndarray]:
         rest = np.array_split(np.arange(15, len(labels)), devices - 2)
         return [np.arange(15), np.arange(0), *rest]
@@ -513,7 +518,12 @@ class Uneven(Staying):
         return min(session, 2)
 
     def assign(
-        self, labels: np.ndarray, devices: int, session: int, streams: Streams, facts: Facts = NO_FACTS
+        self,
+        labels: np.ndarray,
+        devices: int,
+        session: int,
+        streams: Streams,
+        inputs: PartitionInputs = NO_INPUTS,
     ) -> list[np.ndarray]:
         nothing = np.arange(0)
         if session > 1:
@@ -577,7 +587,7 @@ def test_statistics_are_sent_averaged_and_used_in_tests() -> None:
     tensors, _ = one.state()
     assert len(tensors["saved.0.gradient"]) == one.parameters, "statistics are no gradient"
     assert played.opening.weights.keys() == {2, 3}
-    test, final = played.trainer.material.test, played.final
+    test, final = played.trainer.training_data.test, played.final
     mean, variance = final[one.parameters :].view(2, 64)
     x = (test.x.float() - test.mean) * test.scale
     x = (x.flatten(1) - mean) / (variance + 1e-5).sqrt() * final[:64] + final[64:128]
@@ -626,8 +636,8 @@ def test_one_step_probes_are_a_gradient() -> None:
     probe.train(EVERYONE, 1)
     probe.aggregate(EVERYONE)
     next(stages)
-    held = np.concatenate([probe.trainer.holdings.samples(id_) for id_ in EVERYONE])
-    train = probe.trainer.material.train
+    held = np.concatenate([probe.trainer.device_data.samples(id_) for id_ in EVERYONE])
+    train = probe.trainer.training_data.train
     w = pilot_model.clone().requires_grad_()
     logits = train.normalised(torch.from_numpy(held)).flatten(1) @ w[:640].view(10, 64).T + w[640:]
     torch.nn.functional.cross_entropy(logits, train.y[held]).backward()

@@ -25,7 +25,7 @@ from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.models.resnet18 import Resnet18
-from edgefl.learning.track import Track
+from edgefl.learning.trained_model import TrainedModel
 from edgefl.learning.warm_starts.continuous import Continuous
 from tests.unit.learning.six_devices import BATCH, CLASSES, DEVICES, HELD, LR, OWN, RHO, SIDE, Plain, X, Y
 
@@ -79,7 +79,7 @@ def ends(train: LocalTraining, task: LocalTask) -> Tensor:
 
 def rounds(train: LocalTraining, algorithm: Algorithm, terms: list[OutputTerm]) -> tuple[Tensor, Tensor]:
     """Local models of a second round, and the model after it."""
-    one = Track(train, algorithm, DeviceStates(DEVICES, torch.device("cpu")), start_of(train))
+    one = TrainedModel(train, algorithm, DeviceStates(DEVICES, torch.device("cpu")), start_of(train))
     one.open(one.model, HELD)
     for round_ in range(2):
         one.train(range(DEVICES), batches(train, round_), LR, terms)
@@ -251,7 +251,7 @@ def test_statistics_move_as_in_training_mode() -> None:
 def test_statistics_are_averaged_like_parameters() -> None:
     train = training(Convolutions())
     assert train.layout.statistics.size == 2 * (4 + 5)
-    one = Track(train, FedAvg(), DeviceStates(DEVICES, torch.device("cpu")), start_of(train))
+    one = TrainedModel(train, FedAvg(), DeviceStates(DEVICES, torch.device("cpu")), start_of(train))
     one.open(one.model, HELD)
     one.train(range(DEVICES), batches(train), LR, [])
     rows = one.last.rows.double().numpy().copy()

@@ -15,10 +15,10 @@ from edgefl.learning.algorithms.scaffold import Scaffold
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.evaluation import evaluate
 from edgefl.learning.learner import TorchLearner
-from edgefl.learning.material import Material
 from edgefl.learning.settings import LearningSettings
-from edgefl.learning.stages import Train
-from edgefl.learning.track import LOCAL_MODEL
+from edgefl.learning.stages import TrainStage
+from edgefl.learning.trained_model import LOCAL_MODEL
+from edgefl.learning.training_data import TrainingData
 from edgefl.rng import Streams
 
 DEVICES = 12
@@ -43,17 +43,17 @@ def learner(algorithm: Any, populations: Sequence[range] = (), **changes: Any) -
             **changes,
         }
     )
-    material = Material(learning, CPU, devices=DEVICES)
-    return TorchLearner(learning, material, streams=Streams(5), populations=populations)
+    training_data = TrainingData(learning, CPU, devices=DEVICES)
+    return TorchLearner(learning, training_data, streams=Streams(5), populations=populations)
 
 
 def stages(one: TorchLearner, number: int, ids: Sequence[int]) -> Iterator[Any]:
     return one.session(SessionStart(number, tuple(ids), longest=10))
 
 
-def opened(one: TorchLearner, number: int, ids: Sequence[int]) -> Train:
+def opened(one: TorchLearner, number: int, ids: Sequence[int]) -> TrainStage:
     stage = next(stages(one, number, ids))
-    assert isinstance(stage, Train)
+    assert isinstance(stage, TrainStage)
     return stage
 
 
@@ -64,17 +64,17 @@ def session(one: TorchLearner, number: int, ids: Sequence[int], rounds: int = 3)
             stage.aggregate(ids)
 
 
-def vectors(stage: Train, name: str) -> np.ndarray:
+def vectors(stage: TrainStage, name: str) -> np.ndarray:
     """[N, M] what all devices keep, 0 where there is nothing."""
     track = stage.federation.model
     zero = torch.zeros(stage.trainer.layout.parameters.size)
     return track.devices.rows(name, range(DEVICES), zero).double().numpy()
 
 
-def off(stage: Train, name: str) -> float:
+def off(stage: TrainStage, name: str) -> float:
     """How far the server's vector is from the mean of its members', by data size."""
     members = sorted(stage.federation.now.members)
-    sizes = np.array(list(stage.trainer.holdings.sizes(members).values()), dtype=float)
+    sizes = np.array(list(stage.trainer.device_data.sizes(members).values()), dtype=float)
     mean = sizes / sizes.sum() @ vectors(stage, name)[members]
     return float(np.abs(stage.federation.model.state[name].double().numpy() - mean).max())
 
@@ -147,10 +147,10 @@ def test_to_join_twice_is_to_join_once(algorithm: Algorithm, name: str) -> None:
     stage = opened(one, 2, [0, 1, 2])
     stage.train([0, 1, 2], 1)
     stage.aggregate([0, 1, 2])
-    track, holdings = stage.federation.model, stage.trainer.holdings
+    track, device_data = stage.federation.model, stage.trainer.device_data
     once = []
     for _ in range(2):
-        track.join([8, 9], holdings.sizes([0, 1, 2, 8, 9]))
+        track.join([8, 9], device_data.sizes([0, 1, 2, 8, 9]))
         once.append((track.state[name], vectors(stage, name)))
     assert torch.equal(once[0][0], once[1][0])
     assert np.array_equal(once[0][1], once[1][1])
@@ -193,7 +193,7 @@ def test_feddyn_sends_its_shift_until_an_update_has_arrived() -> None:
 def test_labels_of_a_device_that_joins_are_tested_from_its_first_round_on() -> None:
     one = learner("fedavg", partition="two_shard")
     stage = opened(one, 1, [0, 1])
-    own = stage.trainer.holdings
+    own = stage.trainer.device_data
     new = next(id_ for id_ in range(2, DEVICES) if set(own.labels([id_])) - set(own.labels([0, 1])))
     assert stage.facts.opening is not None
     assert stage.facts.opening.labels == own.labels([0, 1])
@@ -204,7 +204,7 @@ def test_labels_of_a_device_that_joins_are_tested_from_its_first_round_on() -> N
         stage.train(ids, round_)
         trainer = stage.trainer
         expected = evaluate(
-            trainer.module, trainer.layout, one.model, trainer.material.test, own.labels(members)
+            trainer.module, trainer.layout, one.model, trainer.training_data.test, own.labels(members)
         )
         tested = stage.evaluate()
         assert tested is not None
@@ -238,7 +238,7 @@ def test_a_first_round_with_new_data_is_that_of_a_new_device() -> None:
         one = learner(algorithm, partition={"name": "dirichlet", "alpha": 0.3, "overlap": 0.0})
         opened(one, 1, range(DEVICES)).train(range(DEVICES), 1)
         stage = opened(one, 2, range(DEVICES))
-        assert isinstance(stage, Train)
+        assert isinstance(stage, TrainStage)
         stage.train(range(DEVICES), 1)
         finals.append(stage.federation.model.last.rows.clone())
     torch.testing.assert_close(*finals, atol=ROUNDING, rtol=0)
@@ -274,7 +274,7 @@ A, B = range(5), range(5, 12)
 
 def test_populations_hold_the_deals_of_the_first_sessions_for_good() -> None:
     partition = {"name": "dirichlet", "alpha": 0.3, "overlap": 0.2}
-    both = learner("fedavg", [A, B], partition=partition)._trainer.holdings
+    both = learner("fedavg", [A, B], partition=partition)._trainer.device_data
     held = [both.samples(id_).tolist() for id_ in (*A, *B)]
     for number, ids in enumerate((A, B), start=1):
         of = LearningSettings(dataset="digits", model="logistic", partition=partition).partition
@@ -288,7 +288,9 @@ def test_populations_hold_the_deals_of_the_first_sessions_for_good() -> None:
 
 
 def test_what_stands_anyway_is_dealt_to_all_populations_together() -> None:
-    alone, both = (learner("fedavg", groups, partition="half")._trainer.holdings for groups in ([], [A, B]))
+    alone, both = (
+        learner("fedavg", groups, partition="half")._trainer.device_data for groups in ([], [A, B])
+    )
     assert all(np.array_equal(alone.samples(id_), both.samples(id_)) for id_ in (*A, *B))
 
 
@@ -299,7 +301,7 @@ def test_a_population_comes_back_as_it_went(algorithm: Algorithm, name: str) -> 
     one = learner(algorithm, [A, B], partition=partition)
     session(one, 1, A)
     left = opened(one, 2, B)
-    held = [left.trainer.holdings.samples(id_).tolist() for id_ in A]
+    held = [left.trainer.device_data.samples(id_).tolist() for id_ in A]
     remembered = vectors(left, name)
     assert (remembered[A].any(axis=1) == [len(own) > 0 for own in held]).all()
     assert not remembered[B].any()
@@ -307,11 +309,11 @@ def test_a_population_comes_back_as_it_went(algorithm: Algorithm, name: str) -> 
         left.train(B, round_)
         left.aggregate(B)
     fresh = learner(algorithm, [A, B], partition=partition)
-    fresh._trainer.material.restore(*one._trainer.material.state())
+    fresh._trainer.training_data.restore(*one._trainer.training_data.state())
     fresh.restore(*one.state())
     for now in (one, fresh):
         stage = opened(now, 3, A)
-        assert [stage.trainer.holdings.samples(id_).tolist() for id_ in A] == held
+        assert [stage.trainer.device_data.samples(id_).tolist() for id_ in A] == held
         there = vectors(stage, name)
         if name == "gradient":  # but for FedDyn's shift, the same for all
             assert np.ptp(there[A] - remembered[A], axis=0).max() < ROUNDING
@@ -327,7 +329,7 @@ def test_a_population_comes_back_as_it_went(algorithm: Algorithm, name: str) -> 
 def test_who_comes_back_from_another_cell_joins_again(algorithm: Algorithm, name: str) -> None:
     """It brings other vectors than it left with, of which the first cell's server has not heard."""
     here = learner(algorithm)
-    there = TorchLearner(here._settings, here._trainer.material, streams=Streams(5), cell=1)
+    there = TorchLearner(here._settings, here._trainer.training_data, streams=Streams(5), cell=1)
     stage, other = opened(here, 1, [0, 1, 2]), opened(there, 1, [5, 6])
     for round_ in (1, 2):
         stage.train([0, 1, 2], round_)
@@ -349,7 +351,7 @@ def test_a_round_that_is_trained_again_has_taken_its_newcomers_in(algorithm: Alg
     """While its local models were on their way, one of them has moved on to another cell's session."""
     one = learner(algorithm)
     session(one, 1, [5, 6])
-    there = TorchLearner(one._settings, one._trainer.material, streams=Streams(5), cell=1)
+    there = TorchLearner(one._settings, one._trainer.training_data, streams=Streams(5), cell=1)
     stage = opened(one, 2, [0, 1])
     stage.train([0, 1, 5], 1)
     stage.aggregate([0, 1, 5])
@@ -357,7 +359,7 @@ def test_a_round_that_is_trained_again_has_taken_its_newcomers_in(algorithm: Alg
     before = stage.federation.model.last.rows.clone()
     opened(there, 1, [5, 7])
     fresh = learner(algorithm)
-    fresh._trainer.material.restore(*one._trainer.material.state())
+    fresh._trainer.training_data.restore(*one._trainer.training_data.state())
     fresh.restore(*one.state())
     again = next(fresh.stages())
     again.train([0, 1, 5], 2)

@@ -12,7 +12,7 @@ from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.fedprox import FedProx
 from edgefl.learning.algorithms.moon import Moon
 from edgefl.learning.batches import draw_batches
-from edgefl.learning.data_in_memory import Reader, SplitInMemory
+from edgefl.learning.data_in_memory import SampleReader, SplitInMemory
 from edgefl.learning.datasets import Split
 from edgefl.learning.local_task import LocalTask
 from edgefl.learning.local_training import LocalTraining
@@ -53,13 +53,13 @@ def trained(algorithm: Algorithm, held: list[int]) -> Tensor:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     """The shapes in which samples are read."""
     shapes: list[tuple[int, ...]] = []
-    raw = Reader.raw
+    raw = SampleReader.raw
 
     def noting(self: Any, rows: Tensor) -> Tensor:
         shapes.append(tuple(rows.shape))
         return raw(self, rows)
 
-    monkeypatch.setattr(Reader, "raw", noting)
+    monkeypatch.setattr(SampleReader, "raw", noting)
     return shapes
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.partitions import Facts, Partition, Staying
+from edgefl.learning.partitions import Partition, PartitionInputs, Staying
 from edgefl.learning.partitions.by_zone import ByZone
 from edgefl.learning.partitions.distinct import Distinct
 from edgefl.learning.partitions.half import Half
@@ -33,7 +33,7 @@ def dealt(
     partition: Partition, labels: np.ndarray, devices: int, seed: int, **facts: np.ndarray
 ) -> np.ndarray:
     """[devices, C] samples per device and label; checks what holds for every partition."""
-    assigned = partition.assign(labels, devices, 1, Streams(seed), Facts(**facts))
+    assigned = partition.assign(labels, devices, 1, Streams(seed), PartitionInputs(**facts))
     assert len(assigned) == devices
     for held in assigned:
         assert held.dtype == np.int64
@@ -41,7 +41,7 @@ def dealt(
         assert (np.diff(held) > 0).all()
     everything = np.concatenate(assigned)
     assert len(np.unique(everything)) == len(everything)  # no sample twice
-    again = partition.assign(labels, devices, 7, Streams(seed), Facts(**facts))
+    again = partition.assign(labels, devices, 7, Streams(seed), PartitionInputs(**facts))
     for one, other in zip(assigned, again, strict=True):
         np.testing.assert_array_equal(one, other)  # the same in every session
     classes = int(labels.max()) + 1
@@ -237,7 +237,7 @@ def some_groups() -> tuple[np.ndarray, np.ndarray]:
 def test_a_device_is_a_group(devices: int, seed: int) -> None:
     groups, labels = some_groups()
     dealt(Natural(), labels, devices, seed, groups=groups)
-    assigned = Natural().assign(labels, devices, 1, Streams(seed), Facts(groups=groups))
+    assigned = Natural().assign(labels, devices, 1, Streams(seed), PartitionInputs(groups=groups))
     found = [set(groups[held]) for held in assigned]
     assert all(len(group) == 1 for group in found)
     assert len(set.union(*found)) == devices
@@ -247,7 +247,7 @@ def test_a_device_is_a_group(devices: int, seed: int) -> None:
 
 def test_the_largest_groups_come_in_order() -> None:
     groups, labels = some_groups()
-    assigned = Natural(choice="largest").assign(labels, 4, 1, Streams(SEED), Facts(groups=groups))
+    assigned = Natural(choice="largest").assign(labels, 4, 1, Streams(SEED), PartitionInputs(groups=groups))
     assert [groups[held[0]] for held in assigned] == [1, 3, 4, 0]
     assert [len(held) for held in assigned] == [9, 9, 6, 4]
 
@@ -257,7 +257,7 @@ def test_random_groups_are_equally_likely() -> None:
     draws = 400
     found = np.zeros(5)
     for seed in range(draws):
-        for held in Natural().assign(labels, 2, 1, Streams(seed), Facts(groups=groups)):
+        for held in Natural().assign(labels, 2, 1, Streams(seed), PartitionInputs(groups=groups)):
             found[groups[held[0]]] += 1
     np.testing.assert_allclose(found / draws, 0.4, atol=SIGMAS * np.sqrt(0.4 * 0.6 / draws))
 
@@ -265,7 +265,7 @@ def test_random_groups_are_equally_likely() -> None:
 def test_groups_that_do_not_suffice() -> None:
     groups, labels = some_groups()
     with pytest.raises(EdgeflError, match="3 groups of at least 5 training samples do not make 4 devices"):
-        Natural(min_samples=5).assign(labels, 4, 1, Streams(SEED), Facts(groups=groups))
+        Natural(min_samples=5).assign(labels, 4, 1, Streams(SEED), PartitionInputs(groups=groups))
     with pytest.raises(EdgeflError, match="says who each sample comes from: shakespeare"):
         Natural().assign(labels, 2, 1, Streams(SEED))
 
@@ -337,7 +337,7 @@ def test_zones_deal_the_labels_they_have(
     partition = ByZone(count=count, labels_per_zone=labels_per_zone)
     if (labels_per_zone or 0) > classes or (labels_per_zone is None and count > classes):
         with pytest.raises(EdgeflError, match="labels_per_zone"):
-            partition.assign(labels, devices, 1, Streams(seed), Facts(positions_m=around(angles)))
+            partition.assign(labels, devices, 1, Streams(seed), PartitionInputs(positions_m=around(angles)))
         return
     held = dealt(partition, labels, devices, seed, positions_m=around(angles))
     expect_even(held)
@@ -370,10 +370,12 @@ def test_zones_need_places() -> None:
     with pytest.raises(EdgeflError, match="need devices with positions"):
         ByZone().assign(labels, 4, 1, Streams(SEED))
     with pytest.raises(EdgeflError, match="for cells, base stations"):
-        ByZone(zones="cells").assign(labels, 4, 1, Streams(SEED), Facts(positions_m=around([0, 1, 2, 3])))
+        ByZone(zones="cells").assign(
+            labels, 4, 1, Streams(SEED), PartitionInputs(positions_m=around([0, 1, 2, 3]))
+        )
     with pytest.raises(EdgeflError, match="4 positions are known of 5 devices"):
-        ByZone().assign(labels, 5, 1, Streams(SEED), Facts(positions_m=around([0, 1, 2, 3])))
+        ByZone().assign(labels, 5, 1, Streams(SEED), PartitionInputs(positions_m=around([0, 1, 2, 3])))
     with pytest.raises(
         EdgeflError, match="device 1 is not in the area at time 0, as 1 of 4, and has no zone"
     ):
-        ByZone().assign(labels, 4, 1, Streams(SEED), Facts(positions_m=around([0, np.nan, 2, 3])))
+        ByZone().assign(labels, 4, 1, Streams(SEED), PartitionInputs(positions_m=around([0, np.nan, 2, 3])))

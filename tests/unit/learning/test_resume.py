@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from edgefl.config import registry
 from edgefl.contract import SessionStart
 from edgefl.learning.learner import TorchLearner
-from edgefl.learning.material import Material
 from edgefl.learning.models import Model
 from edgefl.learning.settings import LearningSettings
+from edgefl.learning.training_data import TrainingData
 from edgefl.rng import Streams
 
 DEVICES, SESSIONS, ROUNDS = 6, 5, 2
@@ -44,22 +44,22 @@ class Stop(NamedTuple):
 
 
 class Cell:
-    """A learner with material of its own, and all of its state as bytes."""
+    """A learner with data of its own, and all of its state as bytes."""
 
     def __init__(self, settings: LearningSettings) -> None:
-        self.material = Material(settings, CPU, devices=DEVICES)
-        self.one = TorchLearner(settings, self.material, streams=Streams(5))
+        self.training_data = TrainingData(settings, CPU, devices=DEVICES)
+        self.one = TorchLearner(settings, self.training_data, streams=Streams(5))
 
     def snapshot(self) -> tuple[bytes, ...]:
         """State as it would lie in files: no object survives."""
         tensors, facts = self.one.state()
-        kept, of_devices = self.material.state()
+        kept, of_devices = self.training_data.state()
         own = {name: tensor.clone() for name, tensor in tensors.items()}  # safetensors wants no shared memory
         return save(own), json.dumps(facts).encode(), save(kept), json.dumps(of_devices).encode()
 
     def restore(self, snapshot: tuple[bytes, ...]) -> None:
         tensors, facts, kept, of_devices = snapshot
-        self.material.restore(load(kept), json.loads(of_devices))
+        self.training_data.restore(load(kept), json.loads(of_devices))
         self.one.restore(load(tensors), json.loads(facts))
 
 
@@ -195,8 +195,8 @@ def test_cells_that_share_what_devices_keep_go_on_together() -> None:
 
     def two() -> list[Cell]:
         first, second = Cell(how), Cell(how)
-        second.material = first.material
-        second.one = TorchLearner(how, first.material, streams=Streams(5), cell=1)
+        second.training_data = first.training_data
+        second.one = TorchLearner(how, first.training_data, streams=Streams(5), cell=1)
         return [first, second]
 
     def go_on(cells: list[Cell], numbers: range) -> list[Any]:
@@ -227,6 +227,6 @@ def test_a_state_that_was_taken_does_not_change_any_more(algorithm: str) -> None
     taken: list[Any] = []
     copies: list[Any] = []
     for _ in play(cell, []):
-        taken.append((cell.one.state(), cell.material.state()))
+        taken.append((cell.one.state(), cell.training_data.state()))
         copies.append(copy.deepcopy(taken[-1]))
     assert same(taken, copies)

@@ -10,7 +10,7 @@ import torch
 from edgefl.errors import EdgeflError
 from edgefl.learning import task
 from edgefl.learning.datasets import Data, Dataset, Split
-from edgefl.learning.learner import Material
+from edgefl.learning.learner import TrainingData
 from edgefl.learning.settings import LearningSettings
 
 
@@ -39,7 +39,7 @@ class Blobs(Dataset):
 def test_what_is_no_label_is_refused_at_the_data_set(targets: np.ndarray, words: str) -> None:
     settings = LearningSettings(dataset=Blobs(targets=targets), model="logistic")
     with pytest.raises(EdgeflError, match=words) as error:
-        Material(settings, torch.device("cpu"), devices=1)
+        TrainingData(settings, torch.device("cpu"), devices=1)
     assert error.value.place == ("learning", "dataset")
 
 

@@ -1,4 +1,4 @@
-"""The material that the learners of all cells share: the data set, and the vectors that devices keep."""
+"""The data set that the learners of all cells train on, and the vectors that devices keep between rounds."""
 
 from collections.abc import Callable, Iterable
 
@@ -16,7 +16,7 @@ from edgefl.learning.settings import LearningSettings
 from edgefl.learning.task import require_labels
 
 
-class Material:
+class TrainingData:
     """The data set on the torch device, and the vectors that devices keep between rounds.
 
     Args:

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 
 from edgefl.errors import about
-from edgefl.learning.partitions import Facts, Partition
+from edgefl.learning.partitions import Partition, PartitionInputs
 from edgefl.rng import Streams
 
 
-class Holdings:
+class DeviceData:
     """The partition of the training data, dealt anew whenever the partition says so.
 
     Standing populations keep their data: if the partition deals each session's samples anew, population g has
@@ -19,7 +19,7 @@ class Holdings:
     Args:
         labels: [samples] of the training data.
         devices: all devices of the run, present or not.
-        facts: places and groups, for partitions that depend on them.
+        inputs: places and groups, for partitions that depend on them.
         populations: device ids of each, in ascending order; one, or none given: all devices.
 
     Raises:
@@ -32,14 +32,14 @@ class Holdings:
         labels: np.ndarray,
         devices: int,
         streams: Streams,
-        facts: Facts,
+        inputs: PartitionInputs,
         populations: Sequence[range] = (),
     ) -> None:
         self._partition = partition
         self._labels = labels
         self._devices = devices
         self._streams = streams
-        self._facts = facts
+        self._facts = inputs
         self._populations = [] if partition.stands or len(populations) < 2 else populations
         self._key = -1
         self._samples: list[np.ndarray] = []
@@ -69,10 +69,10 @@ class Holdings:
 
     def _dealt(self, session: int, ids: range) -> list[np.ndarray]:
         """Return what a session of these devices alone deals to them."""
-        facts = self._facts
-        if facts.positions_m is not None:
-            facts = replace(facts, positions_m=facts.positions_m[ids.start : ids.stop])
-        return self._partition.assign(self._labels, len(ids), session, self._streams, facts)
+        inputs = self._facts
+        if inputs.positions_m is not None:
+            inputs = replace(inputs, positions_m=inputs.positions_m[ids.start : ids.stop])
+        return self._partition.assign(self._labels, len(ids), session, self._streams, inputs)
 
     @property
     def key(self) -> int:

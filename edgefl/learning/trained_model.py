@@ -31,7 +31,7 @@ class Diverged(Exception):
         self.device = device
 
 
-class Track:
+class TrainedModel:
     """A model that is trained from round to round: the global one, or a probe's auxiliary one.
 
     Args:
