@@ -9,6 +9,7 @@
 # make cluster  get Ray, and test on a cluster of two nodes on this machine; wants a quiet one
 # make editor  get the YAML language server that editors use (needs node and npm), and test it on the scenarios
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
+# make kill   kill runs and a study at random instants, resume them, and compare every byte
 # make schema write the JSON Schemas that editors use, beside the scenarios
 # make golden write the tables of the golden runs again; CHANGELOG.md says when that is allowed
 PYTHON ?= python3
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo docs readme gallery trust city test quick cluster editor checks fuzz schema golden clean
+.PHONY: demo docs readme gallery trust city test quick cluster editor checks fuzz kill schema golden clean
 
 MOVING := scenarios/handover_hexagonal.yaml
 
@@ -70,7 +71,11 @@ editor: $(VENV)/installed-dev
 	$(BIN)/pytest -n 0 tests/end_to_end/test_language_server.py
 
 fuzz: $(VENV)/installed-dev
-	$(BIN)/python -m edgefl.testing.fuzz
+	$(BIN)/python -m tests.tools.fuzz
+
+kill: $(VENV)/installed-dev $(FASHION)
+	$(BIN)/python -m tests.tools.kill
+	$(BIN)/python -m tests.tools.kill_study scenarios/studies/quickstart.yaml --kills 5
 
 schema: $(VENV)/installed
 	$(BIN)/edgefl schema scenario > scenarios/scenario.schema.json

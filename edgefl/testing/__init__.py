@@ -1,9 +1,8 @@
-"""For tests and benchmarks, here and in other packages: small worlds, and what every component must hold.
+"""Test your own parts and runs: small worlds, the contract of each kind of component, books that must agree.
 
-`small_world` gives a whole run at stated places and times, composed as `edgefl run` composes it; `check`
-tries a component of any kind against the contract of its kind,
-`check_learner` a learner from outside; `invariants.check_run` says whether the tables
-of any run hold together. Nothing here needs a test framework.
+`check` tries a component class of any kind against the contract of its kind, `check_learner` a learner of your own.
+`small_world` composes a run at stated places and times as `edgefl run` does. `check_run` checks whether the
+tables of any run hold together. Nothing here needs a test framework.
 """
 
 from edgefl.testing.cell import (
@@ -15,7 +14,8 @@ from edgefl.testing.cell import (
     SwitchedAt,
     small_world,
 )
-from edgefl.testing.conformance import ContractError, check, underived
+from edgefl.testing.conformance import ContractError, check
+from edgefl.testing.invariants import check_run
 from edgefl.testing.learner_contract import assignment, check_learner
 
 __all__ = [
@@ -29,6 +29,6 @@ __all__ = [
     "assignment",
     "check",
     "check_learner",
+    "check_run",
     "small_world",
-    "underived",
 ]

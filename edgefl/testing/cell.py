@@ -1,4 +1,4 @@
-"""A world small enough to work out by hand: devices at stated places, switched and moved at stated times."""
+"""Compose a world small enough to work out by hand: devices at stated places, switched and moved at stated times."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,7 +34,7 @@ FAR_AWAY_M = 1e4  # where a device is that has crossed the cell edge
 
 
 class Rows:
-    """A recorder that keeps every row by its type, and further columns by name."""
+    """Keep every row that a run writes, by its type, and further columns by name."""
 
     def __init__(self) -> None:
         self.of: dict[type, list[Any]] = {
@@ -113,7 +113,7 @@ class SwitchedAt(Churn):
 
 @dataclass
 class Scripted:
-    """A learner by a script: its own stage, it trains nothing and notes what it is asked.
+    """Answer as a script says in place of a learner; train nothing, and note each call.
 
     work: what every device does in a round, unless `of` says otherwise: iterations, samples, bits down, bits
         up. of: device -> the same. scalars: name -> a value per device of the run.
@@ -183,7 +183,7 @@ class SmallWorld:
 
     @property
     def env(self) -> simpy.Environment:
-        """Its clock."""
+        """Return the simulated clock."""
         return self.scene.env
 
     def run(self) -> "SmallWorld":
@@ -207,7 +207,7 @@ def small_world(
     rules: Mapping[str, Any] | None = None,
     **sections: Any,
 ) -> SmallWorld:
-    """One cell with devices at these places, composed as any run is.
+    """Compose a run of one cell with devices at these places, as any run is composed.
 
     Without shadowing and Doppler a link never changes: all times follow by hand from its |h|^2. A band of
     10 MHz; slots are drawn one by one.

@@ -1,4 +1,4 @@
-"""What schedulers and path-loss models must hold."""
+"""Check the contracts of the kinds that know the channel: schedulers and path loss."""
 
 import copy
 

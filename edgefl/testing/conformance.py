@@ -1,7 +1,6 @@
-"""`check`: whether a component keeps the contract of its kind. What fails says what to change."""
+"""Check whether a component keeps the contract of its kind; an error says what to change."""
 
 import importlib
-from collections.abc import Iterable
 from dataclasses import FrozenInstanceError
 from typing import Annotated, Any
 
@@ -24,11 +23,6 @@ ROOMS = {
 }
 
 
-def underived(kind: str, derived: Iterable[AnyComponent]) -> list[str]:
-    """Registered components of a kind of which there is none among these, those that a test derives."""
-    return sorted({*registry.names(kind)} - {registry.name_of(kind, component) for component in derived})
-
-
 class ContractError(AssertionError):
     """A component breaks the contract of its kind."""
 
@@ -43,11 +37,17 @@ def check(component: type[AnyComponent], **parameters: Any) -> None:
     """Try a component class of any kind: what all have in common, then the contract of its kind.
 
     Args:
+        component: the class, not an instance of it.
         parameters: values, at least of those without default.
 
     Raises:
         ContractError: what does not hold, and what to change.
     """
+    if not isinstance(component, type):
+        given = type(component).__name__
+        raise ContractError(
+            f"give the class, check({given}, ...), and its parameters by name: not an instance"
+        )
     name = f"{component.__module__}:{component.__name__}"
     kind = kind_of(component)
     try:
@@ -69,7 +69,7 @@ def check(component: type[AnyComponent], **parameters: Any) -> None:
 
 
 def kind_of(component: type[AnyComponent]) -> str:
-    """The kind of a component class.
+    """Return the kind of a component class.
 
     Raises:
         ContractError: it is of none.
@@ -83,7 +83,7 @@ def kind_of(component: type[AnyComponent]) -> str:
 
 
 def _check_parameters(name: str, made: AnyComponent) -> None:
-    """Frozen, described, strict, and defaults that keep their own bounds."""
+    """Check that parameters are frozen, described and strict, and defaults keep their own bounds."""
     cls = type(made)
     must((cls.__doc__ or "").strip(), f"{name}: write a docstring; `edgefl describe` shows it")
     fields = parameters_of(cls).model_fields
@@ -112,12 +112,12 @@ def _check_parameters(name: str, made: AnyComponent) -> None:
 
 
 def _check_yaml(name: str, kind: str, made: AnyComponent) -> None:
-    """What a run directory's scenario.yaml holds gives the same component again."""
+    """Check that a run directory's scenario.yaml gives the same component again."""
     try:
-        found = registry.get(kind, registry.name_of(kind, made))
+        named = registry.get(kind, registry.name_of(kind, made))
     except EdgeflError as error:
         raise ContractError(f"{name} cannot be named in a scenario: {error}") from error
-    must(found is type(made), f"{name}: define the class once, at the top level of its module")
+    must(named is type(made), f"{name}: define the class once, at the top level of its module")
     field: TypeAdapter[Any] = TypeAdapter(Annotated[Any, Named(kind)])
     text = yaml.safe_dump(field.dump_python(made, mode="json"))
     must(

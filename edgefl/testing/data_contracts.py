@@ -1,4 +1,4 @@
-"""Contracts of the kinds that know samples: data sets, partitions, drifts."""
+"""Check the contracts of the kinds that know samples: data sets, partitions, drifts."""
 
 import copy
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def _split(name: str, split: Split, classes: int) -> None:
 
 
 def partitions(partition: Partition) -> None:
-    """Every device has samples, none twice, of the session's labels; a function of seed and session."""
+    """Check that devices hold samples of the session's labels, none twice, by seed and session alone."""
     rng = np.random.default_rng(0)
     labels = rng.permutation(np.arange(SAMPLES) % LABELS)
     inputs = PartitionInputs(
@@ -77,7 +77,7 @@ def partitions(partition: Partition) -> None:
 
 
 def drifts(drift: Drift) -> None:
-    """What changes keeps shapes, types and order, is a function of the samples, and leaves what is lent alone."""
+    """Check that a drift keeps shapes, types and order, follows from the samples, and changes no argument."""
     rng = np.random.default_rng(0)
     x = rng.integers(0, 256, (SAMPLES // 10, 6, 6), dtype=np.uint8)
     split = Split(x, rng.permutation(np.arange(len(x)) % LABELS), np.arange(len(x)) % DEVICES)

@@ -1,4 +1,4 @@
-"""Contracts of the kinds that know time: selectors, sessions, churn, power and mobility models."""
+"""Check the contracts of the kinds that know time: selectors, sessions, churn, power and mobility models."""
 
 import itertools
 import math
@@ -27,7 +27,7 @@ RADIUS_M, MIN_DISTANCE_M = 100.0, 10.0
 
 
 def selectors(selector: Selector) -> None:
-    """Sorted, distinct ids out of those present, as many as asked for, a function of its arguments."""
+    """Check that ids are sorted, distinct, present, as many as asked for, and follow from the arguments."""
     rng = np.random.default_rng(0)
     for turn in range(40):
         present = int(rng.integers(1, 12))
@@ -153,7 +153,7 @@ def power_models(model: PowerModel) -> None:
 
 
 def backgrounds(model: Background) -> None:
-    """A load is a share of time, a function of cell and time, and holds for as long as it says."""
+    """Check that a load is a share of time, follows from cell and time, and holds as long as it says."""
     cells = (0, 1)
     model.check(cells)
     for direction, cell in itertools.product(DIRECTIONS, cells):
@@ -176,7 +176,7 @@ def backgrounds(model: Background) -> None:
 
 
 def mobility(model: Mobility) -> None:
-    """A path is a function of time, device and seed: whoever asks, in any order, beside any others."""
+    """Check that a path follows from time, device and seed, in any order of calls, beside any devices."""
     names = sorted({name for _, name in model.area_names()})
     # side by side, and one of them beyond the cell
     model = model.within(

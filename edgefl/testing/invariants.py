@@ -1,4 +1,4 @@
-"""What the tables of every run must hold, whatever was simulated: books that agree, and an order of things.
+"""Check the tables of any run: books that agree, and events in an order that can be.
 
 `check_run(directory)` reads a run directory's tables and returns what is wrong with them, a line each. It needs
 nothing of the program that wrote them; tests and fuzzers call it after any run.
@@ -38,10 +38,10 @@ def check_run(directory: str | Path) -> list[str]:
     try:
         tables = read(Path(directory))
         for check in CHECKS:
-            found = list(check(tables))
-            problems += found[:TOLD]
-            if len(found) > TOLD:
-                problems.append(f"... and {len(found) - TOLD} more of {check.__name__.strip('_')}")
+            broken = list(check(tables))
+            problems += broken[:TOLD]
+            if len(broken) > TOLD:
+                problems.append(f"... and {len(broken) - TOLD} more of {check.__name__.strip('_')}")
     except (OSError, ValueError, TypeError, KeyError) as error:
         problems.append(f"the tables cannot be read: {error!r}")
     return problems
@@ -230,7 +230,7 @@ def _events_alternate(tables: Tables) -> Iterator[str]:
 
 
 class _States:
-    """What a device's events so far say of it: None where they say nothing (yet).
+    """Follow a device's events: where it is, on or off, charged or empty; None: not known yet.
 
     A device that is off or empty has no cell where there are several, and selects one when it is on again.
     """
@@ -271,7 +271,7 @@ class _States:
 
 
 def _parts_take_place(tables: Tables) -> Iterator[str]:
-    """Who takes part is in the cell, on and charged when the round begins, and nothing befalls it amid its part."""
+    """A participant is in the cell, on and charged when its round begins, and no event ends its part."""
     starts_s = {round_key(row): row["start_s"] for row in tables.rounds}
     events_of = grouped(tables.events, "device")
     for device, parts in grouped(tables.devices, "device").items():

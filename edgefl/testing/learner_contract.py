@@ -1,4 +1,4 @@
-"""`check_learner`: whether a learner from outside keeps its contract. What fails says what to change."""
+"""Check whether a learner of your own keeps its contract; an error says what to change."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -35,7 +35,7 @@ def assignment(sessions: int | None = 2) -> Assignment:
 
 
 def check_learner(make: Maker) -> None:
-    """Try a learner from outside: two sessions of a small world, twice, and a run that is left and goes on.
+    """Try a learner of your own: two sessions of a small world, twice, and a run that is left and goes on.
 
     Args:
         make: called with an `Assignment`, as `edgefl.simulate` calls it.

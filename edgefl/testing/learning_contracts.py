@@ -1,4 +1,4 @@
-"""Contracts of the kinds that know tensors: algorithms, warm starts, models."""
+"""Check the contracts of the kinds that know tensors: algorithms, warm starts, models."""
 
 import copy
 from typing import Any
@@ -49,7 +49,7 @@ class _Newcomers:
 
 
 def algorithms(algorithm: Algorithm) -> None:
-    """Shapes of what is handed on; nothing that is lent is changed; if nobody moves, nor does the model."""
+    """Check shapes, that no argument is changed, and that the model stays if no local model moves."""
     exchanged = (algorithm.vectors_down, algorithm.vectors_up)
     must(
         min(exchanged) >= 1 or max(exchanged) == 0,
@@ -103,7 +103,7 @@ def _one_round(
     own: dict[str, Tensor],
     moved: bool,
 ) -> None:
-    """Upload, keep and aggregate, of devices whose local models are these rows."""
+    """Upload, keep and aggregate these rows, a local model each."""
     many = len(rows)
     told: dict[str, Any] = {
         "start": received.start,
@@ -160,7 +160,7 @@ def _copies(own: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def warm_starts(start: WarmStart) -> None:
-    """Weights sum to 1 or are empty; saved sessions are only ever dropped; nothing that is lent changes."""
+    """Check that weights sum to 1 or are empty, sessions are only dropped, and no argument is changed."""
     must(start.probes >= 0, f"probes is {start.probes}: a number of rounds")
     must(0 < start.probe_participants <= 1, f"probe_participants is {start.probe_participants}: in (0, 1]")
     torch.manual_seed(0)
@@ -267,7 +267,7 @@ def models(model: Model) -> None:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equality to the last bit, through containers."""
+    """Return whether two values are equal to the last bit, through containers."""
     if isinstance(one, Tensor):
         return torch.equal(one, other)
     if isinstance(one, np.ndarray):

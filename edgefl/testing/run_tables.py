@@ -1,4 +1,4 @@
-"""The tables of a run directory as plain rows, for checks that need nothing of the program that wrote them."""
+"""Read the tables of a run directory as plain rows, without the program that wrote them."""
 
 import csv
 import json
@@ -45,17 +45,17 @@ class Tables:
     recorded: str | int = "all"  # which rounds have rows of devices: all, none, every n-th
 
     def has_parts(self, row: Row) -> bool:
-        """Whether the devices of a round have rows."""
+        """Return whether the devices of a round have rows."""
         if isinstance(self.recorded, str):
             return self.recorded == "all"
         return (row["round"] - 1) % self.recorded == 0
 
     def parts(self) -> dict[RoundKey, list[Row]]:
-        """Rows of devices.csv by round."""
-        found: dict[RoundKey, list[Row]] = defaultdict(list)
+        """Return the rows of devices.csv by round."""
+        by_round: dict[RoundKey, list[Row]] = defaultdict(list)
         for row in self.devices:
-            found[round_key(row)].append(row)
-        return found
+            by_round[round_key(row)].append(row)
+        return by_round
 
 
 def read(directory: Path) -> Tables:
@@ -105,19 +105,19 @@ def _value(name: str, cell: str) -> Any:
 
 
 def round_key(row: Row) -> RoundKey:
-    """Cell, session, phase and number of the round that a row is about."""
+    """Return cell, session, phase and number of the round that a row is about."""
     return row["cell"], row["session"], row["phase"], row["round"]
 
 
 def named(row: Row) -> str:
-    """A round in words."""
+    """Return the name of a round in words."""
     cell, session, phase, number = round_key(row)
     return f"cell {cell:g}, session {session:g}, {phase} round {number:g}"
 
 
 def grouped(rows: Sequence[Row], column: str) -> Mapping[Any, list[Row]]:
-    """Rows by what stands in a column, in their order."""
-    found: dict[Any, list[Row]] = defaultdict(list)
+    """Return the rows by the value of a column, in their order."""
+    groups: dict[Any, list[Row]] = defaultdict(list)
     for row in rows:
-        found[row[column]].append(row)
-    return found
+        groups[row[column]].append(row)
+    return groups

@@ -11,7 +11,7 @@ from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.run.resuming import resume
 from edgefl.run_directory.snapshot import Every
-from edgefl.testing import kill
+from tests.tools import kill
 
 AT, ROUNDS, DEVICES = 5, 8, 8
 FILE = f"""\

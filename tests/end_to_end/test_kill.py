@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from edgefl.testing import kill
+from tests.tools import kill
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*/scenario.yaml"))
-KILLS = 2  # of each scenario: a dozen in all; `python -m edgefl.testing.kill` does more
+KILLS = 2  # of each scenario: a dozen in all; `python -m tests.tools.kill` does more
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from edgefl.run_directory.snapshot import Every
 from edgefl.studies import IncompleteStudy, plan, run
 from edgefl.studies.on_ray import MOST_LOSSES, OnRay
 from edgefl.studies.states import State, state_of
-from edgefl.testing.kill import differences
+from tests.tools.kill import differences
 
 pytestmark = pytest.mark.slow
 

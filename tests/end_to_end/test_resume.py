@@ -18,7 +18,8 @@ from edgefl.run_directory.replay import ReplayLearner
 from edgefl.run_directory.results import RunDirectory
 from edgefl.run_directory.snapshot import Every
 from edgefl.scenario.world import World
-from edgefl.testing import Rows, kill
+from edgefl.testing import Rows
+from tests.tools import kill
 
 ROUND = 9  # of 15: a session's second
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from edgefl.studies import plan, run
-from edgefl.testing.kill import differences
+from tests.tools.kill import differences
 
 SESSIONS, ROUNDS, PROBES = 4, 3, 3
 BASE = """\

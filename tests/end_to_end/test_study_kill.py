@@ -10,8 +10,8 @@ from edgefl.engine.records import Round
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
 from edgefl.studies import plan, run
-from edgefl.testing import kill_study
-from edgefl.testing.kill import differences
+from tests.tools import kill_study
+from tests.tools.kill import differences
 
 BASE = """\
 name: base
@@ -34,7 +34,7 @@ VARIANTS = """\
   late: {rounds.deadline_s: 0.00055}
 """
 EVERY = Every(rounds=2)
-KILLS = 2  # of each kind; `python -m edgefl.testing.kill_study` does more
+KILLS = 2  # of each kind; `python -m tests.tools.kill_study` does more
 APART = 5  # rounds between two instants; each run has six or more
 
 

@@ -35,7 +35,7 @@ from edgefl.run.training_on_ray import MOST_LOSSES, RayTrainers, on_ray
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
 from edgefl.scenario.scenario import load
-from edgefl.testing.kill import differences
+from tests.tools.kill import differences
 
 pytestmark = pytest.mark.slow
 

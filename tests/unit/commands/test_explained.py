@@ -10,7 +10,7 @@ from edgefl.commands.explained import MEANINGS, describe, listed
 from edgefl.config import registry
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario
-from edgefl.testing.fuzz_schema import keys_of
+from tests.tools.fuzz_schema import keys_of
 
 ODD = """\
 from torch import nn

@@ -16,7 +16,7 @@ from edgefl.engine.churn.client_pattern import ClientPattern
 from edgefl.engine.churn.duty_cycle import DutyCycle
 from edgefl.engine.churn.poisson import Poisson
 from edgefl.rng import Streams
-from edgefl.testing import underived
+from tests.tools.derived import underived
 
 DEVICES = 4000
 SIGMAS = 4.5

@@ -10,7 +10,7 @@ from edgefl.engine.selectors.all import All
 from edgefl.engine.selectors.best_channel import BestChannel
 from edgefl.engine.selectors.round_robin import RoundRobin
 from edgefl.engine.selectors.uniform import Uniform
-from edgefl.testing import underived
+from tests.tools.derived import underived
 
 IDS = [2, 3, 5, 7, 11]
 GAINS_DB = np.array([-90.0, -70.0, -110.0, -70.0, -80.0])

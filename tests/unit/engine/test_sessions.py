@@ -9,7 +9,7 @@ from edgefl.engine.sessions.daily import Daily
 from edgefl.engine.sessions.interval import Interval
 from edgefl.engine.sessions.membership import Membership
 from edgefl.engine.sessions.schedule import Schedule
-from edgefl.testing import underived
+from tests.tools.derived import underived
 
 TEN = frozenset(range(10))
 

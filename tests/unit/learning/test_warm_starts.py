@@ -14,7 +14,7 @@ from edgefl.learning.warm_starts.average import Average
 from edgefl.learning.warm_starts.continuous import Continuous
 from edgefl.learning.warm_starts.previous import Previous
 from edgefl.learning.warm_starts.similarity import Similarity
-from edgefl.testing import underived
+from tests.tools.derived import underived
 
 CURRENT = torch.tensor([9.0, 9.0])
 SAVED = [

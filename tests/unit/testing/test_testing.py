@@ -218,6 +218,12 @@ def test_what_breaks_a_contract_is_told_the_remedy(
         check(cls, **{k: v for k, v in given.items() if k in parameters_of(cls).model_fields})
 
 
+def test_an_instance_is_refused_with_the_remedy() -> None:
+    remedy = r"give the class, check\(EqualShare, ...\), and its parameters by name: not an instance"
+    with pytest.raises(ContractError, match=remedy):
+        check(EqualShare())
+
+
 def test_what_cannot_be_made_says_what_is_missing() -> None:
     with pytest.raises(
         ContractError, match=r"(?s)Schedule cannot be made: pass check\(\) values that fit: .*rounds"

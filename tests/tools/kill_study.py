@@ -1,6 +1,6 @@
 """Kill a study at random instants, go on with it, and compare every run with an undisturbed study, byte for byte.
 
-python -m edgefl.testing.kill_study STUDY.yaml --kills 20
+python -m tests.tools.kill_study STUDY.yaml --kills 20
 """
 
 import os
@@ -16,12 +16,12 @@ from typing import Annotated
 
 import typer
 
-from edgefl.testing.kill import EDGEFL, differences
+from tests.tools.kill import EDGEFL, differences
 
 
 @dataclass
-class Tally:
-    """What became of a study that was killed so often.
+class KilledStudies:
+    """Count the kills of a study and the runs that were compared.
 
     differences: `RUN/FILE` that are not as in the undisturbed study.
     """
@@ -34,14 +34,14 @@ class Tally:
 
 def check(
     study: Path, kills: int, *, seed: int, jobs: int = 2, alone: bool = True, group: bool = False
-) -> Tally:
-    """Kill a study so many times, then let it end; begin anew when it has ended before.
+) -> KilledStudies:
+    """Kill a study again and again, then let it end; begin anew when it has ended before.
 
     Args:
         alone: whether the undisturbed study shares no training.
         group: kill the workers at the same moment, as when a machine fails; else the study's own process alone.
     """
-    tally, draw = Tally(), random.Random(seed)
+    tally, draw = KilledStudies(), random.Random(seed)
     with tempfile.TemporaryDirectory() as scratch:
         undisturbed, out = Path(scratch) / "undisturbed", Path(scratch) / "out"
         began = time.monotonic()
@@ -69,7 +69,7 @@ def check(
     return tally
 
 
-def _compare(out: Path, undisturbed: Path, tally: Tally) -> None:
+def _compare(out: Path, undisturbed: Path, tally: KilledStudies) -> None:
     for run in sorted(path.parent.relative_to(undisturbed) for path in undisturbed.rglob("run.json")):
         tally.runs += 1
         missing = not (out / run / "run.json").exists()

@@ -13,11 +13,13 @@ import yaml
 
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario
-from edgefl.testing import fuzz
-from edgefl.testing.fuzz_calls import Outcome, call
-from edgefl.testing.fuzz_mutations import Case, case
-from edgefl.testing.fuzz_runs import run_case
-from edgefl.testing.fuzz_schema import bounds, keys_of, valid
+from tests.tools import fuzz
+from tests.tools.fuzz_calls import CallResult, call
+from tests.tools.fuzz_mutations import FuzzCase, case
+from tests.tools.fuzz_runs import run_case
+from tests.tools.fuzz_schema import bounds, keys_of, valid
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.slow
@@ -83,50 +85,50 @@ def test_a_call_tells_how_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("outcome", "rule"),
     [
-        (Outcome(0, "", "", "Traceback"), "no traceback"),
-        (Outcome(0, "", "", "Hang: "), "no hang"),
-        (Outcome(1, "", "oh"), "exit code 0 or 2"),
-        (Outcome(2, "", f"edgefl: error: a.yaml:1 a: {'x' * 2000}"), "messages are short"),
-        (Outcome(2, "", "edgefl: error: wrong"), "errors name file and line"),
-        (Outcome(2, "", ""), "errors are told"),
-        (Outcome(0, "", "", "", ("overflow",)), "no warnings of numbers"),
+        (CallResult(0, "", "", "Traceback"), "no traceback"),
+        (CallResult(0, "", "", "Hang: "), "no hang"),
+        (CallResult(1, "", "oh"), "exit code 0 or 2"),
+        (CallResult(2, "", f"edgefl: error: a.yaml:1 a: {'x' * 2000}"), "messages are short"),
+        (CallResult(2, "", "edgefl: error: wrong"), "errors name file and line"),
+        (CallResult(2, "", ""), "errors are told"),
+        (CallResult(0, "", "", "", ("overflow",)), "no warnings of numbers"),
     ],
 )
 def test_each_rule_can_be_broken(
-    outcome: Outcome, rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    outcome: CallResult, rule: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fuzz, "call", lambda *_: outcome)
-    monkeypatch.setattr(fuzz, "case", lambda *_: Case({"a.yaml": b"name: x"}))
-    found, _ = fuzz.try_case("validate", 1, 7, tmp_path)
-    assert [finding.rule for finding in found] == [rule]
+    monkeypatch.setattr(fuzz, "case", lambda *_: FuzzCase({"a.yaml": b"name: x"}))
+    broken, _ = fuzz.try_case("validate", 1, 7, tmp_path)
+    assert [finding.rule for finding in broken] == [rule]
     assert (tmp_path / "validate-1-7" / "a.yaml").read_bytes() == b"name: x"
 
 
 def test_what_a_refused_call_leaves_behind_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def leave(_: object, folder: Path, __: float) -> Outcome:
+    def leave(_: object, folder: Path, __: float) -> CallResult:
         (folder / "out").mkdir()
-        return Outcome(2, "", "edgefl: error: a.yaml:1 a: too late")
+        return CallResult(2, "", "edgefl: error: a.yaml:1 a: too late")
 
     monkeypatch.setattr(fuzz, "call", leave)
     for mode, rule in (
         ("validate", "nothing is written"),
         ("run", "what is refused is refused before the run"),
     ):
-        found, _ = fuzz.try_case(mode, 1, 0, tmp_path)
-        assert [finding.rule for finding in found] == [rule]
+        broken, _ = fuzz.try_case(mode, 1, 0, tmp_path)
+        assert [finding.rule for finding in broken] == [rule]
 
 
 @pytest.mark.slow
 def test_fuzzed_files_are_refused_or_run_well(tmp_path: Path) -> None:
     """The whole fuzz, `make fuzz`, has twenty times as many."""
-    command = [sys.executable, "-m", "edgefl.testing.fuzz", "--validate", "150", "--run", "15"]
+    command = [sys.executable, "-m", "tests.tools.fuzz", "--validate", "150", "--run", "15"]
     done = subprocess.run(
         [*command, "--keep", str(tmp_path)],
         capture_output=True,
         text=True,
-        cwd=tmp_path,
+        cwd=ROOT,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,7 +1,7 @@
 """Kill runs at random instants, resume them, and compare every table with an undisturbed run, byte for byte.
 
-python -m edgefl.testing.kill --kills 20
-python -m edgefl.testing.kill my.yaml --kills 100 --snapshot-rounds 1 --seed 3
+make kill
+python -m tests.tools.kill my.yaml --kills 100 --snapshot-rounds 1 --seed 3
 """
 
 import json
@@ -31,8 +31,8 @@ WALL_CLOCK = ("wall_s", "resumed", "journal_notes", "process", "shared")
 
 
 @dataclass
-class Tally:
-    """What became of the kills of one scenario."""
+class KilledRuns:
+    """Count the killed runs of one scenario, and those that ended as if undisturbed."""
 
     scenario: Path
     runs: int = 0
@@ -43,7 +43,7 @@ class Tally:
 
 
 def defaults() -> list[Path]:
-    """The golden scenarios and the quickstart of a checkout."""
+    """Return the golden scenarios and the quickstart."""
     return [
         *sorted((ROOT / "tests" / "golden").glob("*/scenario.yaml")),
         ROOT / "scenarios" / "quickstart.yaml",
@@ -51,30 +51,30 @@ def defaults() -> list[Path]:
 
 
 def instants(duration_s: float, kills: int, seed: int) -> list[float]:
-    """Random times in a run, one in each of so many equal parts of it."""
+    """Draw times in a run, one in each of as many equal parts of it as there are kills."""
     draw = random.Random(seed)
     return [duration_s * (part + draw.random()) / kills for part in range(kills)]
 
 
 def contents(run: Path) -> dict[str, Any]:
-    """All that a run directory says, file by file, but for the wall clock.
+    """Return what a run directory says, file by file, without the wall clock.
 
     Snapshots go when a run is complete; they may stay if it is killed just then.
     """
-    found: dict[str, Any] = {path.name: path.read_bytes() for path in sorted(run.iterdir()) if path.is_file()}
-    about = json.loads(found["run.json"])
-    found["run.json"] = {key: value for key, value in about.items() if key not in WALL_CLOCK}
-    return found
+    files: dict[str, Any] = {path.name: path.read_bytes() for path in sorted(run.iterdir()) if path.is_file()}
+    about = json.loads(files["run.json"])
+    files["run.json"] = {key: value for key, value in about.items() if key not in WALL_CLOCK}
+    return files
 
 
 def differences(run: Path, undisturbed: Path) -> list[str]:
-    """Files that are not the same in both."""
+    """Return the names of files that are not the same in both."""
     here, there = contents(run), contents(undisturbed)
     return sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))
 
 
 def start(arguments: list[str]) -> subprocess.Popen[bytes]:
-    """An edgefl command in a process of its own."""
+    """Start an edgefl command in a process of its own."""
     return subprocess.Popen([*EDGEFL, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
@@ -90,7 +90,7 @@ def _succeeded(process: subprocess.Popen[bytes], errors: bytes) -> None:
 
 
 def has_begun(run: Path, process: subprocess.Popen[bytes]) -> bool:
-    """Wait until a process is at work on the run; whether it has come to that before its end."""
+    """Wait until a process is at work on the run; return False if it ended before."""
     while process.poll() is None:
         with suppress(EdgeflError, KeyError):
             if read(run)["process"]["pid"] == process.pid:
@@ -100,7 +100,7 @@ def has_begun(run: Path, process: subprocess.Popen[bytes]) -> bool:
 
 
 def killed_after(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Kill a command then; whether it was still running. Of itself it has to succeed."""
+    """Kill a command after some seconds; return False if it had ended, which must be with success."""
     try:
         _, errors = process.communicate(timeout=seconds)
         _succeeded(process, errors)
@@ -111,14 +111,14 @@ def killed_after(process: subprocess.Popen[bytes], seconds: float) -> bool:
         return True
 
 
-def check(scenario: Path, kills: int, *, seed: int, snapshot_rounds: int, again: float) -> Tally:
-    """Kill a scenario's run so many times, at instants that lie evenly in it.
+def check(scenario: Path, kills: int, *, seed: int, snapshot_rounds: int, again: float) -> KilledRuns:
+    """Kill runs of a scenario at instants that lie evenly in it, resume them, and compare the tables.
 
     Args:
         again: probability that a run that goes on is killed too.
     """
     options = ["--snapshot-rounds", str(snapshot_rounds)]
-    tally, draw = Tally(scenario), random.Random(seed + 1)
+    tally, draw = KilledRuns(scenario), random.Random(seed + 1)
     with tempfile.TemporaryDirectory() as scratch:
         undisturbed, run = Path(scratch) / "undisturbed", Path(scratch) / "run"
         command = ["run", str(scenario), "--device", "cpu", *options, "--out"]
@@ -156,14 +156,14 @@ def check(scenario: Path, kills: int, *, seed: int, snapshot_rounds: int, again:
 
 
 def is_complete(run: Path) -> bool:
-    """Whether a run was killed too late."""
+    """Return whether a run has completed: it was killed too late."""
     with suppress(EdgeflError):
         return bool(read(run)["status"] == "completed")
     return False
 
 
 def resumable(run: Path) -> bool:
-    """Whether a run has come so far that it can go on: to its scenario's copy."""
+    """Return whether a run can go on: it has come to its scenario's copy."""
     return (run / "scenario.yaml").exists() and (run / "scenario.yaml").stat().st_size > 0
 
 
@@ -182,10 +182,10 @@ def main(
     for scenario in scenarios or defaults():
         tally = check(scenario, kills, seed=seed, snapshot_rounds=snapshot_rounds, again=again)
         tallies.append(tally)
-        found = f"{tally.identical} of {tally.runs}"
+        identical = f"{tally.identical} of {tally.runs}"
         files = ", ".join(tally.differences or [])
         name = scenario.parent.name if scenario.stem == "scenario" else scenario.stem
-        table.add_row(name, found, str(tally.kills), str(tally.resumes), files)
+        table.add_row(name, identical, str(tally.kills), str(tally.resumes), files)
     Console(markup=False, emoji=False).print(table)  # names of files stand as they are
     if any(tally.identical < tally.runs for tally in tallies):
         raise typer.Exit(1)

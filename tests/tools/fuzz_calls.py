@@ -1,4 +1,4 @@
-"""A call of the command line in this process, under a limit of processor time; what came of it."""
+"""Call the command line in this process, under a limit of processor time."""
 
 import contextlib
 import faulthandler
@@ -20,8 +20,8 @@ class Hang(BaseException):
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a call did; crash: the traceback that a user would have seen."""
+class CallResult:
+    """Exit code and output of a call; crash: the traceback that a user would have seen."""
 
     code: int
     out: str
@@ -30,7 +30,7 @@ class Outcome:
     warned: tuple[str, ...] = ()
 
 
-def call(arguments: Sequence[str], folder: Path, cpu_s: float) -> Outcome:
+def call(arguments: Sequence[str], folder: Path, cpu_s: float) -> CallResult:
     """Call `edgefl` with these arguments in a folder."""
     from edgefl.commands.cli import main
 
@@ -52,7 +52,7 @@ def call(arguments: Sequence[str], folder: Path, cpu_s: float) -> Outcome:
         except BaseException:
             crash = traceback.format_exc()
     texts = [str(each.message) for each in warned if issubclass(each.category, RuntimeWarning)]
-    return Outcome(code, out.getvalue(), err.getvalue(), crash, tuple(texts))
+    return CallResult(code, out.getvalue(), err.getvalue(), crash, tuple(texts))
 
 
 @contextlib.contextmanager

@@ -3,15 +3,15 @@
 from random import Random
 from typing import Any
 
-from edgefl.testing.fuzz_mutations import (
-    Case,
+from tests.tools.fuzz_mutations import (
+    FuzzCase,
     allowed,
     least_or_most,
     other_component,
     scenario_data,
     text_of,
 )
-from edgefl.testing.fuzz_schema import at, name_at, put
+from tests.tools.fuzz_schema import at, name_at, put
 
 # key -> the most it may be
 MOST: dict[tuple[str, ...], float] = {
@@ -50,7 +50,7 @@ TIMED = ("interval", "daily")
 PER_SLOT = ("max_rate", "proportional_fair", "round_robin")
 
 
-def run_case(seed: int, number: int) -> Case:
+def run_case(seed: int, number: int) -> FuzzCase:
     """Make the scenario of this number."""
     rng = Random(f"run {seed} {number}")
     data = scenario_data(rng)
@@ -58,7 +58,7 @@ def run_case(seed: int, number: int) -> Case:
         rng.choice((allowed, allowed, allowed, other_component, least_or_most))(data, rng)
     shrink(data, rng)
     fit(data, rng)
-    return Case({"scenario.yaml": text_of(data)})
+    return FuzzCase({"scenario.yaml": text_of(data)})
 
 
 def shrink(data: dict[str, Any], rng: Random) -> None:

@@ -1,4 +1,4 @@
-"""Scenario and study files with something changed: values, types, components, keys, and the YAML text itself."""
+"""Change something in scenario and study files: values, types, components, keys, and the YAML text itself."""
 
 import copy
 import math
@@ -15,25 +15,25 @@ import edgefl
 from edgefl.config import registry
 from edgefl.config.component import parameters_of
 from edgefl.config.yaml_source import Source
-from edgefl.testing.fuzz_schema import Key, at, bounds, keys_in, keys_of, put, valid
-from edgefl.testing.fuzz_values import ALIAS_BOMB, FAR, NAMES, PIECES, SLOW, STRANGE
+from tests.tools.fuzz_schema import Key, at, bounds, keys_in, keys_of, put, valid
+from tests.tools.fuzz_values import ALIAS_BOMB, FAR, NAMES, PIECES, SLOW, STRANGE
 
 SHIPPED = Path(edgefl.__file__).parents[1] / "scenarios"
 
 
 @dataclass(frozen=True)
-class Case:
+class FuzzCase:
     """Files to try: the first is given to edgefl, the others lie beside it."""
 
     files: dict[str, bytes]
 
     @property
     def main(self) -> str:
-        """Name of the file that is given to edgefl."""
+        """Return the name of the file that is given to edgefl."""
         return next(iter(self.files))
 
 
-def case(seed: int, number: int) -> Case:
+def case(seed: int, number: int) -> FuzzCase:
     """Make the case of this number: a scenario or a study with a few things changed."""
     rng = Random(f"validate {seed} {number}")
     if rng.random() < 0.25:
@@ -42,12 +42,12 @@ def case(seed: int, number: int) -> Case:
         if rng.random() < 0.2:
             mutate(base, rng)
             tame(base)
-        return Case({"study.yaml": damaged(study, rng, 0.15), "base.yaml": text_of(base)})
+        return FuzzCase({"study.yaml": damaged(study, rng, 0.15), "base.yaml": text_of(base)})
     data = scenario_data(rng)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         mutate(data, rng)
     tame(data)
-    return Case({"scenario.yaml": damaged(data, rng, 0.15)})
+    return FuzzCase({"scenario.yaml": damaged(data, rng, 0.15)})
 
 
 def scenario_data(rng: Random) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def mutate(data: dict[str, Any], rng: Random) -> None:
 
 
 def tame(data: dict[str, Any]) -> None:
-    """Make numbers smaller with which a scenario may well be built, but not in seconds."""
+    """Make numbers smaller that are allowed but would take minutes."""
     for place, most in SLOW.items():
         held = at(data, place)
         if isinstance(held, int | float) and most < held < math.inf:

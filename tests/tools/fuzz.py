@@ -1,4 +1,4 @@
-"""A fuzzer of the command line: `python -m edgefl.testing.fuzz` tries thousands of changed files.
+"""Try thousands of changed files on the command line: `make fuzz`, or `python -m tests.tools.fuzz`.
 
 Shipped scenarios and studies are changed at random, within what the schema allows and beyond, and given to
 `edgefl validate`; others, made small, to `edgefl run`. Bad input must end with one message of reasonable length and
@@ -19,10 +19,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from edgefl.testing.fuzz_calls import Outcome, call
-from edgefl.testing.fuzz_mutations import Case, case
-from edgefl.testing.fuzz_runs import run_case
 from edgefl.testing.invariants import check_run
+from tests.tools.fuzz_calls import CallResult, call
+from tests.tools.fuzz_mutations import FuzzCase, case
+from tests.tools.fuzz_runs import run_case
 
 VALIDATE, RUN = 3000, 300  # cases
 CPU_S = {"validate": 5.0, "run": 20.0}
@@ -47,7 +47,7 @@ class Finding:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fuzz, keep the files of what was found, and say where they are."""
+    """Fuzz, keep the files that break a rule, and say where they are."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -55,20 +55,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--run", type=int, default=RUN, help="scenarios to run")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="only the case of this number")
-    parser.add_argument("--keep", type=Path, default=Path("fuzz-findings"), help="folder for what was found")
-    parser.add_argument("--verbose", action="store_true", help="say of each case how it ended")
+    parser.add_argument(
+        "--keep", type=Path, default=Path("fuzz-findings"), help="folder for files that break a rule"
+    )
+    parser.add_argument("--verbose", action="store_true", help="print how each case ended")
     options = parser.parse_args(arguments)
     os.environ["EDGEFL_OFFLINE"] = "1"
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, resource.RLIM_INFINITY))
     began, findings, outcomes = time.monotonic(), [], Counter[str]()
     for mode, many in (("validate", options.validate), ("run", options.run)):
         for number in range(many) if options.only is None else [options.only] * bool(many):
-            found, outcome = try_case(mode, options.seed, number, options.keep)
-            findings += found
+            new, outcome = try_case(mode, options.seed, number, options.keep)
+            findings += new
             outcomes[f"{mode}: {outcome.partition(':')[0]}"] += 1
             if options.verbose:
                 print(f"{mode} {number}: {outcome}", flush=True)
-            for finding in found:
+            for finding in new:
                 print(
                     f"{finding.rule}: {mode} case {number} of seed {options.seed}\n{finding.detail}\n",
                     flush=True,
@@ -87,7 +89,7 @@ def try_case(mode: str, seed: int, number: int, keep: Path) -> tuple[list[Findin
     """Try one case in a folder of its own; keep its files if it broke a rule.
 
     Returns:
-        What was found, and how the case ended.
+        The rules that the case broke, and how it ended.
     """
     made = case(seed, number) if mode == "validate" else run_case(seed, number)
     with tempfile.TemporaryDirectory(prefix="edgefl-fuzz-") as name:
@@ -95,42 +97,42 @@ def try_case(mode: str, seed: int, number: int, keep: Path) -> tuple[list[Findin
         for file, content in made.files.items():
             (folder / file).write_bytes(content)
         try:
-            found, ended = _validated(made, folder) if mode == "validate" else _run(made, folder)
+            broken, ended = _validated(made, folder) if mode == "validate" else _run(made, folder)
         except BaseException:
             _keep(made, keep / f"{mode}-{seed}-{number}")
             raise
-    if found:
+    if broken:
         _keep(made, keep / f"{mode}-{seed}-{number}")
-    return [Finding(rule, mode, number, detail) for rule, detail in found], ended
+    return [Finding(rule, mode, number, detail) for rule, detail in broken], ended
 
 
-def _validated(made: Case, folder: Path) -> tuple[list[tuple[str, str]], str]:
+def _validated(made: FuzzCase, folder: Path) -> tuple[list[tuple[str, str]], str]:
     outcome = call(["validate", made.main, "--device", "cpu"], folder, CPU_S["validate"])
-    found = list(_broken(outcome))
+    broken = list(_broken(outcome))
     if outcome.code == 2 and outcome.err and not PLACED.match(outcome.err):
-        found.append(("errors name file and line", outcome.err[:LONGEST_MESSAGE]))
+        broken.append(("errors name file and line", outcome.err[:LONGEST_MESSAGE]))
     left = {path.name for path in folder.iterdir()} - set(made.files)
     if left:
-        found.append(("nothing is written", f"validate left {sorted(left)}"))
-    return found, "accepted" if outcome.code == 0 else f"refused: {_first_line(outcome)}"
+        broken.append(("nothing is written", f"validate left {sorted(left)}"))
+    return broken, "accepted" if outcome.code == 0 else f"refused: {_first_line(outcome)}"
 
 
-def _run(made: Case, folder: Path) -> tuple[list[tuple[str, str]], str]:
+def _run(made: FuzzCase, folder: Path) -> tuple[list[tuple[str, str]], str]:
     outcome = call(["run", made.main, "--out", "out", "--device", "cpu"], folder, CPU_S["run"])
-    found, out = list(_broken(outcome)), folder / "out"
+    broken, out = list(_broken(outcome)), folder / "out"
     if outcome.code or outcome.crash:
         late = out.exists() and not KNOWN_LATE.search(outcome.err) and not outcome.crash
         if late:
-            found.append(("what is refused is refused before the run", outcome.err))
-        return found, f"{'ended with an error' if out.exists() else 'refused'}: {_first_line(outcome)}"
-    found += [("tables agree", finding) for finding in check_run(out)]
+            broken.append(("what is refused is refused before the run", outcome.err))
+        return broken, f"{'ended with an error' if out.exists() else 'refused'}: {_first_line(outcome)}"
+    broken += [("tables agree", problem) for problem in check_run(out)]
     again = call(["run", "out/scenario.yaml", "--out", "again", "--device", "cpu"], folder, CPU_S["run"])
-    found += list(_broken(again))
-    found += [("the same run again", text) for text in _differences(out, folder / "again")]
-    return found, "completed"
+    broken += list(_broken(again))
+    broken += [("the same run again", text) for text in _differences(out, folder / "again")]
+    return broken, "completed"
 
 
-def _broken(outcome: Outcome) -> Iterator[tuple[str, str]]:
+def _broken(outcome: CallResult) -> Iterator[tuple[str, str]]:
     """Yield the rules that a call broke, whatever it was asked."""
     if outcome.crash.startswith("Hang"):
         yield "no hang", outcome.crash
@@ -157,11 +159,11 @@ def _differences(first: Path, second: Path) -> Iterator[str]:
             yield f"{file.name} differs"
 
 
-def _first_line(outcome: Outcome) -> str:
+def _first_line(outcome: CallResult) -> str:
     return next(iter(outcome.err.strip().splitlines()), "")[:300]
 
 
-def _keep(made: Case, folder: Path) -> None:
+def _keep(made: FuzzCase, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for file, content in made.files.items():

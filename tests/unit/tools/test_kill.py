@@ -1,4 +1,4 @@
-"""The parts of the kill check; the check itself takes minutes: python -m edgefl.testing.kill."""
+"""The parts of the kill check; the check itself, `make kill`, takes minutes."""
 
 import json
 import sys
@@ -7,16 +7,16 @@ from subprocess import DEVNULL, PIPE, Popen
 
 import pytest
 
-from edgefl.testing import kill
+from tests.tools import kill
 
 KILLS, DURATION_S = 50, 8.0
 
 
 def test_instants_fall_into_every_part_of_a_run() -> None:
-    found = kill.instants(DURATION_S, KILLS, seed=1)
-    assert [int(instant_s / DURATION_S * KILLS) for instant_s in found] == list(range(KILLS))
-    assert found == kill.instants(DURATION_S, KILLS, seed=1)
-    assert found != kill.instants(DURATION_S, KILLS, seed=2)
+    drawn = kill.instants(DURATION_S, KILLS, seed=1)
+    assert [int(instant_s / DURATION_S * KILLS) for instant_s in drawn] == list(range(KILLS))
+    assert drawn == kill.instants(DURATION_S, KILLS, seed=1)
+    assert drawn != kill.instants(DURATION_S, KILLS, seed=2)
 
 
 @pytest.fixture

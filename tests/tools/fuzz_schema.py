@@ -1,4 +1,4 @@
-"""What a scenario file may hold, read off the models: each key with its JSON schema, and values for one."""
+"""List the keys that a scenario file may hold, each with its JSON schema, and draw values for them."""
 
 import math
 from collections.abc import Mapping
@@ -127,10 +127,10 @@ def bounds(schema: Mapping[str, Any], strictly: bool = True) -> list[float]:
         strictly: also those that a number must keep away from.
     """
     names = ["minimum", "maximum", *(["exclusiveMinimum", "exclusiveMaximum"] if strictly else [])]
-    found = [schema[name] for name in names if name in schema]
+    numbers = [schema[name] for name in names if name in schema]
     for option in (*schema.get("anyOf", ()), *schema.get("prefixItems", ()), schema.get("items", {})):
-        found += bounds(option, strictly) if option and isinstance(option, dict) else []
-    return found
+        numbers += bounds(option, strictly) if option and isinstance(option, dict) else []
+    return numbers
 
 
 def _written_out(schema: Any, definitions: Mapping[str, Any] | None = None) -> Any:

@@ -1,0 +1,11 @@
+"""Say which components of a kind a table of derived examples has left out."""
+
+from collections.abc import Iterable
+
+from edgefl.config import registry
+from edgefl.config.component import AnyComponent
+
+
+def underived(kind: str, derived: Iterable[AnyComponent]) -> list[str]:
+    """Return the names of the kind's components that are not among the derived ones."""
+    return sorted({*registry.names(kind)} - {registry.name_of(kind, component) for component in derived})
