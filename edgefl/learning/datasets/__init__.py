@@ -1,10 +1,12 @@
 """Data sets: the samples that devices learn from.
 
-A new data set is a module here with one `Dataset`; `_files` finds, verifies and reads a data set's files.
+A new data set is a module here with one `Dataset`; `_file_dataset` is the base of those that
+read published files, which `_files` finds, downloads and verifies.
 """
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -46,6 +48,14 @@ class Data:
     std: np.ndarray
     label_names: tuple[str, ...]
     group_names: tuple[str, ...] = ()
+
+    @classmethod
+    def unscaled(
+        cls, train: Split, test: Split, label_names: tuple[str, ...], group_names: tuple[str, ...] = ()
+    ) -> Self:
+        """Make a data set that a model sees as it is: mean 0 and std 1."""
+        zero, one = np.array(0, np.float32), np.array(1, np.float32)
+        return cls(train, test, len(label_names), zero, one, label_names, group_names)
 
 
 class Dataset(Component):

@@ -1,4 +1,4 @@
-"""Finding, verifying and reading the files of a data set.
+"""The base of data sets whose files are published, and how their files are found, verified and read.
 
 Search order: an explicit root and nothing else; without one, the environment variable EDGEFL_DATA, the
 user cache ($XDG_CACHE_HOME/edgefl or ~/.cache/edgefl), the folder of the distribution's package, an installed
@@ -8,30 +8,21 @@ published. Wherever a file comes from, the md5 of its uncompressed bytes decides
 packagers rewrite gzip headers.
 """
 
-import gzip
 import hashlib
-import logging
 import os
-import shutil
+from abc import abstractmethod
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
-from math import prod
 from pathlib import Path
-from uuid import uuid4
+from typing import Any, ClassVar
 
-import numpy as np
+from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.datasets import Split
+from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.datasets._archives import UNREADABLE, archive_of, contents
-
-TIMEOUT_S = 10.0  # wall clock, for the connection and for each read of a download
-CHUNK = 1 << 20  # bytes read at a time while downloading and verifying
-IDX_UINT8 = 0x08  # type code of unsigned bytes, the only one that image sets use
-
-log = logging.getLogger(__name__)
+from edgefl.learning.datasets._downloads import fetch
 
 
 @dataclass(frozen=True)
@@ -72,6 +63,7 @@ class FileSet:
     folders: where the files may lie below a data root, besides the root itself; the first one is the
         folder in the user cache.
     remedy: how to install the data set, for error messages; `{cache}` becomes the folder in the user cache.
+        Empty: download what `archive` or `url` offers, by curl.
     system: folder that a package of the distribution installs; None if there is no such package.
     archive: None if the files are not published in one.
     package: None if no Python package carries them.
@@ -82,12 +74,47 @@ class FileSet:
     name: str
     md5: Mapping[str, str | None]
     folders: tuple[str, ...]
-    remedy: str
+    remedy: str = ""
     system: Path | None = None
     archive: Archive | None = None
     package: Installed | None = None
     url: str | None = None
     packed: bool = True
+
+
+class FileDataset(Dataset):
+    """Base of the data sets whose files are published: each declares its files and how they are read.
+
+    FILES: the files, their checksums and where they come from.
+    """
+
+    FILES: ClassVar[FileSet]
+
+    root: Path | None = None
+
+    @abstractmethod
+    def parse(self, paths: Mapping[str, Path]) -> Data:
+        """Read the data set from its files: file name -> path, as `locate` returns them."""
+
+    def load(self) -> Data:
+        return self.parse(obtain(self.files(), self.root))
+
+    def check(self) -> None:
+        locate(self.files(), self.root)
+
+    def files(self) -> FileSet:
+        """Return the files that these parameters need."""
+        return self.FILES
+
+    def read(self, paths: Mapping[str, Path], *names: str) -> list[tuple[bytes, str]]:
+        """Read files, all where none is named: their verified content, and their place for error messages."""
+        content = read_set(self.files(), paths, *names)
+        return [(content[name], str(paths[name])) for name in content]
+
+
+def root_of(files: str) -> Any:
+    """Declare the parameter `root` of a data set: the folder that holds these files."""
+    return Field(None, description=f"folder that holds {files}; empty: search the usual places")
 
 
 def locate(files: FileSet, root: Path | None = None) -> dict[str, Path]:
@@ -127,7 +154,7 @@ def obtain(files: FileSet, root: Path | None = None) -> dict[str, Path]:
     try:
         if served_in:
             assert files.archive is not None
-            _fetch(files, served_in, cache / files.archive.name, files.archive.md5)
+            fetch(files.name, served_in, cache / files.archive.name, files.archive.md5)
         else:
             _download(files, address, cache)
     except (OSError, HTTPException) as error:
@@ -141,72 +168,26 @@ def user_cache() -> Path:
     return (base if base.is_absolute() else Path.home() / ".cache") / "edgefl"
 
 
-def read(path: Path, md5: str | None) -> bytes:
-    """Read the uncompressed, verified content of a plain or `.gz` file, or of one inside an archive.
+def read_set(files: FileSet, paths: Mapping[str, Path], *names: str) -> dict[str, bytes]:
+    """Read files of a data set, all where none is named: file name -> uncompressed, verified content.
 
-    The md5 is taken on every load: 0.07 s for the 55 MB of Fashion-MNIST, a fifth of unpacking them.
+    Each archive is gone through once. The md5 is taken on every load: 0.07 s for the 55 MB of Fashion-MNIST, a
+    fifth of unpacking them.
 
     Raises:
         EdgeflError: unreadable, damaged, or the content of another data set.
     """
-    return read_all({path: md5})[path]
-
-
-def read_all(md5: Mapping[Path, str | None]) -> dict[Path, bytes]:
-    """Read many files as `read` does, with one pass through each archive; return path -> content."""
-    verified: dict[Path, bytes] = {}
+    name_of = {paths[name]: name for name in names or files.md5}
+    verified: dict[str, bytes] = {}
     try:
-        for path, content in contents(md5):
-            verified[path] = _verified(content, md5[path], path)
+        for path, content in contents(name_of):
+            verified[name_of[path]] = _verified(content, files.md5[name_of[path]], path)
     except UNREADABLE as error:
         if isinstance(error, EdgeflError):
             raise
-        path = next(path for path in md5 if path not in verified)
+        path = next(path for path, name in name_of.items() if name not in verified)
         raise _damaged(archive_of(path) or path, str(error)) from error
-    return verified
-
-
-def read_set(files: FileSet, paths: Mapping[str, Path]) -> dict[str, bytes]:
-    """Read all files of a data set; return file name -> uncompressed, verified content."""
-    content = read_all({paths[name]: md5 for name, md5 in files.md5.items()})
-    return {name: content[paths[name]] for name in files.md5}
-
-
-def parse_idx(content: bytes, place: str) -> np.ndarray:
-    """Parse an array of unsigned bytes in IDX format: [d1, d2, ...] uint8, writable.
-
-    The format: two zero bytes, type code, number of dimensions, the dimensions as big-endian uint32, then
-    the values, last dimension fastest. Other type codes than unsigned bytes are left out.
-
-    Raises:
-        EdgeflError: not exactly such a file; `place` names it.
-    """
-    if len(content) < 4 or content[:2] != b"\0\0":
-        raise EdgeflError(f"{place}: not an IDX file: it must begin with two zero bytes")
-    code, dimensions = content[2], content[3]
-    if code != IDX_UINT8:
-        raise EdgeflError(f"{place}: IDX type code 0x{code:02x}, expected 0x{IDX_UINT8:02x} (unsigned bytes)")
-    start = 4 + 4 * dimensions
-    if dimensions == 0 or len(content) < start:
-        raise EdgeflError(f"{place}: IDX header of {dimensions} dimensions is cut off or empty")
-    shape = tuple(int(size) for size in np.frombuffer(content, ">u4", count=dimensions, offset=4))
-    if len(content) - start != prod(shape):
-        raise EdgeflError(f"{place}: {len(content) - start} bytes of data, but IDX dimensions {shape}")
-    # a copy, because PyTorch warns of arrays that it must not write to
-    return np.frombuffer(content, np.uint8, offset=start).reshape(shape).copy()
-
-
-def read_idx_split(files: FileSet, paths: Mapping[str, Path], images: str, labels: str) -> Split:
-    """Read samples from a pair of IDX files, the form of all data sets of the MNIST family.
-
-    Raises:
-        EdgeflError: a file is damaged, or the two do not belong together.
-    """
-    content = read_all({paths[name]: files.md5[name] for name in (images, labels)})
-    x, y = (parse_idx(content[paths[name]], str(paths[name])) for name in (images, labels))
-    if y.ndim != 1 or x.ndim < 2 or len(x) != len(y):
-        raise EdgeflError(f"{paths[images]}: shape {x.shape} does not fit the labels' shape {y.shape}")
-    return Split(x, y.astype(np.int64))
+    return {name: verified[name] for name in name_of.values()}
 
 
 def _places(files: FileSet, root: Path | None) -> list[tuple[str, Path]]:
@@ -279,13 +260,23 @@ def _missing(files: FileSet, places: list[tuple[str, Path]], root: Path | None, 
     if files.package and root is None and not _installed(files.package):
         lines.append(f"  package {files.package.name}: not installed")
     layouts = ", ".join(f"{folder}/" for folder in files.folders)
-    remedy = files.remedy.replace("{cache}", str(user_cache() / files.folders[0]))
     archive = f", {files.archive.name}" if files.archive else ""
     lines.append(
-        f"install it with `{remedy}`, or set EDGEFL_DATA to a folder that holds {layouts}{archive} or the files"
-        + ("; without `root` all places are searched" if root is not None else "")
+        f"install it with `{_command(files)}`, or set EDGEFL_DATA to a folder that holds {layouts}{archive} or the"
+        " files" + ("; without `root` all places are searched" if root is not None else "")
     )
     return EdgeflError("\n".join(lines))
+
+
+def _command(files: FileSet) -> str:
+    """Return the command that installs the data set: its own remedy, else a download by curl."""
+    command = files.remedy
+    if not command and files.archive:
+        command = f"curl --create-dirs -O --output-dir {{cache}} {files.archive.url}"
+    elif not command:
+        names = ",".join(files.md5)
+        command = f"curl --create-dirs --output-dir {{cache}} --remote-name-all {files.url}{{{names}}}"
+    return command.replace("{cache}", str(user_cache() / files.folders[0]))
 
 
 def _download(files: FileSet, url: str, folder: Path) -> None:
@@ -293,45 +284,7 @@ def _download(files: FileSet, url: str, folder: Path) -> None:
     present = _present(files, folder)
     for name in [name for name in files.md5 if name not in present]:
         served = f"{name}.gz" if files.packed else name
-        _fetch(files, url + served, folder / served, files.md5[name], unpack=files.packed)
-
-
-def _fetch(files: FileSet, address: str, path: Path, md5: str | None, unpack: bool = False) -> None:
-    """Download one file; it appears under its name only once it is whole and verified.
-
-    Args:
-        md5: of the file, or of its uncompressed content if `unpack`.
-    """
-    import urllib.request  # with all of SSL, for which reading files need not wait
-
-    log.warning("%s is not on this machine: downloading %s", files.name, address)
-    made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # a random name keeps runs that start together, perhaps on several machines, apart
-    part = path.parent / f".{path.name}.{uuid4().hex}.part"
-    try:
-        with urllib.request.urlopen(address, timeout=TIMEOUT_S) as response, part.open("wb") as file:
-            shutil.copyfileobj(response, file, CHUNK)
-        try:
-            if (digest := _md5(part, unpack)) != md5 and md5 is not None:
-                raise ValueError(f"md5 is {digest}, expected {md5}")
-        except UNREADABLE as error:
-            raise OSError(f"{path.name} arrived damaged: {error}") from error
-        part.replace(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        for folder in made:
-            with suppress(OSError):  # another run has put something there
-                folder.rmdir()
-        raise
-
-
-def _md5(path: Path, unpack: bool) -> str:
-    digest = hashlib.md5(usedforsecurity=False)
-    with gzip.open(path) if unpack else path.open("rb") as file:
-        while block := file.read(CHUNK):
-            digest.update(block)
-    return digest.hexdigest()
+        fetch(files.name, url + served, folder / served, files.md5[name], unpack=files.packed)
 
 
 def _verified(content: bytes, md5: str | None, path: Path) -> bytes:

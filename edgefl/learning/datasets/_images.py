@@ -5,22 +5,14 @@ import numpy as np
 from edgefl.learning.datasets import Data, Split
 
 CHUNK = 4096  # images counted at a time: bincount widens them to int64
+DIGITS = tuple("0123456789")
 
 
 def image_data(
     train: Split, test: Split, names: tuple[str, ...], *, group_names: tuple[str, ...] = ()
 ) -> Data:
     """Make a data set of uint8 images [n, (channels,) height, width] of both splits."""
-    mean, std = moments(train.x)
-    return Data(
-        train=train,
-        test=test,
-        num_classes=len(names),
-        mean=mean,
-        std=std,
-        label_names=names,
-        group_names=group_names,
-    )
+    return Data(train, test, len(names), *moments(train.x), names, group_names)
 
 
 def moments(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

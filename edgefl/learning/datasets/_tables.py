@@ -39,6 +39,29 @@ def labelled(values: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
     return np.array([number[value] for value in values], np.int64), tuple(names)
 
 
+def grouped(words: Sequence[str]) -> tuple[np.ndarray | None, tuple[str, ...]]:
+    """Number the groups of samples in alphabetical order; None and no names where there are none."""
+    names = tuple(sorted(set(words)))
+    number = {name: index for index, name in enumerate(names)}
+    return (np.array([number[word] for word in words], np.int64) if words else None), names
+
+
+def divided(
+    inputs: Sequence[np.ndarray], y: np.ndarray, groups: np.ndarray | None, share: float, stream: str
+) -> tuple[Split, Split]:
+    """Make the training and test samples of the inputs of both, or of one from which a share is split off.
+
+    Args:
+        y, groups: of all inputs, one after another.
+    """
+    splits, begin = [], 0
+    for x in inputs:
+        rows = slice(begin, begin + len(x))
+        splits.append(Split(x, y[rows], None if groups is None else groups[rows]))
+        begin += len(x)
+    return (splits[0], splits[1]) if len(splits) == 2 else split_off(splits[0], share, stream)
+
+
 def split_off(split: Split, share: float, stream: str) -> tuple[Split, Split]:
     """Split a share off for testing, at random but always the same; return (train, test).
 

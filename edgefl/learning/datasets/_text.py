@@ -1,16 +1,52 @@
-"""Texts as token numbers, and as a data set."""
+"""Texts as token numbers, and as data sets of published files."""
 
 import re
+from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
+from pydantic import Field
 
 from edgefl.learning.datasets import Data, Split
+from edgefl.learning.datasets._files import FileDataset
 
 PADDING, UNKNOWN = 0, 1
 RESERVED = 2  # tokens before the first word
 WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
+
+
+class TextDataset(FileDataset):
+    """Base of data sets of texts, of which one file is for training and the next for testing.
+
+    NAMES: names of the labels, in their order.
+    """
+
+    NAMES: ClassVar[tuple[str, ...]]
+
+    vocabulary: int = Field(
+        30_522, ge=3, le=32_767, description="number of tokens, padding and unknown included"
+    )
+    length: int
+
+    @abstractmethod
+    def texts(self, content: bytes, place: str) -> tuple[list[str], np.ndarray]:
+        """Read the texts and their labels [n] int64 from a file's content.
+
+        Raises:
+            EdgeflError: not a file of this data set; `place` names it.
+        """
+
+    def parse(self, paths: Mapping[str, Path]) -> Data:
+        (train, y), (test, test_y) = (self.texts(*file) for file in self.read(paths))
+        tokens = vocabulary(train, self.vocabulary)
+        return Data.unscaled(
+            Split(encode(train, tokens, self.length), y),
+            Split(encode(test, tokens, self.length), test_y),
+            self.NAMES,
+        )
 
 
 def words(text: str) -> list[str]:
@@ -42,24 +78,3 @@ def encode(texts: Sequence[str], tokens: dict[str, int], length: int) -> np.ndar
         known = [tokens.get(word, UNKNOWN) for word in words(text)[:length]]
         row[: len(known)] = known
     return encoded
-
-
-def text_data(
-    train: tuple[Sequence[str], np.ndarray],
-    test: tuple[Sequence[str], np.ndarray],
-    names: tuple[str, ...],
-    *,
-    vocabulary_size: int,
-    length: int,
-) -> Data:
-    """Make a data set of texts and labels [n] of both splits, with the vocabulary of the training texts."""
-    tokens = vocabulary(train[0], vocabulary_size)
-    as_tokens, as_test_tokens = (Split(encode(texts, tokens, length), y) for texts, y in (train, test))
-    return Data(
-        train=as_tokens,
-        test=as_test_tokens,
-        num_classes=len(names),
-        mean=np.array(0, np.float32),
-        std=np.array(1, np.float32),
-        label_names=names,
-    )

@@ -8,26 +8,11 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.datasets import Data, Dataset
-from edgefl.learning.datasets._files import FileSet, locate, obtain, read_set
-from edgefl.learning.datasets._text import text_data
-
-TRAIN, TEST = "train.csv", "test.csv"
-FILES = FileSet(
-    name="AG News",
-    md5={TRAIN: "b1a00f826fdfbd249f79597b59e1dc12", TEST: "d52ea96a97a2d943681189a97654912d"},
-    folders=("ag_news_csv", "AG_NEWS"),
-    remedy=(
-        "curl --create-dirs --output-dir {cache} --remote-name-all https://raw.githubusercontent.com/"
-        "mhjabreel/CharCnn_Keras/master/data/ag_news_csv/{train,test}.csv"
-    ),
-    url="https://raw.githubusercontent.com/mhjabreel/CharCnn_Keras/master/data/ag_news_csv/",
-    packed=False,
-)
-NAMES = ("World", "Sports", "Business", "Sci/Tech")
+from edgefl.learning.datasets._files import FileSet, root_of
+from edgefl.learning.datasets._text import TextDataset
 
 
-class AgNews(Dataset):
+class AgNews(TextDataset):
     """120,000 training and 7,600 test texts as token numbers, 4 balanced classes.
 
     Samples are [length] int16: the most frequent words of the training texts (title and description) are
@@ -36,40 +21,33 @@ class AgNews(Dataset):
     default vocabulary. Left out: word pieces.
     """
 
-    root: Path | None = Field(
-        None, description="folder that holds train.csv and test.csv; empty: search the usual places"
+    FILES = FileSet(
+        name="AG News",
+        md5={
+            "train.csv": "b1a00f826fdfbd249f79597b59e1dc12",
+            "test.csv": "d52ea96a97a2d943681189a97654912d",
+        },
+        folders=("ag_news_csv", "AG_NEWS"),
+        url="https://raw.githubusercontent.com/mhjabreel/CharCnn_Keras/master/data/ag_news_csv/",
+        packed=False,
     )
-    vocabulary: int = Field(
-        30_522, ge=3, le=32_767, description="number of tokens, padding and unknown included"
-    )
+    NAMES = ("World", "Sports", "Business", "Sci/Tech")
+
+    root: Path | None = root_of("train.csv and test.csv")
     length: int = Field(
         128, ge=1, le=2_000, description="words of a text that are kept; shorter ones are padded"
     )
 
-    def load(self) -> Data:
-        paths = obtain(FILES, self.root)
-        content = read_set(FILES, paths)
-        train, test = (parse(content[name], str(paths[name])) for name in (TRAIN, TEST))
-        return text_data(train, test, NAMES, vocabulary_size=self.vocabulary, length=self.length)
-
-    def check(self) -> None:
-        locate(FILES, self.root)
-
-
-def parse(content: bytes, place: str) -> tuple[list[str], np.ndarray]:
-    """Parse a csv file of class (1 to 4), title and description into texts and labels [n] int64.
-
-    Raises:
-        EdgeflError: not such a file; `place` names it.
-    """
-    texts, labels = [], []
-    try:
-        for row in csv.reader(io.StringIO(content.decode("utf-8"), newline="")):
-            label, title, description = row
-            if label not in ("1", "2", "3", "4"):
-                raise ValueError(f"class {label!r}")
-            labels.append(int(label) - 1)
-            texts.append(f"{title} {description}")
-    except (ValueError, csv.Error) as error:
-        raise EdgeflError(f"{place}: row {len(texts) + 1} is not of AG News: {error}") from error
-    return texts, np.array(labels, np.int64)
+    def texts(self, content: bytes, place: str) -> tuple[list[str], np.ndarray]:
+        """Parse a csv file of class (1 to 4), title and description."""
+        texts, labels = [], []
+        try:
+            for row in csv.reader(io.StringIO(content.decode("utf-8"), newline="")):
+                label, title, description = row
+                if label not in ("1", "2", "3", "4"):
+                    raise ValueError(f"class {label!r}")
+                labels.append(int(label) - 1)
+                texts.append(f"{title} {description}")
+        except (ValueError, csv.Error) as error:
+            raise EdgeflError(f"{place}: row {len(texts) + 1} is not of AG News: {error}") from error
+        return texts, np.array(labels, np.int64)

@@ -1,14 +1,15 @@
 """Your own samples in a table of numbers."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.datasets import Data, Dataset, Split
-from edgefl.learning.datasets._tables import complete, labelled, require_file, split_off
+from edgefl.learning.datasets import Data, Dataset
+from edgefl.learning.datasets._tables import complete, divided, grouped, labelled, require_file
 
 Rows = list[list[str]]
 
@@ -35,60 +36,33 @@ class Csv(Dataset):
     def load(self) -> Data:
         self.check()
         head, rows = _read(self.path)
-        tests: Rows = []
+        parts = [(self.path, rows)]
         if self.test_path is not None:
             test_head, tests = _read(self.test_path)
             if test_head != head:
                 raise EdgeflError(f"{self.test_path} has the columns {test_head}, {self.path} has {head}")
+            parts.append((self.test_path, tests))
         label = self._column(head, self.label) if self.label else len(head) - 1
         group = self._column(head, self.group) if self.group else None
         features = [column for column in range(len(head)) if column not in (label, group)]
         if not features:
             raise EdgeflError(f"{self.path} has no column of numbers beside {', '.join(head)}")
-        everything = [*rows, *tests]
-        y, names = labelled([row[label] for row in everything])
-        words = [row[group] for row in everything] if group is not None else []
-        groups, group_names = (
-            (np.array(labelled_groups(words)), tuple(sorted(set(words)))) if words else (None, ())
-        )
-        x = np.concatenate(
-            [
-                _numbers(self.path, head, rows, features),
-                _numbers(self.test_path or self.path, head, tests, features),
-            ]
-        )
-        whole = Split(x, y, groups)
-        if tests:
-            many = len(rows)
-            train, test = (
-                Split(x[part], y[part], None if groups is None else groups[part])
-                for part in (slice(many), slice(many, None))
-            )
-        else:
-            train, test = split_off(whole, self.test_share, "csv")
-        data = complete(train, test, names, group_names)
+        y, names = labelled([row[label] for _, rows in parts for row in rows])
+        groups, group_names = grouped([row[group] for _, rows in parts for row in rows if group is not None])
+        inputs = [_numbers(path, head, rows, features) for path, rows in parts]
+        train, test = divided(inputs, y, groups, self.test_share, "csv")
         # columns have units of their own, unlike the pixels of an image
         std = train.x.std(0, dtype=np.float64)
-        return Data(
-            train,
-            test,
-            data.num_classes,
-            train.x.mean(0, dtype=np.float64).astype(np.float32),
-            np.where(std > 0, std, 1).astype(np.float32),
-            names,
-            group_names,
+        return replace(
+            complete(train, test, names, group_names),
+            mean=train.x.mean(0, dtype=np.float64).astype(np.float32),
+            std=np.where(std > 0, std, 1).astype(np.float32),
         )
 
     def _column(self, head: list[str], name: str) -> int:
         if name not in head:
             raise EdgeflError(f"{self.path} has no column {name!r}; it has {', '.join(head)}")
         return head.index(name)
-
-
-def labelled_groups(words: list[str]) -> list[int]:
-    """Number groups in alphabetical order."""
-    number = {word: index for index, word in enumerate(sorted(set(words)))}
-    return [number[word] for word in words]
 
 
 def _read(path: Path) -> tuple[list[str], Rows]:

@@ -1,6 +1,7 @@
 """EMNIST: handwritten digits and letters."""
 
 import string
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -8,8 +9,9 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.datasets import Data, Dataset, Split
-from edgefl.learning.datasets._files import Archive, FileSet, locate, obtain, read_idx_split
+from edgefl.learning.datasets import Data, Split
+from edgefl.learning.datasets._files import Archive, FileDataset, FileSet
+from edgefl.learning.datasets._idx import read_idx
 from edgefl.learning.datasets._images import image_data
 
 ALL = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -31,7 +33,7 @@ ARCHIVE = Archive(
 )
 
 
-class Emnist(Dataset):
+class Emnist(FileDataset):
     """Images of handwritten characters, 28x28 uint8 (0 to 255), upright like MNIST's (the files transpose them).
 
     The split chooses classes and samples: byclass 62 classes, 697,932 + 116,323 samples; bymerge 47 (capitals
@@ -51,48 +53,39 @@ class Emnist(Dataset):
         "byclass", description="byclass, bymerge, balanced, letters, digits or mnist"
     )
 
-    def load(self) -> Data:
-        files = self._files()
-        paths = obtain(files, self.root)
+    def parse(self, paths: Mapping[str, Path]) -> Data:
         characters, *counts = SPLITS[self.split]
-        train, test = (self._read(files, paths, part) for part in ("train", "test"))
+        images = [path for name, path in paths.items() if "images" in name]
+        splits = read_idx(self.files(), paths)
+        train, test = (self._upright(*each) for each in zip(splits, images, strict=True))
         for part, count in zip((train, test), counts, strict=True):
             if len(part.y) != count:
                 raise EdgeflError(
-                    f"{next(iter(paths.values())).parent}: {len(part.y)} samples in place of {count}: this is"
+                    f"{images[0].parent}: {len(part.y)} samples in place of {count}: this is"
                     f" not EMNIST {self.split}"
                 )
         return image_data(train, test, tuple(characters))
 
-    def check(self) -> None:
-        locate(self._files(), self.root)
-
-    def _files(self) -> FileSet:
+    def files(self) -> FileSet:
         return FileSet(
             name=f"EMNIST ({self.split})",
             md5=dict.fromkeys(
-                self._name(part, kind)
+                f"emnist-{self.split}-{part}-{kind}-ubyte"
                 for part in ("train", "test")
                 for kind in ("images-idx3", "labels-idx1")
             ),
             folders=("emnist", "EMNIST/raw", "EMNIST/raw/gzip"),
-            remedy=f"curl --create-dirs -O --output-dir {{cache}} {ARCHIVE.url}",
             archive=ARCHIVE,
         )
 
-    def _name(self, part: str, kind: str) -> str:
-        return f"emnist-{self.split}-{part}-{kind}-ubyte"
-
-    def _read(self, files: FileSet, paths: dict[str, Path], part: str) -> Split:
-        images = self._name(part, "images-idx3")
-        split = read_idx_split(files, paths, images, self._name(part, "labels-idx1"))
+    def _upright(self, split: Split, place: Path) -> Split:
         first = 1 if self.split == "letters" else 0
         classes = len(SPLITS[self.split][0])
         if split.x.shape[1:] != (28, 28) or (
             len(split.y) and not first <= split.y.min() <= split.y.max() < first + classes
         ):
             raise EdgeflError(
-                f"{paths[images]}: images {split.x.shape[1:]} with labels {split.y.min()} to {split.y.max()}"
+                f"{place}: images {split.x.shape[1:]} with labels {split.y.min()} to {split.y.max()}"
                 f" are not EMNIST {self.split}"
             )
         return Split(np.ascontiguousarray(split.x.transpose(0, 2, 1)), split.y - first)

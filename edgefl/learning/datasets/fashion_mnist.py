@@ -1,62 +1,52 @@
 """Fashion-MNIST: photographs of clothes."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from pydantic import Field
 
-from edgefl.learning.datasets import Data, Dataset
-from edgefl.learning.datasets._files import FileSet, locate, obtain, read_idx_split
+from edgefl.learning.datasets import Data
+from edgefl.learning.datasets._files import FileDataset, FileSet, root_of
+from edgefl.learning.datasets._idx import read_idx
 
-FILES = FileSet(
-    name="Fashion-MNIST",
-    md5={
-        "train-images-idx3-ubyte": "f4a8712d7a061bf5bd6d2ca38dc4d50a",
-        "train-labels-idx1-ubyte": "9018921c3c673c538a1fc5bad174d6f9",
-        "t10k-images-idx3-ubyte": "8181f5470baa50b63fa0f6fddb340f0a",
-        "t10k-labels-idx1-ubyte": "15d484375f8d13e6eb1aabb0c3f46965",
-    },
-    folders=("fashion-mnist", "FashionMNIST/raw"),  # the second one is torchvision's
-    remedy="apt-get install -y --no-install-recommends dataset-fashion-mnist",
-    system=Path("/usr/share/datasets/fashion-mnist"),
-    url="http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
-)
 # of the training samples, whose bytes the md5 fixes
-MEAN, STD = 72.94035, 90.02118
+MEAN, STD = np.array(72.94035, np.float32), np.array(90.02118, np.float32)
+CLOTHES = (
+    "T-shirt/top",
+    "Trouser",
+    "Pullover",
+    "Dress",
+    "Coat",
+    "Sandal",
+    "Shirt",
+    "Sneaker",
+    "Bag",
+    "Ankle boot",
+)
 
 
-class FashionMnist(Dataset):
+class FashionMnist(FileDataset):
     """60,000 training and 10,000 test images, 28x28 uint8 (0 to 255), 10 balanced classes.
 
     Samples are [28, 28]; mean and standard deviation are scalars over all pixels (.2860 and .3530 of 255).
     Source: Xiao, Rasul and Vollgraf, arXiv 1708.07747, 2017; MIT licence.
     """
 
-    root: Path | None = Field(
-        None, description="folder that holds the files, or torchvision's root; empty: search the usual places"
+    FILES = FileSet(
+        name="Fashion-MNIST",
+        md5={
+            "train-images-idx3-ubyte": "f4a8712d7a061bf5bd6d2ca38dc4d50a",
+            "train-labels-idx1-ubyte": "9018921c3c673c538a1fc5bad174d6f9",
+            "t10k-images-idx3-ubyte": "8181f5470baa50b63fa0f6fddb340f0a",
+            "t10k-labels-idx1-ubyte": "15d484375f8d13e6eb1aabb0c3f46965",
+        },
+        folders=("fashion-mnist", "FashionMNIST/raw"),  # the second one is torchvision's
+        remedy="apt-get install -y --no-install-recommends dataset-fashion-mnist",
+        system=Path("/usr/share/datasets/fashion-mnist"),
+        url="http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
     )
 
-    def load(self) -> Data:
-        paths = obtain(FILES, self.root)
-        return Data(
-            train=read_idx_split(FILES, paths, "train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
-            test=read_idx_split(FILES, paths, "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
-            num_classes=10,
-            mean=np.array(MEAN, np.float32),
-            std=np.array(STD, np.float32),
-            label_names=(
-                "T-shirt/top",
-                "Trouser",
-                "Pullover",
-                "Dress",
-                "Coat",
-                "Sandal",
-                "Shirt",
-                "Sneaker",
-                "Bag",
-                "Ankle boot",
-            ),
-        )
+    root: Path | None = root_of("the files, or torchvision's root")
 
-    def check(self) -> None:
-        locate(FILES, self.root)
+    def parse(self, paths: Mapping[str, Path]) -> Data:
+        return Data(*read_idx(self.FILES, paths), len(CLOTHES), MEAN, STD, CLOTHES)

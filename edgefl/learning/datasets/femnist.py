@@ -1,31 +1,22 @@
 """FEMNIST: EMNIST with its writers, in LEAF's files."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.datasets import Data, Dataset, Split
-from edgefl.learning.datasets._files import FileSet, locate, obtain
+from edgefl.learning.datasets import Data, Split
+from edgefl.learning.datasets._files import FileDataset, FileSet, root_of
 from edgefl.learning.datasets._images import image_data
 from edgefl.learning.datasets.emnist import ALL
 
 TRAIN, TEST = "train/*.json", "test/*.json"
-FILES = FileSet(
-    name="FEMNIST",
-    md5={TRAIN: None, TEST: None},
-    folders=("femnist", "femnist/data", "leaf/data/femnist/data"),
-    remedy=(
-        "git clone https://github.com/TalwalkarLab/leaf && cd leaf/data/femnist &&"
-        " ./preprocess.sh -s niid --sf 1.0 -k 0 -t sample && mkdir -p {cache} && cp -r data/train data/test {cache}"
-    ),
-)
 
 
-class Femnist(Dataset):
+class Femnist(FileDataset):
     """Images of handwritten digits, capitals and small letters with their writers, 28x28 uint8, 62 classes.
 
     The samples are those that LEAF's preprocessing chose; all of them are about 800,000 of 3,550 writers. The
@@ -36,23 +27,28 @@ class Femnist(Dataset):
     takes several gigabytes of memory for a while.
     """
 
-    root: Path | None = Field(
-        None, description="folder that holds train/ and test/; empty: search the usual places"
+    FILES = FileSet(
+        name="FEMNIST",
+        md5={TRAIN: None, TEST: None},
+        folders=("femnist", "femnist/data", "leaf/data/femnist/data"),
+        remedy=(
+            "git clone https://github.com/TalwalkarLab/leaf && cd leaf/data/femnist &&"
+            " ./preprocess.sh -s niid --sf 1.0 -k 0 -t sample && mkdir -p {cache}"
+            " && cp -r data/train data/test {cache}"
+        ),
     )
 
-    def load(self) -> Data:
-        paths = obtain(FILES, self.root)
+    root: Path | None = root_of("train/ and test/")
+
+    def parse(self, paths: Mapping[str, Path]) -> Data:
         users = {name: _users(paths[name].parent) for name in (TRAIN, TEST)}
         writers = sorted(users[TRAIN].keys() | users[TEST].keys())
         number = {writer: group for group, writer in enumerate(writers)}
         train, test = (_join(users[name], number, paths[name].parent) for name in (TRAIN, TEST))
         return image_data(train, test, tuple(ALL), group_names=tuple(writers))
 
-    def check(self) -> None:
-        locate(FILES, self.root)
 
-
-def parse(content: bytes, place: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def read_writers(content: bytes, place: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Parse one file: writer -> images [n, 28, 28] uint8 and labels [n] int64.
 
     Raises:
@@ -81,7 +77,7 @@ def parse(content: bytes, place: str) -> dict[str, tuple[np.ndarray, np.ndarray]
 def _users(folder: Path) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     users: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for path in sorted(folder.glob("*.json")):
-        for user, samples in parse(path.read_bytes(), str(path)).items():
+        for user, samples in read_writers(path.read_bytes(), str(path)).items():
             if user in users:
                 raise EdgeflError(f"{path}: the writer {user} is also in another file of the folder")
             users[user] = samples

@@ -7,8 +7,8 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.datasets import Data, Dataset, Split
-from edgefl.learning.datasets._tables import complete, labelled, split_off
+from edgefl.learning.datasets import Data, Dataset
+from edgefl.learning.datasets._tables import complete, divided, grouped, labelled
 
 
 class HuggingFace(Dataset):
@@ -42,22 +42,15 @@ class HuggingFace(Dataset):
         splits = self._splits(download=True)
         names = getattr(splits[0].features.get(self.label), "names", None)
         words = [str(value) for split in splits for value in split[self.label]]
-        y, found = labelled(words)
         if names and set(words) <= {str(label) for label in range(len(names))}:
-            y, found = np.array(words, np.int64), tuple(names)
-        groups: np.ndarray | None = None
-        group_names: tuple[str, ...] = ()
-        if self.group:
-            whose = [str(value) for split in splits for value in split[self.group]]
-            group_names = tuple(sorted(set(whose)))
-            groups = np.array([group_names.index(each) for each in whose], np.int64)
-        made, begin = [], 0
-        for split in splits:
-            rows = slice(begin, begin + len(split))
-            made.append(Split(self._inputs(split), y[rows], None if groups is None else groups[rows]))
-            begin += len(split)
-        train, test = made if len(made) == 2 else split_off(made[0], self.test_share, "huggingface")
-        return complete(train, test, found, group_names)
+            y, label_names = np.array(words, np.int64), tuple(names)
+        else:
+            y, label_names = labelled(words)
+        origins = [str(value) for split in splits for value in split[self.group]] if self.group else []
+        groups, group_names = grouped(origins)
+        inputs = [self._inputs(split) for split in splits]
+        train, test = divided(inputs, y, groups, self.test_share, "huggingface")
+        return complete(train, test, label_names, group_names)
 
     def _splits(self, download: bool) -> list[Any]:
         try:

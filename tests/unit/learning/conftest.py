@@ -4,11 +4,12 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-Expect = Callable[[ModuleType, dict[str, bytes]], None]
+from edgefl.learning.datasets._files import FileDataset
+
+Expect = Callable[[type[FileDataset], dict[str, bytes]], None]
 
 
 @pytest.fixture
@@ -22,11 +23,11 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def expect_data(monkeypatch: pytest.MonkeyPatch) -> Expect:
-    """A function after which these files are the data set of a module: their md5 sums are expected."""
+    """A function after which these files are a data set's: their md5 sums are expected."""
 
-    def expect(module: ModuleType, content: dict[str, bytes]) -> None:
+    def expect(dataset: type[FileDataset], content: dict[str, bytes]) -> None:
         md5 = {name: hashlib.md5(data).hexdigest() for name, data in content.items()}
-        monkeypatch.setattr(module, "FILES", replace(module.FILES, md5=md5))
+        monkeypatch.setattr(dataset, "FILES", replace(dataset.FILES, md5=md5))
 
     return expect
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.datasets import Data, _files, fashion_mnist
-from edgefl.learning.datasets._files import FileSet, locate, obtain, parse_idx, read_idx_split, user_cache
+from edgefl.learning.datasets import Data, _files
+from edgefl.learning.datasets._files import FileSet, locate, obtain, user_cache
+from edgefl.learning.datasets._idx import parse_idx, read_idx_split
 from edgefl.learning.datasets.digits import Digits
 from edgefl.learning.datasets.fashion_mnist import FashionMnist
 
@@ -38,7 +39,7 @@ def fashion() -> Data:
 
 @pytest.fixture(scope="module")
 def fashion_paths() -> dict[str, Path]:
-    return locate(fashion_mnist.FILES)
+    return locate(FashionMnist.FILES)
 
 
 @pytest.fixture
@@ -101,7 +102,7 @@ def test_samples_can_be_written_to(fashion: Data) -> None:
 
 
 def test_fashion_mnist_is_checked_without_reading_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_files, "read", None)
+    monkeypatch.setattr(_files, "read_set", None)
     monkeypatch.setattr(_files, "_download", None)
     FashionMnist().check()
 
@@ -134,7 +135,7 @@ def test_fashion_mnist_downloads_into_the_cache(
         content = path.read_bytes()
         (served / f"{name}.gz").write_bytes(content if path.suffix == ".gz" else gzip.compress(content, 1))
     monkeypatch.setattr(
-        fashion_mnist, "FILES", replace(fashion_mnist.FILES, url=small.url, system=tmp_path / "none")
+        FashionMnist, "FILES", replace(FashionMnist.FILES, url=small.url, system=tmp_path / "none")
     )
     with pytest.raises(EdgeflError, match="no complete Fashion-MNIST"):
         FashionMnist().check()

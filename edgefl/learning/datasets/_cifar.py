@@ -1,13 +1,17 @@
-"""CIFAR's Python files: reading pickles without trusting them."""
+"""CIFAR's files for Python: pickles, read without trusting them."""
 
 import io
 import pickle
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.datasets import Split
+from edgefl.learning.datasets import Data, Split
+from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, root_of
+from edgefl.learning.datasets._images import image_data
 
 # what Python 2 wrote into these files, and nothing else: an array, its type, its bytes
 ALLOWED = {
@@ -17,6 +21,38 @@ ALLOWED = {
     ("numpy", "dtype"): np.dtype,
     ("_codecs", "encode"): __import__("_codecs").encode,
 }
+
+
+class Cifar(FileDataset):
+    """Base of CIFAR's data sets, whose files are batches of training samples, one of test samples, and label names.
+
+    LABELS, NAMES: keys of the labels in a batch, and of their names in the last file.
+    """
+
+    LABELS: ClassVar[bytes]
+    NAMES: ClassVar[bytes]
+
+    root: Path | None = root_of("the files or their archive")
+
+    def parse(self, paths: Mapping[str, Path]) -> Data:
+        *files, meta = self.read(paths)
+        names = read_names(meta[0], self.NAMES, meta[1])
+        *train, test = (read_batch(content, self.LABELS, len(names), place) for content, place in files)
+        whole = Split(
+            np.concatenate([batch.x for batch in train]), np.concatenate([batch.y for batch in train])
+        )
+        return image_data(whole, test, names)
+
+
+def cifar_files(name: str, folder: str, archive: str, archive_md5: str, md5: Mapping[str, str]) -> FileSet:
+    """Return the files of one of the two data sets, in their order: training batches, test batch, label names."""
+    home = "https://www.cs.toronto.edu/~kriz/"
+    return FileSet(
+        name=name,
+        md5=md5,
+        folders=(folder, f"{name.replace('-', '')}/{folder}"),
+        archive=Archive(archive, folder, url=home + archive, md5=archive_md5),
+    )
 
 
 class _Unpickler(pickle.Unpickler):

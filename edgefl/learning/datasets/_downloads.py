@@ -1,0 +1,55 @@
+"""Downloading a file, verified, under its name only once it is whole."""
+
+import gzip
+import hashlib
+import logging
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+from edgefl.learning.datasets._archives import UNREADABLE
+
+TIMEOUT_S = 10.0  # wall clock, for the connection and for each read of a download
+CHUNK = 1 << 20  # bytes read at a time while downloading and verifying
+
+log = logging.getLogger(__name__)
+
+
+def fetch(what: str, address: str, path: Path, md5: str | None, unpack: bool = False) -> None:
+    """Download one file; it appears under its name only once it is whole and verified.
+
+    Args:
+        what: name of the data set, for people.
+        md5: of the file, or of its uncompressed content if `unpack`.
+    """
+    import urllib.request  # with all of SSL, for which reading files need not wait
+
+    log.warning("%s is not on this machine: downloading %s", what, address)
+    made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # a random name keeps runs that start together, perhaps on several machines, apart
+    part = path.parent / f".{path.name}.{uuid4().hex}.part"
+    try:
+        with urllib.request.urlopen(address, timeout=TIMEOUT_S) as response, part.open("wb") as file:
+            shutil.copyfileobj(response, file, CHUNK)
+        try:
+            if (digest := _md5(part, unpack)) != md5 and md5 is not None:
+                raise ValueError(f"md5 is {digest}, expected {md5}")
+        except UNREADABLE as error:
+            raise OSError(f"{path.name} arrived damaged: {error}") from error
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        for folder in made:
+            with suppress(OSError):  # another run has put something there
+                folder.rmdir()
+        raise
+
+
+def _md5(path: Path, unpack: bool) -> str:
+    digest = hashlib.md5(usedforsecurity=False)
+    with gzip.open(path) if unpack else path.open("rb") as file:
+        while block := file.read(CHUNK):
+            digest.update(block)
+    return digest.hexdigest()
