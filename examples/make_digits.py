@@ -1,4 +1,4 @@
-"""Write digits.npz, the data set of outside.yaml, from scikit-learn's digits: python make_digits.py"""
+"""Write digits.npz, the data set of outside.yaml, from edgefl's digits: python make_digits.py"""
 
 import numpy as np
 

@@ -162,6 +162,23 @@ def test_digits_are_the_last_297_of_1797_apart() -> None:
     Digits().check()
 
 
+def test_digits_are_those_of_scikit_learn() -> None:
+    source = pytest.importorskip("sklearn.datasets").load_digits()
+    data = Digits().load()
+    np.testing.assert_array_equal(np.concatenate([data.train.x, data.test.x]), source.images)
+    np.testing.assert_array_equal(np.concatenate([data.train.y, data.test.y]), source.target)
+
+
+def test_the_bytes_of_digits_are_those_that_were_published() -> None:
+    data = Digits().load()
+    images, labels = (
+        np.concatenate([data.train.x, data.test.x]),
+        np.concatenate([data.train.y, data.test.y]),
+    )
+    digest = hashlib.md5(images.tobytes() + labels.astype(np.uint8).tobytes()).hexdigest()
+    assert digest == "7696c07daa6d85010f8268703ab8b067"  # of scikit-learn 1.9.1's load_digits, as uint8
+
+
 # ---- search order
 
 
