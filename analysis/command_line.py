@@ -172,7 +172,11 @@ def parser(program: str) -> argparse.ArgumentParser:
         name: str, help_: str, run: Run, examples: Sequence[str], reference: str, several: bool = True
     ) -> argparse.ArgumentParser:
         command = add(name, help_, run, examples, several)
-        command.add_argument("--out", type=Path, help="where to write the files (default: RUNS_DIR)")
+        command.add_argument(
+            "--out",
+            type=Path,
+            help="where to write the files (default: RUNS_DIR; of several `comparison` beside them)",
+        )
         if reference:
             command.add_argument("--reference", metavar="NAME", help=reference)
         return command

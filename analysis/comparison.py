@@ -106,7 +106,7 @@ def compare(
     variants = [name for name in names if name in set(detail["variant"])]
     totals = metrics.totals(rounds)
     in_scope = detail[detail["in_scope"]]
-    folder = Path(out) if out is not None else runs.home
+    folder = runs.folder(out)
     comparison = Comparison(
         table=averages.of_variants(detail, totals, variants),
         per_session=averages.of_sessions(

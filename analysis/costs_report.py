@@ -53,7 +53,7 @@ def report_costs(runs: Paths | Runs, *, out: str | Path | None = None) -> CostRe
     found = tables(of_runs, stages, variants)
     notes = [*runs.left_out, *runs.remarks, *runs.notes]
     explanations = (*EXPLANATIONS, *(f"Note: {note}." for note in notes))
-    folder = Path(out) if out is not None else runs.home
+    folder = runs.folder(out)
     with writing_to(folder):
         of_runs.to_csv(folder / "costs.csv", index=False)
         stages.to_csv(folder / "costs_stages.csv", index=False)

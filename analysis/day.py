@@ -66,7 +66,7 @@ def draw_day(
     )
     hours = (begin_hour + day["start_s"] / HOUR_S).astype(int).rename("hour")
     numbers = day.groupby(["variant", hours])[["accuracy", "participants", "energy_j"]].mean().round(4)
-    folder = Path(out) if out is not None else runs.home
+    folder = runs.folder(out)
     path = folder / "day.png"
     with writing_to(folder):
         figure.savefig(path, metadata={DAY_NUMBERS: numbers.to_csv()})

@@ -71,7 +71,7 @@ def compare_drift(
         )
     some = set(detail["variant"])
     variants = [name for name in variants_of(info, reference) if name in some]
-    folder = Path(out) if out is not None else runs.home
+    folder = runs.folder(out)
     comparison = DriftComparison(
         table=_table(detail, variants),
         detail=detail,

@@ -23,7 +23,7 @@ INFO_COLUMNS = [
     *("devices_recorded", "payload_bits", "place"),
 ]
 UNKNOWN = -1  # place of a variant in its study's file
-SEVERAL = Path("comparison")  # where reports on runs of several folders go
+SEVERAL = "comparison"  # the folder beside several ones, where reports on all of their runs go
 MOST_OF_AN_ERROR = 160  # characters; run.json has all of it
 
 Paths = str | Path | Sequence[str | Path]
@@ -36,8 +36,8 @@ class Runs:
 
     Attributes:
         path: the folder that was searched, or that holds all those that were.
-        home: where reports go if nobody says where: the folder that was searched; of several `comparison` in the
-            current one.
+        home: where reports go if nobody says where: the folder that was searched; of several `comparison` beside
+            them; None: they have no folder in common.
         info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name,
             notes (what the run had to say of itself), devices_recorded (rows of devices.csv: of all rounds, of
             none, or of every n-th), payload_bits (of one model transfer; NaN: not known), place (of its variant, to
@@ -50,13 +50,27 @@ class Runs:
     """
 
     path: Path
-    home: Path
+    home: Path | None
     info: pd.DataFrame
     rounds: pd.DataFrame = field(repr=False)
     events: pd.DataFrame = field(repr=False)
     sessions: pd.DataFrame = field(repr=False)
     left_out: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+
+    def folder(self, out: str | Path | None = None) -> Path:
+        """Return where a report on these runs goes: `out`, or their home.
+
+        Raises:
+            ValueError: they have no home, or runs lie in it: say where.
+        """
+        if out is not None:
+            return Path(out)
+        if self.home is None:
+            raise ValueError("the runs have no folder in common to write to: choose one with --out")
+        if self.home.name == SEVERAL and self.home != self.path and _run_directories(self.home):
+            raise ValueError(f"{self.home} holds runs: choose another folder with --out")
+        return self.home
 
     @cached_property
     def devices(self) -> pd.DataFrame:
@@ -175,7 +189,7 @@ def _read(info: pd.DataFrame, path: Path, said: "_Said") -> Runs:
 class _Said:
     """What is told about runs, as in `Runs`."""
 
-    home: Path
+    home: Path | None
     left_out: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
 
@@ -185,7 +199,7 @@ def _found(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.DataFra
     roots = [Path(path)] if isinstance(path, str | Path) else [Path(one) for one in path]
     if names and len(names) != len(roots):
         raise ValueError(f"{len(names)} names for {len(roots)} folders: give one for each")
-    said = _Said(home=SEVERAL if len(roots) > 1 else roots[0])
+    said = _Said(home=_beside(roots) if len(roots) > 1 else roots[0])
     rows = []
     for number, root in enumerate(roots):
         for row in _rows(root, partial, said.left_out):
@@ -204,6 +218,14 @@ def _found(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.DataFra
     if names:
         info["variant"] = _called(info, list(names))
     return info[INFO_COLUMNS], roots[0], said
+
+
+def _beside(roots: Sequence[Path]) -> Path | None:
+    """Return the folder for reports on several folders: beside them, or above, never in one of them."""
+    parent = Path(os.path.commonpath([os.path.abspath(root.parent) for root in roots]))
+    if parent == parent.parent:
+        return None
+    return (parent if any(root.is_absolute() for root in roots) else Path(os.path.relpath(parent))) / SEVERAL
 
 
 def _rows(root: Path, partial: bool, left_out: list[str]) -> list[dict[str, Any]]:

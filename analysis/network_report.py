@@ -42,7 +42,7 @@ def report_network(runs: Paths | Runs, *, out: str | Path | None = None) -> Netw
     variants = course["variant"].nunique()
     if variants > MOST_SERIES:
         notes.append(f"the figure shows the first {MOST_SERIES} of {variants} variants")
-    folder = Path(out) if out is not None else runs.home
+    folder = runs.folder(out)
     drawn = network_figure(course)
     with writing_to(folder):
         figures.to_csv(folder / "network.csv", index=False)

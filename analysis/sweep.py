@@ -76,7 +76,7 @@ def sweep(
         measured.append(part)
     by_seed = pd.concat(measured, ignore_index=True)
     table = _table(by_seed, points, chosen)
-    folder = Path(out) if out is not None else first.home
+    folder = first.folder(out)
     costs = (TRAINED if goals else UNTRAINED) if metric is None else (_column(metric, trained, bool(goals)),)
     files = ["sweep_map.png"] if len(chosen) == 2 else ["sweep.png"]
     found = Sweep(

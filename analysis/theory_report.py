@@ -45,7 +45,7 @@ def report_theory(runs: Paths | Runs, *, out: str | Path | None = None) -> Theor
     variants = by_round["variant"].nunique()
     if variants > MOST_PANELS:
         notes.append(f"the figure shows the first {MOST_PANELS} of {variants} variants")
-    folder = Path(out) if out is not None else runs.home
+    folder = runs.folder(out)
     with writing_to(folder):
         by_round.to_csv(folder / "theory_rounds.csv", index=False)
         by_run.to_csv(folder / "theory.csv", index=False)

@@ -8,13 +8,13 @@ from analysis.export.records import Exported, Study, study_of
 TO = ("mlflow", "wandb")
 
 
-def export(path: str | Path, to: str, out: str | Path = ".") -> Exported:
+def export(path: str | Path, to: str, out: str | Path | None = None) -> Exported:
     """Write a study, or a run, into a tool's own files; what is there of it already is not written again.
 
     Args:
         path: a study's directory, or a run's.
         to: mlflow or wandb.
-        out: folder of the tool's files: mlflow.db and mlartifacts, or wandb.
+        out: folder of the tool's files, mlflow.db and mlartifacts, or wandb; None: the study's.
 
     Raises:
         ValueError: no completed run, no such tool, its package is missing, or the folder cannot be written.
@@ -22,6 +22,7 @@ def export(path: str | Path, to: str, out: str | Path = ".") -> Exported:
     if to not in TO:
         raise ValueError(f"no export to '{to}': choose {' or '.join(TO)}")
     study = study_of(path)
+    out = path if out is None else out
     try:
         Path(out).mkdir(parents=True, exist_ok=True)
         return _writer(to)(study, Path(out).resolve())

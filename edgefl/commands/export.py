@@ -13,8 +13,9 @@ def export(
     path: Annotated[Path, typer.Argument(help="Directory of a study, or of a run.")],
     to: Annotated[str, typer.Option(help="mlflow or wandb; each is an extra, edgefl-cosim[mlflow].")],
     out: Annotated[
-        Path, typer.Option(help="Folder of the tool's files: mlflow.db and mlartifacts, or wandb.")
-    ] = Path(),
+        Path | None,
+        typer.Option(help="Folder of the tool's files: mlflow.db and mlartifacts, or wandb. Default: PATH."),
+    ] = None,
 ) -> None:
     """Write the runs, tables and figures of a study for MLflow (SQLite) or Weights & Biases (offline).
 

@@ -15,7 +15,8 @@ def preview(
     scenario: Annotated[Path, typer.Argument(help="Scenario YAML.")],
     set_: Override = None,
     out: Annotated[
-        Path | None, typer.Option(help="Picture to write: png, pdf, svg or webp. Default: NAME-preview.png.")
+        Path | None,
+        typer.Option(help="Picture to write: png, pdf, svg or webp. Default: runs/NAME-preview.png."),
     ] = None,
     device: TorchDevice = "auto",
     allow_code: AllowCode = False,
@@ -38,11 +39,13 @@ def preview(
     from edgefl.scenario.scenario import load
 
     loaded = load(scenario, set_ or ())
-    target = out or Path(f"{loaded.name}-preview.png")
+    target = out or Path("runs", f"{loaded.name}-preview.png")
     if target.suffix not in PICTURES:
         raise EdgeflError(f"--out {target}: give a name that ends in {', '.join(PICTURES)}")
     outlook = look(loaded, device)
     try:
+        if out is None:
+            target.parent.mkdir(exist_ok=True)
         draw(outlook, target)
     except OSError as error:
         raise EdgeflError(f"cannot write {target} ({error.strerror}); choose another --out") from error

@@ -97,7 +97,7 @@ def compare(
         runs: the directory of a study or of a run, or several.
         names: of the directories, in their order, in place of their own.
         partial: also runs that are not completed, as far as they came.
-        out: where to write; none: the directory of the runs, of several `comparison` in the current folder.
+        out: where to write; none: the directory of the runs, of several `comparison` beside them.
         options: as `analysis.compare` takes them: reference, target (one or several), recurring, layout.
 
     Returns:

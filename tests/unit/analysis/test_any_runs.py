@@ -62,6 +62,32 @@ def test_variants_of_two_studies_keep_their_names(write_run: Write) -> None:
     assert compare(runs).reference is None
 
 
+def test_a_report_on_several_folders_goes_beside_them(
+    write_run: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Never into the current folder unasked, nor into one of them, nor among the runs of a study."""
+    a, b = (write_run(f"here/{name}", rounds(0.5), SESSIONS) for name in ("a", "b"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert compare([a, b], target=0.6).out == a.parent / "comparison"
+    assert list(Path.cwd().iterdir()) == []
+    assert load_runs([a, a.parent / "b"]).folder() == a.parent / "comparison"
+    monkeypatch.chdir(a.parent)
+    assert load_runs(["a", "b"]).folder() == Path("comparison")
+    assert load_runs(["a", "../here/b"]).folder("out") == Path("out")
+    monkeypatch.chdir(a)
+    assert load_runs([".", "../b"]).folder() == Path("../comparison")
+    monkeypatch.setattr("analysis.load.os.path.commonpath", lambda paths: "/")
+    with pytest.raises(ValueError, match="no folder in common to write to: choose one with --out"):
+        compare([a, b], target=0.6)
+
+
+def test_a_study_called_comparison_is_not_written_into(write_run: Write) -> None:
+    a, b, _ = (write_run(name, rounds(0.5), SESSIONS) for name in ("a", "b", "comparison/a"))
+    with pytest.raises(ValueError, match="comparison holds runs: choose another folder with --out"):
+        load_runs([a, b]).folder()
+
+
 def test_runs_of_different_seeds_are_compared_and_it_is_said(write_run: Write) -> None:
     a = write_run("a", rounds(0.5), SESSIONS, seed=1)
     b = write_run("b", rounds(0.7), SESSIONS, seed=2)

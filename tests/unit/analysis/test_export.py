@@ -60,7 +60,7 @@ def test_an_unknown_tool_or_a_missing_package_is_said(runs: Path, monkeypatch: p
         export(runs, "excel")
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(ValueError, match=r"pip install 'edgefl-cosim\[mlflow\]'"):
-        export(runs, "mlflow", runs)
+        export(runs, "mlflow")
 
 
 @pytest.mark.slow
