@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 # how a bound is checked, and how it is written
 _BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
@@ -24,29 +24,19 @@ def parameter(
     le: float | None = None,
     lt: float | None = None,
 ) -> Any:
-    """Declare a parameter of a component.
+    """Declare a parameter of a component; what it is given becomes the field's metadata, which pydantic reads.
 
     Args:
         default: its value where none is given; without a default it is required.
         description: what it means, with its unit.
         ge, gt, le, lt: its range: >=, >, <=, <.
     """
-    bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt}
-    given = {name: bound for name, bound in bounds.items() if bound is not None}
-    return field(default=default, metadata={"description": description, "bounds": given})
-
-
-class Parameter(NamedTuple):
-    """Name, default, meaning and range of a component's parameter."""
-
-    name: str
-    default: Any  # ...: it is required
-    description: str | None
-    bounds: dict[str, float]  # by ge, gt, le and lt
+    about = {"description": description, "ge": ge, "gt": gt, "le": le, "lt": lt}
+    return field(default=default, metadata={key: value for key, value in about.items() if value is not None})
 
 
 @dataclass(frozen=True)
-class Component:
+class ChannelComponent:
     """Frozen parameters plus one or two methods.
 
     A component is one file of its kind's package and is named by it: the class in
@@ -60,27 +50,10 @@ class Component:
         Raises:
             ValueError: the message begins with the parameter's name.
         """
-        for each in parameters(type(self)):
-            if each.bounds:
-                _check(each.name, getattr(self, each.name), each.bounds)
-
-
-def parameters(cls: type[Component]) -> list[Parameter]:
-    """List the parameters of a component, in the order of its fields."""
-    return [
-        Parameter(
-            each.name,
-            ... if each.default is MISSING else each.default,
-            each.metadata.get("description"),
-            each.metadata.get("bounds", {}),
-        )
-        for each in fields(cls)
-        if each.init
-    ]
-
-
-def _check(name: str, value: Any, bounds: dict[str, float]) -> None:
-    inside = isinstance(value, Real) and all(_BOUNDS[key][0](value, bound) for key, bound in bounds.items())
-    if not inside:
-        wanted = " and ".join(f"{_BOUNDS[key][1]} {bound:g}" for key, bound in bounds.items())
-        raise ValueError(f"{name} must be {wanted}, got {value!r}")
+        for each in fields(self):
+            bounds = {key: each.metadata[key] for key in _BOUNDS if key in each.metadata}
+            value = getattr(self, each.name)
+            inside = isinstance(value, Real) and all(_BOUNDS[key][0](value, bounds[key]) for key in bounds)
+            if bounds and not inside:
+                range_ = " and ".join(f"{_BOUNDS[key][1]} {bound:g}" for key, bound in bounds.items())
+                raise ValueError(f"{each.name} must be {range_}, got {value!r}")

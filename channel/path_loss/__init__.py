@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from channel.component import Component
+from channel.component import ChannelComponent
 from channel.units import FloatArray
 
 # hypot() of a position drawn at exactly 10 m may fall short of 10 m by rounding
@@ -42,7 +42,7 @@ class ByState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PathLoss(Component, ABC):
+class PathLoss(ChannelComponent, ABC):
     """Base of all path-loss models: a scenario that names one gets its shadowing and correlation with it.
 
     Source of the numbers: 3GPP TR 38.901, Table 7.4.1-1 (shadowing deviation), Table 7.5-6 (its correlation

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from channel.carrier import Carrier
-from channel.component import Component
+from channel.component import ChannelComponent
 from channel.units import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
@@ -65,7 +65,7 @@ class Flows:
 
 
 @dataclass(frozen=True)
-class Scheduler(Component, ABC):
+class Scheduler(ChannelComponent, ABC):
     """Shares the band among the flows of one direction of a cell."""
 
     per_slot: ClassVar[bool]

@@ -5,11 +5,12 @@ dataclasses. `parameters_of`, `build` and `values_of` treat both alike.
 """
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, get_type_hints
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, create_model
 
-from channel import component as channel_component
+from channel.component import ChannelComponent
 from edgefl.config.strict import Strict
 
 
@@ -22,14 +23,18 @@ class Component(Strict):
     """
 
 
-AnyComponent = Component | channel_component.Component
+AnyComponent = Component | ChannelComponent
 # the base class of a kind extends one of these directly
-SHAPES: tuple[type[AnyComponent], ...] = (Component, channel_component.Component)
+SHAPES: tuple[type[AnyComponent], ...] = (Component, ChannelComponent)
 
 
 def parameters_of(cls: type[AnyComponent]) -> type[BaseModel]:
     """Return the pydantic model of a component's parameters: types, ranges, defaults and descriptions."""
-    return cls if issubclass(cls, BaseModel) else _mirror(cls)
+    if issubclass(cls, BaseModel):
+        return cls
+    types = get_type_hints(cls)
+    declared: dict[str, Any] = {each.name: (types[each.name], each) for each in fields(cls) if each.init}
+    return create_model(cls.__name__, __base__=Strict, **declared)
 
 
 def build(cls: type[AnyComponent], values: Mapping[str, Any]) -> AnyComponent:
@@ -50,13 +55,3 @@ def values_of(component: AnyComponent) -> dict[str, Any]:
     model = parameters_of(type(component))
     values = {name: getattr(component, name) for name in model.model_fields}
     return model.model_construct(**values).model_dump(mode="json")
-
-
-def _mirror(cls: type[channel_component.Component]) -> type[BaseModel]:
-    """Make a pydantic model with the fields of a frozen dataclass."""
-    types = get_type_hints(cls)
-    fields: dict[str, Any] = {}
-    for each in channel_component.parameters(cls):
-        about: dict[str, Any] = {"description": each.description, **each.bounds}
-        fields[each.name] = (types[each.name], Field(each.default, **about))
-    return create_model(cls.__name__, __base__=Strict, **fields)

@@ -6,22 +6,44 @@ from typing import Any
 
 import pytest
 
-from channel.component import Component, Parameter, parameter, parameters
+from channel.component import ChannelComponent, parameter
+from edgefl.config.component import parameters_of
 
 
 @dataclasses.dataclass(frozen=True)
-class Example(Component):
+class Example(ChannelComponent):
     needed: float = parameter(description="a share", gt=0, le=1)
     count: int = parameter(3, description="how many", ge=2)
     free: str = parameter("x", description="any text")
 
 
 def test_parameters_tell_all_there_is_to_know() -> None:
-    assert parameters(Example) == [
-        Parameter("needed", ..., "a share", {"gt": 0, "le": 1}),
-        Parameter("count", 3, "how many", {"ge": 2}),
-        Parameter("free", "x", "any text", {}),
+    assert [(each.name, each.default, dict(each.metadata)) for each in dataclasses.fields(Example)] == [
+        ("needed", dataclasses.MISSING, {"description": "a share", "gt": 0, "le": 1}),
+        ("count", 3, {"description": "how many", "ge": 2}),
+        ("free", "x", {"description": "any text"}),
     ]
+
+
+def test_pydantic_reads_the_same() -> None:
+    parameters = parameters_of(Example)
+    assert parameters.model_json_schema()["properties"] == {
+        "needed": {
+            "description": "a share",
+            "exclusiveMinimum": 0,
+            "maximum": 1,
+            "title": "Needed",
+            "type": "number",
+        },
+        "count": {
+            "default": 3,
+            "description": "how many",
+            "minimum": 2,
+            "title": "Count",
+            "type": "integer",
+        },
+        "free": {"default": "x", "description": "any text", "title": "Free", "type": "string"},
+    }
 
 
 @pytest.mark.parametrize(
