@@ -9,9 +9,8 @@ import re
 import sys
 from pathlib import Path
 
-from edgefl.commands import outlook as outlook_module
-from edgefl.commands.outlook import Outlook, look
-from edgefl.commands.outlook_figure import draw
+from edgefl.commands.preview_data import Preview, make_preview
+from edgefl.commands.preview_picture import draw
 from edgefl.engine.settings import WorkloadSettings
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario, load
@@ -45,9 +44,6 @@ TOPICS = {
 
 def main(names: list[str]) -> None:
     """Draw the scenarios of these names, or all, and write the page."""
-    outlook_module.PROBE_S = (
-        math.inf
-    )  # rounds are looked at in full, so that no figure depends on the machine
     facts = json.loads(FACTS.read_text()) if FACTS.exists() else {}
     files = sorted(SCENARIOS.glob("*.yaml"))
     for file in files:
@@ -56,13 +52,18 @@ def main(names: list[str]) -> None:
         print(file.stem, flush=True)
         scenario = load(file)
         try:
-            outlook, known = look(scenario), True
+            preview, known = drawn(scenario), True
         except EdgeflError:  # its data set is not on this machine
-            outlook, known = look(without_data(scenario)), False
-        draw(outlook, HERE / "gallery" / f"{file.stem}.webp", dpi=DPI)
-        facts[file.stem] = measured(outlook) if known else "Its data were not there when this was drawn."
+            preview, known = drawn(without_data(scenario)), False
+        draw(preview, HERE / "gallery" / f"{file.stem}.webp", dpi=DPI)
+        facts[file.stem] = measured(preview) if known else "Its data were not there when this was drawn."
         FACTS.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
     (HERE / "gallery.md").write_text(page(files, facts))
+
+
+def drawn(scenario: Scenario) -> Preview:
+    """The preview of a scenario, with rounds looked at in full, so that no figure depends on the machine."""
+    return make_preview(scenario, most_s=math.inf)
 
 
 def page(files: list[Path], facts: dict[str, str]) -> str:
@@ -90,15 +91,16 @@ def sentences(text: str) -> list[str]:
     return [found.strip() for found in re.findall(r".+?(?<!et al)[.!?](?=\s|$)", " ".join(lines))]
 
 
-def measured(outlook: Outlook) -> str:
+def measured(preview: Preview) -> str:
     """A sentence of figures."""
     moves = ""
-    whole = outlook.walked_s >= outlook.times_s[-1]  # else handovers are counted as long as there is time
-    if outlook.world.scenario.layout.several and len(outlook.handovers_m) and whole:
-        rate = outlook.handovers_per_hour / outlook.world.count
+    whole = preview.walked_s >= preview.times_s[-1]  # else handovers are counted as long as there is time
+    if preview.world.scenario.layout.several and len(preview.handovers_m) and whole:
+        rate = preview.handovers_per_hour / preview.build.devices
         moves = f", and each device hands over {rate:,.{0 if rate >= 10 else 1}f} times an hour"
+    probe = preview.cost.probe
     return (
-        f"A round of its {outlook.world.count} devices takes {outlook.latency_s:.3g} s and {outlook.energy_j:.3g} J"
+        f"A round of its {preview.build.devices} devices takes {probe.latency_s:.3g} s and {probe.energy_j:.3g} J"
         f" at the beginning{moves}."
     )
 

@@ -18,13 +18,19 @@ def preview(
         Path | None,
         typer.Option(help="Picture to write: png, pdf, svg or webp. Default: runs/NAME-preview.png."),
     ] = None,
+    plan: Annotated[
+        bool,
+        typer.Option(
+            "--plan", help="Train two rounds in a scratch directory, too: wall time, memory and disk."
+        ),
+    ] = False,
     device: TorchDevice = "auto",
     allow_code: AllowCode = False,
 ) -> None:
     """Draw a scenario before it runs, in seconds: map, ways, handovers, population, labels; and say what it takes.
 
-    Nothing is trained or downloaded. Devices move as in the run; a few rounds without training give the time and
-    the joules of a round.
+    Nothing is trained, but for --plan, or downloaded. Devices move as in the run; a few rounds without training give
+    the time and the joules of a round.
 
     Examples:
 
@@ -34,21 +40,21 @@ def preview(
     """
     from rich.text import Text
 
-    from edgefl.commands.outlook import look
-    from edgefl.commands.outlook_figure import draw
+    from edgefl.commands.preview_data import make_preview
+    from edgefl.commands.preview_picture import draw
     from edgefl.scenario.scenario import load
 
     loaded = load(scenario, set_ or ())
     target = out or Path("runs", f"{loaded.name}-preview.png")
     if target.suffix not in PICTURES:
         raise EdgeflError(f"--out {target}: give a name that ends in {', '.join(PICTURES)}")
-    outlook = look(loaded, device)
+    seen = make_preview(loaded, device, train=plan)
     try:
         if out is None:
             target.parent.mkdir(exist_ok=True)
-        draw(outlook, target)
+        draw(seen, target)
     except OSError as error:
         raise EdgeflError(f"cannot write {target} ({error.strerror}); choose another --out") from error
-    for line in outlook.lines():
+    for line in seen.lines():
         console.print(Text(line), soft_wrap=True)
     console.print(Text(f"picture: {target}"), soft_wrap=True)

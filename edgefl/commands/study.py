@@ -91,9 +91,9 @@ def study(
 
     plan = studies.plan(study, seeds=seed or ())
     if dry_run:
-        from edgefl.studies.outlook import outlook
+        from edgefl.studies.dry_run import dry_run as lines_of
 
-        for line in outlook(plan, out, device=device):
+        for line in lines_of(plan, out, device=device):
             console.print(line, soft_wrap=True)
         return
     part = _parts(shard)

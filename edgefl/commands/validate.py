@@ -41,19 +41,13 @@ def validate(
     for file in files:
         try:
             file = shipped.find(file, "scenario")
-            found = check(file, device, load)
-            print("\n  ".join([f"{file}: ok", *summary(found)]))
+            print("\n  ".join([f"{file}: ok", *summary(check(file, device, load))]))
             if plan:
-                _print_forecasts(file, device)
+                from edgefl.studies.cost_estimate import estimates
+
+                for line in estimates(file, device):
+                    console.print(line, soft_wrap=True)
         except EdgeflError as error:
             failures.append(str(error))
     if failures:
         raise EdgeflError("\n".join(failures))
-
-
-def _print_forecasts(file: Path, device: str) -> None:
-    """Print what the run of a scenario will take, or those of a study, seed by seed."""
-    from edgefl.studies.forecast import forecasts
-
-    for line in forecasts(file, device):
-        console.print(line, soft_wrap=True)

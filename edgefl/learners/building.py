@@ -79,7 +79,7 @@ def build(
     device: str,
     threads: int,
     load: "Callable[[Dataset], Data] | None",
-    outlines: Mapping[int, Any] | None,
+    sizes: Mapping[int, Any] | None,
     outside: outside_learners.Maker | Learner | None = None,
     trainers: "ChunkTrainers | None" = None,
 ) -> tuple[dict[int, Any], dict[str, Any], Training | None]:
@@ -106,7 +106,7 @@ def build(
         about: dict[str, Any] = {"name": None, "parameters": None}
         where = "cpu"
     else:
-        learners, where = dict(outlines or {}), "cpu"
+        learners, where = dict(sizes or {}), "cpu"
         if not learners:
             learners, where, training = _torch_learners(world, device, threads, load, trainers)
         assert scenario.learning is not None  # the schema wants one of the two

@@ -8,7 +8,7 @@ import simpy
 
 from edgefl.contract import Learner
 from edgefl.engine.radio import Radio
-from edgefl.learners import outline
+from edgefl.learners import model_size
 from edgefl.learners.building import Training, available_cores, notes_at_start
 from edgefl.learners.building import build as learners_of
 from edgefl.learners.own import Maker, name_of
@@ -70,7 +70,7 @@ def prepare(
     threads: int | None = None,
     trainers: "ChunkTrainers | None" = None,
     load: Loaded | None = None,
-    in_outline: bool = False,
+    sizes_only: bool = False,
     learner: Maker | Learner | None = None,
 ) -> RunPlan:
     """Build a run's world, data, models and radio, and check all that can be known before it begins.
@@ -78,7 +78,7 @@ def prepare(
     Args:
         device, threads, trainers: as in `simulate`.
         load: reads the data set; None: missing files are downloaded.
-        in_outline: only to look at: learners need not be able to learn, see `edgefl.learners.outline`.
+        sizes_only: only to look at: learners need not be able to learn, see `edgefl.learners.model_size`.
         learner: as in `simulate`.
 
     Raises:
@@ -92,14 +92,14 @@ def prepare(
         world = World(scenario, Streams(scenario.seed))
         check_world(world, reports=learner is not None)
         radio = world.radio(simpy.Environment())
-        outlines = outline.of(world, device, load) if in_outline else None
+        sizes = model_size.of(world, device, load) if sizes_only else None
         threads = threads or available_cores()
-        learners, model, training = learners_of(world, device, threads, load, outlines, learner, trainers)
+        learners, model, training = learners_of(world, device, threads, load, sizes, learner, trainers)
         rehearsal = world.rehearsal()
         scene, _ = compose(rehearsal, rehearsal.radio(simpy.Environment()), Nowhere(), {})
         notes = [*notes_at_start(scenario, training), *check_learners(world, scene, learners)]
     plan = RunPlan(scenario.described, world, radio, learners, model, training, notes)
-    if in_outline:
+    if sizes_only:
         return plan
     checksum = load.checksum(scenario)
     own = identity(scenario, checksum)

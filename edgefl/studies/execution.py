@@ -8,7 +8,6 @@ from typing import Literal
 
 from edgefl.engine.records import Round
 from edgefl.learners.building import available_cores, may_have_gpu, torch_device
-from edgefl.run.preview import preview_all
 from edgefl.run.results import StudyResults
 from edgefl.run_directory.files import replace
 from edgefl.run_directory.interruption import interruptible
@@ -26,6 +25,7 @@ from edgefl.studies.outcome import Failed
 from edgefl.studies.planning import Plan, Run
 from edgefl.studies.sharing import Share, shares
 from edgefl.studies.states import State, state_of
+from edgefl.studies.validation import check_builds
 from edgefl.studies.workers import side_by_side
 
 
@@ -118,7 +118,7 @@ def _carry_out(plan: Plan, out: str | Path | None, how: _How, load: Loaded, *, g
     on_ray = how.executor if isinstance(how.executor, OnRay) else None
     # before anything is written, and in each part of a study the same runs
     looked_at = _one_of_each_case(plan.runs, board.new)
-    preview_all(looked_at, "auto" if on_ray else how.device, load)  # on Ray the device is another machine's
+    check_builds(looked_at, "auto" if on_ray else how.device, load)  # on Ray the device is another machine's
     make(directory, go_on=go_on)
     replace(directory / FILE, plan.file.read_text(encoding="utf-8"))
     for one in board.completed:

@@ -1,45 +1,156 @@
 """The checks of `edgefl validate`: everything that can be known of a scenario or a study before it runs."""
 
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-from edgefl import studies
+import numpy as np
+
 from edgefl.config.yaml_source import Source
-from edgefl.run.preview import Preview, preview, preview_all
-from edgefl.scenario import scenario
+from edgefl.errors import EdgeflError
+from edgefl.run.plan import RunPlan, prepare
 from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.scenario import Scenario, from_source
+from edgefl.studies import planning
 
 MOST_OWN = 6  # lines that only some runs of a study have
 
 
-def check(path: Path, device: str = "auto", load: Loaded | None = None) -> list[Preview]:
+@dataclass(frozen=True)
+class BuildCheck:
+    """What is known of a run that was built and checked, and not begun.
+
+    sessions: None: as many as begin within duration_s. longest: None: a session ends at a time, not after rounds.
+    samples: fewest, median and most training samples of a device in session 1; None: nothing is trained.
+    parameters: M; None: nothing is trained. notes: what is allowed, but hardly wanted.
+    """
+
+    devices: int
+    cells: int
+    federations: int
+    sessions: int | None
+    longest: int | None
+    payload_bits: int
+    flops_per_sample: float
+    model: str | None
+    parameters: int | None
+    samples: tuple[int, float, int] | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """Say in how many cells the devices are."""
+        return f"{self.cells} cells, {self.federations} with a server" if self.cells > 1 else "one cell"
+
+    def lines(self) -> list[str]:
+        """Say it in a few lines."""
+        sessions = "as many as begin in time" if self.sessions is None else self.sessions
+        rounds = "each until its time" if self.longest is None else f"of at most {self.longest} rounds"
+        lines = [f"{self.devices} devices in {self.where}", f"sessions: {sessions}, {rounds}"]
+        if self.parameters is not None:
+            flops = f"{self.flops_per_sample:,.0f} FLOPs per sample"
+            lines.append(f"model {self.model}: {self.parameters:,} parameters, {flops}")
+        lines.append(f"bits per transfer: {self.payload_bits:,}")
+        if self.samples is not None:
+            fewest, median, most = self.samples
+            lines.append(f"samples per device: {fewest} to {most}, median {median:g}")
+        return lines + [f"note: {note}" for note in self.notes]
+
+
+def check(path: Path, device: str = "auto", load: Loaded | None = None) -> list[BuildCheck]:
     """Check a scenario or a study (a file with `variants`): build all of it, train nothing, write nothing.
 
-    Data must be on this machine; nothing is downloaded. A study is checked with its first seed.
+    A study is checked with its first seed.
 
     Args:
         device: as in `simulate`.
-        load: reads the data; None: nothing is downloaded, nor kept for another file.
+        load: reads the data; None: data must be on this machine, nothing is downloaded.
 
     Returns:
-        What was found of the scenario, or of each variant in each setting.
+        What is known of the scenario, or of each variant in each setting.
 
     Raises:
         EdgeflError: names file, line and remedy.
     """
     source = Source(path)
     if "variants" in source.data:
-        return preview_all(studies.plan(path).first_runs(), device, load)
-    return [preview(scenario.from_source(source), device, load)]
+        return check_builds(planning.plan(path).first_runs(), device, load)
+    return [check_build(from_source(source), device, load)]
 
 
-def summary(previews: list[Preview]) -> list[str]:
-    """Say in a few lines what was found in a file; what all runs of a study share is said once."""
-    said = Counter(line for each in previews for line in each.lines())
-    if len(previews) == 1:
-        return list(said)
-    own = [f"{line}   ({many} of them)" for line, many in said.items() if many < len(previews)]
+def check_builds(
+    scenarios: Iterable[tuple[str, Scenario]], device: str = "auto", load: Loaded | None = None
+) -> list[BuildCheck]:
+    """Build and check several runs, say those of a study.
+
+    Args:
+        scenarios: label and scenario of each; a label stands in front of its error.
+        device, load: as in `check`.
+
+    Raises:
+        EdgeflError: of the first that is wrong.
+    """
+    load = load or Loaded(download=False)
+    checks = []
+    for label, scenario in scenarios:
+        try:
+            checks.append(check_build(scenario, device, load))
+        except EdgeflError as error:
+            raise EdgeflError(f"{label}: {error}") from error
+    return checks
+
+
+def check_build(scenario: Scenario, device: str = "auto", load: Loaded | None = None) -> BuildCheck:
+    """Build and check a run as `simulate` does at its beginning, and no more; see `check`."""
+    return facts_of(built(scenario, device, load))
+
+
+def built(scenario: Scenario, device: str = "auto", load: Loaded | None = None) -> RunPlan:
+    """Build a run to look at; what learns may know no more than its size."""
+    return prepare(scenario, device=device, threads=1, load=load or Loaded(download=False), sizes_only=True)
+
+
+def facts_of(run: RunPlan) -> BuildCheck:
+    """Return what is known of a run that has been built."""
+    scenario, learner = run.world.scenario, next(iter(run.learners.values()))
+    samples = None
+    if scenario.learning is not None:
+        sizes = list(learner.device_data.sizes(range(run.world.count)).values())
+        samples = min(sizes), float(np.median(sizes)), max(sizes)
+    return BuildCheck(
+        devices=run.world.count,
+        cells=scenario.layout.cells,
+        federations=len(run.learners),
+        sessions=scenario.sessions.count,
+        longest=scenario.sessions.longest,
+        payload_bits=learner.payload_bits,
+        flops_per_sample=learner.flops_per_sample,
+        model=run.model["model"]["name"],
+        parameters=run.model["model"]["parameters"],
+        samples=samples,
+        notes=(*run.notes, *_day_that_hardly_passes(scenario)),
+    )
+
+
+def summary(checks: list[BuildCheck]) -> list[str]:
+    """Say in a few lines what is known of the runs of a file; what all of them share is said once."""
+    counts = Counter(line for each in checks for line in each.lines())
+    if len(checks) == 1:
+        return list(counts)
+    own = [f"{line}   ({count} of them)" for line, count in counts.items() if count < len(checks)]
     if len(own) > MOST_OWN:
         own = [*own[:MOST_OWN], f"... and {len(own) - MOST_OWN} more lines that not all of them share"]
-    shared = [line for line, many in said.items() if many == len(previews)]
-    return [f"{len(previews)} runs for each seed; here with the first:", *shared, *own]
+    shared = [line for line, count in counts.items() if count == len(checks)]
+    return [f"{len(checks)} runs for each seed; here with the first:", *shared, *own]
+
+
+def _day_that_hardly_passes(scenario: Scenario) -> list[str]:
+    """Say that people who live by the clock may never set out, where nothing makes the run last for hours."""
+    lasts = scenario.duration_s or scenario.rounds.every_s or scenario.rounds.pause_s
+    if scenario.day is None or lasts or scenario.sessions.longest is None:
+        return []
+    return [
+        f"devices live by a day of {scenario.day.day_s:g} s, and rounds follow one another at once: the run may be"
+        " over before anybody sets out; give rounds.every_s, or sessions by the hour (daily) with duration_s"
+    ]

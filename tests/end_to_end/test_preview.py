@@ -13,8 +13,8 @@ import pytest
 from matplotlib.figure import Figure
 from PIL import Image
 
-from edgefl.commands import cli, outlook_figure
-from edgefl.commands.outlook import Outlook, look
+from edgefl.commands import cli, preview_picture
+from edgefl.commands.preview_data import Preview, make_preview
 from edgefl.engine.records import EventName
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario, load
@@ -44,8 +44,8 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
 
 
 @pytest.fixture(scope="module")
-def outlook(scenario: Scenario) -> Outlook:
-    return look(scenario)
+def preview(scenario: Scenario) -> Preview:
+    return make_preview(scenario)
 
 
 @pytest.fixture(scope="module")
@@ -53,33 +53,33 @@ def run(scenario: Scenario, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return simulate(scenario, tmp_path_factory.mktemp("preview") / "run")
 
 
-def test_devices_go_where_the_run_has_them(outlook: Outlook, run: Path) -> None:
+def test_devices_go_where_the_run_has_them(preview: Preview, run: Path) -> None:
     positions = pd.read_csv(run / "positions.csv")
     for device in (0, 7):
         mine = positions[positions["device"] == device]
-        x_m = np.interp(mine["time_s"], outlook.times_s, outlook.tracks_m[:, device, 0])
+        x_m = np.interp(mine["time_s"], preview.times_s, preview.tracks_m[:, device, 0])
         assert np.abs(x_m - mine["x_m"]).max() < 2.7  # between two looks a device walks 20 m/s x 0.13 s
 
 
-def test_handovers_are_those_of_the_run(outlook: Outlook, run: Path) -> None:
+def test_handovers_are_those_of_the_run(preview: Preview, run: Path) -> None:
     events = pd.read_csv(run / "events.csv")
-    handovers = events[(events["event"] == EventName.HANDOVER) & (events["time_s"] <= outlook.walked_s)]
+    handovers = events[(events["event"] == EventName.HANDOVER) & (events["time_s"] <= preview.walked_s)]
     assert len(handovers) > 5
-    assert len(outlook.handovers_m) == len(handovers)
-    assert outlook.handovers_per_hour == pytest.approx(len(handovers) * 3600 / outlook.walked_s)
+    assert len(preview.handovers_m) == len(handovers)
+    assert preview.handovers_per_hour == pytest.approx(len(handovers) * 3600 / preview.walked_s)
 
 
-def test_rounds_cost_what_they_cost_in_the_run(outlook: Outlook, run: Path) -> None:
+def test_rounds_cost_what_they_cost_in_the_run(preview: Preview, run: Path) -> None:
     rounds = pd.read_csv(run / "rounds.csv").sort_values("end_s")
     # the mean of the first rounds of moving devices against the mean of all: the same size, no more
-    assert outlook.latency_s == pytest.approx(rounds["latency_s"].mean(), rel=0.5)
-    assert outlook.energy_j == pytest.approx(rounds["energy_j"].mean(), rel=0.5)
-    assert outlook.simulated_s == (20.0, 20.0)
+    assert preview.cost.probe.latency_s == pytest.approx(rounds["latency_s"].mean(), rel=0.5)
+    assert preview.cost.probe.energy_j == pytest.approx(rounds["energy_j"].mean(), rel=0.5)
+    assert preview.cost.simulated_s == (20.0, 20.0)
 
 
-def test_everybody_is_somewhere(outlook: Outlook) -> None:
-    assert (outlook.population.sum(axis=1) == 12).all()
-    assert outlook.population.shape[1] == 7
+def test_everybody_is_somewhere(preview: Preview) -> None:
+    assert (preview.population.sum(axis=1) == 12).all()
+    assert preview.population.shape[1] == 7
 
 
 def test_who_is_switched_on_is_counted(tmp_path: Path) -> None:
@@ -87,53 +87,50 @@ def test_who_is_switched_on_is_counted(tmp_path: Path) -> None:
     file.write_text(HEXAGONS.replace("layout: {rings: 1, isd_m: 150}\n", ""))
     changes = ["devices.churn={name: poisson, lifetime_s: 4, absence_s: 2}", "devices.mobility=static"]
     scenario = load(file, [*changes, "radio.shadowing=round"])
-    outlook = look(scenario)
+    preview = make_preview(scenario)
     events = pd.read_csv(simulate(scenario, tmp_path / "run") / "events.csv")
     steps = events["event"].map({EventName.SWITCHED_ON: 1, EventName.SWITCHED_OFF: -1}).fillna(0)
     assert (steps[events["time_s"] > 0] != 0).sum() > 20
-    counted = [steps[(events["time_s"] > 0) & (events["time_s"] <= at_s)].sum() for at_s in outlook.times_s]
-    assert (outlook.population[:, 0] - outlook.population[0, 0] == counted).all()
+    counted = [steps[(events["time_s"] > 0) & (events["time_s"] <= at_s)].sum() for at_s in preview.times_s]
+    assert (preview.population[:, 0] - preview.population[0, 0] == counted).all()
 
 
 @pytest.mark.filterwarnings("error")
-def test_devices_that_never_come_are_no_trouble(outlook: Outlook, tmp_path: Path) -> None:
-    absent = outlook.tracks_m.copy()
+def test_devices_that_never_come_are_no_trouble(preview: Preview, tmp_path: Path) -> None:
+    absent = preview.tracks_m.copy()
     absent[:, 3] = np.nan
-    outlook_figure.draw(replace(outlook, tracks_m=absent), tmp_path / "absent.png", dpi=40)
+    preview_picture.draw(replace(preview, tracks_m=absent), tmp_path / "absent.png", dpi=40)
     assert (tmp_path / "absent.png").stat().st_size > 1000
 
 
-def test_a_probe_that_ended_early_says_so(
-    outlook: Outlook, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert not [note for note in outlook.notes if "the first" in note]
-    monkeypatch.setattr("edgefl.commands.outlook.PROBE_S", 0.0)
-    (note,) = [note for note in look(scenario).notes if "to end" in note]
+def test_a_probe_that_ended_early_says_so(preview: Preview, scenario: Scenario) -> None:
+    assert not [note for note in preview.notes if "the first" in note]
+    (note,) = [note for note in make_preview(scenario, most_s=0.0).notes if "to end" in note]
     assert "of the first 1 to end" in note
 
 
-def test_a_picture_has_the_links_where_nobody_comes_or_goes(outlook: Outlook) -> None:
+def test_a_picture_has_the_links_where_nobody_comes_or_goes(preview: Preview) -> None:
     figure = Figure()
-    outlook_figure._links(figure.subplots(), outlook)
+    preview_picture._links(figure.subplots(), preview)
     bars = figure.axes[0].patches
     assert sum(bar.get_height() for bar in bars) == 12
-    strong = outlook.snr_db[np.isfinite(outlook.snr_db)]
+    strong = preview.snr_db[np.isfinite(preview.snr_db)]
     assert bars[0].get_x() >= strong.min() - 1
     assert bars[-1].get_x() <= strong.max()
 
 
-def test_the_map_is_strong_at_the_sites(outlook: Outlook) -> None:
-    axis = np.linspace(-outlook.reach_m, outlook.reach_m, len(outlook.snr_db))
+def test_the_map_is_strong_at_the_sites(preview: Preview) -> None:
+    axis = np.linspace(-preview.reach_m, preview.reach_m, len(preview.snr_db))
     near = [
-        outlook.snr_db[np.abs(axis - y).argmin(), np.abs(axis - x).argmin()] for x, y in outlook.world.sites_m
+        preview.snr_db[np.abs(axis - y).argmin(), np.abs(axis - x).argmin()] for x, y in preview.world.sites_m
     ]
-    assert min(near) > np.nanmedian(outlook.snr_db)
+    assert min(near) > np.nanmedian(preview.snr_db)
 
 
 @pytest.mark.slow
 def test_labels_of_sessions_are_those_of_the_run(digits: Path, tmp_path: Path) -> None:
     scenario = load(digits, ["sessions.rounds=1"])
-    mix = look(scenario).mix
+    mix = make_preview(scenario).mix
     sessions = pd.read_csv(simulate(scenario, tmp_path / "run", device="cpu") / "sessions.csv")
     assert {
         int(row.session): {int(label) for label in str(row.labels).split()} for row in sessions.itertuples()

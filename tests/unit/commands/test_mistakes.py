@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from edgefl.errors import EdgeflError
-from edgefl.run.preview import Loaded
+from edgefl.scenario.data_loading import Loaded
 from edgefl.studies.validation import check
 
 RIGHT = """\

@@ -11,9 +11,9 @@ import yaml
 from edgefl.commands.cli import main
 from edgefl.config import shipped
 from edgefl.errors import EdgeflError
-from edgefl.run.preview import preview
 from edgefl.scenario.identity import LENGTH, identity
 from edgefl.scenario.scenario import Scenario, load
+from edgefl.studies.validation import check_build
 
 
 @pytest.fixture(autouse=True)
@@ -153,7 +153,9 @@ TRACED = [path for path in shipped.names("scenario").values() if "path: scenario
 @pytest.mark.parametrize("file", TRACED, ids=lambda file: file.stem)
 def test_files_that_come_with_edgefl_are_read_from_anywhere(file: Path) -> None:
     assert len(identity(load(file), "").data) == 1  # the checksum of the trace
-    assert preview(load(file, ["learning=null", "workload={payload_bits: 1, flops_per_sample: 1}"])).devices
+    assert check_build(
+        load(file, ["learning=null", "workload={payload_bits: 1, flops_per_sample: 1}"])
+    ).devices
 
 
 MOVING = {"handover_hexagonal", "membership_random_waypoint", "labels_by_zone", "commute_clock"}

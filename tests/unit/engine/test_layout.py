@@ -14,10 +14,10 @@ from edgefl.engine.gains import PerPlace
 from edgefl.engine.layout import LayoutSettings
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
-from edgefl.run.preview import preview
 from edgefl.scenario import scenario as scenarios
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
+from edgefl.studies.validation import check_build
 from edgefl.testing.invariants import check_run
 
 SPATIAL = {"shadowing": "spatial", "line_of_sight": "probabilistic"}
@@ -84,7 +84,7 @@ def test_who_may_come_to_the_edge_of_a_cell() -> None:
 
 
 def test_a_preview_counts_the_cells_of_sectors() -> None:
-    seen = preview(world({"sites": TOWN, "sectors": 3, "federations": [0, 4]}).scenario)
+    seen = check_build(world({"sites": TOWN, "sectors": 3, "federations": [0, 4]}).scenario)
     assert (seen.cells, seen.federations) == (9, 2)
 
 

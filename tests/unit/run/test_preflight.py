@@ -7,7 +7,6 @@ import pytest
 from edgefl import studies
 from edgefl.errors import EdgeflError
 from edgefl.run.plan import prepare
-from edgefl.run.preview import preview
 from edgefl.run.simulation import simulate
 from edgefl.scenario import scenario
 from edgefl.studies import validation
@@ -165,7 +164,10 @@ def test_a_run_of_a_duration_has_as_many_sessions_as_there_is_time_for(digits: P
         scenario.load(digits, overrides)
     loaded = scenario.load(digits, overrides[:-1])
     assert prepare(loaded, device="cpu").notes == []
-    assert "sessions: as many as begin in time, each until its time" in preview(loaded, "cpu").lines()
+    assert (
+        "sessions: as many as begin in time, each until its time"
+        in validation.check_build(loaded, "cpu").lines()
+    )
 
 
 def test_a_study_says_once_what_its_runs_share(digits: Path) -> None:

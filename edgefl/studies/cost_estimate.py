@@ -9,21 +9,21 @@ import math
 import resource
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
 
 from edgefl.config.yaml_source import Source
 from edgefl.engine.records import Round
 from edgefl.engine.sessions import BoundedPolicy
 from edgefl.errors import EdgeflError
-from edgefl.rng import Streams
 from edgefl.run.progress import wall_time
 from edgefl.run.simulation import simulate
-from edgefl.scenario.scenario import Scenario, dump, from_source, load
-from edgefl.scenario.world import World
+from edgefl.scenario.scenario import Scenario, from_source
 from edgefl.studies import planning
 from edgefl.studies.workers import Failure, InOrder, side_by_side
 
@@ -37,18 +37,33 @@ class Range(NamedTuple):
     least: float
     most: float
 
+    def text(self, write: Callable[[float], str]) -> str:
+        """Write it for people."""
+        least, most = (write(value) if math.isfinite(value) else "unknown" for value in self)
+        return least if least == most else f"{least} to {most}"
+
+
+def total(parts: Iterable[tuple[Range, Range]]) -> Range:
+    """Add up amounts, each as often as the number in front of it says."""
+    least = most = 0.0
+    for number, amount in parts:
+        least += number.least * amount.least if number.least else 0.0  # also of an amount without bound
+        most += number.most * amount.most if number.most else 0.0
+    return Range(least, most)
+
 
 @dataclass(frozen=True)
-class Probe:
+class RunProbe:
     """What the first rounds of a run took.
 
     Attributes:
         federations: cells with a server.
         rounds: that were run.
-        latency_s: of a round, simulated, the mean.
+        latency_s: of a round, simulated, the mean. energy_j: of all devices in a round, the mean.
         start_wall_s: until the first round of each federation has begun. round_wall_s: of a round from then on, with
             the time between rounds.
         memory_bytes: largest resident memory of its process. round_bytes: of tables and journal, per round.
+        cut_short: whether there was no time for more rounds.
     """
 
     federations: int
@@ -58,13 +73,15 @@ class Probe:
     round_wall_s: float
     memory_bytes: float
     round_bytes: float
+    energy_j: float = 0.0
+    cut_short: bool = False
 
 
 @dataclass(frozen=True)
-class Forecast:
+class CostEstimate:
     """What a run is expected to take."""
 
-    probe: Probe
+    probe: RunProbe
     rounds: Range  # of all federations together
     simulated_s: Range
     wall_s: Range
@@ -77,36 +94,36 @@ class Forecast:
         wall_s = probe.start_wall_s + probe.rounds * probe.round_wall_s
         return [
             f"expected from a probe of {probe.rounds} rounds in a scratch directory ({wall_time(wall_s)}), roughly:",
-            f"  rounds          {told(self.rounds, '{:,.0f}'.format)}{cells}",
-            f"  simulated time  {told(self.simulated_s, '{:,.6g} s'.format)}",
-            f"  wall time       {told(self.wall_s, wall_time)}",
+            f"  rounds          {self.rounds.text('{:,.0f}'.format)}{cells}",
+            f"  simulated time  {self.simulated_s.text('{:,.6g} s'.format)}",
+            f"  wall time       {self.wall_s.text(wall_time)}",
             f"  memory          {size(probe.memory_bytes)}",
-            f"  disk            {told(self.disk_bytes, size)}, snapshots of models apart",
+            f"  disk            {self.disk_bytes.text(size)}, snapshots of models apart",
         ]
 
 
-def forecast(scenario: Scenario, device: str = "auto") -> Forecast:
+def estimate(scenario: Scenario, device: str = "auto") -> CostEstimate:
     """Run a probe of a scenario in a process of its own, and say what the whole run will take.
 
     Raises:
         EdgeflError: the run cannot begin.
     """
-    found: list[Probe] = []
-    failures: list[Failure] = []
-
-    def ended(task: Any, failure: Failure | None) -> None:
-        if failure is not None:
-            failures.append(failure)
-
+    probes: list[RunProbe] = []
+    failures: list[Failure | None] = []
     # in a process of its own, whose memory is the run's alone
-    task = InOrder([(scenario, device)])
-    side_by_side(task, _probe, 1, reported=lambda task, told: found.append(told), ended=ended)
-    if failures:
+    side_by_side(
+        InOrder([(scenario, device)]),
+        _probe,
+        1,
+        reported=lambda task, made: probes.append(made),
+        ended=lambda task, failure: failures.append(failure),
+    )
+    if failures[0] is not None:
         raise EdgeflError(failures[0].error)
-    return expected(scenario, found[0])
+    return expected(scenario, probes[0])
 
 
-def forecasts(path: Path, device: str = "auto") -> Iterator[str]:
+def estimates(path: Path, device: str = "auto") -> Iterator[str]:
     """Say line by line what the run of a scenario file will take, or the runs of a study's cases, one seed each.
 
     Raises:
@@ -114,20 +131,21 @@ def forecasts(path: Path, device: str = "auto") -> Iterator[str]:
     """
     source = Source(path)
     if "variants" not in source.data:
-        yield from forecast(from_source(source), device).lines()
+        yield from estimate(from_source(source), device).lines()
         return
-    of_study, cases = planning.load(path)
-    wall_s, seeds = [0.0, 0.0], len(of_study.seeds)
+    study, cases = planning.load(path)
+    seeds = len(study.seeds)
+    walls_s = []
     for case in cases:
         yield f"{case.folder} {case.variant}, one of {seeds} seeds:".lstrip()
-        found = forecast(case.scenario, device)
-        yield from found.lines()
-        wall_s = [sum(pair) for pair in zip(wall_s, found.wall_s, strict=True)]
-    whole = told(Range(*(seeds * each_s for each_s in wall_s)), wall_time)
+        cost = estimate(case.scenario, device)
+        yield from cost.lines()
+        walls_s.append((Range(seeds, seeds), cost.wall_s))
+    whole = total(walls_s).text(wall_time)
     yield f"the whole study, {seeds * len(cases)} runs one after the other: {whole}"
 
 
-def expected(scenario: Scenario, probe: Probe) -> Forecast:
+def expected(scenario: Scenario, probe: RunProbe) -> CostEstimate:
     """Say what a run takes whose first rounds took what the probe did."""
     rules, federations = scenario.rounds, probe.federations
     spacing_s = max(rules.every_s or 0.0, probe.latency_s + rules.pause_s)
@@ -139,7 +157,7 @@ def expected(scenario: Scenario, probe: Probe) -> Forecast:
     simulated_s = Range(
         *(end_s if number == by_time else min(end_s, number * spacing_s - rules.pause_s) for number in each)
     )
-    return Forecast(
+    return CostEstimate(
         probe=probe,
         rounds=rounds,
         simulated_s=simulated_s,
@@ -170,49 +188,58 @@ def rounds_of_sessions(scenario: Scenario) -> Range:
     return Range(policy.count * shortest + probes, policy.count * policy.longest + probes)
 
 
-def _probe(task: tuple[Scenario, str], report: Callable[[Probe], None]) -> None:
+def _probe(task: tuple[Scenario, str], report: Callable[[RunProbe], None]) -> None:
     report(probe(*task))
 
 
-def probe(scenario: Scenario, device: str = "auto") -> Probe:
+def probe(
+    scenario: Scenario,
+    device: str = "auto",
+    *,
+    most_s: float = PROBE_WALL_S,
+    clock: Callable[[], float] = time.perf_counter,
+) -> RunProbe:
     """Run the first rounds of a scenario in a scratch directory, which is removed.
+
+    Args:
+        most_s: a probe that has had one round by then is not continued.
+        clock: of this time, and of wall times.
 
     Raises:
         EdgeflError: the run cannot begin.
     """
-    seen: list[tuple[float, Round]] = []
-    began = time.perf_counter()
+    rows: list[Round] = []
+    walls_s: list[float] = []
+    federations = len(scenario.layout.with_federation)
+    most_rounds = PROBE_ROUNDS * federations
+    began_s = clock()
 
-    class Enough(Exception):
+    class ProbeEnds(Exception):
         pass
 
+    def note(row: Round) -> None:
+        rows.append(row)
+        walls_s.append(clock() - began_s)
+        if len(rows) >= most_rounds or walls_s[-1] > most_s:
+            raise ProbeEnds
+
     with tempfile.TemporaryDirectory(prefix="edgefl-probe-") as scratch:
-        # as a run directory has it: the run may be described by more than this scenario's own file
-        described = Path(scratch) / "scenario.yaml"
-        described.write_text(dump(scenario))
-        scenario = load(described)
-        federations = len(World(scenario, Streams(scenario.seed)).federations)
         run = Path(scratch) / "run"
-
-        def note(row: Round) -> None:
-            seen.append((time.perf_counter() - began, row))
-            if len(seen) >= PROBE_ROUNDS * federations or seen[-1][0] > PROBE_WALL_S:
-                raise Enough
-
-        with suppress(Enough):
+        with suppress(ProbeEnds):
             simulate(scenario, run, device=device, on_round=note)
         written = sum(file.stat().st_size for file in run.iterdir() if file.suffix in (".csv", ".jsonl"))
-    walls_s = [wall_s for wall_s, _ in seen]
-    first = min(federations, len(seen) - 1)  # these began with the run
-    round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(seen) - first) if first else walls_s[-1]
-    return Probe(
+    first = min(federations, len(rows) - 1)  # these began with the run
+    round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]
+    return RunProbe(
         federations=federations,
-        rounds=len(seen),
-        latency_s=sum(row.latency_s for _, row in seen) / len(seen),
-        start_wall_s=max(0.0, walls_s[-1] - len(seen) * round_wall_s),
+        rounds=len(rows),
+        latency_s=float(np.mean([row.latency_s for row in rows])),
+        start_wall_s=max(0.0, walls_s[-1] - len(rows) * round_wall_s),
         round_wall_s=round_wall_s,
         memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0,
-        round_bytes=written / len(seen),
+        round_bytes=written / len(rows),
+        energy_j=float(np.mean([row.energy_j for row in rows])),
+        cut_short=len(rows) < most_rounds and walls_s[-1] > most_s,
     )
 
 
@@ -222,9 +249,3 @@ def size(count: float) -> str:
         if count >= length:
             return f"{count / length:.{1 if count < 10 * length else 0}f} {unit}"
     return f"{count:.0f} bytes"
-
-
-def told(values: Range, write: Callable[[float], str]) -> str:
-    """Write a range for people."""
-    least, most = (write(value) for value in values)
-    return least if least == most else f"{least} to {most}"

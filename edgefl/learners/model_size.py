@@ -1,4 +1,4 @@
-"""A learner in outline: what the checks before a run ask of it, known without loading PyTorch.
+"""The size of a learner, which is what the checks before a run ask of it, without loading PyTorch.
 
 Loading PyTorch takes longer than everything else that `edgefl validate` does. Where a model writes out its size
 and nothing else of the learning has to be tried with tensors, data and partition are built as in a run, and the
@@ -22,8 +22,8 @@ from edgefl.scenario.world import World
 
 
 @dataclass(frozen=True)
-class Outline:
-    """What a run's beginning asks of a learner."""
+class SizedLearner:
+    """A learner of which only the data and the size are known."""
 
     device_data: DeviceData
     payload_bits: int
@@ -31,8 +31,10 @@ class Outline:
     parameters: int
 
 
-def of(world: World, device: str, load: Callable[[Dataset], Data] | None = None) -> dict[int, Outline] | None:
-    """Outline the learner of each cell; None: that needs PyTorch.
+def of(
+    world: World, device: str, load: Callable[[Dataset], Data] | None = None
+) -> dict[int, SizedLearner] | None:
+    """Return the learner of each cell by its size; None: that needs PyTorch.
 
     Args:
         device: as in `simulate`.
@@ -44,7 +46,7 @@ def of(world: World, device: str, load: Callable[[Dataset], Data] | None = None)
     settings = world.scenario.learning
     if settings is None or not _is_enough(settings, device):
         return None
-    one = _outline(settings, world, load)
+    one = _sized(settings, world, load)
     return dict.fromkeys(world.federations, one) if one else None  # all cells deal alike
 
 
@@ -63,9 +65,9 @@ def _is_enough(settings: LearningSettings, device: str) -> bool:
     )
 
 
-def _outline(
+def _sized(
     settings: LearningSettings, world: World, load: Callable[[Dataset], Data] | None
-) -> Outline | None:
+) -> SizedLearner | None:
     with about("learning", "dataset"):
         data = load(settings.dataset) if load else settings.dataset.load()
         require_labels(data)
@@ -79,7 +81,7 @@ def _outline(
     )
     payload = Payload(settings.bits_per_parameter, settings.payload == "exchanged")
     flops = settings.flops_per_sample
-    return Outline(
+    return SizedLearner(
         DeviceData(settings.partition, data.train.y, world.count, world.streams, inputs, world.populations),
         payload.bits(size.parameters, 0, settings.algorithm.vectors_up),
         float(size.flops_per_sample) if flops == "counted" else flops,

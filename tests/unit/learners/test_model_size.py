@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from channel import fading, fading_grids
-from edgefl.learners import outline
+from edgefl.learners import model_size
 from edgefl.learning.models import Model, Size
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.models.mlp2 import Mlp2
-from edgefl.run.preview import preview
 from edgefl.scenario import scenario
+from edgefl.studies.validation import check_build
 
 ROOT = Path(__file__).parents[3]
 DIGITS = """\
@@ -31,9 +31,9 @@ def test_what_validate_says_is_what_pytorch_says(
     file = tmp_path / "digits.yaml"
     file.write_text(DIGITS % model)
     loaded = scenario.load(file)
-    found = preview(loaded, "cpu")
-    monkeypatch.setattr(outline, "of", lambda *arguments: None)
-    assert found == preview(loaded, "cpu")
+    found = check_build(loaded, "cpu")
+    monkeypatch.setattr(model_size, "of", lambda *arguments: None)
+    assert found == check_build(loaded, "cpu")
     assert found.payload_bits == 32 * 2 * (found.parameters or 0)  # scaffold exchanges two vectors
 
 
@@ -51,10 +51,10 @@ def test_a_stated_size_is_the_counted_one(model: Model, shape: tuple[int, ...], 
 def test_what_needs_tensors_is_left_to_pytorch() -> None:
     plain = scenario.load(ROOT / "scenarios" / "quickstart.yaml").learning
     assert plain is not None
-    assert outline._is_enough(plain, "cpu")
-    assert not outline._is_enough(plain, "cuda")
+    assert model_size._is_enough(plain, "cpu")
+    assert not model_size._is_enough(plain, "cuda")
     for changed in ({"precision": "bf16"}, {"tested_on": "devices"}, {"drift": object()}):
-        assert not outline._is_enough(plain.model_copy(update=changed), "cpu")
+        assert not model_size._is_enough(plain.model_copy(update=changed), "cpu")
 
 
 @pytest.mark.slow

@@ -7,25 +7,25 @@ import pytest
 
 from edgefl.commands.cli import main
 from edgefl.studies import plan, run
-from edgefl.studies.forecast import Forecast, Probe, Range
-from edgefl.studies.outlook import outlook
+from edgefl.studies.cost_estimate import CostEstimate, Range, RunProbe
+from edgefl.studies.dry_run import dry_run
 from tests.unit.studies.asked import GRID, STUDY, written
 
 NARROW = STUDY.replace("precision: 0.5, budget: 40", "precision: 1.0e-9, budget: 12")
 # each run: 100 to 200 s, 1 to 2 MB
-EACH = Forecast(
-    Probe(1, 2, 1.0, 0.0, 1.0, 3e8, 1.0), Range(1, 2), Range(1, 2), Range(100.0, 200.0), Range(1e6, 2e6)
+EACH = CostEstimate(
+    RunProbe(1, 2, 1.0, 0.0, 1.0, 3e8, 1.0), Range(1, 2), Range(1, 2), Range(100.0, 200.0), Range(1e6, 2e6)
 )
 
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("edgefl.studies.outlook.forecast", lambda scenario, device: EACH)
+    monkeypatch.setattr("edgefl.studies.dry_run.estimate", lambda scenario, device: EACH)
     return written(tmp_path, NARROW)
 
 
 def last_line(study: Path, out: Path, seeds: tuple[int, ...] = ()) -> str:
-    return list(outlook(plan(study, seeds), out))[-1]
+    return list(dry_run(plan(study, seeds), out))[-1]
 
 
 def test_the_range_is_from_the_seeds_listed_to_the_budget(study: Path, tmp_path: Path) -> None:

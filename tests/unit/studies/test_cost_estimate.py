@@ -7,9 +7,9 @@ import pytest
 
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario
-from edgefl.studies.forecast import Probe, Range, expected, forecasts, latest_end_s, probe, size
+from edgefl.studies.cost_estimate import Range, RunProbe, estimates, expected, latest_end_s, probe, size
 
-PROBE = Probe(
+PROBE = RunProbe(
     federations=1,
     rounds=2,
     latency_s=4.0,
@@ -86,19 +86,19 @@ def test_a_file_and_a_study_are_told(tmp_path: Path) -> None:
         "name: a\ndevices: {count: 2}\nsessions: {name: schedule, count: 1, rounds: 5}\n"
         "workload: {payload_bits: 1000, flops_per_sample: 1}\n"
     )
-    told = list(forecasts(file))
+    told = list(estimates(file))
     assert told[1].split() == ["rounds", "5"]
     study = tmp_path / "study.yaml"
     study.write_text(
         "name: s\nscenario: a.yaml\nseeds: [1, 2]\nreference: one\n"
         "variants: {one: {}, many: {devices.count: 200}}\n"
     )
-    told = list(forecasts(study))
+    told = list(estimates(study))
     assert told[0] == "one, one of 2 seeds:"
     assert told[-1].startswith("the whole study, 4 runs one after the other: ")
     file.write_text(file.read_text().replace("count: 2", "count: 2, mobility: {name: trace, path: none.csv}"))
     with pytest.raises(EdgeflError):
-        list(forecasts(file))
+        list(estimates(file))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,272 @@
+"""What `edgefl preview` shows: a world before it runs, where devices go, and a few rounds without training.
+
+Devices move as in the run. The network is run for as long as WALK_S of processor time allow, without any round:
+that gives handovers. Times and joules are those of a probe (`edgefl.studies.cost_estimate`) in which nothing is
+trained, unless it is asked to train: then it also measures wall time, memory and disk.
+"""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, takewhile
+from typing import Any
+
+import numpy as np
+import simpy
+
+from edgefl.engine.gains import PerPlace
+from edgefl.engine.records import Event, EventName
+from edgefl.engine.sessions.schedule import Schedule
+from edgefl.engine.settings import WorkloadSettings
+from edgefl.rng import Streams
+from edgefl.run.composition import compose
+from edgefl.run.plan import RunPlan
+from edgefl.run.preflight import Nowhere
+from edgefl.run.progress import wall_time
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
+from edgefl.studies.cost_estimate import PROBE_ROUNDS, CostEstimate, estimate, expected, probe
+from edgefl.studies.validation import BuildCheck, built, facts_of
+
+PROBE_S = 1.5  # processor time
+WALK_S = 1.0  # processor time
+TIMES = 150  # at which tracks are looked at
+GRID = 110  # points across the map
+MOST_SESSIONS = 8  # whose labels are shown
+OPEN_END_S = 3600.0  # looked at where a run has no foreseeable end
+MOST_SWITCHES = 1_000_000  # of all devices together
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A scenario before it runs.
+
+    Attributes:
+        trained: whether the probe behind the cost has trained.
+        times_s: [times]. tracks_m: [times, devices, 2], NaN: absent. population: [times, cells], switched on.
+        handovers_m: [n, 2] where devices handed over. walked_s: over which these were counted.
+        snr_db: [GRID, GRID] of the strongest cell at a distance from all, NaN: outside. reach_m: half the map's side.
+        mix: session -> label -> samples that all devices hold.
+    """
+
+    build: BuildCheck
+    cost: CostEstimate
+    trained: bool
+    world: World = field(repr=False)
+    times_s: np.ndarray
+    tracks_m: np.ndarray
+    population: np.ndarray
+    handovers_m: np.ndarray
+    walked_s: float
+    snr_db: np.ndarray
+    reach_m: float
+    mix: Mapping[int, Mapping[int, int]]
+    notes: Sequence[str]
+
+    @property
+    def handovers_per_hour(self) -> float:
+        """Of all devices together."""
+        return len(self.handovers_m) / (self.walked_s / 3600) if self.walked_s else 0.0
+
+    def lines(self) -> list[str]:
+        """Say it in a few lines."""
+        strong = self.snr_db[np.isfinite(self.snr_db)]
+        low, middle, high = np.percentile(strong, [10, 50, 90])
+        lines = [
+            f"devices         {self.build.devices} in {self.build.where}",
+            f"simulated time  {self.cost.simulated_s.text('{:,.4g} s'.format)}",
+            f"a round         {self.cost.probe.latency_s:.4g} s and {self.cost.probe.energy_j:.3g} J of the devices, "
+            f"{self.build.payload_bits / 1e6:.3g} Mbit a transfer",
+            f"SNR             {low:.0f} to {high:.0f} dB in four places of five, median {middle:.0f} dB",
+        ]
+        if self.world.scenario.layout.several:
+            rate = self.handovers_per_hour
+            each = f"{rate:,.0f} per hour, {rate / self.build.devices:,.1f} of a device"
+            lines.insert(2, f"handovers       {each} (over {self.walked_s:,.4g} s)")
+        if self.trained:
+            lines += self.cost.lines()
+        elif self.world.scenario.learning is None:
+            lines.append(f"wall time       {self.cost.wall_s.text(wall_time)}, roughly")
+        else:
+            lines.append("wall time       is mostly training's: --plan trains two rounds and says it")
+        return lines + [f"note: {note}" for note in self.notes]
+
+
+def make_preview(
+    scenario: Scenario, device: str = "auto", *, train: bool = False, most_s: float = PROBE_S
+) -> Preview:
+    """Look at a scenario; nothing is downloaded, or written but in a scratch directory.
+
+    Args:
+        device: as in `simulate`.
+        train: whether the probe trains, and measures wall time, memory and disk.
+        most_s: processor time of a probe that does not train.
+
+    Raises:
+        EdgeflError: the run would be refused.
+    """
+    run = built(scenario, device)
+    build = facts_of(run)
+    if train:
+        cost = estimate(scenario, device)
+    else:
+        untrained = _untrained(scenario, build)
+        cost = expected(scenario, probe(untrained, device, most_s=most_s, clock=time.process_time))
+    end_s = cost.simulated_s.most
+    span_s = end_s if math.isfinite(end_s) else OPEN_END_S
+    world = World(scenario, Streams(scenario.seed))  # movement goes on only: each look begins anew
+    times_s = np.linspace(0.0, span_s, TIMES)
+    on = _switched_on(world, times_s)
+    tracks_m, population = _tracks(world, times_s, on)
+    handovers_m, walked_s = _walk(World(scenario, Streams(scenario.seed)), span_s)
+    reach_m = max(world.extent.radius_m, 1.02 * float(np.nanmax(np.abs(tracks_m), initial=0.0)))
+    if scenario.layout.sites is not None:
+        reach_m = max(
+            np.abs(world.sites_m).max() + 60.0, 1.05 * float(np.nanmax(np.abs(tracks_m), initial=1.0))
+        )
+    notes = [
+        (
+            cost.probe.cut_short,
+            f"time and joules of a round are of the first {cost.probe.rounds} to end, and quick ones end first; more"
+            " would have taken too long: --plan sees them",
+        ),
+        (on is None, "devices switch too often to be shown: the picture has all as if they were on"),
+        (
+            math.isinf(end_s),
+            f"the run has no end that could be foreseen: the first {OPEN_END_S:g} s are shown",
+        ),
+        (
+            walked_s < span_s,
+            f"handovers are those of the first {walked_s:,.4g} s: more would have taken too long",
+        ),
+        (
+            scenario.radio.neighbour_load,
+            "the map of SNR is without what the neighbours send (radio.neighbour_load)",
+        ),
+    ]
+    return Preview(
+        build=build,
+        cost=cost,
+        trained=train,
+        world=run.world,
+        times_s=times_s,
+        tracks_m=tracks_m,
+        population=population,
+        handovers_m=handovers_m,
+        walked_s=walked_s,
+        snr_db=_snr_db(world, reach_m),
+        reach_m=reach_m,
+        mix=_mix(run),
+        notes=[*build.notes, *(note for holds, note in notes if holds)],
+    )
+
+
+def _untrained(scenario: Scenario, build: BuildCheck) -> Scenario:
+    """Return the same scenario with the bits and FLOPs of its learning, and nothing learned."""
+    learning = scenario.learning
+    if learning is None:
+        return scenario
+    task = WorkloadSettings(
+        payload_bits=build.payload_bits,
+        flops_per_sample=build.flops_per_sample,
+        steps=learning.steps,
+        batch=learning.batch,
+    )
+    changes: dict[str, Any] = {"learning": None, "workload": task}
+    if scenario.sessions.report_bits:  # it waits for losses, which nobody has
+        changes["sessions"] = Schedule(count=1, rounds=10 * PROBE_ROUNDS)
+    return scenario.model_copy(update=changes)
+
+
+def _switched_on(world: World, times_s: np.ndarray) -> np.ndarray | None:
+    """[times, devices] whether each is switched on; None: they switch too often to find out."""
+    on = np.ones((len(times_s), world.count), bool)
+    for device, switches in enumerate(world.fleet.switches(world.streams)):
+        until = takewhile(lambda time_s: time_s <= times_s[-1], switches)
+        at_s = np.fromiter(islice(until, MOST_SWITCHES // world.count), float)
+        if len(at_s) == MOST_SWITCHES // world.count:
+            return None
+        on[:, device] = np.searchsorted(at_s, times_s, side="right") % 2 == 1
+    return on
+
+
+def _tracks(world: World, times_s: np.ndarray, on: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """[times, devices, 2] where devices are, and [times, cells] how many that are on are in each cell."""
+    layout, gains = world.scenario.layout, world.gains
+    tracks_m = np.array([np.array(world.movement.positions_m(float(time_s)), float) for time_s in times_s])
+    within = np.hypot(tracks_m[..., 0], tracks_m[..., 1]) <= world.extent.edge_m  # NaN, absent: it is not
+    if layout.several:
+        tracks_m[~within] = np.nan
+    population = np.zeros((len(times_s), layout.cells), int)
+    for number, inside in enumerate(map(np.flatnonzero, within if on is None else within & on)):
+        if layout.several and isinstance(gains, PerPlace) and len(inside):
+            strongest = gains.power_db_of(tracks_m[number, inside], inside).argmax(axis=1)
+            population[number] = np.bincount(strongest, minlength=layout.cells)
+        else:
+            population[number, 0] = len(inside)
+    return tracks_m, population
+
+
+class _Handovers(Nowhere):
+    """A recorder that keeps which devices handed over; they come as columns."""
+
+    def __init__(self) -> None:
+        self.devices: list[int] = []
+
+    def write_columns(self, row_type: type, *, further: Any = None, **columns: Any) -> None:
+        if row_type is Event and columns["event"] == EventName.HANDOVER:
+            self.devices += np.atleast_1d(columns["device"]).tolist()
+
+
+def _walk(world: World, span_s: float) -> tuple[np.ndarray, float]:
+    """Run the network without rounds: [n, 2] where devices handed over, and how long that was."""
+    if not (world.scenario.layout.several and world.movement.moves):
+        return np.empty((0, 2)), span_s
+    events = _Handovers()
+    scene, _ = compose(world, world.radio(simpy.Environment()), events, {})
+    began_s, places_m, time_s = time.process_time(), [], 0.0
+    step_s = max(world.scenario.handover.measurement_interval_s, span_s / 2000)
+    while time_s < span_s and time.process_time() - began_s < WALK_S:
+        time_s = min(span_s, time_s + step_s)
+        scene.env.run(until=time_s)
+        if events.devices:
+            places_m += [scene.network.positions_m()[device] for device in events.devices]
+            events.devices.clear()
+    return np.array(places_m).reshape(-1, 2), time_s
+
+
+def _snr_db(world: World, reach_m: float) -> np.ndarray:
+    """[GRID, GRID] of a link to the strongest cell over the whole band, without fading; NaN outside the world."""
+    radio, extent = world.scenario.radio, world.extent
+    axis = np.linspace(-reach_m, reach_m, GRID)
+    points_m = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    distances_m = np.hypot(*points_m.T)
+    gains_db = np.full(len(points_m), np.nan)
+    if isinstance(world.gains, PerPlace):
+        inside = np.flatnonzero(distances_m <= min(extent.field_radius_m, extent.edge_m))
+        gains_db[inside] = world.gains.power_db_of(points_m[inside], np.zeros(len(inside), int)).max(axis=1)
+    else:
+        inside = np.flatnonzero(distances_m <= extent.radius_m)
+        gains_db[inside] = -radio.path_loss.path_loss_db(
+            np.maximum(distances_m[inside], extent.min_distance_m),
+            carrier_hz=radio.carrier_hz,
+            bs_height_m=extent.bs_height_m,
+            ut_height_m=extent.ut_height_m,
+            line_of_sight=radio.line_of_sight == "always",
+        )
+    noise_dbm = radio.noise_dbm_hz + 10 * math.log10(radio.bandwidth_hz) + radio.noise_figure_db
+    snr_db = radio.server_power_dbm + gains_db - noise_dbm - radio.interference_margin_db
+    return np.asarray(snr_db).reshape(GRID, GRID)
+
+
+def _mix(run: RunPlan) -> dict[int, dict[int, int]]:
+    """Samples of each label that all devices hold, session by session."""
+    scenario = run.world.scenario
+    if scenario.learning is None:
+        return {}
+    device_data, mix = next(iter(run.learners.values())).device_data, {}
+    for session in range(1, min(scenario.sessions.count or MOST_SESSIONS, MOST_SESSIONS) + 1):
+        device_data.deal(session)
+        mix[session] = device_data.mix(list(run.world.members(session) or range(run.world.count)))
+    return mix

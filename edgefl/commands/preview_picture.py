@@ -1,0 +1,203 @@
+"""Draw the picture of `edgefl preview`: map, devices of each cell by time, labels. No display is needed."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib import colormaps, rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle, Polygon, RegularPolygon
+from matplotlib.patches import Rectangle as Box
+from matplotlib.ticker import MaxNLocator
+
+from edgefl.commands.preview_data import Preview
+from edgefl.places.areas import Area
+
+# Okabe and Ito's colour-blind-safe palette
+PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000"]
+DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1.5, 1.2))]
+SIZES: dict[Any, float | str] = {
+    "axes.titlesize": 9.5,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 8.5,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+}
+MOST_TRACKS = 60
+MOST_CELLS = 8
+MANY = 150  # handovers
+SOFT = "#5a646c"
+
+
+@rc_context(SIZES)
+def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
+    """Write the picture; PNG, PDF, SVG or WebP, by the file's name."""
+    figure = Figure(figsize=(10.4, 5.6), layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    grid = figure.add_gridspec(2, 2, width_ratios=[1.25, 1])
+    _map(figure, figure.add_subplot(grid[:, 0]), preview)
+    beside = figure.add_subplot(grid[0, 1] if preview.mix else grid[:, 1])
+    _population(beside, preview) if _changes(preview) else _links(beside, preview)
+    if preview.mix:
+        _labels(figure.add_subplot(grid[1, 1]), preview)
+    name, probe = preview.world.scenario.name, preview.cost.probe
+    round_costs = f"{probe.latency_s:.3g} s and {probe.energy_j:.3g} J"
+    title = f"{name}: {preview.build.devices} devices, a round of {round_costs}"
+    figure.suptitle(title, fontsize=12, x=0.01, ha="left")
+    quality: dict[str, Any] = {"pil_kwargs": {"quality": 72}} if path.suffix == ".webp" else {}
+    canvas.print_figure(path, dpi=dpi, **quality)
+
+
+def _map(figure: Figure, axes: Axes, preview: Preview) -> None:
+    _signal(figure, axes, preview)
+    for name, area in preview.world.scenario.areas.items():
+        _area(axes, name, area)
+    _cells(axes, preview)
+    tracks_m, reach_m = preview.tracks_m, preview.reach_m
+    # fmax and fmin pass over the times at which a device is absent
+    moving = np.nan_to_num(np.fmax.reduce(tracks_m) - np.fmin.reduce(tracks_m)).max(axis=1, initial=0)
+    walkers = np.flatnonzero(moving > 0.5)
+    for device in walkers[:MOST_TRACKS]:
+        track = tracks_m[:, device].copy()
+        jumps = np.flatnonzero(np.hypot(*np.diff(track, axis=0).T) > 0.6 * reach_m)
+        track[jumps + 1] = np.nan  # came in on the other side
+        axes.plot(*track.T, color="white", linewidth=0.8, alpha=0.65)
+    x_m, y_m = tracks_m[0].T
+    axes.scatter(x_m, y_m, s=13, color="#1d2328", edgecolor="white", linewidth=0.5, zorder=4)
+    if len(preview.handovers_m):
+        size = 16 * min(1.0, (MANY / len(preview.handovers_m)) ** 0.75)  # many stay small
+        x_m, y_m = preview.handovers_m.T
+        axes.scatter(x_m, y_m, marker="x", s=size, color="#D40000", linewidth=0.8, zorder=5)
+    sites_m = preview.world.sites_m
+    axes.scatter(sites_m[:, 0], sites_m[:, 1], marker="^", s=70, color="white", edgecolor="black", zorder=6)
+    beside: dict[str, Any] = {
+        "xytext": (0, -14),
+        "textcoords": "offset points",
+        "fontsize": 8,
+        "ha": "center",
+    }
+    for site, place_m in enumerate(sites_m if len(sites_m) <= 19 else []):
+        axes.annotate(str(site), tuple(place_m), zorder=6, **beside)
+    ways = " at the start, lines: their ways" if len(walkers) else ", which stay where they are"
+    crosses = ", red crosses: handovers" if len(preview.handovers_m) else ""
+    axes.set_title(f"dots: devices{ways}{crosses}", fontsize=8.5, color=SOFT)
+    axes.set(xlim=(-reach_m, reach_m), ylim=(-reach_m, reach_m))
+    axes.set_xlabel("m", labelpad=1)
+
+
+def _signal(figure: Figure, axes: Axes, preview: Preview) -> None:
+    reach_m, cap = preview.reach_m, preview.world.scenario.radio.max_efficiency
+    image = axes.imshow(
+        preview.snr_db,
+        extent=(-reach_m, reach_m, -reach_m, reach_m),
+        origin="lower",
+        cmap="viridis",
+        alpha=0.75,
+        interpolation="bilinear",
+    )
+    bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.8, fraction=0.03, pad=0.01, aspect=32)
+    bar.set_label("SNR without fading, dB; above: bit/s/Hz")
+    low, high = image.get_clim()
+    ticks_db = np.array([tick for tick in bar.get_ticks() if low <= tick <= high])
+    efficiency = np.minimum(np.log2(1 + 10 ** (ticks_db / 10)), np.inf if cap is None else cap)
+    bar.ax.secondary_xaxis("top").set_xticks(ticks_db, [f"{each:.1f}" for each in efficiency])
+
+
+def _cells(axes: Axes, preview: Preview) -> None:
+    layout, sites_m = preview.world.scenario.layout, preview.world.sites_m
+    look: dict[str, Any] = {"fill": False, "edgecolor": "white", "linewidth": 1.2}
+    if layout.rings:
+        for site in sites_m:
+            axes.add_patch(RegularPolygon(tuple(site), 6, radius=layout.isd_m / np.sqrt(3), **look))
+    elif layout.sites is None:
+        axes.add_patch(Circle((0, 0), preview.world.extent.radius_m, **look))
+    if layout.sectors > 1:
+        edges = np.radians(layout.azimuth_deg + 60 + 120 * np.arange(layout.sectors))
+        ends_m = 0.16 * preview.reach_m * np.stack([np.cos(edges), np.sin(edges)], axis=-1)
+        for begin_m in sites_m:
+            for end_m in begin_m + ends_m:
+                axes.plot(*np.stack([begin_m, end_m], axis=-1), color="white", linewidth=1.2)
+
+
+def _area(axes: Axes, name: str, area: Area) -> None:
+    look: dict[str, Any] = {"facecolor": "white", "alpha": 0.28, "edgecolor": "black", "linewidth": 0.8}
+    if area.disc:
+        axes.add_patch(Circle(area.disc.centre_m, area.disc.radius_m, **look))
+        x_m, y_m = area.disc.centre_m[0], area.disc.centre_m[1] + area.disc.radius_m
+    elif area.rectangle:
+        (left, low), (right, high) = area.rectangle.from_m, area.rectangle.to_m
+        axes.add_patch(Box((left, low), right - left, high - low, **look))
+        x_m, y_m = (left + right) / 2, max(low, high)
+    elif area.polygon:
+        corners = np.array(area.polygon.points_m)
+        axes.add_patch(Polygon(corners, **look))
+        x_m, y_m = corners[:, 0].mean(), corners[:, 1].max()
+    else:
+        return
+    axes.annotate(name, (x_m, y_m), xytext=(0, 3), textcoords="offset points", fontsize=8.5, ha="center")
+
+
+def _changes(preview: Preview) -> bool:
+    """Whether there is anything to see in the population by time."""
+    return preview.population.shape[1] > 1 or len(np.unique(preview.population)) > 1
+
+
+def _links(axes: Axes, preview: Preview) -> None:
+    """How good the devices' links are at the start."""
+    axis = np.linspace(-preview.reach_m, preview.reach_m, len(preview.snr_db))
+    places_m = preview.tracks_m[0][np.isfinite(preview.tracks_m[0]).all(axis=1)]
+    column, row = (np.abs(axis[:, None] - place_m).argmin(axis=0) for place_m in places_m.T)
+    snr_db = preview.snr_db[row, column]
+    axes.hist(snr_db[np.isfinite(snr_db)], bins=12, color=PALETTE[0], rwidth=0.92)
+    axes.set_title(f"links of the {len(places_m)} devices, all the time in the cell")
+    axes.set(xlabel="SNR without fading, dB", ylabel="devices")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    _plain(axes)
+
+
+def _population(axes: Axes, preview: Preview) -> None:
+    population, hours = preview.population, preview.times_s[-1] > 7200
+    times = preview.times_s / (3600 if hours else 1)
+    cells = population.shape[1]
+    if cells > 1:
+        shown = np.sort(np.argsort(-population.sum(axis=0), kind="stable")[:MOST_CELLS])
+        for number, cell in enumerate(shown):
+            look = {"color": PALETTE[number % 7], "linestyle": DASHES[number % 3], "linewidth": 1.4}
+            axes.step(times, population[:, cell], label=f"cell {cell}", where="post", **look)
+        axes.legend(fontsize=7.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.05))
+        fullest = f"the {MOST_CELLS} fullest of {cells} cells"
+        title = f"devices in {'each cell' if cells <= MOST_CELLS else fullest}"
+    else:
+        axes.step(times, population[:, 0], color=PALETTE[0], where="post")
+        title = "devices in the cell"
+        anywhere = np.isfinite(preview.tracks_m[:, :, 0]).sum(axis=1)
+        if (anywhere != population[:, 0]).any():
+            axes.step(times, anywhere, color=SOFT, linestyle=":", where="post")
+            title += " (dotted: with those outside or off)"
+    axes.set_title(title)
+    axes.set_xlabel("simulated time, h" if hours else "simulated time, s")
+    _plain(axes)
+
+
+def _labels(axes: Axes, preview: Preview) -> None:
+    sessions = list(preview.mix)
+    labels = sorted({label for mix in preview.mix.values() for label in mix})
+    below = np.zeros(len(sessions))
+    for label, shade in zip(labels, np.linspace(0, 1, max(len(labels), 2)), strict=False):
+        shares = np.array([mix.get(label, 0) / sum(mix.values()) for mix in preview.mix.values()])
+        bars = axes.bar(sessions, shares, bottom=below, color=colormaps["cividis"](shade), width=0.82)
+        if len(labels) <= 12:
+            texts = [str(label) if share > 0.045 else "" for share in shares]
+            ink = "white" if shade < 0.55 else "black"
+            axes.bar_label(bars, labels=texts, label_type="center", fontsize=7, color=ink)
+        below += shares
+    axes.set_title("labels that devices hold, by session")
+    axes.set(xticks=sessions, xlabel="session", ylim=(0, 1))
+    _plain(axes)
+
+
+def _plain(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_ylim(bottom=0)

@@ -1,0 +1,111 @@
+"""What a study is about to do: its runs, how they stand, and what they will take."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from edgefl.run.progress import wall_time
+from edgefl.run.results import StudyResults
+from edgefl.scenario.data_loading import Loaded
+from edgefl.studies.asking import pairs, setting_of
+from edgefl.studies.cost_estimate import CostEstimate, Range, estimate, size, total
+from edgefl.studies.directory import FILE, check_unchanged
+from edgefl.studies.planning import Plan, Run
+from edgefl.studies.sharing import Share, shares
+from edgefl.studies.states import State, state_of
+
+ONE = Range(1, 1)
+Costs = list[tuple[Range, CostEstimate]]  # how many runs, and what each takes
+
+
+class _Estimates:
+    """What runs are expected to take: one probe for all seeds of a case."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._of_cases: dict[tuple[str, ...], CostEstimate] = {}
+
+    def of(self, run: Run, share: Share) -> CostEstimate:
+        if run.case not in self._of_cases:
+            self._of_cases[run.case] = estimate(run.scenario, self._device)
+        cost = self._of_cases[run.case]
+        return replace(cost, wall_s=Range(0.0, 0.0)) if share.whole else cost  # another run trains for it
+
+
+def dry_run(plan: Plan, out: str | Path | None = None, *, device: str = "auto") -> Iterator[str]:
+    """Say line by line what a study is about to do; two rounds of each case are run in a scratch directory.
+
+    Raises:
+        EdgeflError: the directory holds something else, or a run cannot begin.
+    """
+    load = Loaded(download=True)
+    directory = Path(out) if out is not None else Path("runs", plan.name)
+    if (directory / FILE).is_file():
+        check_unchanged(plan, directory, load)
+    states = {run.path: state_of(directory, run.path) for run in plan.runs}
+    complete = [path for path, state in states.items() if state is State.COMPLETED]
+    shared = shares(plan.runs, load, complete)
+    for run in plan.runs:
+        yield f"{states[run.path]:<12} {run.label}{_from(shared[run.path])}"
+    counts = Counter(states.values())
+    yield ", ".join(f"{counts[state]} {state}" for state in State if counts[state])
+    estimates = _Estimates(device)
+    costs = [
+        (ONE, estimates.of(run, shared[run.path]))
+        for run in plan.runs
+        if states[run.path] is not State.COMPLETED
+    ]
+    if costs:
+        yield (
+            f"still to be done, roughly: {_wall_time(costs)} on one core, runs that take all training"
+            f" from another one count nothing; {_disk(costs)} on disk;"
+            f" {size(max(cost.probe.memory_bytes for _, cost in costs))} of memory for each process"
+        )
+    if plan.question is not None:
+        yield _of_question(plan, directory, load, estimates, costs)
+
+
+def _of_question(plan: Plan, directory: Path, load: Loaded, estimates: _Estimates, costs: Costs) -> str:
+    """Say what a study takes with the seeds that its question may add, or that it is answered."""
+    question = plan.question
+    assert question is not None
+    answer = None if costs else StudyResults(directory).answer
+    if answer is not None and answer.settled and vars(answer.question) == question.model_dump():
+        return f"the question is answered: {answer.sentence}"
+    own = {run.scenario.seed for run in plan.runs}
+    first, further = max(own) + 1, question.budget - len(own)
+    of_one_seed = pairs(plan, {setting_of(run): [first] for run in plan.runs}).runs if further else []
+    shared = shares(of_one_seed, load)
+    for run in of_one_seed:
+        most = further - _complete(directory, run, range(first, first + further))
+        costs = [*costs, (Range(0, most), estimates.of(run, shared[run.path]))]
+    runs = total((number, ONE) for number, _ in costs)
+    settings = len({setting_of(run) for run in plan.runs})
+    where = f" in each of {settings} settings" if settings > 1 else ""
+    return (
+        f"with its question, which may add seeds up to a budget of {question.budget}{where}:"
+        f" {runs.text('{:,.0f}'.format)} runs, {_wall_time(costs)} on one core, {_disk(costs)} on disk"
+    )
+
+
+def _wall_time(costs: Costs) -> str:
+    return total((number, cost.wall_s) for number, cost in costs).text(wall_time)
+
+
+def _disk(costs: Costs) -> str:
+    return total((number, cost.disk_bytes) for number, cost in costs).text(size)
+
+
+def _complete(directory: Path, run: Run, seeds: Sequence[int]) -> int:
+    """Count the seeds with which a run is complete."""
+    paths = [run.path.with_name(f"seed-{seed}") for seed in seeds]
+    there = [path for path in paths if (directory / path).exists()]
+    return sum(state_of(directory, path) is State.COMPLETED for path in there)
+
+
+def _from(share: Share) -> str:
+    if share.lender is None:
+        return ""
+    what = "training" if share.whole else "pilot sessions"
+    return f", takes its {what} from {share.lender.as_posix()}"
