@@ -14,7 +14,8 @@ import simpy
 from edgefl.bench import peak_memory_mb
 from edgefl.engine.gains import PerPlace, Survey
 from edgefl.engine.handover import SAMPLE_S
-from edgefl.engine.links import DIRECTIONS, Link
+from edgefl.engine.links import DIRECTIONS
+from edgefl.engine.radio_round import Link
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
 from edgefl.scenario.scenario import Scenario
@@ -128,12 +129,11 @@ class _Traffic:
         positions_m = self._network.positions_m()[ids]
         survey = Survey(ids.tolist(), *self._large_scale.links_to(positions_m, cells), np.zeros(len(ids)))
         shares = dict.fromkeys(DIRECTIONS, np.full(len(ids), SHARE))
-        links = self._radio.links(survey, cells.tolist(), self._radio.snr(survey), shares)
-        for link in links:
+        for link in self._radio.given(survey, cells.tolist(), self._radio.snr(survey), shares):
             self._network.part_begins(link.device, self.env.process(self._send(link)))
 
     def _send(self, link: Link) -> Generator[simpy.Event, None, None]:
-        transfer = yield from self._radio.transfer(link, "uplink", PAYLOAD_BITS)
+        transfer = yield from link.round.transfer(link, "uplink", PAYLOAD_BITS)
         self.broken += transfer.cut is not None
         self.transfers += transfer.cut is None
         self._network.part_ended(link.device)

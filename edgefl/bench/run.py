@@ -21,6 +21,8 @@ ROOMS = {
     "channel.fading": "drawing",
     "channel": "radio",
     "edgefl.engine.radio": "radio",
+    "edgefl.engine.radio_round": "radio",
+    "edgefl.engine.many_transfers": "radio",
     "edgefl.engine.band": "radio",
     "edgefl.engine.gains": "radio",
     "edgefl.engine": "engine",

@@ -10,9 +10,9 @@ import simpy
 from channel.fading import LinkFading, slot_correlation
 from channel.tdd import Direction
 from channel.units import FloatArray
+from edgefl.engine.air import AirInterface
 from edgefl.engine.backgrounds import Background
 from edgefl.engine.links import DIRECTIONS
-from edgefl.engine.radio import Radio
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 
@@ -36,7 +36,7 @@ class BackgroundTraffic:
 
     env: simpy.Environment
     settings: Background
-    radio: Radio
+    air: AirInterface
     cells: Sequence[int]
     users_snr: UsersSnr
     streams: Streams
@@ -55,7 +55,7 @@ class BackgroundTraffic:
         self, cell: int, direction: Direction, snr: FloatArray
     ) -> Generator[simpy.Event, None, None]:
         settings, env = self.settings, self.env
-        taken_s = self.radio.seconds_alone(direction, settings.file_bits, snr)
+        taken_s = self.air.seconds_alone(direction, settings.file_bits, snr)
         reached = np.flatnonzero(np.isfinite(taken_s))
         if not len(reached):
             raise EdgeflError(
@@ -63,19 +63,18 @@ class BackgroundTraffic:
             )
         rng = self.streams("background", direction, cell)
         mean_s = float(taken_s[reached].mean())
-        correlation = slot_correlation(
-            settings.speed_m_s, carrier_hz=self.radio.carrier_hz, slot_s=self.radio.slot_s
-        )
+        carrier_hz = self.air.settings.carrier_hz
+        correlation = slot_correlation(settings.speed_m_s, carrier_hz=carrier_hz, slot_s=self.air.slot_s)
         key = self.streams.key("background", "fading", direction, cell)
         fading = {user: LinkFading(key ^ user << 64, correlation) for user in reached.tolist()}
         number = 0
         while (delay_s := self._delay_s(cell, direction, mean_s, rng.standard_exponential())) < math.inf:
             yield env.timeout(delay_s)
             user = int(rng.choice(reached))
-            slot = self.radio.next_slot(env.now)
-            yield env.timeout(max(0.0, slot * self.radio.slot_s - env.now))
+            slot = self.air.next_slot(env.now)
+            yield self.air.until(slot)
             number += 1
-            self.radio.join_background(
+            self.air.join_background(
                 cell, direction, number, settings.file_bits, float(snr[user]), fading[user], slot
             )
 

@@ -19,7 +19,6 @@ class BandInUse:
         self._slot_s = slot_s
         self._ends: dict[int, simpy.Event] = {}
         self._plans = 0
-        self._taken_slots = 0.0
 
     def begin(
         self,
@@ -68,10 +67,10 @@ class BandInUse:
         self._plan()
         return moved
 
-    def take_sent_slots(self) -> float:
-        """Return the slots of use of all shares together since the last call, or the beginning."""
-        sent, self._taken_slots = self._band.sent_slots - self._taken_slots, self._band.sent_slots
-        return sent
+    @property
+    def sent_slots(self) -> float:
+        """Slots of use of all shares together, since the beginning."""
+        return self._band.sent_slots
 
     def catch_up(self, slot: int) -> None:
         """End every flow whose last bit arrives up to a boundary, which is not in the future."""

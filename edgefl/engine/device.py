@@ -7,11 +7,12 @@ import simpy
 
 from channel.energy import compute_energy_j, compute_time_s, transfer_energy_j
 from channel.tdd import Direction
+from edgefl.engine.air import AirInterface
 from edgefl.engine.fleet import Fleet
-from edgefl.engine.links import Link, Transfer
+from edgefl.engine.links import Transfer
 from edgefl.engine.network import Network
 from edgefl.engine.parts import Cause, Part, Span, Task, joined
-from edgefl.engine.radio import Radio
+from edgefl.engine.radio_round import Link
 from edgefl.engine.reestablishment import Search
 from edgefl.engine.settings import DeviceSettings
 
@@ -51,14 +52,13 @@ class Device:
     """
 
     def __init__(
-        self, env: simpy.Environment, id_: int, radio: Radio, settings: DeviceSettings, network: Network
+        self, env: simpy.Environment, id_: int, air: AirInterface, settings: DeviceSettings, network: Network
     ) -> None:
         self.env = env
         self.id = id_
-        self._radio = radio
         self._network = network
         self.draws = settings.draws()
-        self._search = Search(id_, radio, network, self.draws.receive_w)
+        self._search = Search(id_, air, network, self.draws.receive_w)
 
     def send_power_w(self, share: float = 1.0) -> float:
         """Return the power drawn while its transmitter radiates a share of its power."""
@@ -94,7 +94,7 @@ class Device:
             if pieces[-1][1].cut is not Cause.RADIO_LINK_FAILURE:
                 break
             self._network.link_failed(self.id)
-            if link.anew is None:
+            if link.round.elsewhere is None:
                 break
             gap, found = yield from self._search.run(link, direction, patient)
             gaps.append(gap)
@@ -109,7 +109,7 @@ class Device:
         if direction == "uplink":
             power_w, j_bit = self.send_power_w(link.uplink_power), self.draws.send_j_bit
         radio_on = partial(self._network.power.radio_on, self.id, power_w, self.draws.wait_w)
-        transfer = yield from self._radio.transfer(link, direction, bits, radio_on)
+        transfer = yield from link.round.transfer(link, direction, bits, radio_on)
         idle_s = transfer.stalled_s - transfer.stalled_air_s
         stalled_j = power_w * transfer.stalled_air_s + self.draws.wait_w * idle_s
         return transfer.span(self._energy_j(transfer, power_w, j_bit), stalled_j)

@@ -1,7 +1,7 @@
 """Large-scale gain between devices and sites: drawn for each round (J), or fixed by the place."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -29,19 +29,21 @@ class Survey:
     others: np.ndarray  # sum of the linear gains to all other sites; 0 where nobody asks for it
     key: RoundKey | None = None  # names the round
     of_cells: np.ndarray | None = None  # [devices, cells] linear gains to the other cells, where asked for
+    everywhere_m: np.ndarray | None = None  # [all devices, 2] where they all are, nan: absent
 
     def of(self, ids: Sequence[int]) -> "Survey":
         """Return the survey of some of its devices, given by sorted ids."""
         rows = np.searchsorted(self.ids, ids)
         of_cells = None if self.of_cells is None else self.of_cells[rows]
-        return Survey(ids, self.gains_db[rows], self.distances_m[rows], self.others[rows], self.key, of_cells)
+        gains_db, distances_m, others = self.gains_db[rows], self.distances_m[rows], self.others[rows]
+        return Survey(ids, gains_db, distances_m, others, self.key, of_cells, self.everywhere_m)
 
     def behind(self, loss_db: np.ndarray) -> "Survey":
         """Return the survey of the same devices with a further loss [devices] towards all sites."""
         through = db_to_linear(-loss_db)
         of_cells = None if self.of_cells is None else self.of_cells * through[:, None]
-        others = self.others * through
-        return Survey(self.ids, self.gains_db - loss_db, self.distances_m, others, self.key, of_cells)
+        gains_db, others = self.gains_db - loss_db, self.others * through
+        return replace(self, gains_db=gains_db, others=others, of_cells=of_cells)
 
 
 class Gains(Protocol):
@@ -115,7 +117,8 @@ class PerRound:
         shadowing_db = draw_shadowing_db(
             self._streams("shadowing", *key), len(positions_m), std_db=self._std_db
         )[chosen]
-        return Survey(ids, -(of.loss_db + shadowing_db), of.distances_m, np.zeros(len(ids)), key)
+        gains_db, none = -(of.loss_db + shadowing_db), np.zeros(len(ids))
+        return Survey(ids, gains_db, of.distances_m, none, key, everywhere_m=positions_m)
 
     def _of_round(self, places_m: np.ndarray, kinds: np.ndarray) -> "_Measured":
         """Measure places [n, 2] of devices of kinds [n]; those of the round before, where nobody has moved since."""
@@ -216,7 +219,7 @@ class PerPlace:
                 if of_all is None:
                     of_all = np.empty((len(ids), everywhere.shape[1]))
                 of_all[rows] = everywhere
-        return Survey(ids, gains_db, distances_m, others, key, of_all)
+        return Survey(ids, gains_db, distances_m, others, key, of_all, positions_m)
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         """Return [devices, cells] the gain in dB: what a measurement compares, as all cells send alike.

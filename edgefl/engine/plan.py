@@ -14,8 +14,9 @@ import numpy as np
 from channel.energy import transfer_energy_j
 from channel.units import FloatArray
 from edgefl.engine.device import Processors
-from edgefl.engine.links import Links, Transfers
+from edgefl.engine.links import Transfers
 from edgefl.engine.parts import Outcome, Part, Span, Task
+from edgefl.engine.radio_round import RadioRound
 from edgefl.engine.scene import Scene
 
 
@@ -27,24 +28,23 @@ class Plan:
     end_s: float
 
 
-def planned_parts(scene: Scene, links: Links, tasks: Sequence[Task], processors: Processors) -> Plan:
+def planned_parts(scene: Scene, opened: RadioRound, tasks: Sequence[Task], processors: Processors) -> Plan:
     """Compute the parts of devices that begin now, in the order of their links."""
-    radio, devices = scene.radio, [scene.devices[id_] for id_ in links.devices]
+    links = opened.links
+    devices = [scene.devices[id_] for id_ in links.devices]
     down_bits, up_bits = [task.down_bits for task in tasks], [task.up_bits for task in tasks]
-    down = radio.transfers(links, "downlink", down_bits, np.full(len(links), scene.env.now))
+    down = opened.transfers("downlink", down_bits, np.full(len(links), scene.env.now))
     costs = [processors.cost(id_, task.samples) for id_, task in zip(links.devices, tasks, strict=True)]
     compute_s, compute_j = np.array(costs).T
     computed_s = down.clock_s + compute_s
-    up = radio.transfers(links, "uplink", up_bits, computed_s)
+    up = opened.transfers("uplink", up_bits, computed_s)
     receive_w = np.array([device.draws.receive_w for device in devices])
-    radiated = np.ones(len(devices)) if links.uplink_power is None else links.uplink_power
-    send_w = np.array(
-        [device.send_power_w(share) for device, share in zip(devices, radiated.tolist(), strict=True)]
-    )
+    radiated = links.uplink_power.tolist()
+    send_w = np.array([device.send_power_w(share) for device, share in zip(devices, radiated, strict=True)])
     wait_w = np.array([device.draws.wait_w for device in devices])
     receive_j_bit = np.array([device.draws.receive_j_bit for device in devices])
     send_j_bit = np.array([device.draws.send_j_bit for device in devices])
-    _tails(scene, links, down, up)
+    _tails(scene, links.devices, down, up)
     parts = map(
         Part,
         links.devices,
@@ -57,15 +57,13 @@ def planned_parts(scene: Scene, links: Links, tasks: Sequence[Task], processors:
     return Plan(list(parts), float(up.clock_s.max()))
 
 
-def _tails(scene: Scene, links: Links, down: Transfers, up: Transfers) -> None:
+def _tails(scene: Scene, devices: Sequence[int], down: Transfers, up: Transfers) -> None:
     """Let the tails of earlier transfers end, and those of these begin."""
     tails = scene.network.power.tails
     if not tails.any:
         return
     for done in (down, up):
-        for device, start_s, end_s in zip(
-            links.devices, done.start_s.tolist(), done.end_s.tolist(), strict=True
-        ):
+        for device, start_s, end_s in zip(devices, done.start_s.tolist(), done.end_s.tolist(), strict=True):
             tails.ends(device, start_s)
             tails.begins(device, end_s)
 

@@ -3,9 +3,10 @@
 `journal` is the defaults of the settings themselves, Table I of the journal paper. `nr` is a radio that exists.
 Where each law is: line of sight and shadowing in `channel.large_scale`, walls in `channel.penetration`, rates in
 `channel.modulation`, power over shares in `channel.share`; the engine reads gains anew and gives links up in
-`edgefl.engine.readings`, and `edgefl.engine.indoors` says who is behind which wall. The layer-3 filter and the
-correlation of the sites' shadowing are the defaults of both presets. Which rules of handover are configured differs
-between operators and cells: nr has event A3 as it is customary, and docs/trust.md what comes of it.
+`edgefl.engine.radio_link_monitoring`, and `edgefl.engine.indoors` says which devices are behind which walls. The
+layer-3 filter and the correlation of the sites' shadowing are the defaults of both presets. Which rules of handover
+are configured differs between operators and cells: nr has event A3 as it is customary, and docs/trust.md what comes
+of it.
 """
 
 from collections.abc import Mapping

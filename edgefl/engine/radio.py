@@ -1,35 +1,39 @@
-"""The radio: links of a round, and transfers as one event each."""
+"""The radio of all cells: opens their rounds, with the links of the participants."""
 
-import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from functools import lru_cache, partial
 
 import numpy as np
-import numpy.typing as npt
 import simpy
 
-from channel.carrier import MAX_SLOTS
-from channel.fading import Fading
-from channel.many import slots_of_many
-from channel.shared_band import SharedBand
-from channel.tdd import Direction, OnTime
-from channel.transfer import Flow
+from channel.diversity import DiverseFading
+from channel.fading import Fading, LinkFading, slot_correlation, slot_turn
+from channel.schedulers import Flows
+from channel.tdd import Direction
 from channel.units import FloatArray
-from edgefl.engine.band import BandInUse
+from edgefl.engine.air import AirInterface
+from edgefl.engine.broadcast import Broadcast
+from edgefl.engine.budget import Budget, carriers_of
+from edgefl.engine.channel_reports import ChannelReports, GainReader, Snr
 from edgefl.engine.efficiency import Efficiency
-from edgefl.engine.links import Link, Links, Transfer, Transfers
-from edgefl.engine.parts import Cause, Span, total
-from edgefl.engine.readings import InTheBand, Moving, OwnShare, Track
-from edgefl.engine.regime import RenewalRegime
-from edgefl.engine.round_links import LinksOfRounds
+from edgefl.engine.gains import Gains, RoundKey, Survey
+from edgefl.engine.links import DIRECTIONS, Links
+from edgefl.engine.radio_link_monitoring import RadioLinkMonitoring
+from edgefl.engine.radio_round import Link, RadioRound
+from edgefl.engine.radio_settings import RadioSettings
+from edgefl.engine.slot_interference import SlotInterference
 from edgefl.errors import refused
+from edgefl.rng import Streams
+
+# Links whose drawn slots are kept, some 50 KB each. Fading is a function of time: a dropped one comes back.
+LINKS_KEPT = 4096
 
 
-class Radio(LinksOfRounds):
-    """The radio of all cells: how long transfers between base stations and devices take.
+class Radio:
+    """The radio of all cells: what the links of a round between base stations and devices are when it opens.
 
-    The large-scale gain is held for a round, or read anew while a transfer lasts; fading is a function of link
+    The large-scale gain is held for a round, or measured anew while a transfer lasts; fading is a function of link
     and slot. A device's downlink and uplink follow one another (J's intervals), or take the slots that a TDD frame
     gives each direction; its radio is on in these, while its transfer lasts. Devices of a cell do not interfere
     with one another.
@@ -41,288 +45,186 @@ class Radio(LinksOfRounds):
 
     Args:
         device_power_w: [devices] what each radiates while it sends, or one for all.
-        reading_s: time between two readings of a gain, where the settings ask for them.
+        speeds_m_s: [devices] that set each one's Doppler.
+        reading_s: time between two measurements of a gain, where the settings ask for them.
+
+    Attributes:
+        fading: device, cell -> the fading of the link between the device and the cell's site.
     """
 
-    def __init__(self, env: simpy.Environment, **parts: Any) -> None:
-        super().__init__(env, **parts)
-        settings = self._settings
-        self.server_draw_w = self._budget.server_power_w / settings.server_pa_efficiency
-        on_shares = {direction: carrier.frame.mean for direction, carrier in self._carriers.items()}
-        self.efficiency = Efficiency(settings.bandwidth_hz, on_shares, self.dynamic)
-        self.regime = RenewalRegime()
-        self._bands: dict[tuple[int, Direction], BandInUse] = {}
-
-    def server_energy_j(self, cell: int, downlinks: Sequence[Span]) -> float:
-        """Return what the server of a cell drew for the downlinks of a round that is over.
-
-        They begin together. In a dynamic band it is the shares in use, in whole slots; what went on in another cell
-        after a failure is there in that cell's next round.
-        """
-        airtimes_s, to_all_s = [span.airtime_s for span in downlinks], 0.0
-        if cell in self._sent_to_all:
-            # for as long as anybody listens, and then for each that lacked something
-            to_all_s = min(self._sent_to_all[cell].airtime_s, max(airtimes_s))
-            airtimes_s = [max(0.0, airtime_s - to_all_s) for airtime_s in airtimes_s]
-        if self._settings.power_over_share == "per_resource_block":
-            sent_s = max(airtimes_s)
-            if not to_all_s and any(span.pieces for span in downlinks):
-                sent_s = self._served_s(cell, downlinks)
-        elif self.dynamic:
-            sent_s = self._band(cell, "downlink").take_sent_slots() * self._settings.slot_s
-        else:
-            sent_s = total(airtimes_s)
-        return self.server_draw_w * (to_all_s + sent_s)
-
-    def _served_s(self, cell: int, downlinks: Sequence[Span]) -> float:
-        """Return for how long the sites sent a round's downlinks, some of which went on elsewhere after a failure."""
-        pieces = [piece for span in downlinks for piece in (span.pieces or ((cell, span),))]
-        frame, slot_s, sent_s = self._carriers["downlink"].frame, self._settings.slot_s, 0.0
-        for site in {at for at, _ in pieces}:
-            until_s = -math.inf
-            for start_s, end_s in sorted((span.start_s, span.end_s) for at, span in pieces if at == site):
-                start_s = max(start_s, until_s)
-                if end_s > start_s:
-                    sent_s += _airtime_s(OnTime(frame, slot_s, self.next_slot(start_s)), start_s, end_s)
-                    until_s = end_s
-        return sent_s
-
-    def transfer(
+    def __init__(
         self,
-        link: Link,
-        direction: Direction,
-        payload_bits: int,
-        radio_on: Callable[[OnTime], None] = lambda on: None,
-    ) -> Generator[simpy.Event, None, Transfer]:
-        """Move payload_bits from the next slot on; an interrupt with a Cause cuts the transfer off.
-
-        Args:
-            radio_on: called when the first slot begins.
-        """
-        slot_s, carrier = self._settings.slot_s, self._carriers[direction]
-        first_slot = self.next_slot(self.env.now)
-        on = OnTime(carrier.frame, slot_s, first_slot)
-        start_s = first_slot * slot_s
-        try:
-            yield self.env.timeout(max(0.0, start_s - self.env.now))
-        except simpy.Interrupt as interrupt:
-            return Transfer(self.env.now, self.env.now, 0, 0.0, interrupt.cause)
-        radio_on(on)
-        got_bits, broadcast = 0, link.broadcast if direction == "downlink" and payload_bits else None
-        if broadcast is not None:
-            try:
-                yield self.env.timeout(max(0.0, broadcast.end_slot * slot_s - self.env.now))
-            except simpy.Interrupt as interrupt:
-                end_s = max(self.env.now, start_s)
-                bits = int(min(payload_bits, broadcast.bits_until(link.device, on.place(end_s)[0])))
-                return Transfer(start_s, end_s, bits, _airtime_s(on, start_s, end_s), interrupt.cause)
-            first_slot = broadcast.end_slot
-            got_bits = payload_bits - broadcast.missing_bits(link.device, payload_bits)
-            payload_bits -= got_bits
-            link = replace(link, share={**link.share, "downlink": broadcast.share})
-        moving = self._moving(link, direction, payload_bits, first_slot)
-        cut: Cause | None = None
-        try:
-            if moving is not None:
-                end_slot, cut = yield from self._read_and_move(link, moving, first_slot)
-            elif self.dynamic:
-                with refused("radio"):
-                    end = self._band(link.cell, direction).begin(
-                        link.device,
-                        payload_bits,
-                        snr_whole_band=link.snr[direction],
-                        neighbours=link.neighbours if direction == "downlink" else 0.0,
-                        fading=link.power(direction),
-                        slot=first_slot,
-                    )
-                    end_slot = cast(int, (yield end))
-            else:
-                end_slot = first_slot + self._static_slots(link, direction, payload_bits, first_slot)
-                yield self.env.timeout(max(0.0, end_slot * slot_s - self.env.now))
-        except simpy.Interrupt as interrupt:
-            # only whole slots have moved bits; the power was spent until the very end
-            end_s = max(self.env.now, start_s)
-            end_slot, cut = on.place(end_s)[0], interrupt.cause
-        else:
-            end_s = end_slot * slot_s
-        bits = payload_bits
-        if cut is not None and moving is not None:
-            bits = moving.bits(end_slot)
-        elif cut is not None:
-            bits = self._bits_until_now(link, direction, payload_bits, first_slot, end_slot - first_slot)
-        stalls_s = [] if moving is None else moving.stalls_s(end_s)
-        return Transfer(
-            start_s,
-            end_s,
-            got_bits + bits,
-            _airtime_s(on, start_s, end_s),
-            cut,
-            total(until_s - since_s for since_s, until_s in stalls_s),
-            total(_airtime_s(on, start_s, b) - _airtime_s(on, start_s, a) for a, b in stalls_s),
-        )
-
-    def seconds_alone(self, direction: Direction, payload_bits: int, snr: FloatArray) -> FloatArray:
-        """Return how long a payload takes alone in the band, the mean over fading; inf: below the lowest rate."""
-        carrier = self._carriers[direction]
-        rate = carrier.mean_efficiency(snr) * carrier.frame.mean
-        with np.errstate(divide="ignore"):
-            taken_s: FloatArray = carrier.need(payload_bits) / rate * self.slot_s
-        lowest = self._rules.lowest_snr if self._rules.t310 is not None else 0.0
-        return np.where(snr >= lowest, taken_s, np.inf)
-
-    def join_background(
-        self, cell: int, direction: Direction, number: int, bits: int, snr: float, fading: Fading, slot: int
+        env: simpy.Environment,
+        *,
+        settings: RadioSettings,
+        device_power_w: float | FloatArray,
+        speeds_m_s: np.ndarray,
+        gains: Gains,
+        streams: Streams,
+        reading_s: float = 0.2,
     ) -> None:
-        """Let a file of background traffic into the band at a slot boundary, which is now."""
-        with refused("radio"):
-            # devices have ids from 0 on
-            self._band(cell, direction).begin(
-                -number, bits, snr_whole_band=snr, fading=fading, slot=slot, background=True
-            )
+        for speed in speeds_m_s:  # too fast ones are refused
+            slot_turn(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
+        self._settings = settings
+        monitoring = RadioLinkMonitoring(settings, reading_s if settings.gain_reading == "interval" else None)
+        self.air = AirInterface(env, settings, carriers_of(settings), monitoring)
+        on_shares = {direction: carrier.frame.mean for direction, carrier in self.air.carriers.items()}
+        self.efficiency = Efficiency(settings.bandwidth_hz, on_shares, self.air.dynamic)
+        fading = partial(_fading, settings, speeds_m_s, streams.key("fading"))
+        self.fading = lru_cache(maxsize=LINKS_KEPT)(fading)
+        self._gains = gains
+        self._budget = Budget(settings, np.broadcast_to(device_power_w, len(speeds_m_s)))
+        self._interference = SlotInterference(settings.neighbour_load, self._budget, gains, streams)
+        heard = self._interference.heard_by_devices
+        self._reader = GainReader(env, monitoring, self._budget, self.survey, heard)
 
-    def _moving(self, link: Link, direction: Direction, payload_bits: int, first_slot: int) -> Moving | None:
-        """Return a transfer whose SNR may change or fail; None: it holds throughout."""
-        if not payload_bits or (
-            link.readings is None and self._in_sync(link, direction, link.snr[direction])
-        ):
-            return None
-        track: Track
-        carrier, fading = self._carriers[direction], link.power(direction)
-        if self.dynamic:
-            neighbours = link.neighbours if direction == "downlink" else 0.0
-            band = self._band(link.cell, direction)
-            track = InTheBand(band, link.device, fading, payload_bits, neighbours, self._settings.slot_s)
-        else:
-            track = OwnShare(self.env, carrier, link.share[direction], fading, payload_bits, first_slot)
-        return Moving(
-            self.env,
-            self._rules,
-            track,
-            lambda: link.snr_now(direction),
-            lambda snr: self._sync_snr(link, direction, snr),
+    @property
+    def env(self) -> simpy.Environment:
+        """The clock."""
+        return self.air.env
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether a link can be too weak to carry anything."""
+        return self.air.monitoring.t310 is not None
+
+    def follow(self, positions_m: Callable[[], np.ndarray]) -> None:
+        """Measure gains where the devices are, which move, also while transfers last, if the settings say so.
+
+        Args:
+            positions_m: returns [devices, 2] where they are now, nan: absent.
+        """
+        self._reader.positions_m = positions_m
+
+    def survey(
+        self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
+    ) -> Survey:
+        """Return the large-scale state of links to a cell's site, or to one for each, in the round named by key."""
+        return self._gains.of_round(positions_m, ids, cell, key)
+
+    def snr(self, survey: Survey) -> Snr:
+        """Return [devices] the mean SNR in each direction, with full power over the whole band."""
+        return self._budget.snr(survey)
+
+    def mean_sinr(self, survey: Survey) -> FloatArray:
+        """Return [devices] the mean SINR of downlinks with full power over the whole band, for maps."""
+        return self._budget.mean_snr(survey, 1)["downlink"]
+
+    def open_round(
+        self, survey: Survey, cell: int, payload_bits: dict[Direction, Sequence[int]]
+    ) -> RadioRound:
+        """Open a round, whose participants share the cell's band.
+
+        Args:
+            payload_bits: direction -> bits of each participant.
+        """
+        broadcasts = self._settings.downlink == "broadcast"
+        full = self._settings.power_over_share == "full"
+        sent = int(np.count_nonzero(payload_bits["downlink"])) if full else 1
+        sent = 0 if self._band_counts_neighbours else min(sent, 1) if broadcasts else sent
+        fading = [self.fading(device, cell) for device in survey.ids]
+        snr, shares = self._budget.snr(survey, sent), dict.fromkeys(DIRECTIONS, np.ones(len(fading)))
+        if not self.air.dynamic:
+            static = np.array([link.static for link in fading])
+            power = np.ones(len(fading))
+            for i in np.flatnonzero(static).tolist():
+                power[i] = fading[i].power(0, 1)[0]
+            unicast = DIRECTIONS[1:] if broadcasts else DIRECTIONS
+            shares |= {d: self._shares(d, snr[d] * power, static, payload_bits[d]) for d in unicast}
+        opened = self._round(survey, cell, sent, fading, snr, shares)
+        if not broadcasts:
+            return opened
+        broadcast = Broadcast.of_round(
+            self.air.carriers["downlink"],
+            survey.ids,
+            opened.links.snr["downlink"],
+            opened.interfered["downlink"] if opened.interfered else fading,
+            payload_bits["downlink"],
+            quantile=self._settings.broadcast_quantile,
+            first_slot=self.air.next_slot(self.env.now),
+            lowest_snr=self.air.monitoring.lowest_snr,
         )
+        return replace(opened, broadcast=broadcast)
 
-    def _read_and_move(
-        self, link: Link, moving: Moving, first_slot: int
-    ) -> Generator[simpy.Event, Any, tuple[int, Cause | None]]:
-        """Run a transfer while its gain is read."""
-        if link.readings is None:
-            return (yield from moving.run(first_slot))
-        link.readings.begin(link.device)
-        try:
-            return (yield from moving.run(first_slot))
-        finally:
-            link.readings.end(link.device)
+    def given(
+        self, survey: Survey, cells: Sequence[int], snr: Snr, shares: dict[Direction, FloatArray]
+    ) -> RadioRound:
+        """Return links of devices to their cells' sites, with given SNR and shares of the band."""
+        fading = [self.fading(device, cell) for device, cell in zip(survey.ids, cells, strict=True)]
+        none, full = np.zeros(len(fading)), np.ones(len(fading))
+        return RadioRound(self.air, Links(survey.ids, cells, fading, snr, shares, none, full), cells[0])
 
-    def transfers(
-        self, links: Links, direction: Direction, payload_bits: Sequence[int], from_s: FloatArray
-    ) -> Transfers:
-        """Time transfers on static shares that nothing cuts off.
-
-        Args:
-            payload_bits: of each link.
-            from_s: [links] when each may begin.
-        """
-        slot_s = self._settings.slot_s
-        first_slots = self.next_slots(from_s)
-        start_s = first_slots * np.float64(slot_s)
-        end_s = (first_slots + self._slots(links, direction, payload_bits, first_slots)) * np.float64(slot_s)
-        # the clock reaches a time by waiting for it from where it stands, which may round
-        begun_s = from_s + np.maximum(0.0, start_s - from_s)
-        clock_s = begun_s + np.maximum(0.0, end_s - begun_s)
-        airtime_s = end_s - start_s
-        frame = self._carriers[direction].frame
-        if not frame.plain:
-            ends = zip(first_slots.tolist(), end_s.tolist(), strict=True)
-            airtime_s = np.array([OnTime(frame, slot_s, first).until_s(end) for first, end in ends])
-        return Transfers(start_s, end_s, airtime_s, clock_s)
-
-    def certain(self, links: Links, direction: Direction, bits: int, power: FloatArray) -> bool:
-        """Tell whether transfers are sure to end, ten times sooner than they must.
-
-        Args:
-            power: [links] of the fading in all slots; less than nearly all slots have.
-        """
-        carrier, share = self._carriers[direction], links.share[direction]
-        snr = carrier.share_snr(share, links.snr[direction])
-        if not bits:
-            return True
-        if not (np.all(share > 0) and np.all((snr > 0) & (snr < np.inf))):
-            return False
-        rate = carrier.efficiency(power * snr) * carrier.frame.mean
-        need = carrier.needs(np.full(len(links), float(bits)), share)
-        return bool(np.all(need <= MAX_SLOTS / 10 * rate))
-
-    def _slots(
+    def _round(
         self,
-        links: Links,
-        direction: Direction,
-        payload_bits: Sequence[int],
-        first_slots: npt.NDArray[np.int64],
-    ) -> npt.NDArray[np.int64]:
-        """Return [links] the number of slots that each transfer takes."""
-        carrier, bits = self._carriers[direction], np.asarray(payload_bits)
-        busy = np.flatnonzero(bits)  # who has nothing to move may have no share
-        share = links.share[direction][busy]
-        snr = carrier.share_snr(share, links.snr[direction][busy])
-        fading = [links.fading[i] for i in busy.tolist()]
-        slots = np.zeros(len(links), np.int64)
-        with refused("radio"):
-            slots[busy] = slots_of_many(
-                carrier,
-                bits[busy],
-                share=share,
-                snr=snr,
-                fading=fading,
-                first_slot=first_slots[busy],
-                direction=direction,
-                fidelity=self._settings.fidelity,
+        survey: Survey,
+        cell: int,
+        sent: int,
+        fading: Sequence[Fading],
+        snr: Snr,
+        shares: dict[Direction, FloatArray],
+    ) -> RadioRound:
+        """Return a round of unicast links.
+
+        Args:
+            sent: shares that each other site sends in it.
+            snr: with full power over the whole band.
+        """
+        power = self._budget.uplink_power(survey, shares["uplink"])
+        snr = snr | {"uplink": snr["uplink"] * power}
+        neighbours = self._budget.rise(survey) if self._band_counts_neighbours else np.zeros(len(fading))
+        links = Links(survey.ids, [cell] * len(fading), fading, snr, shares, neighbours, power)
+        interfered, reports = None, None
+        if self._settings.by_slot:
+            interfered = self._interference.of_links(survey, cell, fading)
+        if self._reader.positions_m and self.air.monitoring.interval is not None and survey.key is not None:
+            reports = ChannelReports(self._reader, cell, survey.key, links, sent, interfered)
+        elsewhere = partial(self._elsewhere, survey, sent) if self.air.monitoring.t311 else None
+        return RadioRound(self.air, links, cell, reports, interfered, elsewhere=elsewhere)
+
+    def _elsewhere(self, survey: Survey, sent: int, link: Link, cell: int) -> RadioRound | None:
+        """Return the round of a device's link to a cell's site as it is now; None: the device is absent.
+
+        It has as large a share of that cell's band as it had, where shares are held for a round: its new neighbours
+        keep theirs. What a broadcast did not bring is sent to it alone.
+
+        Args:
+            survey: of the round that opened the link.
+            sent: shares that each other site sends in it.
+        """
+        places_m = self._reader.positions_m() if self._reader.positions_m else survey.everywhere_m
+        if survey.key is None or places_m is None or not np.isfinite(places_m[link.device, 0]):
+            return None
+        here = self.survey(places_m, [link.device], cell, survey.key)
+        shares = {direction: np.array([link.share(direction)]) for direction in DIRECTIONS}
+        if link.round.broadcast is not None:
+            shares["downlink"] = np.array([link.round.broadcast.share])
+        fading, snr = [self.fading(link.device, cell)], self._budget.snr(here, sent)
+        return self._round(here, cell, sent, fading, snr, shares)
+
+    @property
+    def _band_counts_neighbours(self) -> bool:
+        # in a dynamic band the neighbours' shares come and go as this cell's do
+        return self.air.dynamic and self._settings.power_over_share == "full"
+
+    def _shares(
+        self, direction: Direction, snr: np.ndarray, static: np.ndarray, payload_bits: Sequence[int]
+    ) -> np.ndarray:
+        """Return [devices] the share of the band that the scheduler gives each for the round."""
+        bits = np.asarray(payload_bits, dtype=float)
+        busy, shares = bits > 0, np.zeros(len(bits))
+        if busy.any():  # schedulers expect bits to move
+            flows = Flows(
+                self.air.carriers[direction], snr=snr[busy], remaining_bits=bits[busy], static=static[busy]
             )
-        if self._settings.fidelity == "renewal":
-            expected = carrier.needs(bits[busy], share) / (carrier.mean_efficiency(snr) * carrier.frame.mean)
-            self.regime.count(expected, [link.correlation for link in fading])
-        return slots
-
-    def _bits_until_now(
-        self, link: Link, direction: Direction, payload_bits: int, first_slot: int, slots: int
-    ) -> int:
-        """Return the bits that a transfer had moved when it was cut off, after a number of whole slots."""
-        if not payload_bits:
-            return 0
-        if self.dynamic:
-            band = self._band(link.cell, direction)
-            return int(band.cut_off(link.device, payload_bits, first_slot + slots))
-        return int(self._flow(link, direction, first_slot).bits(slots, payload_bits))
-
-    def _flow(self, link: Link, direction: Direction, first_slot: int) -> Flow:
-        """Make the flow of a link, on its share of the band, from a slot on."""
-        carrier, share = self._carriers[direction], link.share[direction]
-        return Flow(
-            carrier.part(share),
-            float(carrier.share_snr(share, link.snr[direction])),
-            link.power(direction),
-            first_slot,
-            direction,
-            self._settings.fidelity,
-        )
-
-    def _static_slots(self, link: Link, direction: Direction, payload_bits: int, first_slot: int) -> int:
-        if not payload_bits:
-            return 0
-        flow = self._flow(link, direction, first_slot)
-        with refused("radio"):
-            slots = flow.slots(payload_bits)
-        if self._settings.fidelity == "renewal":
-            self.regime.count(flow.expected_slots(payload_bits), flow.fading.correlation)
-        return slots
-
-    def _band(self, cell: int, direction: Direction) -> BandInUse:
-        if (cell, direction) not in self._bands:
-            band = SharedBand(self._scheduler, self._carriers[direction])
-            self._bands[cell, direction] = BandInUse(self.env, band, self._settings.slot_s)
-        return self._bands[cell, direction]
+            with refused("radio"):
+                shares[busy] = self._settings.scheduler.shares(flows)
+        return shares
 
 
-def _airtime_s(on: OnTime, start_s: float, end_s: float) -> float:
-    """Return how long a transfer's radio is on: in a TDD frame, only in the slots of its direction."""
-    return end_s - start_s if on.frame.plain else on.until_s(end_s)
+def _fading(settings: RadioSettings, speeds_m_s: np.ndarray, key: int, device: int, cell: int) -> Fading:
+    """Make the fading of the link between a device and a cell's site."""
+    # any change of its key gives Philox an independent stream
+    key, speed_m_s = key ^ (device << 64 | cell), float(speeds_m_s[device])
+    correlation = slot_correlation(speed_m_s, carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
+    taps = [LinkFading(key ^ tap << 120, correlation) for tap in range(settings.frequency_taps)]
+    return taps[0] if len(taps) == 1 else DiverseFading(taps)

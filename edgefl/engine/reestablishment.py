@@ -6,10 +6,10 @@ from collections.abc import Generator
 import simpy
 
 from channel.tdd import Direction
-from edgefl.engine.links import Link
+from edgefl.engine.air import AirInterface
 from edgefl.engine.network import Network
 from edgefl.engine.parts import Cause, Span, Stall
-from edgefl.engine.radio import Radio
+from edgefl.engine.radio_round import Link
 
 
 class Search:
@@ -33,9 +33,9 @@ class Search:
         listen_w: what the receiver draws.
     """
 
-    def __init__(self, device: int, radio: Radio, network: Network, listen_w: float) -> None:
+    def __init__(self, device: int, air: AirInterface, network: Network, listen_w: float) -> None:
         self._device = device
-        self._radio = radio
+        self._air = air
         self._network = network
         self._listen_w = listen_w
 
@@ -47,9 +47,9 @@ class Search:
         Args:
             patient: go on when T311 is over.
         """
-        env, rules, network = self._radio.env, self._radio.rules, self._network
-        assert link.anew is not None  # the caller looks only where there is something to find
-        failed = self._radio.next_slot(env.now)
+        env, rules, network = self._air.env, self._air.monitoring, self._network
+        assert link.round.elsewhere is not None  # the caller looks only where there is something to find
+        failed = self._air.next_slot(env.now)
         released = failed + rules.t311
         network.power.search(self._device, self._listen_w)
         found: Link | None = None
@@ -60,21 +60,22 @@ class Search:
             for attempt in itertools.count(1):
                 slot = failed + attempt * rules.reestablishment
                 if slot > released and listens:
-                    yield self._until(released)
+                    yield self._air.until(released)
                     if not patient:
                         cut = Cause.RADIO_LINK_FAILURE
                         break
                     network.power.rest(self._device)
                     listens = False
-                yield self._until(slot)
+                yield self._air.until(slot)
                 here = network.positions_m()[self._device].tobytes()
                 if here == hopeless:  # who stands still finds the same again
                     continue
                 cell = network.best_cell(self._device)
-                found = None if cell is None else link.anew(link, cell)
-                if found is not None and self._radio.carries(found, direction):
+                opened = None if cell is None else link.round.elsewhere(link, cell)
+                found = None if opened is None else next(iter(opened))
+                if found is not None and found.carries(direction):
                     break
-                if found is not None and not self._radio.carries(found, direction, alone=True):
+                if found is not None and not found.carries(direction, alone=True):
                     hopeless = here
                 found = None
         except simpy.Interrupt as interrupt:
@@ -83,14 +84,11 @@ class Search:
             found, cut = None, Cause.LEFT
         return self._span(failed, cut, env.now), found
 
-    def _until(self, slot: int) -> simpy.Event:
-        return self._radio.env.timeout(max(0.0, slot * self._radio.slot_s - self._radio.env.now))
-
     def _span(self, failed: int, cut: Cause | None, end_s: float) -> Span:
         """Return the search as a span: the receiver's power while T311 ran, then that of a device without one."""
-        start_s = failed * self._radio.slot_s
+        start_s = failed * self._air.slot_s
         end_s = max(end_s, start_s)
-        listened_s = min(end_s - start_s, self._radio.rules.t311 * self._radio.slot_s)
+        listened_s = min(end_s - start_s, self._air.monitoring.t311 * self._air.slot_s)
         idle_w = self._network.power.idle_w(self._device)
         energy_j = self._listen_w * listened_s + idle_w * (end_s - start_s - listened_s)
         return Span(start_s, end_s, energy_j, cut=cut, stall=Stall(end_s - start_s, energy_j))

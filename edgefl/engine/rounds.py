@@ -11,6 +11,7 @@ from edgefl.engine.device import Processors
 from edgefl.engine.gains import RoundKey, Survey
 from edgefl.engine.parts import Cause, Part, Task
 from edgefl.engine.plan import planned_parts
+from edgefl.engine.radio_round import RadioRound
 from edgefl.engine.scene import Scene
 from edgefl.engine.selectors import Candidates, Selector, with_surplus
 from edgefl.engine.settings import RoundSettings
@@ -61,30 +62,32 @@ class Rounds:
         """Return the selection of these devices, all of which the round waits for."""
         return Selection(ids, len(ids), self._survey(key, present).of(ids))
 
-    def carry_out(self, selection: Selection, local: LocalRound) -> Generator[simpy.Event, None, list[Part]]:
-        """Let the participants work; return what each of them did, in the order of their ids."""
+    def carry_out(
+        self, selection: Selection, local: LocalRound
+    ) -> Generator[simpy.Event, None, tuple[RadioRound, list[Part]]]:
+        """Let the participants work; return their round on the radio, and what each did, in order of their ids."""
         scene = self.scene
         up_bits = [bits + self.report_bits for bits in local.up_bits]
-        links = scene.radio.open_round(
+        opened = scene.radio.open_round(
             selection.survey, self.cell, {"downlink": local.down_bits, "uplink": up_bits}
         )
         tasks = [
             Task(*task, patient=self.rules.deadline_s is not None)
             for task in zip(local.down_bits, up_bits, local.iterations, local.samples, strict=True)
         ]
-        if self._undisturbed(selection) and scene.radio.predictable(links):
-            plan = planned_parts(scene, links, tasks, self.processors)
+        if self._undisturbed(selection) and opened.predictable:
+            plan = planned_parts(scene, opened, tasks, self.processors)
             yield from wait_until(scene.env, plan.end_s)
-            scene.radio.efficiency.count(plan.parts, links.share)
-            return plan.parts
+            scene.radio.efficiency.count(plan.parts, opened.links.share)
+            return opened, plan.parts
         processes = [
             scene.devices[link.device].start(task, link, self.processors)
-            for link, task in zip(links, tasks, strict=True)
+            for link, task in zip(opened, tasks, strict=True)
         ]
         yield from self._wait(processes, selection.wanted)
         parts = [_part(process) for process in processes]
-        scene.radio.efficiency.count(parts, links.share)
-        return parts
+        scene.radio.efficiency.count(parts, opened.links.share)
+        return opened, parts
 
     def _undisturbed(self, selection: Selection) -> bool:
         """Whether the whole round is known when it opens: nobody can leave, be late or be one too many."""

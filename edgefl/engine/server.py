@@ -23,6 +23,7 @@ from edgefl.contract import (
 from edgefl.engine.federations import Stop
 from edgefl.engine.gains import RoundKey
 from edgefl.engine.parts import Part
+from edgefl.engine.radio_round import RadioRound
 from edgefl.engine.records import (
     DeviceRound,
     Event,
@@ -95,6 +96,7 @@ class Server:
         self._seen: list[frozenset[int]] = []  # first members of the sessions so far
         self._turn = 0  # rounds of the global model so far
         self._version = 0  # global models made so far
+        self._billed_slots = 0.0  # of a dynamic band, whose energy is in the rows written so far
 
     def run(self) -> Generator[simpy.Event, None, None]:
         """Run all sessions one after the other, until the duration is over or nobody is left and others are done."""
@@ -186,7 +188,7 @@ class Server:
         selection = self._selection(facts, key, session)
         self._turn += facts.evaluates
         local = stage.train(selection.ids, key[2], Now(start_s, progress))
-        parts = yield from self._rounds.carry_out(selection, local)
+        opened, parts = yield from self._rounds.carry_out(selection, local)
 
         arrived = [part.device for part in parts if part.completed]
         aggregated = len(arrived) >= rules.min_updates
@@ -201,7 +203,7 @@ class Server:
         evaluation = stage.evaluate(self._present()) if facts.evaluates else None
         if self._policy.report_bits and facts.evaluates and arrived:
             session.losses.append(_mean_loss(local, arrived))
-        self._book(key, start_s, selection, local, parts, evaluation, aggregated)
+        self._book(key, start_s, selection, local, opened, parts, evaluation, aggregated)
         self._timetable.ended(self._scene.env.now)
 
     def _selection(self, facts: StageFacts, key: RoundKey, session: OpenSession) -> Selection:
@@ -265,6 +267,7 @@ class Server:
         start_s: float,
         selection: Selection,
         local: LocalRound,
+        opened: RadioRound,
         parts: list[Part],
         evaluation: Evaluation | None,
         aggregated: bool,
@@ -287,11 +290,11 @@ class Server:
                 **round_columns(columns, start_s, scene.env.now),
                 accuracy=evaluation.accuracy if evaluation else None,
                 loss=evaluation.loss if evaluation else None,
-                energy_server_j=self._server_energy_j(parts, aggregated),
+                energy_server_j=self._server_energy_j(opened, parts, aggregated),
                 energy_wasted_j=scene.ledger.book(columns, aggregated),
                 cell=cell,
             ),
-            further=evaluation.scalars if evaluation else None,
+            further={**(evaluation.scalars if evaluation else {}), **opened.columns(parts)},
         )
         scene.recorder.write_columns(
             DeviceRound,
@@ -305,10 +308,11 @@ class Server:
         )
         scene.recorder.flush()
 
-    def _server_energy_j(self, parts: list[Part], aggregated: bool) -> float:
+    def _server_energy_j(self, opened: RadioRound, parts: list[Part], aggregated: bool) -> float:
         """Return the joules of the base station in a round, and of the server, if it aggregated."""
-        rules, radio = self._rounds.rules, self._scene.radio
-        sent_j = radio.server_energy_j(self._rounds.cell, [part.downlink for part in parts])
+        rules = self._rounds.rules
+        sent_j = opened.server_energy_j([part.downlink for part in parts], self._billed_slots)
+        self._billed_slots = opened.sent_slots
         return sent_j + (rules.server_power_w * rules.server_s if aggregated else 0.0)
 
     def _classes(self, ids: list[int]) -> dict[str, list[str]]:

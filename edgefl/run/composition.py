@@ -30,7 +30,7 @@ def compose(
     if world.movement.moves:
         radio.follow(network.positions_m)
     fleet = world.fleet
-    devices = [Device(env, id_, radio, fleet.device(id_), network) for id_ in range(world.count)]
+    devices = [Device(env, id_, radio.air, fleet.device(id_), network) for id_ in range(world.count)]
     federations = Federations(env, scenario.rounds.max_wait_s)
     scene = Scene(
         env=env,

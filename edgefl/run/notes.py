@@ -62,7 +62,7 @@ class Counts:
 def of_run(world: World, radio: Radio, counts: Counts, *, simulated_s: float) -> Iterator[str]:
     """Yield a sentence for each thing that a reader of the results has to know."""
     scenario = world.scenario
-    yield from radio.regime.notes
+    yield from radio.air.regime.notes
     yield from of_gains(world.gains)
     yield from never_aggregated(scenario, counts)
     yield from churn_that_never_acted(scenario, counts, simulated_s)

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from edgefl.config import registry
+from edgefl.engine.air import AirInterface
 from edgefl.engine.device import Processors
 from edgefl.engine.fleet import Fleet
 from edgefl.engine.links import DIRECTIONS, Links
-from edgefl.engine.radio import Radio
+from edgefl.engine.many_transfers import sure_to_end, time_transfers
 from edgefl.engine.rounds import Rounds
 from edgefl.engine.scene import Scene
 from edgefl.errors import EdgeflError, about, refused
@@ -146,26 +147,26 @@ def _check_first_round(scenario: Scenario, rounds: Rounds, present: Sequence[int
         selection = rounds.select((1, phase, 1), present, 0)
         many = len(selection.ids)
         down_bits, up_bits = [payload_bits] * many, [payload_bits + rounds.report_bits] * many
-        links = radio.open_round(selection.survey, rounds.cell, {"downlink": down_bits, "uplink": up_bits})
-        links = links.at(radio.in_sync(links))  # the others are given up
+        opened = radio.open_round(selection.survey, rounds.cell, {"downlink": down_bits, "uplink": up_bits})
+        links = opened.links.at(opened.in_sync())  # the others are given up
         compute_s = _compute_s(scenario, rounds.scene.fleet, rounds.processors)
-        if not radio.dynamic and len(links):  # else one transfer's end depends on all others
-            _check_slowest(radio, links, payload_bits, payload_bits + rounds.report_bits, compute_s)
+        if not radio.air.dynamic and len(links):  # else one transfer's end depends on all others
+            _check_slowest(radio.air, links, payload_bits, payload_bits + rounds.report_bits, compute_s)
 
 
-def _check_slowest(radio: Radio, links: Links, down_bits: int, up_bits: int, compute_s: float) -> None:
+def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int, compute_s: float) -> None:
     """Time the transfers that take longest: if these end, the others do, and to time thousands takes as many ms."""
     # a link without Doppler keeps the power of its first slot
     static = np.array([link.static for link in links.fading], dtype=bool)
     power = np.array([link.power(0, 1)[0] if link.static else 1.0 for link in links.fading])
     faded = np.where(static, power, DEEP_FADE)
     for direction, bits, from_s in zip(DIRECTIONS, (down_bits, up_bits), (0.0, compute_s), strict=True):
-        if radio.certain(links, direction, bits, faded):
+        if sure_to_end(air, links, direction, bits, faded):
             continue
         rate = links.share[direction] * np.log1p(links.snr[direction] * power)
         slowest = links.at(np.argsort(rate)[:SLOWEST].tolist())
         many = len(slowest)
-        radio.transfers(slowest, direction, [bits] * many, np.full(many, from_s))
+        time_transfers(air, slowest, direction, [bits] * many, np.full(many, from_s))
 
 
 def _compute_s(scenario: Scenario, fleet: Fleet, processors: Processors) -> float:

@@ -32,8 +32,9 @@ import simpy
 
 from channel.energy import transfer_energy_j
 from edgefl.engine.device import Processors
-from edgefl.engine.links import DIRECTIONS, Links
+from edgefl.engine.links import DIRECTIONS
 from edgefl.engine.radio import Radio
+from edgefl.engine.radio_round import RadioRound
 from edgefl.engine.records import Event
 from edgefl.engine.scene import Scene
 from edgefl.errors import EdgeflError
@@ -199,19 +200,19 @@ class _Seen:
             survey = radio.survey(scene.network.positions_m(), present, cell, key)
             for bits in self.bits:
                 many = [bits] * len(present)
-                if radio.dynamic:
+                if radio.air.dynamic:
                     ones = dict.fromkeys(DIRECTIONS, np.ones(len(present)))
-                    links = radio.links(survey, [cell] * len(present), radio.snr(survey), ones)
+                    opened = radio.given(survey, [cell] * len(present), radio.snr(survey), ones)
                 else:
-                    links = radio.open_round(survey, cell, {"downlink": many, "uplink": many})
+                    opened = radio.open_round(survey, cell, {"downlink": many, "uplink": many})
                 self._links.append(
                     {
                         "time_s": [time_s] * len(present),
                         "device": present,
                         "cell": [cell] * len(present),
                         "payload_bits": many,
-                        **_costs(scene, radio, links, many, time_s),
-                        "shared": [int(not radio.dynamic)] * len(present),
+                        **_costs(scene, opened, many, time_s),
+                        "shared": [int(not radio.air.dynamic)] * len(present),
                     }
                 )
 
@@ -315,12 +316,12 @@ def _run_through(env: simpy.Environment, time_s: float) -> None:
         env.step()
 
 
-def _costs(scene: Scene, radio: Radio, links: Links, bits: Sequence[int], time_s: float) -> dict[str, Any]:
+def _costs(scene: Scene, opened: RadioRound, bits: Sequence[int], time_s: float) -> dict[str, Any]:
     """Seconds and joules of each link's downlink and of its uplink, both begun now."""
     found: dict[str, Any] = {}
     for direction in DIRECTIONS:
-        done = radio.transfers(links, direction, bits, np.full(len(links), time_s))
-        devices = [scene.devices[id_] for id_ in links.devices]
+        done = opened.transfers(direction, bits, np.full(len(bits), time_s))
+        devices = [scene.devices[id_] for id_ in opened.links.devices]
         down, lasts_s = direction == "downlink", done.end_s - done.start_s
         power_w = np.array([one.draws.receive_w if down else one.send_power_w() for one in devices])
         wait_w = np.array([one.draws.wait_w for one in devices])

@@ -229,7 +229,9 @@ class World:
         users = BackgroundUsers(
             settings, scenario.radio, scenario.devices, self.gains, self.extent, self.streams
         )
-        of_cells = BackgroundTraffic(radio.env, settings, radio, self.federations, users.snr, self.streams)
+        of_cells = BackgroundTraffic(
+            radio.env, settings, radio.air, self.federations, users.snr, self.streams
+        )
         yield from of_cells.processes()
 
     def survey_of_places(self) -> SurveyOfPlaces | None:

@@ -50,6 +50,8 @@ class Rows:
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         for row in rows:
             self.of[type(row)].append(row)
+        for name, value in (further or {}).items():
+            self.further.setdefault(name, []).append(value)
 
     def write_columns(
         self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from edgefl.engine.background import BackgroundTraffic
 from edgefl.engine.backgrounds.trace import Trace
+from edgefl.engine.radio_settings import RadioSettings
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.testing import small_world
@@ -156,7 +157,7 @@ def test_a_cell_without_a_row_is_refused(tmp_path: Path) -> None:
 class Asked:
     """A radio of which each file takes 2 s alone, and that notes when files come."""
 
-    carrier_hz, slot_s = 3.5e9, 1e-3
+    settings, slot_s = RadioSettings(), 1e-3
 
     def __init__(self) -> None:
         self.came_s: list[float] = []
@@ -168,6 +169,9 @@ class Asked:
     def next_slot(self, time_s: float) -> int:
         self.came_s.append(time_s)
         return 0
+
+    def until(self, slot: int) -> simpy.Event:
+        return self.env.timeout(0.0)
 
     def join_background(self, *args: Any) -> None:
         pass

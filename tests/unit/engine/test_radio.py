@@ -39,7 +39,7 @@ def snr(**options: Any) -> dict[str, np.ndarray]:
 
 def opened(down_bits: list[int], **options: Any) -> Links:
     """The links of a round in which both devices send."""
-    return radio_of(**options).open_round(SURVEY, 0, {"downlink": down_bits, "uplink": [1, 1]})
+    return radio_of(**options).open_round(SURVEY, 0, {"downlink": down_bits, "uplink": [1, 1]}).links
 
 
 def test_journal_powers_over_thermal_noise() -> None:
@@ -93,9 +93,9 @@ def test_a_dynamic_band_is_told_what_each_share_of_the_neighbours_adds() -> None
 
 def test_the_next_slots_of_many_times_are_those_of_each() -> None:
     """On the boundaries of slots, a rounding beside them, and between: to the last bit."""
-    radio, slot_s = radio_of(), RadioSettings().slot_s
+    air, slot_s = radio_of().air, RadioSettings().slot_s
     on = np.array([0.0, *(slot * slot_s for slot in (1, 7, 1000, 123_457, 10**8))])
     times_s = np.concatenate(
         [on, np.nextafter(on, np.inf), np.nextafter(on, 0.0), on + 20 * np.spacing(on), on + 0.3 * slot_s]
     )
-    assert radio.next_slots(times_s).tolist() == [radio.next_slot(time_s) for time_s in times_s.tolist()]
+    assert air.next_slots(times_s).tolist() == [air.next_slot(time_s) for time_s in times_s.tolist()]

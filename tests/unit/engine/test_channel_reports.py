@@ -1,6 +1,7 @@
 """Gains read anew: who is read when, and with whom."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
+from contextlib import AbstractContextManager
 from typing import Any, cast
 
 import numpy as np
@@ -9,11 +10,11 @@ import simpy
 
 from channel.interference import Heard, Interfered
 from edgefl.engine.budget import Budget
+from edgefl.engine.channel_reports import ChannelReports, GainReader
 from edgefl.engine.gains import Survey
-from edgefl.engine.links import DIRECTIONS
+from edgefl.engine.links import DIRECTIONS, Links
+from edgefl.engine.radio_link_monitoring import RadioLinkMonitoring
 from edgefl.engine.radio_settings import RadioSettings
-from edgefl.engine.reader import Reader, RoundRead
-from edgefl.engine.readings import Readings, Rules
 
 SLOT_S, INTERVAL_S = 0.5e-3, 0.2
 
@@ -25,8 +26,10 @@ class Books:
         self.env = simpy.Environment()
         self.surveys: list[tuple[float, list[int], list[int]]] = []
         self.positions_m = np.zeros((10, 2))
-        rules = Rules(RadioSettings(slot_s=SLOT_S, t310_s=None), INTERVAL_S)
-        self.reader = Reader(self.env, rules, cast(Budget, self), self.survey, self.heard)
+        self.transfers: dict[tuple[ChannelReports, int], AbstractContextManager[None]] = {}
+        rules = RadioLinkMonitoring(RadioSettings(slot_s=SLOT_S, t310_s=None), INTERVAL_S)
+        self.reader = GainReader(self.env, rules, cast(Budget, self), self.survey, self.heard)
+        self.reader.positions_m = lambda: self.positions_m
 
     def survey(self, positions_m: np.ndarray, ids: list[int], cells: np.ndarray, key: Any) -> Survey:
         self.surveys.append((self.env.now, ids, cells.tolist()))
@@ -39,32 +42,36 @@ class Books:
     def heard(self, survey: Survey) -> list[Heard]:
         return cast(list[Heard], [f"{device} hears" for device in survey.ids])
 
-    def round(self, ids: list[int], cell: int, interfered: Any = None, neighbours: int = 1) -> Readings:
-        of = RoundRead(cell, (1, "train", cell), neighbours, np.full(len(ids), 0.5), interfered)
+    def round(self, ids: list[int], cell: int, interfered: Any = None, neighbours: int = 1) -> ChannelReports:
         snr = {direction: np.full(len(ids), -1.0) for direction in DIRECTIONS}
-        return self.reader.readings(ids, snr, of, lambda: self.positions_m)
+        cells, none, half = [cell] * len(ids), np.zeros(len(ids)), np.full(len(ids), 0.5)
+        links = Links(ids, cells, [], snr, snr, none, uplink_power=half)
+        return ChannelReports(self.reader, cell, (1, "train", cell), links, neighbours, interfered)
+
+    def begin(self, reports: ChannelReports, devices: Collection[int]) -> None:
+        for device in devices:
+            self.transfers[reports, device] = transfer = reports.under_way(device)
+            transfer.__enter__()
+
+    def end(self, reports: ChannelReports, device: int) -> None:
+        self.transfers.pop((reports, device)).__exit__(None, None, None)
 
     def at(self, time_s: float) -> None:
         self.env.run(until=time_s)
 
 
-def begin(readings: Readings, devices: Iterable[int]) -> None:
-    for device in devices:
-        readings.begin(device)
-
-
 def test_on_the_grid_all_cells_are_read_at_once_and_beside_it_a_round_alone() -> None:
     books = Books()
     one, other = books.round([1, 3, 5], cell=1, neighbours=2), books.round([2, 4], cell=2)
-    begin(one, [1, 5])
-    begin(other, [4])
+    books.begin(one, [1, 5])
+    books.begin(other, [4])
     assert one.snr(1, "downlink") == -1.0, "the round has just opened"
     books.at(0.1)
     assert one.snr(1, "downlink") == 2 * 101.1
     books.at(0.2)
     assert [other.snr(4, "downlink"), one.snr(1, "downlink"), one.snr(5, "uplink")] == [204.2, 202.4, 105.2]
     assert books.surveys == [(0.1, [1, 5], [1, 1]), (0.2, [4, 1, 5], [2, 1, 1])]
-    other.end(4)
+    books.end(other, 4)
     books.at(0.4)
     assert one.snr(1, "downlink") == pytest.approx(202.8)
     assert books.surveys[-1] == (0.4, [1, 5], [1, 1])
@@ -73,10 +80,10 @@ def test_on_the_grid_all_cells_are_read_at_once_and_beside_it_a_round_alone() ->
 def test_who_begins_when_another_was_just_read_is_read_too() -> None:
     books = Books()
     one = books.round([1, 3], cell=1)
-    begin(one, [1])
+    books.begin(one, [1])
     books.at(0.3)
     assert one.snr(1, "downlink") == 101.3
-    begin(one, [3])
+    books.begin(one, [3])
     assert one.snr(3, "downlink") == 103.3
     assert [ids for _, ids, _ in books.surveys] == [[1], [3]], "nobody is read twice at a time"
 
@@ -85,7 +92,7 @@ def test_absent_devices_keep_what_was_read_last_and_hear_what_they_heard() -> No
     books = Books()
     links = [cast(Interfered, type("Link", (), {"heard": None})()) for _ in range(2)]
     one = books.round([1, 3], cell=1, interfered={"downlink": links})
-    begin(one, [1, 3])
+    books.begin(one, [1, 3])
     books.at(0.2)
     assert one.snr(3, "downlink") == 103.2
     assert [link.heard for link in links] == ["1 hears", "3 hears"]

@@ -1,0 +1,58 @@
+"""Interference of the other cells slot by slot: what the receivers of a round's links hear."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from channel.fading import Fading
+from channel.interference import Activity, Heard, Interfered
+from channel.tdd import Direction
+from edgefl.engine.budget import Budget
+from edgefl.engine.gains import Gains, Survey
+from edgefl.rng import Streams
+
+
+class SlotInterference:
+    """What the transmitters of the other cells, which send in a slot or do not, add to the noise of links.
+
+    Args:
+        load: share of the slots in which each of them sends.
+    """
+
+    def __init__(self, load: float, budget: Budget, gains: Gains, streams: Streams) -> None:
+        self._load = load
+        self._budget = budget
+        self._gains = gains
+        self._streams = streams
+        self._activities: dict[Direction, Activity] = {}
+        # positions of all devices and the gains there: those of all cells whose rounds open at one time
+        self._measured = np.empty((0, 2)), np.empty((0, 0))
+
+    def of_links(
+        self, state: Survey, cell: int, fading: Sequence[Fading]
+    ) -> dict[Direction, list[Interfered]]:
+        """Return the links' fading with the interference at their receivers."""
+        assert state.everywhere_m is not None  # the devices of all cells send in the uplink
+        positions_m, power_db = self._measured
+        if not np.array_equal(positions_m, state.everywhere_m, equal_nan=True):
+            power_db = self._gains.power_db(state.everywhere_m)
+            self._measured = state.everywhere_m, power_db
+        levels = self._budget.uplink_levels(power_db, cell)
+        at_site = Heard(self._activity("uplink", power_db.shape[1]), levels)
+        by_devices = self.heard_by_devices(state)
+        return {
+            "downlink": [Interfered(link, heard) for link, heard in zip(fading, by_devices, strict=True)],
+            "uplink": [Interfered(link, at_site) for link in fading],
+        }
+
+    def heard_by_devices(self, state: Survey) -> list[Heard]:
+        """Return what each device hears of the other sites."""
+        levels = self._budget.downlink_levels(state)
+        return Heard.each(self._activity("downlink", levels.shape[1]), levels)
+
+    def _activity(self, direction: Direction, cells: int) -> Activity:
+        """Return when each cell's transmitter of a direction sends."""
+        if direction not in self._activities:
+            key = self._streams.key("interference", direction)
+            self._activities[direction] = Activity(key, cells, self._load)
+        return self._activities[direction]

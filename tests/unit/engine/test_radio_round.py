@@ -1,0 +1,109 @@
+"""A round on the radio is a value: what only the radio knows of it is one edit away from a column."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import simpy
+
+from edgefl.engine.gains import Survey
+from edgefl.engine.parts import Cause, Part, Span
+from edgefl.engine.radio import Radio
+from edgefl.engine.radio_round import RadioRound
+from edgefl.engine.radio_settings import RadioSettings
+from edgefl.engine.records import Round
+from edgefl.rng import Streams
+from edgefl.testing import small_world
+
+GAIN_DB, SERVER_W, SLOT_S = -90.0, 10 ** (43 / 10) / 1000, 0.5e-3
+ROUNDS = 2
+
+
+def test_a_column_that_only_the_radio_knows_is_one_edit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mean SNR of the devices served and the end of the broadcast, in every row of rounds.csv."""
+
+    def columns(opened: RadioRound, parts: Sequence[Part]) -> dict[str, Any]:
+        served = [part.completed for part in parts]
+        assert opened.broadcast is not None
+        return {
+            "snr_mean": opened.links.snr["downlink"][served].mean(),
+            "broadcast_end_s": opened.broadcast.end_slot * opened.air.slot_s,
+        }
+
+    monkeypatch.setattr(RadioRound, "columns", columns)
+    policy = {"name": "schedule", "count": 1, "rounds": ROUNDS}
+    small = small_world([50.0, 200.0], policy=policy, radio={"downlink": "broadcast"}).run()
+    rows, further = small.rows.of[Round], small.rows.further
+    state = small.scene.radio.survey(small.scene.network.positions_m(), [0, 1], 0, (1, "train", 1))
+    snr = small.scene.radio.snr(state)["downlink"]
+    assert further["snr_mean"] == pytest.approx([snr.mean()] * ROUNDS)
+    for row, end_s in zip(rows, further["broadcast_end_s"], strict=True):
+        assert row.start_s < end_s < row.end_s
+
+
+def opened_by(radio: Radio, ids: list[int], bits: int) -> RadioRound:
+    many, zeros = len(ids), np.zeros(len(ids))
+    state = Survey(ids, np.full(many, GAIN_DB), zeros, zeros)
+    return radio.open_round(state, 0, {"downlink": [bits] * many, "uplink": [1] * many})
+
+
+def radio_of(**options: Any) -> Radio:
+    return Radio(
+        simpy.Environment(),
+        settings=RadioSettings(fidelity="slot", **options),
+        device_power_w=0.2,
+        speeds_m_s=np.zeros(4),
+        gains=None,  # type: ignore[arg-type]  # not asked here
+        streams=Streams(1),
+    )
+
+
+def test_two_rounds_of_one_cell_are_open_at_once_and_each_pays_for_its_own_broadcast() -> None:
+    radio = radio_of(downlink="broadcast")
+    first, second = opened_by(radio, [0, 1], 8_000_000), opened_by(radio, [2, 3], 1_000_000)
+    assert first.broadcast is not None
+    assert second.broadcast is not None
+    assert first.broadcast.airtime_s > second.broadcast.airtime_s
+    for opened in (second, first, second):
+        assert opened.broadcast is not None
+        lasts_s = opened.broadcast.airtime_s
+        heard = Span(0.0, lasts_s, 0.0, airtime_s=lasts_s)
+        assert opened.server_energy_j([heard, heard]) == pytest.approx(SERVER_W * lasts_s)
+
+
+def test_slots_sent_in_a_shared_band_are_billed_once_whichever_round_asks_first() -> None:
+    """Two rounds overlap in one dynamic band: what the two are billed for is what the band has sent."""
+    radio = radio_of(sharing="dynamic")
+    rounds = [opened_by(radio, [0, 1], 8_000_000), opened_by(radio, [2], 1_000_000)]
+    processes = [
+        radio.env.process(opened.transfer(link, "downlink", 4_000_000))
+        for opened in rounds
+        for link in opened
+    ]
+    radio.env.run(until=radio.env.all_of(processes))
+    spans = [process.value.span(0.0) for process in processes]
+    sent_j = [rounds[1].server_energy_j(spans[2:], 0.0)]
+    sent_j.append(rounds[0].server_energy_j(spans[:2], billed_slots=rounds[1].sent_slots))
+    assert sum(sent_j) == pytest.approx(SERVER_W * radio.air.band(0, "downlink").sent_slots * SLOT_S)
+    assert rounds[1].server_energy_j(spans[2:], 0.0) == sent_j[0], "asking does not change the answer"
+
+
+def test_a_transfer_that_is_cut_off_keeps_the_bits_of_its_whole_slots() -> None:
+    """Fixed share, static link: the bits grow with whole slots, and the rest of the round goes on."""
+    radio = radio_of()
+    opened = opened_by(radio, [0, 1], 8_000_000)
+    kept, cut = (radio.env.process(opened.transfer(link, "downlink", 8_000_000)) for link in opened)
+
+    def interrupt() -> Any:
+        yield radio.env.timeout(10.5 * SLOT_S)
+        cut.interrupt(Cause.LEFT)
+
+    radio.env.process(interrupt())
+    radio.env.run(until=kept)
+    carrier, link = radio.air.carriers["downlink"], list(opened)[1]
+    on_share = carrier.share_snr(link.share("downlink"), link.snr("downlink"))
+    rate = float(carrier.efficiency(on_share * link.power("downlink").power(0, 1)[0]))
+    bits = 10 * rate * carrier.part(link.share("downlink")).unit_bits
+    assert (cut.value.bits, cut.value.cut) == (int(bits), Cause.LEFT)
+    assert (kept.value.bits, kept.value.cut) == (8_000_000, None)
