@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
+from edgefl.config import own_code
 from edgefl.errors import EdgeflError, clipped
 
 ALLOW = "EDGEFL_ALLOW_CODE"
@@ -69,6 +70,7 @@ def load(path: str, *, trusted: bool = False) -> type:
         ) from error
     if not inspect.isclass(found):
         raise EdgeflError(f"cannot load '{path}': {class_name} is no class")
+    own_code.of_part(found)
     return found
 
 
@@ -87,6 +89,7 @@ def load_function(path: str) -> Callable[..., Any]:
     found = getattr(module, name, None)
     if not callable(found):
         raise EdgeflError(f"cannot load '{path}': {_place(module)} has no function {name}")
+    own_code.of_part(found)
     function: Callable[..., Any] = found
     return function
 

@@ -1,5 +1,6 @@
 """Any Flower strategy and ClientApp as the learner of a scenario."""
 
+import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -72,7 +73,22 @@ def learner(
     named = strategy if callable(strategy) else type(strategy)
     # as run.json names the learner
     make.__module__, make.__qualname__ = "edgefl.flower", f"learner({getattr(named, '__name__', named)})"
+    make.own_parts = (named, *_functions_of(client_app))  # type: ignore[attr-defined]
     return make
+
+
+def _functions_of(client_app: ClientApp) -> list[Any]:
+    """Return the functions that a ClientApp was made of, out of those that Flower wraps around them."""
+    waiting, functions = [*vars(client_app).values()], []
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += one.values()
+        elif inspect.isfunction(one) and one.__module__.startswith("flwr."):
+            waiting += [cell.cell_contents for cell in one.__closure__ or ()]
+        elif inspect.isfunction(one):
+            functions.append(one)
+    return functions
 
 
 def _check_first_use(strategy: Any) -> None:

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from edgefl.config.own_code import name_of
 from edgefl.contract import Learner, SessionStart, Stage
 from edgefl.engine.settings import WorkloadSettings
 from edgefl.errors import EdgeflError
@@ -132,12 +133,6 @@ class OutsideLearner:
     def restore(self, tensors: Mapping[str, "Tensor"], facts: Mapping[str, Any]) -> None:
         """Let it go on from a snapshot."""
         self._learner.restore({name: tensor.numpy() for name, tensor in tensors.items()}, dict(facts))
-
-
-def name_of(learner: Any) -> str:
-    """Name a learner, or what makes it, as run.json does: module:Class or module:function."""
-    of = learner if hasattr(learner, "__qualname__") else type(learner)
-    return f"{of.__module__}:{of.__qualname__}"
 
 
 def assignments(world: World) -> dict[int, Assignment]:

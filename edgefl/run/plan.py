@@ -11,7 +11,7 @@ from edgefl.engine.radio import Radio
 from edgefl.learners import model_size
 from edgefl.learners.building import Training, available_cores, notes_at_start
 from edgefl.learners.building import build as learners_of
-from edgefl.learners.own import Maker, name_of
+from edgefl.learners.own import Maker
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
 from edgefl.run.preflight import Nowhere, check_learners, check_world
@@ -102,7 +102,5 @@ def prepare(
     if sizes_only:
         return plan
     checksum = load.checksum(scenario)
-    own = identity(scenario, checksum)
-    if learner is not None:  # no run without it is this one
-        own = replace(own, data={**own.data, "learner": name_of(learner)})
+    own = identity(scenario, checksum, learner)
     return replace(plan, identity=own, told=learning_identity(world, checksum))

@@ -4,18 +4,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from edgefl.config import own_code
+from edgefl.config.own_code import name_of
 from edgefl.contract import Learner
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.learners.building import torch_device
-from edgefl.learners.own import Maker, name_of
+from edgefl.learners.own import Maker
 from edgefl.run.results import Results
 from edgefl.run.simulation import simulate
 from edgefl.run_directory import status as run_status
 from edgefl.run_directory.circumstances import SCENARIO, circumstances, differences
 from edgefl.run_directory.journal import FILE, header
 from edgefl.run_directory.snapshot import DEFAULT, Every
-from edgefl.scenario.scenario import Scenario, dump, load
+from edgefl.scenario.scenario import Scenario, dump, load, written
 
 if TYPE_CHECKING:
     from edgefl.learning.chunk_trainers import ChunkTrainers
@@ -102,4 +104,5 @@ def can_go_on(path: Path, scenario: Scenario) -> bool:
     begun = header(journal)
     if begun is None:
         return False
-    return not differences(begun, circumstances(described, torch_device(begun["device"])))
+    code = own_code.named_in([written(scenario)])
+    return not differences(begun, circumstances(described, torch_device(begun["device"]), code))

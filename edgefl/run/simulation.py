@@ -126,10 +126,13 @@ def _journaled(
     run.json says how many rounds were taken.
     """
     learners, training, told = plan.learners, plan.training, plan.told
-    if training is None:
+    if training is None or plan.identity is None:
         yield learners, ()
         return
-    here = {**circumstances(run.path / SCENARIO, training.torch_device), **training.further}
+    here = {
+        **circumstances(run.path / SCENARIO, training.torch_device, plan.identity.code),
+        **training.further,
+    }
     borrowed = None if told is None else sharing.loan(here, training.state, told)
 
     def tell(rounds: int) -> None:

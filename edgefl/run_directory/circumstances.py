@@ -17,12 +17,13 @@ SCENARIO = "scenario.yaml"
 KEYS_SHOWN = 3  # of a scenario that was edited
 
 
-def circumstances(scenario: Path, device: "torch.device") -> dict[str, str]:
-    """What a run's numbers depend on besides its seed.
+def circumstances(scenario: Path, device: "torch.device", code: Mapping[str, str]) -> dict[str, str]:
+    """Return what a run's numbers depend on besides its seed.
 
     Args:
         scenario: the scenario.yaml of the run directory.
         device: where models are trained.
+        code: of parts from outside, module -> hash.
     """
     import torch
 
@@ -32,6 +33,7 @@ def circumstances(scenario: Path, device: "torch.device") -> dict[str, str]:
         **of_process(),
         "device": device.type,
         "device name": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        **{f"the code of {module}": its for module, its in code.items()},
     }
 
 

@@ -1,19 +1,20 @@
 """What a run is, and what its learner sees, as hashes: equal ones give equal numbers.
 
-A run is named by its resolved scenario, by the files and samples that it reads, and by the version of results. A
-learner is named by all that it is told beside the questions asked of it, which a journal holds.
+A run is named by its resolved scenario, by the files and samples that it reads, by the code of its parts from
+outside, and by the version of results. A learner is named by all that it is told beside the questions asked of it,
+which a journal holds.
 """
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from edgefl.config import shipped
+from edgefl.config import own_code, shipped
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario, written
 from edgefl.scenario.world import World
@@ -32,37 +33,43 @@ class Identity:
         scenario: dotted key -> value, all keys that can change results.
         data: what is read -> its checksum.
         results_version: of `RESULTS_VERSION`.
+        code: module of parts from outside -> what its code is, see `edgefl.config.own_code`.
     """
 
     scenario: Mapping[str, Any]
     data: Mapping[str, str]
     results_version: int = RESULTS_VERSION
+    code: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def hash(self) -> str:
         """Return its name."""
-        return _hash([sorted(self.scenario.items()), sorted(self.data.items()), self.results_version])
+        what = [sorted(self.scenario.items()), sorted(self.data.items()), self.results_version]
+        return _hash([*what, *([sorted(self.code.items())] if self.code else [])])
 
     def written(self) -> dict[str, Any]:
         """Return what run.json says of it; the scenario stands in scenario.yaml."""
-        return {"hash": self.hash, "data": dict(self.data), "results_version": self.results_version}
+        about = {"hash": self.hash, "data": dict(self.data), "results_version": self.results_version}
+        return {**about, "code": dict(self.code)} if self.code else about
 
     def differences(self, other: "Identity") -> list[str]:
         """Say what differs in the other, key by key: `learning.lr is 0.1, here 0.2`."""
         pairs = [
             *_unlike(other.scenario, self.scenario),
             *((f"the data of {name}", there, here) for name, there, here in _unlike(other.data, self.data)),
+            *((f"the code of {name}", there, here) for name, there, here in _unlike(other.code, self.code)),
         ]
         if self.results_version != other.results_version:
             pairs.append(("the version of results", other.results_version, self.results_version))
         return [f"{key} is {_shown(there)}, here {_shown(here)}" for key, there, here in pairs]
 
 
-def identity(scenario: Scenario, dataset_checksum: str) -> Identity:
+def identity(scenario: Scenario, dataset_checksum: str, learner: Any = None) -> Identity:
     """Return what a run is.
 
     Args:
         dataset_checksum: of `Loaded.checksum`.
+        learner: from outside, or what makes it; None: the run has none.
 
     Raises:
         EdgeflError: a file that it reads is not there.
@@ -71,7 +78,10 @@ def identity(scenario: Scenario, dataset_checksum: str) -> Identity:
     data = {key: _of_file(key, Path(value)) for key, value in keys.items() if key.endswith(".path") and value}
     if dataset_checksum:
         data["learning.dataset"] = dataset_checksum[:LENGTH]
-    return Identity({key: keys[key] for key in keys if key not in WITHOUT_INFLUENCE}, data)
+    if learner is not None:  # no run without it is this one
+        data["learner"] = own_code.name_of(learner)
+    counted = {key: value for key, value in keys.items() if key not in WITHOUT_INFLUENCE}
+    return Identity(counted, data, code=own_code.named_in(keys.values()) | own_code.of_learner(learner))
 
 
 @dataclass(frozen=True)
@@ -93,7 +103,7 @@ def learning_identity(world: World, dataset_checksum: str) -> LearningIdentity |
     if scenario.learning is None:
         return None
     settings = written(scenario)["learning"]
-    told = [
+    told: list[Any] = [
         dataset_checksum,
         RESULTS_VERSION,
         scenario.seed,
@@ -102,6 +112,8 @@ def learning_identity(world: World, dataset_checksum: str) -> LearningIdentity |
         [[population.start, population.stop] for population in world.populations],
         *map(_array, (world.movement.positions_m(0.0), world.cells_m, world.fleet.samples_kept)),
     ]
+    if code := own_code.named_in([settings]):
+        told.append(code)
     return LearningIdentity(
         whole=_hash([settings, *told]),
         pilot=_hash([{key: value for key, value in settings.items() if key != "warm_start"}, *told]),

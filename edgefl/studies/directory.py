@@ -93,7 +93,7 @@ def _difference(path: Path, recorded: Mapping[str, object] | None, own: Identity
         return "does not say which data and version of results it is of"
     keys = dict(leaves(written(load_scenario(path / SCENARIO))))
     keys = {key: value for key, value in keys.items() if key in own.scenario or key != "name"}
-    there = Identity(keys, recorded["data"], recorded["results_version"])  # type: ignore[arg-type]
+    there = Identity(keys, recorded["data"], recorded["results_version"], recorded.get("code", {}))  # type: ignore[arg-type]
     return in_short(own.differences(there))
 
 

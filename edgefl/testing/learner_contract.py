@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from edgefl.config.own_code import name_of
 from edgefl.contract import Evaluation, LocalRound, Now, SessionStart, Stage
 from edgefl.engine.settings import WorkloadSettings
 from edgefl.errors import EdgeflError
-from edgefl.learners.own import Assignment, Maker, OutsideLearner, name_of
+from edgefl.learners.own import Assignment, Maker, OutsideLearner
 from edgefl.rng import Streams
 from edgefl.testing.conformance import ContractError, must
 

@@ -1,0 +1,167 @@
+"""What the code of parts from outside is, as hashes: a run by edited code is another run.
+
+The hash is of the module's source and of the modules that it imports from the same folder or package, wherever the
+import stands; of a module that lies in an installed distribution, name and version are taken. Left out: data that
+code reads, and modules found in other folders.
+"""
+
+import ast
+import hashlib
+import re
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+LENGTH = 16  # hexadecimal digits of a hash: two of a million versions share one with probability 3e-8
+OURS = ("edgefl", "channel", "analysis")
+_NAMED = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
+# part -> hash of its code when it was first seen: what lies in the file may have been edited since it was imported
+_seen: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+
+
+def named_in(values: Iterable[Any]) -> dict[str, str]:
+    """Return the code of the parts that these values of a scenario name as `module:Class`: module -> hash."""
+    parts = {}
+    for value in _texts(values):
+        match = _NAMED.fullmatch(value)
+        module = sys.modules.get(match[1]) if match else None
+        if match and module is not None and not is_ours(match[1]):
+            part = getattr(module, match[2], None)
+            parts[match[1]] = of_part(part) if callable(part) else _of_module(module)
+    return parts
+
+
+def of_learner(learner: Any) -> dict[str, str]:
+    """Return the code of a learner from outside, or of what makes it, and of its `own_parts`: module -> hash."""
+    parts = () if learner is None else (learner, *getattr(learner, "own_parts", ()))
+    holders = [part if hasattr(part, "__qualname__") else type(part) for part in parts]
+    return {part.__module__: of_part(part) for part in holders if not is_ours(part.__module__)}
+
+
+def name_of(learner: Any) -> str:
+    """Name a learner, or what makes it, as run.json does: module:Class or module:function."""
+    of = learner if hasattr(learner, "__qualname__") else type(learner)
+    return f"{of.__module__}:{of.__qualname__}"
+
+
+def of_part(part: Any) -> str:
+    """Return the hash of a class's or function's code as it was when it was first asked for."""
+    if part not in _seen:
+        module = sys.modules[part.__module__]
+        _seen[part] = _of_module(module) if getattr(module, "__file__", None) else _hash(_compiled(part))
+    return _seen[part]
+
+
+def is_ours(module_name: str) -> bool:
+    """Whether a module is one of edgefl's, whose code the version of results stands for."""
+    return module_name.partition(".")[0] in OURS
+
+
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            yield from _texts(value.values())
+        elif isinstance(value, list | tuple):
+            yield from _texts(value)
+
+
+def _of_module(module: ModuleType) -> str:
+    if getattr(module, "__file__", None) is None:  # of Python itself
+        return _distribution(module.__name__)
+    file = Path(str(module.__file__)).resolve()
+    if any(file.is_relative_to(folder) for folder in _installed()):
+        return _distribution(module.__name__)
+    depth = module.__name__.count(".") + (file.name == "__init__.py")
+    root = file.parents[depth] if module.__name__ != "__main__" else file.parent
+    return _hash(
+        piece
+        for source in sorted(_closure(file, root))
+        for piece in (str(source.relative_to(root)).encode(), source.read_bytes())
+    )
+
+
+def _closure(file: Path, root: Path) -> set[Path]:
+    """Return a module's source file, and those below the root that it imports, directly or not."""
+    sources: set[Path] = set()
+    waiting = [file]
+    while waiting:
+        source = waiting.pop()
+        if source not in sources and source.suffix == ".py":
+            sources.add(source)
+            waiting += [each for name in _imports(source, root) for each in _files(name, root)]
+    return sources
+
+
+def _imports(source: Path, root: Path) -> Iterator[str]:
+    """Yield the dotted names that a file imports; `from a import b` gives a.b, which is a module or lies in one."""
+    try:
+        tree = ast.parse(source.read_bytes())
+    except SyntaxError:  # a module that is imported only later, if at all
+        return
+    package = source.parent.relative_to(root).parts
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) + 1 - node.level] if node.level else ()
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (f"{base}.{alias.name}" if base else alias.name for alias in node.names)
+
+
+def _files(name: str, root: Path) -> Iterator[Path]:
+    """Yield the files below the root that importing a dotted name runs: packages first."""
+    parts = name.split(".")
+    if is_ours(parts[0]):
+        return
+    for many in range(1, len(parts) + 1):
+        path = root.joinpath(*parts[:many])
+        for file in (path / "__init__.py", path.with_name(f"{path.name}.py")):
+            if file.is_file():
+                yield file.resolve() if file.resolve().is_relative_to(root) else file
+
+
+@cache
+def _installed() -> tuple[Path, ...]:
+    """Return the folders in which packages are installed, and Python's own."""
+    return tuple(Path(sysconfig.get_path(name)).resolve() for name in ("purelib", "platlib", "stdlib"))
+
+
+def _distribution(module_name: str) -> str:
+    """Name the installed distribution of a module with its version; modules of Python itself have Python's."""
+    top = module_name.partition(".")[0]
+    names = sorted(set(packages_distributions().get(top, ())))
+    return " ".join(f"{name} {version(name)}" for name in names) or f"python {sys.version.partition(' ')[0]}"
+
+
+def _compiled(part: Any) -> Iterator[bytes]:
+    """Yield what a notebook's class or function was compiled to: there is no file."""
+    for function in vars(part).values() if isinstance(part, type) else (part,):
+        code = getattr(getattr(function, "__func__", function), "__code__", None)
+        if isinstance(code, CodeType):
+            yield from _instructions(code)
+
+
+def _instructions(code: CodeType) -> Iterator[bytes]:
+    yield code.co_code
+    yield repr((code.co_names, code.co_varnames)).encode()
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _instructions(constant)
+        else:  # the order of a set's elements changes from process to process
+            yield repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant).encode()
+
+
+def _hash(pieces: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(len(piece).to_bytes(8))
+        digest.update(piece)
+    return digest.hexdigest()[:LENGTH]

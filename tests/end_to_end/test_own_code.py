@@ -1,0 +1,102 @@
+"""Code of one's own that was edited: a study, a shared training, a run that goes on and a merge all notice."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from edgefl.config import outside
+
+MINE = """\
+from edgefl.learning.algorithms.fedavg import FedAvg
+
+
+class Mine(FedAvg):
+    def correct(self, grads, local, start, state, own):
+        return grads * 1
+"""
+SCENARIO = """\
+name: own
+devices: {count: 4}
+sessions: {name: schedule, count: 2, rounds: 3}
+learning: {dataset: digits, model: logistic, batch: 16, algorithm: "mine:Mine"}
+"""
+STUDY = """\
+name: own
+scenario: own.yaml
+seeds: [1, 2]
+reference: a
+variants: {a: {}, b: {radio.bandwidth_hz: 2.0e+7}}
+"""
+FURTHER = STUDY.replace("}}", "}, c: {radio.bandwidth_hz: 4.0e+7}}")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "own.yaml").write_text(SCENARIO)
+    (tmp_path / "study.yaml").write_text(STUDY)
+    return tmp_path
+
+
+def edit(folder: Path) -> None:
+    (folder / "mine.py").write_text(MINE.replace("grads * 1", "grads * 0.0"))
+
+
+def edgefl(folder: Path, *arguments: str, code: int = 0) -> str:
+    command = [sys.executable, "-c", "from edgefl.commands.cli import main; main()", *arguments]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, env={**os.environ, outside.ALLOW: "1"}
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    return done.stderr + done.stdout
+
+
+@pytest.mark.slow
+def test_a_study_does_not_go_on_with_other_code(folder: Path) -> None:
+    edgefl(folder, "study", "study.yaml", "--out", "o", "--seed", "1")
+    first = (folder / "o" / "a" / "seed-1" / "rounds.csv").read_bytes()
+    edit(folder)
+    said = edgefl(folder, "study", "study.yaml", "--out", "o", code=2)
+    assert "a/seed-1: the code of mine is" in said
+    assert "choose another --out" in said
+    # a variant written afterwards takes no training from runs by the old code
+    (folder / "study.yaml").write_text(FURTHER)
+    said = edgefl(folder, "study", "study.yaml", "--out", "o", code=2)
+    assert "the code of mine is" in said
+    assert not (folder / "o" / "c").exists()
+    assert (folder / "o" / "a" / "seed-1" / "rounds.csv").read_bytes() == first
+
+
+@pytest.mark.slow
+def test_a_run_does_not_go_on_with_other_code(folder: Path) -> None:
+    """Killed after its first round, as its journal says."""
+    edgefl(folder, "run", "own.yaml", "--out", "whole")
+    shutil.copytree(folder / "whole", folder / "left")
+    left = folder / "left"
+    lines = (left / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    (left / "journal.jsonl").write_bytes(b"".join(lines[: len(lines) // 2]))
+    (left / "run.json").write_text(
+        (left / "run.json").read_text().replace('"status": "completed"', '"status": "interrupted"')
+    )
+    shutil.copytree(left, folder / "again")
+    edgefl(folder, "resume", "left")
+    whole, gone_on = (pd.read_csv(folder / name / "rounds.csv") for name in ("whole", "left"))
+    pd.testing.assert_frame_equal(whole, gone_on)
+    edit(folder)
+    said = edgefl(folder, "resume", "again", code=2)
+    assert "the code of mine is" in said
+
+
+@pytest.mark.slow
+def test_shards_of_different_code_are_not_merged(folder: Path) -> None:
+    edgefl(folder, "study", "study.yaml", "--out", "one", "--seed", "1", "--alone")
+    edit(folder)
+    edgefl(folder, "study", "study.yaml", "--out", "two", "--seed", "1", "--alone")
+    said = edgefl(folder, "merge", "one", "two", "--out", "both", code=2)
+    assert "are not the same run" in said
+    assert not (folder / "both").exists()
