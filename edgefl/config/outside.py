@@ -57,7 +57,7 @@ def load(path: str, *, trusted: bool = False) -> type:
     module = _imported(path, module_name)
     _remember(module)
     try:
-        found = getattr(module, class_name)
+        named = getattr(module, class_name)
     except AttributeError as error:
         names = [
             name
@@ -68,10 +68,10 @@ def load(path: str, *, trusted: bool = False) -> type:
         raise EdgeflError(
             f"cannot load '{path}': {_place(module)} has no {class_name or 'class'}{known}"
         ) from error
-    if not inspect.isclass(found):
+    if not inspect.isclass(named):
         raise EdgeflError(f"cannot load '{path}': {class_name} is no class")
-    own_code.of_part(found)
-    return found
+    own_code.of_part(named)
+    return named
 
 
 def load_function(path: str) -> Callable[..., Any]:
@@ -86,11 +86,11 @@ def load_function(path: str) -> Callable[..., Any]:
         raise EdgeflError(_ask(path))
     module = _imported(path, module_name)
     _remember(module)
-    found = getattr(module, name, None)
-    if not callable(found):
+    named = getattr(module, name, None)
+    if not callable(named):
         raise EdgeflError(f"cannot load '{path}': {_place(module)} has no function {name}")
-    own_code.of_part(found)
-    function: Callable[..., Any] = found
+    own_code.of_part(named)
+    function: Callable[..., Any] = named
     return function
 
 

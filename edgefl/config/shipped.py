@@ -94,9 +94,9 @@ def require_own(packages: Sequence[str] = ("channel", "analysis")) -> None:
     """
     for name in packages:
         spec = PathFinder.find_spec(name)
-        found = Path(spec.origin).resolve() if spec and spec.origin else None
-        if found != HOME / name / "__init__.py":
-            what = f"{found or 'nothing that can be imported'} stands before edgefl's package '{name}'"
+        imported = Path(spec.origin).resolve() if spec and spec.origin else None
+        if imported != HOME / name / "__init__.py":
+            what = f"{imported or 'nothing that can be imported'} stands before edgefl's package '{name}'"
             raise EdgeflError(
                 f"{what} ({HOME / name}): rename it, start in another folder, or leave its folder out of PYTHONPATH"
             )

@@ -24,8 +24,7 @@ def unit_slip(place: Sequence[str], error: Mapping[str, Any]) -> str:
     given, context = error["input"], error.get("ctx", {})
     unit = place[-1].rpartition("_")[2] if place else ""
     if isinstance(given, str):
-        found = _WITH_UNIT.fullmatch(given)
-        return "" if found is None else with_unit(place[-1], given)
+        return with_unit(place[-1], given) if place else ""
     if isinstance(given, bool) or not isinstance(given, int | float):
         return ""
     if error["type"] == "less_than_equal" and context.get("le") == 1 and 1 < given <= 100:
@@ -39,10 +38,10 @@ def unit_slip(place: Sequence[str], error: Mapping[str, Any]) -> str:
 
 def with_unit(key: str, text: str) -> str:
     """Return what to write instead of a number with its unit; empty: that cannot be said."""
-    found = _WITH_UNIT.fullmatch(text)
-    if found is None:
+    match = _WITH_UNIT.fullmatch(text)
+    if match is None:
         return ""
-    number, given = float(found[1].replace("_", "")), found[2]
+    number, given = float(match[1].replace("_", "")), match[2]
     unit = key.rpartition("_")[2]
     if given == "%":
         return f": write {number / 100:g}"

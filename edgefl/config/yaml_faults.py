@@ -67,8 +67,8 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, quote: tuple[i
         step = _out_of_step(lines, line)
         if step:
             return step
-    for found, remedy in _REMEDIES.items():
-        if found in problem:
+    for words, remedy in _REMEDIES.items():
+        if words in problem:
             return line, f"{remedy}{_near(lines, line)}"
     if "cannot start any token" in problem:
         return line, f"a value that begins like this must be in quotes{_near(lines, line)}"

@@ -8,7 +8,7 @@ from channel.penetration import STD_DB, Walls, penetration_loss_db, wall_loss_db
 from channel.units import FloatArray
 from edgefl.engine.fleet import Fleet
 from edgefl.engine.gains import Gains, RoundKey, Survey
-from edgefl.mobility._draws import Draws, normal
+from edgefl.mobility._draws import UniformDraws, normal
 from edgefl.rng import Streams
 
 # Numbers of a device and a place: whether it is indoors, two for how far behind the wall, two for a normal one
@@ -30,7 +30,7 @@ class Indoors:
     """
 
     def __init__(
-        self, share: FloatArray, wall_db: FloatArray, std_db: FloatArray, depth_m: float, draws: Draws
+        self, share: FloatArray, wall_db: FloatArray, std_db: FloatArray, depth_m: float, draws: UniformDraws
     ) -> None:
         self._depth_m = depth_m
         self._share = share
@@ -49,7 +49,7 @@ class Indoors:
             fleet.column(lambda kind: wall_loss_db(carrier_hz, kind.penetration)),
             fleet.column(lambda kind: STD_DB[kind.penetration]),
             depth_m,
-            Draws(streams, len(fleet), ("indoors",)),
+            UniformDraws(streams, len(fleet), ("indoors",)),
         )
 
     @classmethod
@@ -69,7 +69,7 @@ class Indoors:
             np.full(count, wall_loss_db(carrier_hz, penetration)),
             np.full(count, STD_DB[penetration]),
             depth_m,
-            Draws(streams, count, name),
+            UniformDraws(streams, count, name),
         )
 
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:

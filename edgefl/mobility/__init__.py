@@ -8,8 +8,11 @@ import numpy as np
 from pydantic import Field, PrivateAttr
 
 from edgefl.config.component import Component
+from edgefl.mobility._legs import Leg, Legs
 from edgefl.places.areas import Places
 from edgefl.rng import Streams
+
+__all__ = ["Coordinate", "Leg", "Legs", "Mobility", "Movement"]
 
 Coordinate = Annotated[float, Field(ge=-1e9, le=1e9)]  # m
 
@@ -46,12 +49,17 @@ class Mobility(Component):
 
     _places: Places = PrivateAttr(Places())
 
+    @property
+    def places(self) -> Places:
+        """What the world knows of the map: the areas by name, and where on Earth it lies."""
+        return self._places
+
     def area_names(self) -> Iterable[tuple[tuple[str, ...], str]]:
         """Yield the areas that the model names, each with the place of its name below the model's parameters."""
         return ()
 
     def within(self, places: Places) -> Self:
-        """Return the model in a world with these areas, `self._places`; a scenario has all that it names."""
+        """Return the model in a world with these areas, `self.places`; a scenario has all that it names."""
         placed = self.model_copy()
         placed._places = places
         return placed

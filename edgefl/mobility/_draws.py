@@ -13,7 +13,7 @@ _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
 _LOW_64 = 2**64 - 1
 
 
-class Draws:
+class UniformDraws:
     """Uniform random numbers: functions of the seed, the device and the place in the device's sequence.
 
     A NumPy generator per device would be asked one device at a time, in Python; here one call serves all

@@ -46,11 +46,11 @@ class Legs(ABC):
         self._next = Leg(np.zeros((2, devices)), np.zeros(devices), np.zeros(devices))
 
     @abstractmethod
-    def _begin(self, who: np.ndarray) -> np.ndarray:
+    def begin(self, who: np.ndarray) -> np.ndarray:
         """Set the model's state of these devices back to time 0; return their places [2, who] there."""
 
     @abstractmethod
-    def _leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+    def next_leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         """Make the next leg of these devices, which are at [2, who] here_m at the times [who] now_s."""
 
     def positions_m(self, time_s: float) -> np.ndarray:
@@ -58,7 +58,7 @@ class Legs(ABC):
             raise ValueError(f"time_s must be >= 0 and finite, got {time_s}")
         again = np.flatnonzero(time_s < self._start_s)
         if len(again):
-            self._to_m[:, again] = self._begin(again)
+            self._to_m[:, again] = self.begin(again)
             self._until_s[again] = 0.0
             self._made[again] = False
         due = np.flatnonzero(time_s >= self._until_s)
@@ -78,7 +78,7 @@ class Legs(ABC):
     def _set_out(self, who: np.ndarray) -> None:
         if not self._made[who].all():
             lacking = np.flatnonzero(~self._made & np.isfinite(self._until_s))  # inf: it never sets out again
-            made = self._leg(lacking, self._to_m[:, lacking], self._until_s[lacking])
+            made = self.next_leg(lacking, self._to_m[:, lacking], self._until_s[lacking])
             for part, new in zip(self._next, made, strict=True):
                 part[..., lacking] = new
             self._made[lacking] = True

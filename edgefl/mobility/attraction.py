@@ -10,10 +10,9 @@ from pydantic import Field, model_validator
 
 from channel.geometry import on_disc
 from edgefl.errors import EdgeflError
-from edgefl.mobility import Coordinate, Movement
+from edgefl.mobility import Coordinate, Leg, Legs, Movement
 from edgefl.mobility._calendar import HOURS, Calendar, Day, PartOfDay, check
-from edgefl.mobility._draws import Draws
-from edgefl.mobility._legs import Leg, Legs
+from edgefl.mobility._draws import UniformDraws
 from edgefl.mobility._walkers import Walkers
 from edgefl.rng import Streams
 
@@ -143,7 +142,7 @@ class Attraction(Walkers):
                 f"{room_m + self.spread_m:g} m; move it, or raise area_factor",
                 ("devices", "mobility", "centre_m"),
             )
-        draws = Draws(streams, len(positions_m))
+        draws = UniformDraws(streams, len(positions_m))
         everyone = np.arange(len(positions_m))
         # one number after another: more work places leave the first ones where they were
         works_m = on_disc(streams("mobility", "work_places").random((self.work_places, 2)).T, room_m)
@@ -175,7 +174,9 @@ class Attraction(Walkers):
         ]
         return np.cumsum(each, axis=1)[:, :-1]
 
-    def _spots_m(self, place: str, shares: Mapping[str, float], draws: Draws, who: np.ndarray) -> np.ndarray:
+    def _spots_m(
+        self, place: str, shares: Mapping[str, float], draws: UniformDraws, who: np.ndarray
+    ) -> np.ndarray:
         """Draw [2, who] each device's own spot in one of some areas, by their shares."""
         # other places leave this one's spots where they are
         uniform = draws.uniform(who, _AREAS + 4 * zlib.crc32(place.encode()), 4)
@@ -184,14 +185,16 @@ class Attraction(Walkers):
         spots_m = np.empty((2, len(who)))
         for number, name in enumerate(shares):
             here = area == number
-            spots_m[:, here] = self._places.areas[name].points_m(uniform[1:, here])
+            spots_m[:, here] = self.places.areas[name].points_m(uniform[1:, here])
         return spots_m
 
 
 class _Days(Legs):
     """spots_m: [place, 2, devices]."""
 
-    def __init__(self, spots_m: np.ndarray, model: Attraction, speeds_m_s: np.ndarray, draws: Draws) -> None:
+    def __init__(
+        self, spots_m: np.ndarray, model: Attraction, speeds_m_s: np.ndarray, draws: UniformDraws
+    ) -> None:
         super().__init__(speeds_m_s)
         self._spots_m = spots_m
         self._model = model
@@ -199,13 +202,13 @@ class _Days(Legs):
         self._goal = np.zeros(len(speeds_m_s), dtype=np.int64)
         self._decision = np.zeros(len(speeds_m_s), dtype=np.int64)
 
-    def _begin(self, who: np.ndarray) -> np.ndarray:
+    def begin(self, who: np.ndarray) -> np.ndarray:
         since, choice = self._draws.uniform(who, _OPENING, 2)
         self._goal[who] = self._model.choices(self._model.stay_s * np.log(since), choice)
         self._decision[who] = 0
         return self._spots_m[self._goal[who], :, who].T
 
-    def _leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+    def next_leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         decision = self._decision[who]
         self._decision[who] += 1
         gap, choice = self._draws.uniform(who, _DECISIONS + 2 * decision, 2)

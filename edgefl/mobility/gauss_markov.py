@@ -6,9 +6,9 @@ from typing import Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from edgefl.mobility import Movement
-from edgefl.mobility._draws import Draws, normal
-from edgefl.mobility._legs import Leg, Legs, border_s, mirrored, onto_border
+from edgefl.mobility import Leg, Legs, Movement
+from edgefl.mobility._draws import UniformDraws, normal
+from edgefl.mobility._legs import border_s, mirrored, onto_border
 from edgefl.mobility._walkers import LargerArea
 from edgefl.rng import Streams
 
@@ -71,13 +71,13 @@ class _Steps(Legs):
         self._model = model
         self._std = np.array([[model.speed_std_m_s], [math.radians(model.heading_std_deg)]])
         self._radius_m = radius_m
-        self._draws = Draws(streams, devices)
+        self._draws = UniformDraws(streams, devices)
         self._step = np.zeros(devices, dtype=np.int64)
         self._at_border = np.zeros(devices, dtype=bool)
         self._mean_heading = np.zeros(devices)
         self._off = np.zeros((2, devices))  # deviations of speed and heading from their means
 
-    def _begin(self, who: np.ndarray) -> np.ndarray:
+    def begin(self, who: np.ndarray) -> np.ndarray:
         self._step[who] = 0
         self._at_border[who] = False
         (turn,) = self._draws.uniform(who, 0, 1)
@@ -85,7 +85,7 @@ class _Steps(Legs):
         self._off[:, who] = self._std * normal(self._draws.uniform(who, 1, 2))
         return self._places_m[:, who]
 
-    def _leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+    def next_leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         model, at_border = self._model, self._at_border[who]
         reflected = who[at_border]
         self._mean_heading[reflected] = mirrored(self._mean_heading[reflected], here_m[:, at_border])

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from edgefl.errors import EdgeflError
 from edgefl.mobility import Movement
-from edgefl.mobility._draws import Draws
+from edgefl.mobility._draws import UniformDraws
 from edgefl.mobility._walkers import LargerArea
 from edgefl.rng import Streams
 
@@ -93,7 +93,7 @@ class Highway(LargerArea):
     def _offsets_s(self, lane: np.ndarray, loop_s: np.ndarray, streams: Streams) -> np.ndarray:
         """Return [devices] the time at time 0 since each vehicle last entered the road, s."""
         devices = np.arange(len(lane))
-        draws = Draws(streams, len(lane))
+        draws = UniformDraws(streams, len(lane))
         if self.headway_s is None:
             return draws.uniform(devices, 0, 1)[0] * loop_s
         first, place = lane, devices // (2 * self.lanes)

@@ -7,9 +7,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from edgefl.errors import EdgeflError
-from edgefl.mobility import Movement
-from edgefl.mobility._draws import Draws
-from edgefl.mobility._legs import Leg, Legs
+from edgefl.mobility import Leg, Legs, Movement
+from edgefl.mobility._draws import UniformDraws
 from edgefl.mobility._walkers import Walkers
 from edgefl.rng import Streams
 
@@ -84,12 +83,12 @@ class _Drives(Legs):
         self._stops_m = stops_m
         self._left = model.left_probability
         self._right_or_left = model.left_probability + model.right_probability
-        self._draws = Draws(streams, devices)
+        self._draws = UniformDraws(streams, devices)
         self._junction = np.zeros(devices, dtype=np.int64)  # how many came before
         self._stop = np.zeros((2, devices), dtype=np.int64)  # where the device is going
         self._heading = np.zeros(devices, dtype=np.int64)
 
-    def _begin(self, who: np.ndarray) -> np.ndarray:
+    def begin(self, who: np.ndarray) -> np.ndarray:
         along, street, heading = self._draws.uniform(who, _START, 3)
         edge_m = self._stops_m[-1]
         along_m = edge_m * (2.0 * along - 1.0)
@@ -107,7 +106,7 @@ class _Drives(Legs):
         place_m[1 - north_south, np.arange(len(who))] = self._stops_m[street]
         return place_m
 
-    def _leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+    def next_leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         junction, stop, heading = self._junction[who], self._stop[:, who], self._heading[who]
         (choice,) = self._draws.uniform(who, junction, 1)
         turn = np.where(choice < self._left, 1, np.where(choice < self._right_or_left, -1, 0))

@@ -7,10 +7,9 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from edgefl.mobility import Movement
+from edgefl.mobility import Leg, Legs, Movement
 from edgefl.mobility._calendar import Calendar, Day, PartOfDay, check
-from edgefl.mobility._draws import Draws
-from edgefl.mobility._legs import Leg, Legs
+from edgefl.mobility._draws import UniformDraws
 from edgefl.mobility._walkers import Walkers
 from edgefl.rng import Streams
 
@@ -20,7 +19,7 @@ Rate = Annotated[float, Field(ge=0, le=3600)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Flow(PartOfDay):
+class TripRates(PartOfDay):
     """A part of the day, until the next one begins, with the trips that set out in it."""
 
     trips_per_hour: dict[str, dict[str, Rate]] = Field(
@@ -52,7 +51,7 @@ class OdFlows(Walkers):
         1.8, ge=1e-3, le=60, description="highest speed of a device, m/s; the mean of 1.4 is a pedestrian's"
     )
     begin: dict[str, Share] = Field(description="{area: share of the devices that are there at time 0}")
-    flows: tuple[Flow, ...] = Field(
+    flows: tuple[TripRates, ...] = Field(
         description="parts of the day, from hour 0: {from_hour, trips_per_hour: {origin: {destination: rate}}, days}"
     )
     day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day, s")
@@ -88,7 +87,9 @@ class OdFlows(Walkers):
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
     ) -> Movement:
-        return _Trips(self, self.speeds_m_s(len(positions_m), streams), Draws(streams, len(positions_m)))
+        return _TripsBetweenAreas(
+            self, self.speeds_m_s(len(positions_m), streams), UniformDraws(streams, len(positions_m))
+        )
 
 
 class _Departures:
@@ -128,12 +129,12 @@ class _Departures:
         return self._calendar.seconds(stay_h), goal
 
 
-class _Trips(Legs):
-    def __init__(self, model: OdFlows, speeds_m_s: np.ndarray, draws: Draws) -> None:
+class _TripsBetweenAreas(Legs):
+    def __init__(self, model: OdFlows, speeds_m_s: np.ndarray, draws: UniformDraws) -> None:
         super().__init__(speeds_m_s)
         # sorted by name: another order in the file is the same world
         names = sorted({name for _, name in model.area_names()})
-        self._regions = [model._places.areas[name] for name in names]
+        self._regions = [model.places.areas[name] for name in names]
         self._begins = np.cumsum([model.begin.get(name, 0.0) for name in names])[:-1]
         calendar = model.calendar
         rates = np.array(
@@ -149,13 +150,13 @@ class _Trips(Legs):
         self._trip = np.zeros(len(speeds_m_s), dtype=np.int64)
         self._goal = np.zeros(len(speeds_m_s), dtype=np.int64)
 
-    def _begin(self, who: np.ndarray) -> np.ndarray:
+    def begin(self, who: np.ndarray) -> np.ndarray:
         uniform = self._draws.uniform(who, _FIRST, 4)
         self._trip[who] = 0
         self._goal[who] = (uniform[0][:, None] >= self._begins).sum(axis=1)
         return self._spots_m(self._goal[who], uniform[1:])
 
-    def _leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+    def next_leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         trip, area = self._trip[who], self._goal[who]
         self._trip[who] += 1
         uniform = self._draws.uniform(who, _TRIPS + _PER_TRIP * trip, _PER_TRIP)

@@ -5,9 +5,9 @@ import math
 import numpy as np
 from pydantic import Field
 
-from edgefl.mobility import Movement
-from edgefl.mobility._draws import Draws
-from edgefl.mobility._legs import Leg, Legs, border_s, mirrored, onto_border
+from edgefl.mobility import Leg, Legs, Movement
+from edgefl.mobility._draws import UniformDraws
+from edgefl.mobility._legs import border_s, mirrored, onto_border
 from edgefl.mobility._walkers import Walkers
 from edgefl.rng import Streams
 
@@ -35,10 +35,10 @@ class RandomDirection(Walkers):
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
     ) -> Movement:
         speeds_m_s = self.speeds_m_s(len(positions_m), streams)
-        return _Trips(positions_m, self, self.area_radius_m(cell_radius_m), speeds_m_s, streams)
+        return _StraightTrips(positions_m, self, self.area_radius_m(cell_radius_m), speeds_m_s, streams)
 
 
-class _Trips(Legs):
+class _StraightTrips(Legs):
     def __init__(
         self,
         positions_m: np.ndarray,
@@ -51,18 +51,18 @@ class _Trips(Legs):
         self._places_m = positions_m.T.copy()
         self._model = model
         self._radius_m = radius_m
-        self._draws = Draws(streams, len(positions_m))
+        self._draws = UniformDraws(streams, len(positions_m))
         self._trip = np.zeros(len(positions_m), dtype=np.int64)
         self._heading = np.zeros(len(positions_m))
         self._left_s = np.zeros(len(positions_m))  # of the trip; positive at a leg's end: at the border
         self._rest_s = np.zeros(len(positions_m))  # at the end of the trip
 
-    def _begin(self, who: np.ndarray) -> np.ndarray:
+    def begin(self, who: np.ndarray) -> np.ndarray:
         self._trip[who] = 0
         self._left_s[who] = 0.0
         return self._places_m[:, who]
 
-    def _leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+    def next_leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         reflected = self._left_s[who] > 0
         self._heading[who] = mirrored(self._heading[who], here_m)
         self._set_off(who[~reflected])

@@ -4,9 +4,8 @@ import numpy as np
 from pydantic import Field
 
 from channel.geometry import on_disc
-from edgefl.mobility import Movement
-from edgefl.mobility._draws import Draws
-from edgefl.mobility._legs import Leg, Legs
+from edgefl.mobility import Leg, Legs, Movement
+from edgefl.mobility._draws import UniformDraws
 from edgefl.mobility._walkers import Walkers
 from edgefl.rng import Streams
 
@@ -44,7 +43,7 @@ class RandomWaypoint(Walkers):
             radius_m=self.area_radius_m(cell_radius_m),
             pause_s=self.pause_s,
             speeds_m_s=self.speeds_m_s(len(positions_m), streams),
-            draws=Draws(streams, len(positions_m)),
+            draws=UniformDraws(streams, len(positions_m)),
             steady_state=self.steady_state,
         )
 
@@ -57,7 +56,7 @@ class _Walks(Legs):
         radius_m: float,
         pause_s: float,
         speeds_m_s: np.ndarray,
-        draws: Draws,
+        draws: UniformDraws,
         steady_state: bool,
     ) -> None:
         super().__init__(speeds_m_s)
@@ -71,11 +70,11 @@ class _Walks(Legs):
         if steady_state:
             self._places_m, self._opening = self._amid_a_leg()
 
-    def _begin(self, who: np.ndarray) -> np.ndarray:
+    def begin(self, who: np.ndarray) -> np.ndarray:
         self._waypoint[who] = 0
         return self._places_m[:, who]
 
-    def _leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+    def next_leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         waypoint = self._waypoint[who]
         self._waypoint[who] += 1
         to_m = on_disc(self._draws.uniform(who, 2 * waypoint, 2), self._radius_m)

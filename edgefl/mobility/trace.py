@@ -95,7 +95,7 @@ class Trace(Mobility):
         with about(*PLACE):
             samples = read(shipped.data(self.path), self.kinds, keep=count, degrees=self.geo)
             if samples.degrees:
-                self._places.on_earth()  # or an error that says what is missing
+                self.places.on_earth()  # or an error that says what is missing
         traced = len(samples.ids)
         if traced < count or (traced > count and self.surplus == "error"):
             ignoring = f", or surplus: ignore to use the first {count}" if traced > count else ""
@@ -113,7 +113,7 @@ class Trace(Mobility):
         counts = np.array([len(row) // 3 for row in samples.rows])
         if samples.degrees:
             with refused(*PLACE):
-                rows[:, 1:] = self._places.on_earth().to_m(rows[:, 1:])
+                rows[:, 1:] = self.places.on_earth().to_m(rows[:, 1:])
         begin_s = rows[:, 0].min() if self.begin_s is None else self.begin_s
         rows[:, 0] = self.time_scale * (rows[:, 0] - begin_s)
         rows[:, 1:] = self.scale * (rows[:, 1:] - self.origin_m)

@@ -56,24 +56,24 @@ def sumo_boundary(path: Path) -> tuple[Pair, Pair]:
     Raises:
         EdgeflError: names the file and the remedy.
     """
-    found: list[str | None] = []
+    boundaries: list[str | None] = []
 
     def begin(name: str, attributes: Mapping[str, str]) -> None:
         if name == "location":
-            found.append(attributes.get("convBoundary"))
+            boundaries.append(attributes.get("convBoundary"))
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = begin
     with _reading(path, "sumo_net"):
         parser.Parse(_bytes(path), True)
-        if not found or found[0] is None:
+        if not boundaries or boundaries[0] is None:
             raise EdgeflError(
                 f"{path}: no <location convBoundary=...> in it; give a network of netconvert or netgenerate",
                 ("sumo_net", "path"),
             )
-        x0, y0, x1, y1 = (float(text) for text in found[0].split(","))
+        x0, y0, x1, y1 = (float(text) for text in boundaries[0].split(","))
         if not (math.isfinite(x0 + y0 + x1 + y1) and x0 < x1 and y0 < y1):
-            raise EdgeflError(f"{path}: convBoundary {found[0]} has no area", ("sumo_net", "path"))
+            raise EdgeflError(f"{path}: convBoundary {boundaries[0]} has no area", ("sumo_net", "path"))
     return (x0, y0), (x1, y1)
 
 

@@ -8,7 +8,7 @@ import pytest
 from channel.path_loss.umi import UMi
 from edgefl.engine.indoors import Indoors
 from edgefl.engine.records import DeviceRound
-from edgefl.mobility._draws import Draws
+from edgefl.mobility._draws import UniformDraws
 from edgefl.rng import Streams
 from edgefl.testing import Scripted, SmallWorld, small_world
 
@@ -41,7 +41,7 @@ def wall_db(walls: str) -> float:
 def loss_db(walls: str) -> float:
     """Wall, way inside and deviation of the device's square of the plane: the third east and second north."""
     number = ((2**20 + 2) * 2**21 + 2**20 + 1) * 5
-    drawn = Draws(Streams(SEED), 1, ("indoors",)).uniform(np.array([0]), np.array([number]), 5)[:, 0]
+    drawn = UniformDraws(Streams(SEED), 1, ("indoors",)).uniform(np.array([0]), np.array([number]), 5)[:, 0]
     inside_m = DEPTH_M * min(drawn[1], drawn[2])
     normal = math.sqrt(-2 * math.log(drawn[3])) * math.cos(2 * math.pi * drawn[4])
     return float(wall_db(walls) + 0.5 * inside_m + GLASS[walls][1] * normal)

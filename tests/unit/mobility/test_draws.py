@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from channel.geometry import on_disc
-from edgefl.mobility._draws import Draws, normal
+from edgefl.mobility._draws import UniformDraws, normal
 from edgefl.rng import Streams
 
 SEED = 5
@@ -14,7 +14,7 @@ DEVICES = 200
 NUMBERS = 500
 STANDARD_ERRORS = 4
 MASK = 2**64 - 1
-DRAWS = Draws(Streams(SEED), DEVICES)
+DRAWS = UniformDraws(Streams(SEED), DEVICES)
 EVERYONE = np.arange(DEVICES)
 
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from edgefl.mobility._legs import Leg, Legs
+from edgefl.mobility import Leg, Legs
 
 
 class Ways(Legs):
     """Device k walks k + 1 metres along x in as many seconds, and so on; the last one rests after its second leg.
 
-    calls: how many devices each call of `_leg` was for.
+    calls: how many devices each call of `next_leg` was for.
     """
 
     def __init__(self, devices: int) -> None:
@@ -16,11 +16,11 @@ class Ways(Legs):
         self.calls: list[int] = []
         self._walked = np.zeros(devices, dtype=int)
 
-    def _begin(self, who: np.ndarray) -> np.ndarray:
+    def begin(self, who: np.ndarray) -> np.ndarray:
         self._walked[who] = 0
         return np.zeros((2, len(who)))
 
-    def _leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+    def next_leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         assert np.isfinite(now_s).all(), "a device that never sets out again is asked for no leg"
         self.calls.append(len(who))
         self._walked[who] += 1
