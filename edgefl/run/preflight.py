@@ -5,11 +5,15 @@ found here needs the drop of the devices, their places, the data or the model.
 """
 
 import copy
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from channel.tdd import Direction
+from channel.units import FloatArray
 from edgefl.config import registry
 from edgefl.engine.air import AirInterface
 from edgefl.engine.device import Processors
@@ -18,11 +22,14 @@ from edgefl.engine.links import DIRECTIONS, Links
 from edgefl.engine.many_transfers import sure_to_end, time_transfers
 from edgefl.engine.rounds import Rounds
 from edgefl.engine.scene import Scene
+from edgefl.engine.sessions import TimedPolicy
 from edgefl.errors import EdgeflError, about, refused
 from edgefl.learning.device_data import DeviceData
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
+MANY_ROUNDS = 100_000  # in a run: about where a day of rounds at once becomes hours of wall time
+SHORTEST_ROUND_S = 1e-9
 SLOWEST = 4  # links of a cell whose transfers are timed
 DEEP_FADE = 1e-4  # power that one slot in 10,000 does not have, relative to the mean
 Members = Callable[[int], Collection[int] | None]  # session -> the only devices that may take part; None: all
@@ -103,6 +110,7 @@ def _check_first_rounds(world: World, scene: Scene, learners: Mapping[int, Any])
     """
     scenario, members, network = world.scenario, world.members, scene.network
     empty = [cell for cell in learners if not network.present(cell)] if network.still else []
+    lengths: list[FirstRound] = []
     if network.still:
         _check_somebody_is_there(scenario, {cell: network.present(cell) for cell in learners}, members)
     for cell, learner in learners.items():
@@ -110,11 +118,12 @@ def _check_first_rounds(world: World, scene: Scene, learners: Mapping[int, Any])
         if present:
             processors = Processors(scene.fleet, learner.flops_per_sample)
             rounds = Rounds(scene, cell, scenario.rounds, processors, scenario.sessions.report_bits)
-            _check_first_round(scenario, rounds, present, learner.payload_bits)
+            lengths += [_check_first_round(scenario, rounds, present, learner.payload_bits)]
+    notes = _notes_of_lengths(scenario, lengths)
     if empty:
         cells = ", ".join(map(str, empty))
-        return [f"no device is in cell {cells}, and none will ever come: devices do not move"]
-    return []
+        notes.append(f"no device is in cell {cells}, and none will ever come: devices do not move")
+    return notes
 
 
 def _check_somebody_is_there(
@@ -140,7 +149,17 @@ def _allowed(members: Members, session: int, present: Sequence[int]) -> list[int
     return [id_ for id_ in present if allowed is None or id_ in allowed]
 
 
-def _check_first_round(scenario: Scenario, rounds: Rounds, present: Sequence[int], payload_bits: int) -> None:
+@dataclass(frozen=True)
+class FirstRound:
+    """How long the fastest and the slowest device take in a cell's first round, about: at the links' mean SNR."""
+
+    fastest_s: float
+    slowest_s: float
+
+
+def _check_first_round(
+    scenario: Scenario, rounds: Rounds, present: Sequence[int], payload_bits: int
+) -> FirstRound:
     radio = rounds.scene.radio
     phase = "train" if scenario.learning is None else "pilot"
     with refused("radio"):
@@ -149,9 +168,55 @@ def _check_first_round(scenario: Scenario, rounds: Rounds, present: Sequence[int
         down_bits, up_bits = [payload_bits] * many, [payload_bits + rounds.report_bits] * many
         opened = radio.open_round(selection.survey, rounds.cell, {"downlink": down_bits, "uplink": up_bits})
         links = opened.links.at(opened.in_sync())  # the others are given up
-        compute_s = _compute_s(scenario, rounds.scene.fleet, rounds.processors)
+        computes_s = _computes_s(scenario, rounds.scene.fleet, rounds.processors)
+        both_bits = payload_bits, payload_bits + rounds.report_bits
         if not radio.air.dynamic and len(links):  # else one transfer's end depends on all others
-            _check_slowest(radio.air, links, payload_bits, payload_bits + rounds.report_bits, compute_s)
+            _check_slowest(radio.air, links, *both_bits, max(computes_s))
+    moves_s = np.zeros(len(links))
+    for direction, bits in zip(DIRECTIONS, both_bits, strict=True):
+        moves_s += _transfers_s(radio.air, links, direction, bits)
+    some = len(links) > 0
+    return FirstRound(
+        min(computes_s) + (float(moves_s.min()) if some else math.inf),
+        max(computes_s) + (float(moves_s.max()) if some else 0.0),
+    )
+
+
+def _transfers_s(air: AirInterface, links: Links, direction: Direction, bits: int) -> FloatArray:
+    """Return [links] about how long a transfer takes: in a dynamic band, where nobody else has one."""
+    carrier = air.carriers[direction]
+    share = np.ones(len(links)) if air.dynamic else links.share[direction]
+    rate = carrier.efficiency(carrier.share_snr(share, links.snr[direction])) * carrier.frame.mean
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slots = np.where(share > 0, carrier.needs(np.full(len(links), float(bits)), share) / rate, 0.0)
+    taken_s: FloatArray = np.ceil(slots) * air.slot_s
+    return taken_s
+
+
+def _notes_of_lengths(scenario: Scenario, lengths: Sequence[FirstRound]) -> list[str]:
+    """Return what the lengths of first rounds say of a run: no update in time, or more rounds than anybody wants."""
+    if not lengths:
+        return []
+    notes, rules = [], scenario.rounds
+    fastest_s, round_s = (min(getattr(one, name) for one in lengths) for name in ("fastest_s", "slowest_s"))
+    if rules.deadline_s is not None and fastest_s > rules.deadline_s:
+        notes.append(
+            f"rounds.deadline_s {rules.deadline_s:g}: hardly any update can arrive in time; the fastest device of"
+            f" the first round needs about {fastest_s:.3g} s"
+        )
+    sessions, policy, length_s = scenario.sessions.count, scenario.sessions, scenario.duration_s
+    if length_s is None and isinstance(policy, TimedPolicy):
+        length_s = 0.0
+        for _ in range(sessions or 0):
+            length_s = policy.until_s(length_s)
+    many = (length_s or 0.0) / max(round_s, SHORTEST_ROUND_S)
+    back_to_back = rules.every_s is None and not rules.pause_s and isinstance(policy, TimedPolicy)
+    if back_to_back and many > MANY_ROUNDS:
+        notes.append(
+            f"rounds follow one another at once for {length_s:,.0f} s: about {many:,.0f} of {round_s:.2g} s; set"
+            " rounds.every_s or rounds.pause_s"
+        )
+    return notes
 
 
 def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int, compute_s: float) -> None:
@@ -169,8 +234,8 @@ def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int
         time_transfers(air, slowest, direction, [bits] * many, np.full(many, from_s))
 
 
-def _compute_s(scenario: Scenario, fleet: Fleet, processors: Processors) -> float:
-    """Compute how long the slowest class of devices computes in a round of e local steps (or of one epoch's)."""
+def _computes_s(scenario: Scenario, fleet: Fleet, processors: Processors) -> list[float]:
+    """Compute how long each class of devices computes in a round of e local steps (or of one epoch's)."""
     task = scenario.learning or scenario.workload
     assert task is not None  # the schema wants one of the two
     section = "workload" if scenario.learning is None else "learning"
@@ -178,7 +243,8 @@ def _compute_s(scenario: Scenario, fleet: Fleet, processors: Processors) -> floa
         # one device of each class
         _, firsts = np.unique(fleet.of, return_index=True)
         costs = [processors.cost(device, task.steps * task.batch) for device in firsts.tolist()]
-        time_s, energy_j = max(cost[0] for cost in costs), max(cost[1] for cost in costs)
+        times_s = [cost[0] for cost in costs]
+        time_s, energy_j = max(times_s), max(cost[1] for cost in costs)
     except (ValueError, OverflowError) as error:
         raise EdgeflError(str(error), (section, "flops_per_sample")) from error
     if not (time_s <= LONGEST_S and np.isfinite(energy_j)):
@@ -187,7 +253,7 @@ def _compute_s(scenario: Scenario, fleet: Fleet, processors: Processors) -> floa
             " batch, or raise devices.clock_hz or devices.flops_per_cycle",
             (section, "flops_per_sample"),
         )
-    return time_s
+    return times_s
 
 
 def _notes(scenario: Scenario) -> list[str]:
