@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from edgefl import studies
     from edgefl.engine.records import Round
     from edgefl.run.progress import RunProgress
-    from edgefl.studies.on_ray import OnRay
+    from edgefl.studies import OnRay
 
 
 def study(
@@ -100,9 +100,7 @@ def study(
     incomplete = None
     try:
         with closing(_Shown(quiet=fail_fast)) as shown:
-            path: Path = studies.run(
-                plan,
-                out,
+            options = studies.StudyOptions(
                 device=device,
                 jobs=jobs,
                 executor=_executor(executor, address, gpus),
@@ -117,6 +115,7 @@ def study(
                 share=not alone,
                 every=Every(rounds=snapshot_rounds),
             )
+            path: Path = studies.run(plan, out, options)
     except Interrupted as error:
         print("edgefl: interrupted; the same command goes on with it", file=sys.stderr)
         raise typer.Exit(error.exit_code) from error
@@ -150,7 +149,7 @@ class _Shown:
         self._quiet = quiet
         self._progress: RunProgress | None = None
 
-    def begins(self, plan: "studies.Plan") -> None:
+    def begins(self, plan: "studies.StudyPlan") -> None:
         from edgefl.run.progress import RunProgress
 
         self.close()
@@ -173,7 +172,7 @@ class _Shown:
 
 
 def _executor(name: str, address: str | None, gpus: float | None) -> "Literal['local', 'inline'] | OnRay":
-    from edgefl.studies.on_ray import OnRay
+    from edgefl.studies import OnRay
 
     if name == "ray":
         return OnRay(address or "auto", gpus or 0.0)

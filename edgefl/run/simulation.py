@@ -19,7 +19,7 @@ from edgefl.run import notes
 from edgefl.run.composition import compose
 from edgefl.run.plan import RunPlan, prepare
 from edgefl.run.results import Results
-from edgefl.run.study_membership import Sharing, StudyMembership
+from edgefl.run.study_membership import StudyMembership, TrainingReuse
 from edgefl.run_directory.circumstances import SCENARIO, circumstances
 from edgefl.run_directory.interruption import interruptible
 from edgefl.run_directory.journal import NEVER, Journal
@@ -32,7 +32,7 @@ from edgefl.scenario.scenario import Scenario, require
 if TYPE_CHECKING:
     from edgefl.learning.chunk_trainers import ChunkTrainers
 
-ALONE = Sharing()
+ALONE = TrainingReuse()
 RESCUED = "diverged-cell{}.safetensors"  # the last finite model of a cell whose training diverged
 
 
@@ -49,7 +49,7 @@ def simulate(
     on_note: Callable[[str], None] = lambda note: None,
     resume_from: Path | None = None,
     load: Loaded | None = None,
-    sharing: Sharing = ALONE,
+    sharing: TrainingReuse = ALONE,
     learner: Maker | Learner | None = None,
 ) -> Results:
     """Run a scenario.
@@ -119,7 +119,7 @@ def simulate(
 
 @contextmanager
 def _journaled(
-    plan: RunPlan, run: RunDirectory, sharing: Sharing, every: Every, on_note: Callable[[str], None]
+    plan: RunPlan, run: RunDirectory, sharing: TrainingReuse, every: Every, on_note: Callable[[str], None]
 ) -> Iterator[tuple[Mapping[int, Learner], Sequence[str]]]:
     """Give the learners with a journal of their answers, and its notes: what another run has paid for is taken.
 

@@ -29,7 +29,7 @@ class StudyMembership:
 
 
 @dataclass(frozen=True)
-class Sharing:
+class TrainingReuse:
     """What training a run shares with others of its study.
 
     lender: run directory whose answers are taken as long as its learners would be told and asked the same; None:

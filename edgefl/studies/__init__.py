@@ -3,20 +3,23 @@
 `plan` reads a study file, `run` carries out what is still to be done of it in its directory.
 """
 
-from edgefl.studies.asking import ask
 from edgefl.studies.execution import run
+from edgefl.studies.options import OnRay, StudyOptions
 from edgefl.studies.outcome import Failed, IncompleteStudy
-from edgefl.studies.planning import Case, Plan, Run, load, plan
-from edgefl.studies.settings import LONGEST_LABEL, Study
+from edgefl.studies.planning import Run, StudyCase, StudyPlan, load, plan
+from edgefl.studies.question import ask
+from edgefl.studies.study_file import LONGEST_LABEL, Study
 
 __all__ = [
     "LONGEST_LABEL",
-    "Case",
     "Failed",
     "IncompleteStudy",
-    "Plan",
+    "OnRay",
     "Run",
     "Study",
+    "StudyCase",
+    "StudyOptions",
+    "StudyPlan",
     "ask",
     "load",
     "plan",

@@ -54,12 +54,13 @@ def study(
     """
     from edgefl import studies
 
+    options = studies.StudyOptions(device, jobs)
     if not isinstance(base, Scenario):
         if any(given is not None for given in (variants, reference, question)):
             raise EdgeflError(
                 "a study file has its own variants, reference and question: give a scenario to vary it here"
             )
-        return studies.run(studies.plan(base, seeds=seeds), out, device=device, jobs=jobs)
+        return studies.run(studies.plan(base, seeds=seeds), out, options)
     if not variants:
         raise EdgeflError(
             'variants: name at least one, e.g. {"as it is": None, "wide": {"radio.bandwidth_hz": 2e8}}'
@@ -76,7 +77,7 @@ def study(
         (Path(folder) / "scenario.yaml").write_text(dump(base), encoding="utf-8")
         file = Path(folder) / "study.yaml"
         file.write_text(write(content), encoding="utf-8")
-        return studies.run(studies.plan(file), out, device=device, jobs=jobs)
+        return studies.run(studies.plan(file), out, options)
 
 
 def compare(

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.circumstances import SCENARIO
@@ -11,15 +13,17 @@ from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import Identity, identity, in_short, leaves
 from edgefl.scenario.scenario import load as load_scenario
 from edgefl.scenario.scenario import written
-from edgefl.studies.planning import Plan, Run
-from edgefl.studies.sharing import Share
+from edgefl.studies.planning import Run, StudyPlan
 from edgefl.studies.states import State, about_run
+from edgefl.studies.training_reuse import ReusePlan
 
 FILE = "study.yaml"
 
 
-def place(plan: Plan, out: str | Path | None, load: Loaded, *, go_on: bool) -> Path:
-    """Return the directory that a study gets, or has; nothing is written.
+def place(
+    plan: StudyPlan, out: str | Path | None, load: Loaded, *, go_on: bool
+) -> tuple[Path, dict[Path, dict[str, Any]]]:
+    """Return the directory that a study gets, or has, and what run.json of each run in it says; nothing is written.
 
     Args:
         out: None: `runs/NAME`, numbered where that holds something else.
@@ -29,19 +33,15 @@ def place(plan: Plan, out: str | Path | None, load: Loaded, *, go_on: bool) -> P
     """
     if out is not None:
         path = Path(out)
-        if _holds_a_study(path) and go_on:
-            check_unchanged(plan, path, load)
-        return path
-    number = 1
-    while True:
+        return path, check_unchanged(plan, path, load) if _holds_a_study(path) and go_on else {}
+    for number in count(1):
         path = Path("runs", plan.name if number == 1 else f"{plan.name}-{number}")
         if not path.exists():
-            return path
+            break
         if _holds_a_study(path) and go_on:
             with suppress(EdgeflError):
-                check_unchanged(plan, path, load)
-                return path
-        number += 1
+                return path, check_unchanged(plan, path, load)
+    return path, {}
 
 
 def make(path: Path, *, go_on: bool) -> None:
@@ -62,15 +62,19 @@ def _holds_a_study(path: Path) -> bool:
     return (path / FILE).is_file()
 
 
-def check_unchanged(plan: Plan, directory: Path, load: Loaded) -> None:
+def check_unchanged(plan: StudyPlan, directory: Path, load: Loaded) -> dict[Path, dict[str, Any]]:
     """Refuse a directory that holds a run under a name of this study's which is another one.
+
+    Returns:
+        What run.json of each run says, by the run's path.
 
     Raises:
         EdgeflError: it says which, and which keys differ.
     """
     wrong = []
+    records = {run.path: about_run(directory / run.path) for run in plan.runs}
     for run in plan.runs:
-        about = about_run(directory / run.path)
+        about = records[run.path]
         recorded = about.get("identity")
         if recorded is None and about.get("status") != State.COMPLETED:
             continue  # it has not come so far as to say what it is
@@ -86,6 +90,7 @@ def check_unchanged(plan: Plan, directory: Path, load: Loaded) -> None:
         raise EdgeflError(
             f"{directory}: holds runs that are not this study's; choose another --out, or delete these:{listed}{more}"
         )
+    return records
 
 
 def _difference(path: Path, recorded: Mapping[str, object] | None, own: Identity) -> str:
@@ -97,17 +102,17 @@ def _difference(path: Path, recorded: Mapping[str, object] | None, own: Identity
     return in_short(own.differences(there))
 
 
-def shard_of(runs: Sequence[Run], shared: Mapping[Path, Share], number: int, count: int) -> list[Run]:
-    """Return one of so many parts of a study, from 1 on; runs that share a training stay together if they can.
+def shard_of(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan], number: int, parts: int) -> list[Run]:
+    """Return one part of a study, numbered from 1 on; runs that share a training stay together if they can.
 
     Raises:
         EdgeflError: there is no such part.
     """
-    if not 1 <= number <= count:
-        raise EdgeflError(f"--shard {number}/{count}: the first is 1/{count}, the last {count}/{count}")
+    if not 1 <= number <= parts:
+        raise EdgeflError(f"--shard {number}/{parts}: the first is 1/{parts}, the last {parts}/{parts}")
     families: dict[int, int] = {}
     for run in runs:
-        families.setdefault(id(shared[run.path].family), len(families))
-    if len(families) < count:
-        return list(runs[number - 1 :: count])
-    return [run for run in runs if families[id(shared[run.path].family)] % count == number - 1]
+        families.setdefault(id(reuse[run.path].family), len(families))
+    if len(families) < parts:
+        return list(runs[number - 1 :: parts])
+    return [run for run in runs if families[id(reuse[run.path].family)] % parts == number - 1]

@@ -8,12 +8,12 @@ from pathlib import Path
 from edgefl.run.progress import wall_time
 from edgefl.run.results import StudyResults
 from edgefl.scenario.data_loading import Loaded
-from edgefl.studies.asking import pairs, setting_of
 from edgefl.studies.cost_estimate import CostEstimate, Range, estimate, size, total
 from edgefl.studies.directory import FILE, check_unchanged
-from edgefl.studies.planning import Plan, Run
-from edgefl.studies.sharing import Share, shares
+from edgefl.studies.planning import Run, StudyPlan
+from edgefl.studies.question import pairs, setting_of
 from edgefl.studies.states import State, state_of
+from edgefl.studies.training_reuse import ReusePlan, plan_reuse
 
 ONE = Range(1, 1)
 Costs = list[tuple[Range, CostEstimate]]  # how many runs, and what each takes
@@ -26,14 +26,14 @@ class _Estimates:
         self._device = device
         self._of_cases: dict[tuple[str, ...], CostEstimate] = {}
 
-    def of(self, run: Run, share: Share) -> CostEstimate:
+    def of(self, run: Run, reuse: ReusePlan) -> CostEstimate:
         if run.case not in self._of_cases:
             self._of_cases[run.case] = estimate(run.scenario, self._device)
         cost = self._of_cases[run.case]
-        return replace(cost, wall_s=Range(0.0, 0.0)) if share.whole else cost  # another run trains for it
+        return replace(cost, wall_s=Range(0.0, 0.0)) if reuse.whole else cost  # another run trains for it
 
 
-def dry_run(plan: Plan, out: str | Path | None = None, *, device: str = "auto") -> Iterator[str]:
+def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "auto") -> Iterator[str]:
     """Say line by line what a study is about to do; two rounds of each case are run in a scratch directory.
 
     Raises:
@@ -41,18 +41,17 @@ def dry_run(plan: Plan, out: str | Path | None = None, *, device: str = "auto") 
     """
     load = Loaded(download=True)
     directory = Path(out) if out is not None else Path("runs", plan.name)
-    if (directory / FILE).is_file():
-        check_unchanged(plan, directory, load)
-    states = {run.path: state_of(directory, run.path) for run in plan.runs}
+    records = check_unchanged(plan, directory, load) if (directory / FILE).is_file() else {}
+    states = {run.path: state_of(directory, run.path, records.get(run.path, {})) for run in plan.runs}
     complete = [path for path, state in states.items() if state is State.COMPLETED]
-    shared = shares(plan.runs, load, complete)
+    reuse = plan_reuse(plan.runs, load, complete)
     for run in plan.runs:
-        yield f"{states[run.path]:<12} {run.label}{_from(shared[run.path])}"
+        yield f"{states[run.path]:<12} {run.label}{_from(reuse[run.path])}"
     counts = Counter(states.values())
     yield ", ".join(f"{counts[state]} {state}" for state in State if counts[state])
     estimates = _Estimates(device)
     costs = [
-        (ONE, estimates.of(run, shared[run.path]))
+        (ONE, estimates.of(run, reuse[run.path]))
         for run in plan.runs
         if states[run.path] is not State.COMPLETED
     ]
@@ -66,7 +65,7 @@ def dry_run(plan: Plan, out: str | Path | None = None, *, device: str = "auto") 
         yield _of_question(plan, directory, load, estimates, costs)
 
 
-def _of_question(plan: Plan, directory: Path, load: Loaded, estimates: _Estimates, costs: Costs) -> str:
+def _of_question(plan: StudyPlan, directory: Path, load: Loaded, estimates: _Estimates, costs: Costs) -> str:
     """Say what a study takes with the seeds that its question may add, or that it is answered."""
     question = plan.question
     assert question is not None
@@ -76,10 +75,10 @@ def _of_question(plan: Plan, directory: Path, load: Loaded, estimates: _Estimate
     own = {run.scenario.seed for run in plan.runs}
     first, further = max(own) + 1, question.budget - len(own)
     of_one_seed = pairs(plan, {setting_of(run): [first] for run in plan.runs}).runs if further else []
-    shared = shares(of_one_seed, load)
+    reuse = plan_reuse(of_one_seed, load)
     for run in of_one_seed:
         most = further - _complete(directory, run, range(first, first + further))
-        costs = [*costs, (Range(0, most), estimates.of(run, shared[run.path]))]
+        costs = [*costs, (Range(0, most), estimates.of(run, reuse[run.path]))]
     runs = total((number, ONE) for number, _ in costs)
     settings = len({setting_of(run) for run in plan.runs})
     where = f" in each of {settings} settings" if settings > 1 else ""
@@ -104,8 +103,8 @@ def _complete(directory: Path, run: Run, seeds: Sequence[int]) -> int:
     return sum(state_of(directory, path) is State.COMPLETED for path in there)
 
 
-def _from(share: Share) -> str:
-    if share.lender is None:
+def _from(reuse: ReusePlan) -> str:
+    if reuse.lender is None:
         return ""
-    what = "training" if share.whole else "pilot sessions"
-    return f", takes its {what} from {share.lender.as_posix()}"
+    what = "training" if reuse.whole else "pilot sessions"
+    return f", takes its {what} from {reuse.lender.as_posix()}"

@@ -9,8 +9,8 @@ import yaml
 
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.files import draft_of, writing
-from edgefl.studies.claims import FOLDER
 from edgefl.studies.directory import FILE
+from edgefl.studies.run_locks import FOLDER
 from edgefl.studies.states import State, about_run, clear, state_of
 
 # What there is of one run in two places: the further one is kept.

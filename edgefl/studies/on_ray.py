@@ -17,54 +17,42 @@ from edgefl.errors import EdgeflError
 from edgefl.run.ray_cluster import connected
 from edgefl.run_directory.interruption import Interrupted, interruptible
 from edgefl.run_directory.status import this_process
-from edgefl.studies.claims import Claims
-from edgefl.studies.course import Course
 from edgefl.studies.directory import FILE
-from edgefl.studies.one_run import ELSEWHERE, Task, work
+from edgefl.studies.one_run import ELSEWHERE, RunTask, work
+from edgefl.studies.options import OnRay
+from edgefl.studies.run_locks import RunLocks
+from edgefl.studies.scheduler import RunScheduler
 from edgefl.studies.workers import GRACE_S, LOOK_AGAIN_S, Failure
 
 MOST_LOSSES = 3  # of one run: more are no accident, it may want more memory than a node has
 REPORT_S = 0.5  # between two messages of a run
 
 
-@dataclass(frozen=True)
-class OnRay:
-    """Carry runs out on a Ray cluster.
+def carry_out(scheduler: RunScheduler, where: OnRay, jobs: int | None) -> None:
+    """Do all runs of a study on a Ray cluster.
 
-    Attributes:
-        address: `auto`: the cluster that this machine belongs to; `local`: one that is started here for the study;
-            host:port, or ray://host:port.
-        gpus: share of a GPU for each run; 0: none.
+    Args:
+        jobs: most runs at once; None: as many as the cluster has room for at the time.
+
+    Raises:
+        EdgeflError: there is no Ray, no such cluster, or no GPU in it.
     """
-
-    address: str = "auto"
-    gpus: float = 0.0
-
-    def carry_out(self, course: Course, jobs: int | None) -> None:
-        """Do all runs of a study.
-
-        Args:
-            jobs: most runs at once; None: as many as the cluster has room for at the time.
-
-        Raises:
-            EdgeflError: there is no Ray, no such cluster, or no GPU in it.
-        """
-        # Ray takes the signals for itself
-        with connected(self.address) as ray, interruptible():
-            _Cluster(ray, course, self.gpus, jobs).work()
+    # Ray takes the signals for itself
+    with connected(where.address) as ray, interruptible():
+        _Cluster(ray, scheduler, where.gpus, jobs).work()
 
 
 @dataclass
 class _Sent:
     """A task on the cluster; owner: the process that has begun it, once it has said so."""
 
-    task: Task
+    task: RunTask
     owner: Mapping[str, object] = field(default_factory=dict)
 
 
 class _Cluster:
-    def __init__(self, ray: Any, course: Course, gpus: float, jobs: int | None) -> None:
-        self._ray, self._course, self._gpus, self._jobs = ray, course, gpus, jobs
+    def __init__(self, ray: Any, scheduler: RunScheduler, gpus: float, jobs: int | None) -> None:
+        self._ray, self._scheduler, self._gpus, self._jobs = ray, scheduler, gpus, jobs
         if gpus and not ray.cluster_resources().get("GPU"):
             raise EdgeflError(
                 f"--gpus {gpus:g}: the cluster has no GPU; leave it out, or start nodes with some"
@@ -76,16 +64,16 @@ class _Cluster:
         self._remote = ray.remote(_carry_out).options(num_cpus=1, num_gpus=gpus, max_retries=0)
         self._sent: dict[Any, _Sent] = {}  # by Ray's reference to the task's result
         self._numbers: dict[int, _Sent] = {}
-        self._lost: list[tuple[float, Task]] = []  # and from when on they may be begun again
+        self._lost: list[tuple[float, RunTask]] = []  # and from when on they may be begun again
         self._losses: dict[Path, int] = {}
 
     def work(self) -> None:
         try:
             while True:
                 self._put_back()
-                while len(self._sent) < self._room() and (task := self._course.take()) is not None:
+                while len(self._sent) < self._room() and (task := self._scheduler.take()) is not None:
                     self._send(task)
-                if not (self._sent or self._lost or self._course.waits()):
+                if not (self._sent or self._lost or self._scheduler.waits()):
                     return
                 self._wait()
         finally:
@@ -100,7 +88,7 @@ class _Cluster:
             room = min(room, have.get("GPU", 0.0) / self._gpus)
         return max(1, int(room))
 
-    def _send(self, task: Task) -> None:
+    def _send(self, task: RunTask) -> None:
         number = len(self._numbers)
         sent = self._numbers[number] = _Sent(task)
         allowed = os.environ.get(outside.ALLOW, "")
@@ -125,8 +113,8 @@ class _Cluster:
                 self._lose(sent, error)
                 continue
             if isinstance(told, str):
-                self._course.reported(sent.task, told)
-            self._course.ended(sent.task, told if isinstance(told, Failure) else None)
+                self._scheduler.reported(sent.task, told)
+            self._scheduler.ended(sent.task, told if isinstance(told, Failure) else None)
 
     def _listen(self) -> None:
         """Pass on what runs have reported."""
@@ -136,23 +124,23 @@ class _Cluster:
                 sent.owner = told
             else:
                 for each in told:
-                    self._course.reported(sent.task, each)
+                    self._scheduler.reported(sent.task, each)
 
     def _lose(self, sent: _Sent, error: Exception) -> None:
         task = sent.task
         self._losses[task.run.path] = self._losses.get(task.run.path, 0) + 1
-        wait_s = Claims(task.directory).revoke(task.run.path, sent.owner)
+        wait_s = RunLocks(task.directory).revoke(task.run.path, sent.owner)
         if self._losses[task.run.path] < MOST_LOSSES:
             self._lost.append((time.monotonic() + wait_s, task))
             return
         why = f"its process was lost {MOST_LOSSES} times ({type(error).__name__}), perhaps for want of memory"
-        self._course.ended(task, Failure(why))
+        self._scheduler.ended(task, Failure(why))
 
     def _put_back(self) -> None:
         now = time.monotonic()
         for due, task in [one for one in self._lost if one[0] <= now]:
             self._lost.remove((due, task))
-            self._course.lost(task)
+            self._scheduler.lost(task)
 
     def _cancel(self) -> None:
         """End the runs under way, as Ctrl-C would."""
@@ -181,7 +169,7 @@ class _Mailbox:
 # -- on the cluster -------------------------------------------------------------------------------------
 
 
-def _carry_out(task: Task, mailbox: Any, number: int, folder: str, allowed: str) -> str | Failure | None:
+def _carry_out(task: RunTask, mailbox: Any, number: int, folder: str, allowed: str) -> str | Failure | None:
     """Do a run; return why it failed, or ELSEWHERE, or nothing."""
     import ray
 

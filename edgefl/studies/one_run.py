@@ -10,14 +10,14 @@ from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.run.resuming import can_go_on
 from edgefl.run.simulation import simulate
-from edgefl.run.study_membership import Sharing
+from edgefl.run.study_membership import TrainingReuse
 from edgefl.run_directory import status
 from edgefl.run_directory.results import RunDirectory
 from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import identity
-from edgefl.studies.claims import Claims
 from edgefl.studies.planning import Run
+from edgefl.studies.run_locks import RunLocks
 from edgefl.studies.states import LEFT, State, about_run, clear, standing
 from edgefl.studies.workers import Failure
 
@@ -26,13 +26,13 @@ _LOADED = Loaded(download=True)  # the runs that a process works on often share 
 
 
 @dataclass(frozen=True)
-class Task:
+class RunTask:
     """A run that is to be done in a study's directory."""
 
     directory: Path
     run: Run
     device: str
-    sharing: Sharing
+    sharing: TrainingReuse
     every: Every = DEFAULT
     threads: int | None = 1
 
@@ -42,9 +42,9 @@ class Task:
         return self.directory / self.run.path
 
 
-def work(task: Task, report: Callable[[Round | str], None]) -> None:
+def work(task: RunTask, report: Callable[[Round | str], None]) -> None:
     """Do a run, if no other process does it; report its rounds."""
-    claim = Claims(task.directory).take(task.run.path)
+    claim = RunLocks(task.directory).take(task.run.path)
     if claim is None:
         report(ELSEWHERE)
         return
@@ -62,7 +62,7 @@ def work(task: Task, report: Callable[[Round | str], None]) -> None:
             raise
 
 
-def leave_a_trace(task: Task, failure: Failure) -> None:
+def leave_a_trace(task: RunTask, failure: Failure) -> None:
     """Make the directory of a run that failed before it had one: a comparison can say that it is missing."""
     scenario, about = task.run.scenario, {"notes": [], **asdict(task.run.member)}
     if not (task.path / status.FILE).exists():
@@ -72,7 +72,7 @@ def leave_a_trace(task: Task, failure: Failure) -> None:
             RunDirectory(task.path, scenario.described, about).fail(failure.error)
 
 
-def _begin(task: Task, state: State, report: Callable[[Round | str], None]) -> None:
+def _begin(task: RunTask, state: State, report: Callable[[Round | str], None]) -> None:
     left = task.path if state in {*LEFT, State.FAILED} else None
     if left is not None and not can_go_on(left, task.run.scenario):
         clear(left)

@@ -10,11 +10,11 @@ from edgefl.config.yaml_source import Source
 from edgefl.errors import EdgeflError
 from edgefl.run.study_membership import StudyMembership
 from edgefl.scenario.scenario import Scenario, from_source
-from edgefl.studies.settings import Question, Study
+from edgefl.studies.study_file import QuestionSettings, Study
 
 
 @dataclass(frozen=True)
-class Case:
+class StudyCase:
     """A variant in one setting; the scenario has the base's seed."""
 
     setting: Mapping[str, str]  # axis -> label; empty without a grid
@@ -51,7 +51,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Plan:
+class StudyPlan:
     """A study's runs, validated, in folders relative to the study's own.
 
     question: what it is to find out; `edgefl.studies.run` adds seeds for it. None: nothing, or only some seeds are
@@ -61,7 +61,7 @@ class Plan:
     file: Path
     name: str
     runs: Sequence[Run]
-    question: Question | None = None
+    question: QuestionSettings | None = None
 
     def first_runs(self) -> list[tuple[str, Scenario]]:
         """Return label and scenario of every variant in every setting, with the first seed."""
@@ -69,7 +69,7 @@ class Plan:
         return [(run.label, run.scenario) for run in self.runs if run.scenario.seed == seed]
 
 
-def load(path: str | Path, seeds: Sequence[int] = ()) -> tuple[Study, list[Case]]:
+def load(path: str | Path, seeds: Sequence[int] = ()) -> tuple[Study, list[StudyCase]]:
     """Load a study and its cases, all validated; seeds, each counted once, replace the file's.
 
     Raises:
@@ -91,14 +91,14 @@ def load(path: str | Path, seeds: Sequence[int] = ()) -> tuple[Study, list[Case]
                         base.override(key, value, source.where(("grid", axis, label, key)))
                 for key, value in (overrides or {}).items():
                     base.override(key, value, source.where(("variants", variant, key)))
-                cases.append(Case(setting, variant, from_source(base)))
+                cases.append(StudyCase(setting, variant, from_source(base)))
             except EdgeflError as error:
                 raise EdgeflError(f"{_named(setting, variant)}: {error}") from error
     return study, cases
 
 
-def plan(path: str | Path, seeds: Sequence[int] = ()) -> Plan:
-    """Plan all runs of a study, each in `VARIANT/seed-N`, or with a grid in `SETTING/VARIANT/seed-N`.
+def plan(path: str | Path, seeds: Sequence[int] = ()) -> StudyPlan:
+    """StudyPlan all runs of a study, each in `VARIANT/seed-N`, or with a grid in `SETTING/VARIANT/seed-N`.
 
     Args:
         path: study file.
@@ -117,4 +117,4 @@ def plan(path: str | Path, seeds: Sequence[int] = ()) -> Plan:
         for seed in study.seeds
         for case in cases
     ]
-    return Plan(Path(path), study.name, runs, None if seeds else study.question)
+    return StudyPlan(Path(path), study.name, runs, None if seeds else study.question)

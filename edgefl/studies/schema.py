@@ -10,7 +10,7 @@ from edgefl.config import registry
 from edgefl.config.schema import Json, filled_in
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario
-from edgefl.studies.settings import Study
+from edgefl.studies.study_file import Study
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status
-from edgefl.studies.claims import Claims
+from edgefl.studies.run_locks import RunLocks
 
 
 class State(StrEnum):
@@ -25,17 +25,19 @@ ENDED = {State.COMPLETED, State.FAILED}
 LEFT = {State.INTERRUPTED, State.STALE}
 
 
-def state_of(directory: Path, run: Path) -> State:
+def state_of(directory: Path, run: Path, about: dict[str, Any] | None = None) -> State:
     """Return how a run of a study stands.
 
     Args:
         directory: of the study.
         run: relative to it.
+        about: what its run.json says; None: it is read.
     """
-    about = about_run(directory / run)
+    if about is None:
+        about = about_run(directory / run)
     if about.get("status") == State.COMPLETED:
         return State.COMPLETED
-    return standing(about, Claims(directory).held(run))
+    return standing(about, RunLocks(directory).held(run))
 
 
 def standing(about: dict[str, Any], held: bool | None) -> State:
@@ -45,13 +47,13 @@ def standing(about: dict[str, Any], held: bool | None) -> State:
         about: what its run.json says.
         held: whether another process holds the claim on it; None: there is none.
     """
-    told = about.get("status")
-    if told == State.COMPLETED:
+    recorded = about.get("status")
+    if recorded == State.COMPLETED:
         return State.COMPLETED
     if held:
         return State.RUNNING
-    if told in (State.FAILED, State.INTERRUPTED):
-        return State(told)
+    if recorded in (State.FAILED, State.INTERRUPTED):
+        return State(recorded)
     if about and _process_is_there(about, claimed=held is not None):
         return State.RUNNING
     return State.PLANNED if held is None and not about else State.STALE

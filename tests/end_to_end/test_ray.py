@@ -15,7 +15,7 @@ from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
-from edgefl.studies import IncompleteStudy, plan, run
+from edgefl.studies import IncompleteStudy, StudyOptions, plan, run
 from edgefl.studies.on_ray import MOST_LOSSES, OnRay
 from edgefl.studies.states import State, state_of
 from tests.tools.kill import differences
@@ -52,7 +52,7 @@ def study(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def alone(study: Path, tmp_path: Path) -> Path:
-    return run(plan(study), tmp_path / "alone", executor="inline", share=False)
+    return run(plan(study), tmp_path / "alone", StudyOptions(executor="inline", share=False))
 
 
 def told(path: Path) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def test_as_in_one_process_and_reported_round_by_round(
         else:
             rounds[label] = rounds.get(label, 0) + 1
 
-    out = run(plan(study), tmp_path / "out", executor=OnRay(), progress=progress)
+    out = run(plan(study), tmp_path / "out", StudyOptions(executor=OnRay(), progress=progress))
     check_nothing_is_lost(out, alone)
     assert sorted(complete) == sorted(run_.label for run_ in plan(study).runs)
     assert rounds["trains seed 3"] == 36
@@ -117,7 +117,7 @@ class Killer(threading.Thread):
 def test_workers_are_killed_in_the_middle(cluster: Any, study: Path, alone: Path, tmp_path: Path) -> None:
     killer = Killer(tmp_path / "out", most=3)
     killer.start()
-    out = run(plan(study), tmp_path / "out", executor=OnRay(), every=EVERY)
+    out = run(plan(study), tmp_path / "out", StudyOptions(executor=OnRay(), every=EVERY))
     killer.over.set()
     assert len(killer.killed) == 3
     assert all("resumed" in told(path) for path in killer.killed), "from a snapshot, not from the beginning"
@@ -129,7 +129,7 @@ def test_a_run_that_is_lost_again_and_again_fails(cluster: Any, study: Path, tmp
     killer = Killer(tmp_path / "out", most=MOST_LOSSES, runs="late/seed-3", again=True)
     killer.start()
     with pytest.raises(IncompleteStudy, match=r"late seed 3: its process was lost 3 times") as error:
-        run(plan(study, [3]), tmp_path / "out", executor=OnRay(), every=EVERY)
+        run(plan(study, [3]), tmp_path / "out", StudyOptions(executor=OnRay(), every=EVERY))
     killer.over.set()
     assert len(error.value.failures) == 1
     assert state_of(tmp_path / "out", Path("trains", "seed-3")) is State.COMPLETED
@@ -147,7 +147,7 @@ def test_a_node_goes(cluster: Any, study: Path, alone: Path, tmp_path: Path) -> 
 
     thread = threading.Thread(target=drop, daemon=True)
     thread.start()
-    out = run(plan(study), tmp_path / "out", executor=OnRay(), every=EVERY, share=False)
+    out = run(plan(study), tmp_path / "out", StudyOptions(executor=OnRay(), every=EVERY, share=False))
     thread.join()
     check_nothing_is_lost(out, alone)
 
@@ -162,10 +162,10 @@ def test_interrupted_and_gone_on_with(cluster: Any, study: Path, alone: Path, tm
             raise Interrupted
 
     with pytest.raises(Interrupted):
-        run(plan(study), tmp_path / "out", executor=OnRay(), every=EVERY, progress=leave)
+        run(plan(study), tmp_path / "out", StudyOptions(executor=OnRay(), every=EVERY, progress=leave))
     states = {told(path).get("status") for path in (tmp_path / "out").rglob("run.json")}
     assert "running" not in states
-    out = run(plan(study), tmp_path / "out", executor=OnRay(), every=EVERY)
+    out = run(plan(study), tmp_path / "out", StudyOptions(executor=OnRay(), every=EVERY))
     check_nothing_is_lost(out, alone)
 
 
@@ -176,9 +176,9 @@ def test_a_run_that_fails_is_told(cluster: Any, study: Path, tmp_path: Path) -> 
         BASE.partition("learning")[0] + "workload: {payload_bits: 1000, flops_per_sample: 1}\n"
     )
     with pytest.raises(IncompleteStudy, match=r"few seed \d: .*drops no device"):
-        run(plan(study, [3, 1, 2]), tmp_path / "out", executor=OnRay())
+        run(plan(study, [3, 1, 2]), tmp_path / "out", StudyOptions(executor=OnRay()))
 
 
 def test_no_gpu_for_a_share_of_one(cluster: Any, study: Path, tmp_path: Path) -> None:
     with pytest.raises(EdgeflError, match=r"--gpus 0.25: the cluster has no GPU"):
-        run(plan(study), tmp_path / "out", executor=OnRay(gpus=0.25))
+        run(plan(study), tmp_path / "out", StudyOptions(executor=OnRay(gpus=0.25)))

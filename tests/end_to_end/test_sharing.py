@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from edgefl.studies import plan, run
+from edgefl.studies import StudyOptions, plan, run
 from tests.tools.kill import differences
 
 SESSIONS, ROUNDS, PROBES = 4, 3, 3
@@ -31,8 +31,8 @@ def both_ways(folder: Path, variants: str, base: str = BASE) -> dict[str, Any]:
     study = folder / "study.yaml"
     study.write_text(f"name: both\nscenario: base.yaml\nseeds: [3]\nvariants:\n{variants}")
     shared, alone = folder / "shared", folder / "alone"
-    run(plan(study), shared, jobs=1)
-    run(plan(study), alone, jobs=1, share=False)
+    run(plan(study), shared, StudyOptions(jobs=1))
+    run(plan(study), alone, StudyOptions(jobs=1, share=False))
     found = {}
     for path in alone.rglob("run.json"):
         there = shared / path.parent.relative_to(alone)

@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from edgefl.commands.cli import main
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.status import resumable
-from edgefl.studies import Failed, IncompleteStudy, plan, run
+from edgefl.studies import Failed, IncompleteStudy, StudyOptions, plan, run
 
 EDGEFL = (sys.executable, "-c", "from edgefl.commands.cli import main; main()")
 WILD = "  wild: {learning.lr: 90, learning.algorithm: {name: fedprox, mu: 1.0e+9}}\n"
@@ -117,7 +117,7 @@ def test_a_study_in_python_raises_at_its_end(tmp_path: Path) -> None:
     with pytest.raises(
         IncompleteStudy, match=r"1 of 6 runs failed(.|\n)*few seed 2: .*: seed 2 drops no device"
     ) as error:
-        run(plan(study), tmp_path / "out", jobs=1, failed=told.append)
+        run(plan(study), tmp_path / "out", StudyOptions(jobs=1, failed=told.append))
     assert tuple(told) == error.value.failures
     assert error.value.path == tmp_path / "out"
     assert list(statuses(tmp_path / "out").values()) == [*["completed"] * 4, "failed", "completed"]

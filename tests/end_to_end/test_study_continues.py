@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from edgefl.errors import EdgeflError
-from edgefl.studies import IncompleteStudy, plan, run
+from edgefl.studies import IncompleteStudy, StudyOptions, plan, run
 from edgefl.studies.merging import merge
 from edgefl.studies.states import State, state_of
 from edgefl.version import RESULTS_VERSION
@@ -49,9 +49,9 @@ def about(path: Path) -> dict[str, Any]:
 
 def test_what_is_complete_is_not_done_again(radio: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    run(plan(radio, [1]), out, jobs=1)
+    run(plan(radio, [1]), out, StudyOptions(jobs=1))
     before = runs(out)
-    run(plan(radio), out, jobs=1)
+    run(plan(radio), out, StudyOptions(jobs=1))
     after = runs(out)
     assert set(after) == {"b/seed-1", "a/seed-1", "b/seed-2", "a/seed-2"}
     assert {name: after[name] for name in before} == before
@@ -70,19 +70,19 @@ def test_what_is_complete_is_not_done_again(radio: Path, tmp_path: Path) -> None
 def test_a_changed_key_takes_no_run_for_another(
     old: str, new: str, message: str, radio: Path, tmp_path: Path
 ) -> None:
-    run(plan(radio), tmp_path / "out", jobs=1)
+    run(plan(radio), tmp_path / "out", StudyOptions(jobs=1))
     before = runs(tmp_path / "out")
     radio.with_name("radio.yaml").write_text(RADIO.replace(old, new))
     with pytest.raises(EdgeflError, match=message):
-        run(plan(radio), tmp_path / "out", jobs=1)
+        run(plan(radio), tmp_path / "out", StudyOptions(jobs=1))
     assert runs(tmp_path / "out") == before
 
 
 def test_a_changed_name_is_the_same_run(radio: Path, tmp_path: Path) -> None:
-    run(plan(radio), tmp_path / "out", jobs=1)
+    run(plan(radio), tmp_path / "out", StudyOptions(jobs=1))
     before = runs(tmp_path / "out")
     radio.with_name("radio.yaml").write_text(RADIO.replace("name: radio", "name: other"))
-    run(plan(radio), tmp_path / "out", jobs=1)
+    run(plan(radio), tmp_path / "out", StudyOptions(jobs=1))
     assert runs(tmp_path / "out") == before
 
 
@@ -97,8 +97,8 @@ def test_other_data_or_another_version_of_results_is_another_run(
     radio.write_text(STUDY.replace("a: {devices.count: 5}", "a: {}"))
     mobility = f"devices: {{count: 6, mobility: {{name: trace, path: {trace}}}}}"
     radio.with_name("radio.yaml").write_text(RADIO.replace("devices: {count: 4}", mobility))
-    run(plan(radio, [1]), tmp_path / "out", jobs=1)
-    run(plan(radio, [1]), tmp_path / "out", jobs=1)
+    run(plan(radio, [1]), tmp_path / "out", StudyOptions(jobs=1))
+    run(plan(radio, [1]), tmp_path / "out", StudyOptions(jobs=1))
     if what == "data":
         trace.write_text(trace.read_text().replace("20,0", "21,0"))
         message = "the data of devices.mobility.path is "
@@ -108,41 +108,41 @@ def test_other_data_or_another_version_of_results_is_another_run(
         monkeypatch.setattr(edgefl.scenario.identity.Identity.__init__, "__defaults__", (999,))
         message = f"the version of results is {RESULTS_VERSION}, here 999"
     with pytest.raises(EdgeflError, match=message):
-        run(plan(radio, [1]), tmp_path / "out", jobs=1)
+        run(plan(radio, [1]), tmp_path / "out", StudyOptions(jobs=1))
 
 
 def test_a_directory_of_something_else_is_refused(radio: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    run(plan(radio), out, jobs=1)
+    run(plan(radio), out, StudyOptions(jobs=1))
     with pytest.raises(EdgeflError, match="is not empty"):
-        run(plan(radio), out, jobs=1, go_on=False)
+        run(plan(radio), out, StudyOptions(jobs=1, go_on=False))
     (out / "study.yaml").unlink()
     with pytest.raises(EdgeflError, match="is not empty"):
-        run(plan(radio), out, jobs=1)
+        run(plan(radio), out, StudyOptions(jobs=1))
 
 
 def test_without_out_the_study_goes_on_where_it_was(
     radio: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    first = run(plan(radio, [1]), jobs=1)
-    assert run(plan(radio), jobs=1) == first
+    first = run(plan(radio, [1]), options=StudyOptions(jobs=1))
+    assert run(plan(radio), options=StudyOptions(jobs=1)) == first
     radio.with_name("radio.yaml").write_text(RADIO.replace("count: 4", "count: 7"))
-    assert run(plan(radio), jobs=1) == first.with_name("radio-2")
+    assert run(plan(radio), options=StudyOptions(jobs=1)) == first.with_name("radio-2")
 
 
 def test_failed_runs_are_done_again_on_demand(radio: Path, tmp_path: Path) -> None:
     radio.write_text(STUDY.replace("variants: {b: {}, a: {devices.count: 5}}\n", FEW).replace("[1", "[3, 1"))
     out = tmp_path / "out"
     with pytest.raises(IncompleteStudy, match="1 of 3 runs failed"):
-        run(plan(radio), out, jobs=1)
+        run(plan(radio), out, StudyOptions(jobs=1))
     complete, failed = out / "few" / "seed-1", out / "few" / "seed-2"
     before = about(failed)
     made = runs(out)["few/seed-1"]
     with pytest.raises(IncompleteStudy, match=r"few seed 2: failed before; --retry does it again"):
-        run(plan(radio), out, jobs=1)
+        run(plan(radio), out, StudyOptions(jobs=1))
     with pytest.raises(IncompleteStudy, match="drops no device"):
-        run(plan(radio), out, jobs=1, retry=True)
+        run(plan(radio), out, StudyOptions(jobs=1, retry=True))
     assert about(failed)["error"] == before["error"]
     assert runs(out)[str(complete.relative_to(out))] == made
 
@@ -150,7 +150,7 @@ def test_failed_runs_are_done_again_on_demand(radio: Path, tmp_path: Path) -> No
 def test_what_was_begun_and_left_is_ended(radio: Path, tmp_path: Path) -> None:
     """Killed at four instants: before run.json, before scenario.yaml, under way, interrupted."""
     undisturbed, out = tmp_path / "undisturbed", tmp_path / "out"
-    run(plan(radio), undisturbed, jobs=1)
+    run(plan(radio), undisturbed, StudyOptions(jobs=1))
     shutil.copytree(undisturbed, out)
     (out / "b" / "seed-1" / "run.json").write_text("")
     (out / "a" / "seed-1" / "scenario.yaml").unlink()
@@ -167,7 +167,7 @@ def test_what_was_begun_and_left_is_ended(radio: Path, tmp_path: Path) -> None:
     assert state_of(out, Path("b", "seed-1")) is State.PLANNED
     assert state_of(out, Path("b", "seed-2")) is State.STALE
     assert state_of(out, Path("a", "seed-2")) is State.INTERRUPTED
-    run(plan(radio), out, jobs=1)
+    run(plan(radio), out, StudyOptions(jobs=1))
     for path in undisturbed.rglob("*.csv"):
         assert (out / path.relative_to(undisturbed)).read_bytes() == path.read_bytes()
 
@@ -175,43 +175,43 @@ def test_what_was_begun_and_left_is_ended(radio: Path, tmp_path: Path) -> None:
 def test_a_run_in_other_hands_is_left_alone(radio: Path, tmp_path: Path) -> None:
     out, notes = tmp_path / "out", []
     claim = out / "claims" / "b" / "seed-1" / "1.json"
-    run(plan(radio, [2]), out, jobs=1)
+    run(plan(radio, [2]), out, StudyOptions(jobs=1))
     claim.parent.mkdir(parents=True)
     claim.write_text(json.dumps({"pid": 1, "host": "elsewhere", "started": 1}))
-    run(plan(radio), out, jobs=1, noted=notes.append)
+    run(plan(radio), out, StudyOptions(jobs=1, noted=notes.append))
     assert not (out / "b" / "seed-1").exists()
     assert notes == ["other processes are doing b seed 1; the same command goes on with what they leave"]
     os.utime(claim, (time.time() - 1000,) * 2)
-    run(plan(radio), out, jobs=1)
+    run(plan(radio), out, StudyOptions(jobs=1))
     assert state_of(out, Path("b", "seed-1")) is State.COMPLETED
 
 
 def test_parts_of_a_study_make_the_whole(radio: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
-    run(plan(radio), whole, jobs=1)
-    parts = [run(plan(radio), tmp_path / f"part-{i}", jobs=1, shard=(i, 3)) for i in (1, 2, 3)]
+    run(plan(radio), whole, StudyOptions(jobs=1))
+    parts = [run(plan(radio), tmp_path / f"part-{i}", StudyOptions(jobs=1, shard=(i, 3))) for i in (1, 2, 3)]
     assert [len(runs(part)) for part in parts] in ([2, 1, 1], [1, 2, 1])
     assert merge(parts, tmp_path / "merged") == {State.COMPLETED: 4}
     assert merge([whole], tmp_path / "merged") == {State.COMPLETED: 4}, "what is there stays"
     for path in whole.rglob("*.csv"):
         assert (tmp_path / "merged" / path.relative_to(whole)).read_bytes() == path.read_bytes()
     with pytest.raises(EdgeflError, match="--shard 4/3"):
-        run(plan(radio), tmp_path / "part-4", jobs=1, shard=(4, 3))
+        run(plan(radio), tmp_path / "part-4", StudyOptions(jobs=1, shard=(4, 3)))
 
 
 def test_runs_of_two_studies_are_not_merged(radio: Path, tmp_path: Path) -> None:
-    run(plan(radio), tmp_path / "one", jobs=1)
+    run(plan(radio), tmp_path / "one", StudyOptions(jobs=1))
     radio.with_name("radio.yaml").write_text(RADIO.replace("count: 4", "count: 7"))
-    run(plan(radio), tmp_path / "two", jobs=1)
+    run(plan(radio), tmp_path / "two", StudyOptions(jobs=1))
     with pytest.raises(EdgeflError, match="are not the same run"):
         merge([tmp_path / "one", tmp_path / "two"], tmp_path / "merged")
     assert not (tmp_path / "merged").exists()
 
 
 def test_directories_of_different_studies_are_not_merged(radio: Path, tmp_path: Path) -> None:
-    run(plan(radio, [1]), tmp_path / "one", executor="inline")
+    run(plan(radio, [1]), tmp_path / "one", StudyOptions(executor="inline"))
     radio.write_text(STUDY.replace("name: radio", "name: other").replace("{b: {}", "{c: {}"))
-    run(plan(radio, [1]), tmp_path / "two", executor="inline")
+    run(plan(radio, [1]), tmp_path / "two", StudyOptions(executor="inline"))
     with pytest.raises(EdgeflError, match=r"two is of the study 'other', .*one of 'radio'; merge"):
         merge([tmp_path / "one", tmp_path / "two"], tmp_path / "merged")
     assert not (tmp_path / "merged").exists()
@@ -220,13 +220,13 @@ def test_directories_of_different_studies_are_not_merged(radio: Path, tmp_path: 
 def test_a_key_that_is_new_in_edgefl_makes_no_other_run(radio: Path, tmp_path: Path) -> None:
     """The hash of a run made before counts without the key; with its default it is the same run."""
     out = tmp_path / "out"
-    run(plan(radio), out, executor="inline")
+    run(plan(radio), out, StudyOptions(executor="inline"))
     before = runs(out)
     for name in before:
         told = about(out / name)
         told["identity"]["hash"] = "0" * len(told["identity"]["hash"])
         (out / name / "run.json").write_text(json.dumps(told))
-    run(plan(radio), out, executor="inline")
+    run(plan(radio), out, StudyOptions(executor="inline"))
     assert runs(out) == before
 
 
@@ -235,7 +235,7 @@ def test_a_part_looks_at_the_runs_that_the_whole_study_looks_at(radio: Path, tmp
     few = STUDY.replace("variants: {b: {}, a: {devices.count: 5}}\n", FEW)
     radio.write_text(few.replace("[1, 2]", "[3, 2, 5, 1]"))
     with pytest.raises(IncompleteStudy, match="1 of 4 runs failed"):
-        run(plan(radio), tmp_path / "out", executor="inline", shard=(2, 2))
+        run(plan(radio), tmp_path / "out", StudyOptions(executor="inline", shard=(2, 2)))
     assert state_of(tmp_path / "out", Path("few", "seed-1")) is State.COMPLETED
 
 
@@ -250,7 +250,7 @@ def test_two_processes_share_a_directory(radio: Path, tmp_path: Path) -> None:
     for process in both:
         _, errors = process.communicate()
         assert process.returncode == 0, errors.decode()
-    run(plan(radio), tmp_path / "alone", jobs=1)
+    run(plan(radio), tmp_path / "alone", StudyOptions(jobs=1))
     tables = list((tmp_path / "alone").rglob("rounds.csv"))
     assert len(tables) == 24
     for path in tables:

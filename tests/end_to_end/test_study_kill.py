@@ -9,7 +9,7 @@ import pytest
 from edgefl.engine.records import Round
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
-from edgefl.studies import plan, run
+from edgefl.studies import StudyOptions, plan, run
 from tests.tools import kill_study
 from tests.tools.kill import differences
 
@@ -67,8 +67,8 @@ def test_wherever_it_is_left(study: Path, tmp_path: Path) -> None:
             rounds.append(row)
             shutil.copytree(whole, tmp_path / f"killed-{len(rounds)}")
 
-    run(plan(study), alone, jobs=1, share=False)
-    run(plan(study), whole, jobs=1, every=EVERY, progress=seen)
+    run(plan(study), alone, StudyOptions(jobs=1, share=False))
+    run(plan(study), whole, StudyOptions(jobs=1, every=EVERY, progress=seen))
     for number in range(2, 1 + len(rounds), APART):
         left = 0
 
@@ -79,11 +79,15 @@ def test_wherever_it_is_left(study: Path, tmp_path: Path) -> None:
                 raise Interrupted
 
         with pytest.raises(Interrupted):
-            run(plan(study), tmp_path / f"interrupted-{number}", jobs=1, every=EVERY, progress=leave)
+            run(
+                plan(study),
+                tmp_path / f"interrupted-{number}",
+                StudyOptions(jobs=1, every=EVERY, progress=leave),
+            )
         killed(tmp_path / f"killed-{number}")
         for how in ("killed", "interrupted"):
             out = tmp_path / f"{how}-{number}"
-            run(plan(study), out, jobs=1, every=EVERY)
+            run(plan(study), out, StudyOptions(jobs=1, every=EVERY))
             for path in alone.rglob("run.json"):
                 there = out / path.parent.relative_to(alone)
                 assert differences(there, path.parent) == [], f"{how} after round {number}"

@@ -123,7 +123,7 @@ def test_a_study_looks_at_every_variant_before_its_first_run(digits: Path) -> No
     with pytest.raises(EdgeflError, match=r"wrong seed 1: .*study\.yaml:7 radio: .* too fast"):
         validation.check(file)
     with pytest.raises(EdgeflError, match="wrong seed 1"):
-        studies.run(studies.plan(file), "out", device="cpu", jobs=1)
+        studies.run(studies.plan(file), "out", studies.StudyOptions(device="cpu", jobs=1))
     assert not Path("out").exists()
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from edgefl.commands.cli import main
-from edgefl.studies import plan, run
+from edgefl.studies import StudyOptions, plan, run
 from edgefl.studies.cost_estimate import CostEstimate, Range, RunProbe
 from edgefl.studies.dry_run import dry_run
 from tests.unit.studies.asked import GRID, STUDY, written
@@ -42,9 +42,9 @@ def test_seeds_that_are_named_are_all_and_nothing_is_asked(study: Path, tmp_path
 
 def test_what_is_there_is_not_counted_again(study: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    run(plan(study, [4, 2]), out, executor="inline")
+    run(plan(study, [4, 2]), out, StudyOptions(executor="inline"))
     assert "0 to 20 runs, 0 s to 67 min on one core, 0 bytes to 40 MB" in last_line(study, out)
-    run(plan(study, [5]), out, executor="inline")
+    run(plan(study, [5]), out, StudyOptions(executor="inline"))
     assert "0 to 18 runs" in last_line(study, out)
 
 
@@ -53,7 +53,7 @@ def test_an_answered_question_wants_nothing(
 ) -> None:
     study.write_text(STUDY.replace("[a, b], precision: 1.0e-9", "[a, b], precision: 1.0e+9"))
     out = tmp_path / "out"
-    found = run(plan(study), out, executor="inline")
+    found = run(plan(study), out, StudyOptions(executor="inline"))
     assert found.answer is not None
     assert last_line(study, out) == f"the question is answered: {found.answer.sentence}"
     with pytest.raises(SystemExit):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from edgefl.errors import EdgeflError
-from edgefl.studies import Plan, plan
+from edgefl.studies import StudyPlan, plan
 
 SCENARIO = """\
 name: radio
@@ -16,7 +16,7 @@ workload: {payload_bits: 1000, flops_per_sample: 1}
 STUDY = "name: small\nscenario: radio.yaml\nseeds: [2, 1]\nvariants: {b: {}, a: {}}\n"
 
 
-def planned(folder: Path, grid: str) -> Plan:
+def planned(folder: Path, grid: str) -> StudyPlan:
     (folder / "radio.yaml").write_text(SCENARIO)
     (folder / "study.yaml").write_text(f"{STUDY}grid: {grid}\n")
     return plan(folder / "study.yaml")

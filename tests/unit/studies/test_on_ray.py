@@ -11,9 +11,9 @@ import pytest
 from edgefl.commands.cli import main
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.status import this_process
-from edgefl.studies import plan, run
-from edgefl.studies.claims import BEAT_S, Claims
+from edgefl.studies import StudyOptions, plan, run
 from edgefl.studies.on_ray import OnRay, _Mailbox, _Reports
+from edgefl.studies.run_locks import BEAT_S, RunLocks
 
 RUN = Path("a", "seed-1")
 ELSEWHERE = {"pid": 4, "host": "another", "started": 7}
@@ -49,22 +49,22 @@ def claimed(directory: Path, owner: dict[str, Any], number: int = 1) -> Path:
 )
 def test_a_claim_is_taken_from_who_is_gone(owner: dict[str, Any], wait_s: float, tmp_path: Path) -> None:
     claimed(tmp_path, owner)
-    assert Claims(tmp_path).revoke(RUN, owner) == wait_s
-    assert Claims(tmp_path).held(RUN) is None
+    assert RunLocks(tmp_path).revoke(RUN, owner) == wait_s
+    assert RunLocks(tmp_path).held(RUN) is None
 
 
 def test_another_ones_claim_stays(tmp_path: Path) -> None:
     """The process that is gone had lost its run before: that is why it ended."""
     claimed(tmp_path, this_process(), number=2)
-    assert Claims(tmp_path).revoke(RUN, ELSEWHERE) == 0.0
-    assert Claims(tmp_path).held(RUN)
-    assert Claims(tmp_path / "none").revoke(RUN, ELSEWHERE) == 0.0
+    assert RunLocks(tmp_path).revoke(RUN, ELSEWHERE) == 0.0
+    assert RunLocks(tmp_path).held(RUN)
+    assert RunLocks(tmp_path / "none").revoke(RUN, ELSEWHERE) == 0.0
 
 
 def test_without_ray_it_says_how_to_get_it(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(EdgeflError, match=r"pip install 'edgefl-cosim\[ray\]'"):
-        run(plan(study), study.with_name("out"), executor=OnRay())
+        run(plan(study), study.with_name("out"), StudyOptions(executor=OnRay()))
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from edgefl.studies.board import Board
-from edgefl.studies.sharing import Share
+from edgefl.studies.run_queue import RunQueue
+from edgefl.studies.states import State
+from edgefl.studies.training_reuse import ReusePlan
 
 
 def test_what_only_takes_waits_for_the_next_familys_training(tmp_path: Path) -> None:
@@ -16,18 +17,19 @@ def test_what_only_takes_waits_for_the_next_familys_training(tmp_path: Path) -> 
         for path in family_paths:
             lender = path.with_name(path.name.replace("takes", "trains"))
             takes = lender != path
-            shared[path] = Share(lender if takes else None, whole=takes, family=family_paths)
+            shared[path] = ReusePlan(lender if takes else None, whole=takes, family=family_paths)
             runs.append(run_of(path))
     runs.append(run_of(Path("alone")))
-    shared[Path("alone")] = Share(family=[Path("alone")])
-    board = Board(tmp_path, runs, shared, retry=False)
-    assert [str(run.path) for run in board.to_do] == [
+    shared[Path("alone")] = ReusePlan(family=[Path("alone")])
+    states = dict.fromkeys(shared, State.PLANNED)
+    queue = RunQueue(tmp_path, runs, shared, states, retry=False)
+    assert [str(run.path) for run in queue.to_do] == [
         *("a1-trains", "a2-trains"),
         *("b1-trains", "b2-trains", "a1-takes", "a2-takes"),
         *("c1-trains", "c2-trains", "b1-takes", "b2-takes"),
         *("alone", "c1-takes", "c2-takes"),
     ]
-    assert [run.path for run in board.new] == [run.path for run in runs]
+    assert [run.path for run in queue.new] == [run.path for run in runs]
 
 
 def run_of(path: Path) -> Any:

@@ -27,7 +27,7 @@ STALE_S = 120.0
 TAKEN_OVER = 75  # exit code, EX_TEMPFAIL: the run is in other hands
 
 
-class Claims:
+class RunLocks:
     """The claims on a study's runs.
 
     Args:
@@ -46,8 +46,8 @@ class Claims:
         newest = _newest(self._folder / run)
         return None if newest is None else _alive(self._folder / run / f"{newest}.json")
 
-    def take(self, run: Path) -> "Claim | None":
-        """Claim a run; None: another process has it."""
+    def take(self, run: Path) -> "RunLock | None":
+        """RunLock a run; None: another process has it."""
         folder = self._folder / run
         while True:
             newest = _newest(folder)
@@ -59,7 +59,7 @@ class Claims:
                     folder.mkdir(parents=True, exist_ok=True)
                     with path.open("x", encoding="utf-8") as file:
                         json.dump(this_process(), file)
-                    return Claim(path)
+                    return RunLock(path)
                 except FileExistsError:
                     return None
                 except FileNotFoundError:  # the folder has just been removed by who released it
@@ -80,11 +80,11 @@ class Claims:
         if newest is None or _owner(folder / f"{newest}.json") != owner:
             return 0.0
         gone = owner.get("host") == platform.node() and not same_process(dict(owner))
-        Claim(folder / f"{newest}.json").release()
+        RunLock(folder / f"{newest}.json").release()
         return 0.0 if gone else 1.5 * BEAT_S
 
 
-class Claim:
+class RunLock:
     """A claim of this process; use as a context manager, in which it is kept alive."""
 
     def __init__(self, path: Path) -> None:

@@ -34,7 +34,7 @@ SHARE = re.compile(r"\d+(\.\d+)? ?%( of (?P<peak>.+))?")  # of a best accuracy
 BEST = "best"  # of all variants
 
 
-class Question(Section):
+class QuestionSettings(Section):
     """What a study is to find out: seeds are added until it is known, or the budget is spent."""
 
     metric: Metric = Field(
@@ -103,7 +103,7 @@ class Study(Section):
         "or a dotted key -> list of values, or axis -> {zip: {dotted key: list of values, ...}} for keys that change "
         "together, the first values of all, then the second ones",
     )
-    question: Question | None = Field(
+    question: QuestionSettings | None = Field(
         None, description="what the study is to find out; seeds are added until it is known"
     )
 
@@ -148,7 +148,7 @@ class Study(Section):
         return self
 
 
-def _check_question(question: Question, study: Study) -> None:
+def _check_question(question: QuestionSettings, study: Study) -> None:
     for variant in question.variants:
         if variant not in study.variants:
             raise ValueError(f"question.variants: '{variant}' is none of the variants {list(study.variants)}")

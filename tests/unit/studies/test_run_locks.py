@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from edgefl.studies import claims
-from edgefl.studies.claims import STALE_S, Claim, Claims
+from edgefl.studies import run_locks
+from edgefl.studies.run_locks import STALE_S, RunLock, RunLocks
 
 RUN = Path("a", "seed-1")
 MANY, ROUNDS = 4, 25
-# Claims each of many runs as soon as the others do, and says which it got.
+# RunLocks each of many runs as soon as the others do, and says which it got.
 RACE = """
 import sys, time
 from pathlib import Path
-from edgefl.studies.claims import Claims
-claims, start = Claims(Path(sys.argv[1])), float(sys.argv[2])
+from edgefl.studies.run_locks import RunLocks
+claims, start = RunLocks(Path(sys.argv[1])), float(sys.argv[2])
 while time.time() < start: pass
 print(*[n for n in range(int(sys.argv[3])) if claims.take(Path("run", str(n)))])
 time.sleep(3)
@@ -37,17 +37,17 @@ def another(directory: Path, number: int = 1, *, host: str = "elsewhere", age_s:
     return path
 
 
-def taken(directory: Path) -> Claim:
-    claim = Claims(directory).take(RUN)
+def taken(directory: Path) -> RunLock:
+    claim = RunLocks(directory).take(RUN)
     assert claim is not None
     return claim
 
 
 def test_a_run_is_claimed_once_and_leaves_no_file(tmp_path: Path) -> None:
-    assert Claims(tmp_path).held(RUN) is None
+    assert RunLocks(tmp_path).held(RUN) is None
     with taken(tmp_path):
-        assert Claims(tmp_path).held(RUN)
-        assert Claims(tmp_path).take(RUN) is None
+        assert RunLocks(tmp_path).held(RUN)
+        assert RunLocks(tmp_path).take(RUN) is None
     assert not (tmp_path / "claims").exists()
 
 
@@ -66,24 +66,24 @@ def test_of_processes_that_claim_at_the_same_time_one_wins(tmp_path: Path) -> No
 
 def test_a_process_of_this_machine_that_is_gone_holds_nothing(tmp_path: Path) -> None:
     another(tmp_path, host=platform.node())  # this process, but begun at another time
-    assert Claims(tmp_path).held(RUN) is False
+    assert RunLocks(tmp_path).held(RUN) is False
     assert taken(tmp_path)._path.name == "2.json"
 
 
 @pytest.mark.parametrize(("age_s", "held"), [(0.0, True), (STALE_S + 1, False)])
 def test_one_of_another_machine_is_believed_while_it_beats(age_s: float, held: bool, tmp_path: Path) -> None:
     another(tmp_path, age_s=age_s)
-    assert Claims(tmp_path).held(RUN) is held
+    assert RunLocks(tmp_path).held(RUN) is held
 
 
 def test_a_copy_of_old_claims_is_nobodys(tmp_path: Path) -> None:
     another(tmp_path / "there", age_s=STALE_S + 1)
     shutil.copytree(tmp_path / "there", tmp_path / "here")  # keeps times, as rsync -a does
-    assert Claims(tmp_path / "here").held(RUN) is False
+    assert RunLocks(tmp_path / "here").held(RUN) is False
 
 
 def test_a_claim_beats_and_notes_that_it_was_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(claims, "BEAT_S", 0.01)
+    monkeypatch.setattr(run_locks, "BEAT_S", 0.01)
     ended: list[int] = []
     monkeypatch.setattr(os, "_exit", ended.append)
     with taken(tmp_path) as claim:
@@ -96,5 +96,5 @@ def test_a_claim_beats_and_notes_that_it_was_lost(tmp_path: Path, monkeypatch: p
         theirs = another(tmp_path, 2)
         while not ended and time.monotonic() < deadline:
             time.sleep(0.01)
-        assert ended[0] == claims.TAKEN_OVER
+        assert ended[0] == run_locks.TAKEN_OVER
     assert theirs.exists(), "the other's is left alone"

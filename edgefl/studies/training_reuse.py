@@ -8,7 +8,7 @@ from typing import Literal
 
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
-from edgefl.run.study_membership import Sharing
+from edgefl.run.study_membership import TrainingReuse
 from edgefl.run_directory.journal import LENT
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import LearningIdentity, learning_identity
@@ -18,7 +18,7 @@ from edgefl.studies.planning import Run
 
 
 @dataclass
-class Share:
+class ReusePlan:
     """What a run has from another one and leaves for others.
 
     lender: the run whose training it takes; None: it trains. whole: throughout, else up to the end of the pilot
@@ -30,15 +30,15 @@ class Share:
     lends: Literal["never", "after_pilot", "every_session"] = "never"
     family: list[Path] = field(default_factory=list)
 
-    def sharing(self, directory: Path) -> Sharing:
-        """Return it as the run is told, with the study's directory."""
+    def in_directory(self, directory: Path) -> TrainingReuse:
+        """Return it for the run itself, given the study's directory."""
         if self.lender is None:
-            return Sharing(lends=self.lends)
-        return Sharing(directory / self.lender, self.lender.as_posix(), self.lends)
+            return TrainingReuse(lends=self.lends)
+        return TrainingReuse(directory / self.lender, self.lender.as_posix(), self.lends)
 
 
-def shares(runs: Sequence[Run], load: Loaded, completed: Collection[Path] = ()) -> dict[Path, Share]:
-    """Return for each run, by its path, what it shares.
+def plan_reuse(runs: Sequence[Run], load: Loaded, completed: Collection[Path] = ()) -> dict[Path, ReusePlan]:
+    """Return for each run, by its path, what training it takes and leaves.
 
     The first run of those whose learners are told the same trains for them all, a completed one rather than another;
     of the first ones that differ in their warm start alone, the first one trains the pilot sessions for the others.
@@ -46,12 +46,12 @@ def shares(runs: Sequence[Run], load: Loaded, completed: Collection[Path] = ()) 
     Args:
         completed: paths of runs that need not be run.
     """
-    found = {run.path: Share(family=[run.path]) for run in runs}
+    plans = {run.path: ReusePlan(family=[run.path]) for run in runs}
     for candidates in _candidates(runs):
-        told = {run.path: one for run in candidates if (one := _told(run, load)) is not None}
         families: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
-        for path, own in told.items():
-            families[own.pilot][own.whole].append(path)
+        for run in candidates:
+            if own := _learning_identity(run, load):
+                families[own.pilot][own.whole].append(run.path)
         for groups in families.values():
             family = [path for members in groups.values() for path in members]
             heads = []
@@ -59,17 +59,16 @@ def shares(runs: Sequence[Run], load: Loaded, completed: Collection[Path] = ()) 
                 head = next((path for path in members if path in completed), members[0])
                 heads.append(head)
                 for path in members:
-                    found[path] = Share(head, whole=True) if path != head else Share()
-                    found[path].family = family
+                    plans[path] = ReusePlan(None if path == head else head, whole=path != head, family=family)
                 if len(members) > 1:
-                    found[head].lends = "every_session"
+                    plans[head].lends = "every_session"
             # one that is complete has no snapshot left
             waiting = [head for head in heads if head not in completed]
             for head in waiting[1:]:
-                found[head].lender = waiting[0]
-            if waiting[1:] and found[waiting[0]].lends == "never":
-                found[waiting[0]].lends = "after_pilot"
-    return found
+                plans[head].lender = waiting[0]
+            if waiting[1:] and plans[waiting[0]].lends == "never":
+                plans[waiting[0]].lends = "after_pilot"
+    return plans
 
 
 def lent_after(run: Path) -> bool:
@@ -94,7 +93,7 @@ def _candidates(runs: Sequence[Run]) -> Iterator[list[Run]]:
     yield from (group for group in alike.values() if len(group) > 1)
 
 
-def _told(run: Run, load: Loaded) -> LearningIdentity | None:
+def _learning_identity(run: Run, load: Loaded) -> LearningIdentity | None:
     scenario = run.scenario
     try:
         return learning_identity(World(scenario, Streams(scenario.seed)), load.checksum(scenario))

@@ -6,25 +6,32 @@ from pathlib import Path
 
 from edgefl.run_directory.journal import LENT
 from edgefl.studies.planning import Run
-from edgefl.studies.sharing import Share, lent_after
 from edgefl.studies.states import ENDED, State, state_of
+from edgefl.studies.training_reuse import ReusePlan, lent_after
 
 
-class Board:
+class RunQueue:
     """The runs that are still to be done, in order.
 
     Args:
         directory: of the study.
         runs: those that this process may do.
-        shared: path -> what a run shares; of all runs of the study.
+        reuse: path -> what training a run takes and leaves; of all runs of the study.
+        states: path -> how a run stands now.
         retry: whether failed ones are to be done too.
     """
 
     def __init__(
-        self, directory: Path, runs: Sequence[Run], shared: Mapping[Path, Share], *, retry: bool
+        self,
+        directory: Path,
+        runs: Sequence[Run],
+        reuse: Mapping[Path, ReusePlan],
+        states: Mapping[Path, State],
+        *,
+        retry: bool,
     ) -> None:
         self._directory = directory
-        self._shared = shared
+        self._reuse = reuse
         self._waiting: list[Run] = []
         self._active: set[Path] = set()
         self._tried: set[Path] = set()
@@ -34,7 +41,7 @@ class Board:
         self.new: list[Run] = []  # not begun by anybody
         self.elsewhere: list[Run] = []  # done by other processes when last looked at
         for run in runs:
-            state = state_of(directory, run.path)
+            state = states[run.path]
             if state is State.COMPLETED:
                 self.completed.append(run)
             elif state is State.FAILED and not retry:
@@ -43,7 +50,7 @@ class Board:
                 self._waiting.append(run)
                 if state is State.PLANNED:
                     self.new.append(run)
-        places = _places(runs, shared)
+        places = _places(runs, reuse)
         self._waiting.sort(key=lambda run: places[run.path])
 
     @property
@@ -56,12 +63,12 @@ class Board:
         self.elsewhere = []
         waited_for: dict[Path, bool] = {}
         for run in list(self._waiting):
-            share = self._shared[run.path]
-            lender = share.lender
+            reuse = self._reuse[run.path]
+            lender = reuse.lender
             if lender is not None:
                 if lender not in waited_for:
                     waited_for[lender] = self._is_under_way(lender)
-                ready = not waited_for[lender] or (not share.whole and lent_after(self._directory / lender))
+                ready = not waited_for[lender] or (not reuse.whole and lent_after(self._directory / lender))
                 if not ready:
                     continue
             state = state_of(self._directory, run.path)
@@ -90,14 +97,14 @@ class Board:
     def ended(self, run: Run) -> None:
         """Note that a run has ended."""
         self._active.discard(run.path)
-        family = self._shared[run.path].family
+        family = self._reuse[run.path].family
         # once for each family, as states are read from files
-        if not any(self._shared[one.path].family is family for one in self._waiting):
+        if not any(self._reuse[run.path].family is family for run in self._waiting):
             self._tidy(family)
 
     def tidy(self) -> None:
         """Remove what runs have left for others that have all ended, say in a process that was killed just then."""
-        for family in {id(share.family): share.family for share in self._shared.values()}.values():
+        for family in {id(reuse.family): reuse.family for reuse in self._reuse.values()}.values():
             if any((self._directory / path / LENT).exists() for path in family):
                 self._tidy(family)
 
@@ -116,16 +123,16 @@ class Board:
         return state_of(self._directory, lender) is State.RUNNING
 
 
-def _places(runs: Sequence[Run], shared: Mapping[Path, Share]) -> dict[Path, tuple[int, bool]]:
+def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, tuple[int, bool]]:
     """Return where each run stands in line: by family, but behind those of the next family that train.
 
     What takes all of its training from another run is done in moments: it fills up the time while others train, so
     that no worker is left with the last training alone. Only the next family's, as they leave snapshots for theirs.
     """
     ranks: dict[int, int] = {}
-    found = {}
+    places = {}
     for run in runs:
-        share = shared[run.path]
-        rank = ranks.setdefault(id(share.family), len(ranks))
-        found[run.path] = (rank + share.whole, share.whole)
-    return found
+        family, whole = reuse[run.path].family, reuse[run.path].whole
+        rank = ranks.setdefault(id(family), len(ranks))
+        places[run.path] = (rank + whole, whole)
+    return places

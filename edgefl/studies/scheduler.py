@@ -1,94 +1,80 @@
-"""The runs of a study as tasks of whoever works on them, and what becomes of them."""
+"""The runs of a study as tasks for the processes that carry them out, and what becomes of them."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.run.study_membership import Sharing
 from edgefl.run_directory import status
-from edgefl.run_directory.snapshot import Every
-from edgefl.studies.board import Board
-from edgefl.studies.claims import Claims
-from edgefl.studies.one_run import ELSEWHERE, Task, leave_a_trace, work
+from edgefl.studies.one_run import ELSEWHERE, RunTask, leave_a_trace, work
+from edgefl.studies.options import StudyOptions
 from edgefl.studies.outcome import Failed, IncompleteStudy
 from edgefl.studies.planning import Run
-from edgefl.studies.sharing import Share
+from edgefl.studies.run_locks import RunLocks
+from edgefl.studies.run_queue import RunQueue
+from edgefl.studies.training_reuse import ReusePlan
 from edgefl.studies.workers import LOOK_AGAIN_S, Failure
 
 
-class Course:
+class RunScheduler:
     """A supply of tasks, see `edgefl.studies.workers.Supply`; told of what they report and how they end."""
 
     def __init__(
-        self,
-        board: Board,
-        shared: dict[Path, Share],
-        directory: Path,
-        device: str,
-        every: Every,
-        progress: Callable[[str, Round | None], None],
-        failed: Callable[[Failed], None],
-        *,
-        fail_fast: bool,
+        self, queue: RunQueue, reuse: Mapping[Path, ReusePlan], directory: Path, options: StudyOptions
     ) -> None:
-        self._board = board
-        self._shared = shared
+        self._queue = queue
+        self._reuse = reuse
         self._directory = directory
-        self._device = device
-        self._every = every
-        self._progress = progress
-        self._failed = failed
-        self._fail_fast = fail_fast
+        self._options = options
         self._elsewhere: set[Path] = set()
         self._failures: list[Failed] = []
 
-    def take(self, threads: int | None = 1) -> Task | None:
+    def take(self, threads: int | None = 1) -> RunTask | None:
         """Return the next run as a task."""
-        found = self._board.take()
-        if found is None:
+        run = self._queue.take()
+        if run is None:
             return None
-        sharing: Sharing = self._shared[found.path].sharing(self._directory)
-        return Task(self._directory, found, self._device, sharing, self._every, threads)
+        sharing = self._reuse[run.path].in_directory(self._directory)
+        return RunTask(self._directory, run, self._options.device, sharing, self._options.every, threads)
 
     def waits(self) -> bool:
         """Whether a run waits for another process."""
-        return self._board.waits()
+        return self._queue.waits()
 
-    def reported(self, task: Task, told: Round | str) -> None:
+    def reported(self, task: RunTask, report: Round | str) -> None:
         """Pass a round on, or note that another process was quicker."""
-        if isinstance(told, Round):
-            self._progress(task.run.label, told)
-        elif told == ELSEWHERE:
+        if isinstance(report, Round):
+            self._options.progress(task.run.label, report)
+        elif report == ELSEWHERE:
             self._elsewhere.add(task.run.path)
 
-    def ended(self, task: Task, failure: Failure | None) -> None:
+    def ended(self, task: RunTask, failure: Failure | None) -> None:
         """Note how a run has ended."""
-        planned = task.run
-        if planned.path in self._elsewhere:
-            self._elsewhere.discard(planned.path)
-            self._board.put_back(planned)
+        run = task.run
+        if run.path in self._elsewhere:
+            self._elsewhere.discard(run.path)
+            self._queue.put_back(run)
             return
-        self._board.ended(planned)
+        self._queue.ended(run)
         if failure is None:
-            self._progress(planned.label, None)
+            self._options.progress(run.label, None)
             return
         leave_a_trace(task, failure)  # a process that was killed has not
-        self._failures.append(Failed(planned.label, task.path, failure.error, failure.trace))
-        self._failed(self._failures[-1])
-        if self._fail_fast:
+        self._failures.append(Failed(run.label, task.path, failure.error, failure.trace))
+        self._options.failed(self._failures[-1])
+        if self._options.fail_fast:
             begun = "; the study has ended there, the same command goes on with it"
             raise IncompleteStudy(f"{self._failures[0]}{begun}", self._directory, self._failures)
 
-    def lost(self, task: Task) -> None:
+    def lost(self, task: RunTask) -> None:
         """Note that a run's process has gone without a word, and is no more: another goes on with the run."""
-        if not Claims(self._directory).held(task.run.path):  # it may have been lost to another process
+        if not RunLocks(self._directory).held(task.run.path):  # it may have been lost to another process
             with suppress(EdgeflError):  # of a run that has not begun
                 status.give_up(task.path)
-        self._board.put_back(task.run)
+        self._queue.put_back(task.run)
 
     def here(self) -> None:
         """Do the runs one after the other in this process."""
@@ -113,14 +99,14 @@ class Course:
             IncompleteStudy: some have.
         """
         earlier = [
-            Failed(one.label, self._directory / one.path, "failed before; --retry does it again")
-            for one in self._board.failed
+            Failed(run.label, self._directory / run.path, "failed before; --retry does it again")
+            for run in self._queue.failed
         ]
         failures = [*earlier, *self._failures]
         if failures:
             listed = "\n".join(f"  {failure}" for failure in failures)
             others = "the others are complete"
-            if self._board.to_do:
-                others = f"{len(self._board.to_do)} are under way elsewhere, the others are complete"
+            if self._queue.to_do:
+                others = f"{len(self._queue.to_do)} are under way elsewhere, the others are complete"
             message = f"{len(failures)} of {len(runs)} runs failed, {others}:\n{listed}"
             raise IncompleteStudy(message, self._directory, failures)

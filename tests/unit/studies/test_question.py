@@ -9,8 +9,8 @@ from scipy import stats
 
 from analysis.sequential import interval, pairs_wanted
 from edgefl.errors import EdgeflError
-from edgefl.studies import Plan, ask, plan
-from edgefl.studies.asking import Seeds, Setting
+from edgefl.studies import StudyPlan, ask, plan
+from edgefl.studies.question import Seeds, Setting
 from tests.unit.studies.asked import GRID, STUDY, written
 
 EASY, HARD = ((("bandwidth_hz", label),) for label in ("1000000.0", "2000000.0"))
@@ -26,7 +26,7 @@ class World:
         self.deviations = deviations or {}
         self.seen: dict[Setting, tuple[float, float, int]] = {}
 
-    def carry_out(self, study: Plan) -> Path:
+    def carry_out(self, study: StudyPlan) -> Path:
         self.done.append([str(run.path) for run in study.runs])
         return Path("out")
 
@@ -43,7 +43,8 @@ class World:
 
 def test_seeds_are_added_in_pairs_after_the_studys_own(tmp_path: Path) -> None:
     world = World()
-    ask(plan(written(tmp_path)), world.carry_out, world.look)
+    first = plan(written(tmp_path))
+    ask(first, world.carry_out(first), world.carry_out, world.look)
     assert world.done[0] == [f"{name}/seed-{seed}" for seed in (4, 2) for name in ("a", "b", "other")]
     assert world.done[1] == ["a/seed-5", "b/seed-5", "a/seed-6", "b/seed-6"]
     added = [path for step in world.done[1:] for path in step]
@@ -55,7 +56,8 @@ def test_seeds_are_added_in_pairs_after_the_studys_own(tmp_path: Path) -> None:
 
 def test_only_settings_that_are_not_known_get_more(tmp_path: Path) -> None:
     world = World(deviations={EASY: 0.01})
-    ask(plan(written(tmp_path, STUDY + GRID)), world.carry_out, world.look)
+    first = plan(written(tmp_path, STUDY + GRID))
+    ask(first, world.carry_out(first), world.carry_out, world.look)
     assert world.seen[EASY][2] < world.seen[HARD][2]
     assert all("2000000.0" in path for path in world.done[-1])
 
@@ -66,11 +68,11 @@ def test_the_answer_of_a_whole_study_errs_as_seldom_as_it_says(
 ) -> None:
     """The loop itself, seeds added by what was seen: the true difference, zero, is missed in 5 % at most."""
     first = plan(written(tmp_path))
-    monkeypatch.setattr("edgefl.studies.asking.pairs", lambda first, added: first)  # nothing to plan again
+    monkeypatch.setattr("edgefl.studies.question.pairs", lambda first, added: first)  # nothing to plan again
     missed, stops = 0, set()
     for salt in range(STUDIES):
         world = World(salt)
-        ask(first, world.carry_out, world.look)
+        ask(first, world.carry_out(first), world.carry_out, world.look)
         low, high, pairs = world.seen[()]
         missed += not low <= 0.0 <= high
         stops.add(pairs)

@@ -1,0 +1,59 @@
+"""How the runs of a study are carried out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from edgefl.engine.records import Round
+from edgefl.run_directory.snapshot import DEFAULT, Every
+from edgefl.studies.outcome import Failed
+from edgefl.studies.planning import StudyPlan
+
+
+@dataclass(frozen=True)
+class OnRay:
+    """Carry runs out on a Ray cluster.
+
+    Attributes:
+        address: `auto`: the cluster that this machine belongs to; `local`: one that is started here for the study;
+            host:port, or ray://host:port.
+        gpus: share of a GPU for each run; 0: none.
+    """
+
+    address: str = "auto"
+    gpus: float = 0.0
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """How the runs of a study are carried out.
+
+    Attributes:
+        device: as in `simulate`.
+        jobs: processes at once; None: one per core (one in all on a GPU), or as many as the cluster has room for.
+        executor: where runs are carried out: in processes of this machine, in this process, or on a Ray cluster.
+        begins: told the runs before any of them begins; of a study with a question again whenever seeds are added.
+        progress: called with a run's label and each finished round, and with None when the run is complete.
+        failed: called with each run that fails, at once.
+        noted: told what the user should know, such as runs that other processes are doing.
+        fail_fast: end the study with the first run that fails.
+        retry: do runs again that have failed before.
+        go_on: whether a directory may hold some of the study already.
+        shard: (i, n): only the i-th of n parts, from 1 on.
+        share: whether runs whose learners are told and asked the same share a training; results are the same.
+        every: how often a run takes a snapshot.
+    """
+
+    device: str = "auto"
+    jobs: int | None = None
+    executor: Literal["local", "inline"] | OnRay = "local"
+    begins: Callable[[StudyPlan], None] = lambda part: None
+    progress: Callable[[str, Round | None], None] = lambda label, row: None
+    failed: Callable[[Failed], None] = lambda failure: None
+    noted: Callable[[str], None] = lambda note: None
+    fail_fast: bool = False
+    retry: bool = False
+    go_on: bool = True
+    shard: tuple[int, int] = (1, 1)
+    share: bool = True
+    every: Every = DEFAULT
