@@ -184,11 +184,13 @@ def _check_first_round(
 
 def _transfers_s(air: AirInterface, links: Links, direction: Direction, bits: int) -> FloatArray:
     """Return [links] about how long a transfer takes: in a dynamic band, where nobody else has one."""
+    if not bits:
+        return np.zeros(len(links))
     carrier = air.carriers[direction]
     share = np.ones(len(links)) if air.dynamic else links.share[direction]
     rate = carrier.efficiency(carrier.share_snr(share, links.snr[direction])) * carrier.frame.mean
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slots = np.where(share > 0, carrier.needs(np.full(len(links), float(bits)), share) / rate, 0.0)
+    with np.errstate(divide="ignore"):
+        slots = carrier.needs(np.full(len(links), float(bits)), share) / rate
     taken_s: FloatArray = np.ceil(slots) * air.slot_s
     return taken_s
 
