@@ -24,6 +24,14 @@ _WORDS = {
     "string_type": "must be text",
     "string_pattern_mismatch": "is not of the form that it must have",
 }
+# pydantic's words, the longer ones first, and shorter ones
+_SHORTER = {
+    "Input should be": "must be",
+    "greater than or equal to": ">=",
+    "less than or equal to": "<=",
+    "greater than": ">",
+    "less than": "<",
+}
 _PAIR = ("missing", "extra_forbidden")
 
 
@@ -129,9 +137,9 @@ class _Message:
             return f"is missing; add it{meaning}"
         if error["type"] == "value_error":
             return str(error["ctx"]["error"])
-        text = _WORDS.get(error["type"]) or str(error["msg"]).replace("Input should be", "must be")
-        text = text.replace("greater than or equal to", ">=").replace("less than or equal to", "<=")
-        text = text.replace("greater than", ">").replace("less than", "<")
+        text = _WORDS.get(error["type"]) or str(error["msg"])
+        for words, shorter in _SHORTER.items():
+            text = text.replace(words, shorter)
         if error["type"] != "strict":  # which has said what it got
             text = f"{text}, got {quoted(error['input'])}{_remedy(error) or unit_slip(place, error)}"
         return f"{text}{meaning}"

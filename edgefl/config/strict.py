@@ -3,8 +3,9 @@
 Pydantic takes true for the number 1, "1" for 1, and 'off' for false. In a settings file each of them is a slip.
 """
 
+import itertools
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
@@ -24,45 +25,50 @@ class Strict(BaseModel):
     @classmethod
     def _strict(cls, value: Any, info: ValidationInfo) -> Any:
         assert info.field_name is not None
-        for wrong, wanted in _wrong(value, cls.model_fields[info.field_name].annotation):
+        if slip := _slip(value, cls.model_fields[info.field_name].annotation):
+            wrong, right = slip
             # braces are the syntax of pydantic's templates
             message = {
-                "message": f"must be {wanted}, got {quoted(wrong)}{_remedy(wrong, wanted, info.field_name)}"
+                "message": f"must be {right}, got {quoted(wrong)}{_remedy(wrong, right, info.field_name)}"
             }
             raise PydanticCustomError("strict", "{message}", message)
         # -0.0 is a 0, but NumPy refuses it as a deviation
         return 0.0 if isinstance(value, float) and value == 0 else value
 
 
-def _wrong(value: Any, annotation: Any) -> Iterator[tuple[Any, str]]:
-    """Yield what in a value has the wrong type, and what is wanted; other faults are left to pydantic."""
-    origin, arguments = get_origin(annotation), get_args(annotation)
+def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
+    """Return the first part of a value with a wrong type, and the right one in words; pydantic says other faults."""
+    origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        yield from _wrong(value, arguments[0])
-    elif origin in (Union, types.UnionType):
-        options = [option for option in arguments if option is not type(None)]
-        faults = [next(_wrong(value, option), None) for option in options]
-        if value is not None and None not in faults:
-            yield value, " or ".join(fault[1] for fault in faults if fault)
-    elif origin is Literal:
-        if value not in arguments or type(value) not in map(type, arguments):
-            yield value, " or ".join(quoted(option) for option in arguments)
-    elif isinstance(value, list | tuple) and origin in (list, tuple):
-        inner = [arguments[0]] * len(value) if origin is list or arguments[-1:] == (...,) else arguments
-        for item, kind in zip(value, inner, strict=False):
-            yield from _wrong(item, kind)
-    elif isinstance(value, dict) and origin is dict:
-        for item in value.values():
-            yield from _wrong(item, arguments[1])
-    elif annotation is bool and not isinstance(value, bool):
-        yield value, "true or false"
-    elif annotation in (int, float) and (value is None or isinstance(value, bool | str)):
-        yield value, "a whole number" if annotation is int else "a number"
+        return _slip(value, inner[0])
+    if origin in (Union, types.UnionType):
+        slips = [_slip(value, option) for option in inner if option is not type(None)]
+        fits = value is None or None in slips
+        return None if fits else (value, " or ".join(slip[1] for slip in slips if slip))
+    if origin is Literal:
+        fits = any(value == option and type(value) is type(option) for option in inner)
+        return None if fits else (value, " or ".join(map(quoted, inner)))
+    if kind is bool:
+        return None if isinstance(value, bool) else (value, "true or false")
+    if kind in (int, float):
+        fits = value is not None and not isinstance(value, bool | str)
+        return None if fits else (value, "a whole number" if kind is int else "a number")
+    return next(filter(None, itertools.starmap(_slip, _items(value, origin, inner))), None)
 
 
-def _remedy(value: Any, wanted: str, key: str) -> str:
+def _items(value: Any, origin: Any, inner: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
+    """Pair the items of a list, tuple or mapping with their types; nothing is paired where the value is none."""
+    if origin is dict and isinstance(value, dict):
+        return zip(value.values(), itertools.repeat(inner[1]), strict=False)
+    if origin in (list, tuple) and isinstance(value, list | tuple):
+        alike = origin is list or inner[-1:] == (...,)
+        return zip(value, itertools.repeat(inner[0]) if alike else inner, strict=False)
+    return ()
+
+
+def _remedy(value: Any, right: str, key: str) -> str:
     """Say how a text that stands for a number is written."""
-    if not isinstance(value, str) or "number" not in wanted:
+    if not isinstance(value, str) or "number" not in right:
         return ""
     if remedy := with_unit(key, value):
         return remedy

@@ -1,6 +1,7 @@
 """A straight road past the base station."""
 
 import math
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
@@ -109,31 +110,22 @@ class Highway(LargerArea):
         return (draws.uniform(first, 0, 1)[0] * loop_s - place * self.headway_s) % loop_s
 
 
+@dataclass(frozen=True, eq=False)
 class _Vehicles:
+    offset_s: np.ndarray
+    loop_s: np.ndarray
+    velocities_m_s: np.ndarray
+    across_m: np.ndarray
+    road_m: float
     moves = True
-
-    def __init__(
-        self,
-        *,
-        offset_s: np.ndarray,
-        loop_s: np.ndarray,
-        velocities_m_s: np.ndarray,
-        across_m: np.ndarray,
-        road_m: float,
-    ) -> None:
-        self._offset_s = offset_s
-        self._loop_s = loop_s
-        self._velocities_m_s = velocities_m_s
-        self._across_m = across_m
-        self._half_m = road_m / 2
 
     def positions_m(self, time_s: float) -> np.ndarray:
         if not 0 <= time_s < np.inf:
             raise ValueError(f"time_s must be >= 0 and finite, got {time_s}")
-        entered_s = (self._offset_s + time_s) % self._loop_s
-        along_m = entered_s * self._velocities_m_s - np.copysign(self._half_m, self._velocities_m_s)
-        on_road = np.abs(along_m) <= self._half_m
-        return np.where(on_road, np.stack([along_m, self._across_m]), np.nan).T
+        half_m = self.road_m / 2
+        entered_s = (self.offset_s + time_s) % self.loop_s
+        along_m = entered_s * self.velocities_m_s - np.copysign(half_m, self.velocities_m_s)
+        return np.where(np.abs(along_m) <= half_m, np.stack([along_m, self.across_m]), np.nan).T
 
     def doppler_speeds_m_s(self) -> np.ndarray:
-        return np.abs(self._velocities_m_s)
+        return np.abs(self.velocities_m_s)

