@@ -269,6 +269,8 @@ def load(
         source = Source.of(scenario)
     else:
         source = Source(shipped.find(Path(scenario), "scenario"))
+        if "variants" in source.data and "scenario" in source.data:
+            raise EdgeflError(f"{source.path}: is a study; `edgefl study {source.path}` runs it")
     for text in overrides:
         key, equals, value = text.partition("=")
         origin = f"--set {clipped(text)}"

@@ -76,6 +76,8 @@ def load(path: str | Path, seeds: Sequence[int] = ()) -> tuple[Study, list[Study
         EdgeflError: names file, line and remedy.
     """
     source = Source(Path(path))
+    if "devices" in source.data and not {"scenario", "variants"} & set(source.data):
+        raise EdgeflError(f"{path}: is a scenario, no study; `edgefl run {path}` runs it")
     if seeds:
         source.override("seeds", list(dict.fromkeys(seeds)), " ".join(f"--seed {seed}" for seed in seeds))
     study = source.validate(Study)
@@ -98,7 +100,7 @@ def load(path: str | Path, seeds: Sequence[int] = ()) -> tuple[Study, list[Study
 
 
 def plan(path: str | Path, seeds: Sequence[int] = ()) -> StudyPlan:
-    """StudyPlan all runs of a study, each in `VARIANT/seed-N`, or with a grid in `SETTING/VARIANT/seed-N`.
+    """Plan all runs of a study, each in `VARIANT/seed-N`, or with a grid in `SETTING/VARIANT/seed-N`.
 
     Args:
         path: study file.

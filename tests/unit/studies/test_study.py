@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from edgefl.errors import EdgeflError
+from edgefl.scenario.scenario import load
 from edgefl.studies import LONGEST_LABEL, plan
 
 SCENARIO = """\
@@ -20,6 +21,14 @@ def planned(folder: Path, text: str) -> list[str]:
     (folder / "radio.yaml").write_text(SCENARIO)
     (folder / "study.yaml").write_text(STUDY + text)
     return [str(run.path) for run in plan(folder / "study.yaml").runs]
+
+
+def test_a_study_is_no_scenario_and_a_scenario_no_study(tmp_path: Path) -> None:
+    planned(tmp_path, "variants: {a: {}}\n")
+    with pytest.raises(EdgeflError, match=r"study.yaml: is a study; `edgefl study .*study.yaml` runs it"):
+        load(tmp_path / "study.yaml")
+    with pytest.raises(EdgeflError, match=r"radio.yaml: is a scenario, no study; `edgefl run .*radio.yaml`"):
+        plan(tmp_path / "radio.yaml")
 
 
 def test_every_variant_setting_and_seed_has_a_folder_of_its_own(tmp_path: Path) -> None:
