@@ -18,12 +18,15 @@ class SessionStart:
         ids: devices that are there, sorted.
         longest: most training rounds that the session can have; None: its length is no number of rounds.
         reports: whether devices report the loss of the model they receive, as the scalar REPORTED_LOSS.
+        overlapping: whether updates of several rounds may be on their way at the same time. If not, an update is
+            lost that is not aggregated before the next round begins, or that an aggregation leaves out.
     """
 
     number: int
     ids: tuple[int, ...]
     longest: int | None
     reports: bool = False
+    overlapping: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,10 @@ class Stage(Protocol):
         """Train on these devices (sorted) in round 1, 2, ... of this phase, which begins now."""
 
     def aggregate(self, ids: Sequence[int]) -> None:
-        """Aggregate the updates that arrived, of these devices of the last `train`; never called without one."""
+        """Aggregate the updates that arrived: of each of these devices, its last training that is not aggregated yet.
+
+        A device has at most one update on its way, so its id names the update. Never called without one.
+        """
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         """Test the global model; None where nothing is trained. Asked only if the stage evaluates.

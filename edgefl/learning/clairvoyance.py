@@ -1,40 +1,33 @@
 """The stage of training in which devices also train a second model, on the data of the other concept."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
 from torch import Tensor
 
 from edgefl.contract import LocalRound
+from edgefl.learning.federation import RoundFacts
 from edgefl.learning.stages import TrainStage
 from edgefl.learning.trained_model import TrainedModel
 
 Value = TypeVar("Value")
 
 
-@dataclass(frozen=True)
 class TrainBothStage(TrainStage):
     """As `TrainStage`, of two models: the federation's on undrifted data, its twin on drifted ones."""
 
-    def aggregate(self, ids: Sequence[int]) -> None:
-        super().aggregate(ids)
-        self.trainer.aggregate(self._twin, ids, self.federation.now)
-
     @property
-    def _twin(self) -> TrainedModel:
+    def _models(self) -> list[TrainedModel]:
         assert self.federation.twin is not None
-        return self.federation.twin
+        return [self.federation.model, self.federation.twin]
 
-    def _local_round(self, ids: Sequence[int], lr: float) -> LocalRound:
-        federation, now, trainer = self.federation, self.federation.now, self.trainer
-        tracks = (federation.model, self._twin)
+    def _local_round(self, ids: Sequence[int], facts: RoundFacts, lr: float) -> LocalRound:
         before, after = (
-            trainer.train(track, ids, now, lr, [], concept=bool(concept))
-            for concept, track in enumerate(tracks)
+            self.trainer.train(model, ids, facts, lr, [], concept=bool(concept))
+            for concept, model in enumerate(self._models)
         )
-        drifted = trainer.drifted(before.ids, now.moment)
+        drifted = self.trainer.drifted(before.ids, facts.moment)
 
         def of(first: Sequence[Value], second: Sequence[Value]) -> tuple[Value, ...]:
             return tuple(two if new else one for one, two, new in zip(first, second, drifted, strict=True))
@@ -49,14 +42,14 @@ class TrainBothStage(TrainStage):
         )
 
     def _deployed(self, ids: Sequence[int]) -> Tensor:
-        return self._chosen(ids, self.federation.model.model, self._twin.model)
+        return self._chosen(ids, *(one.model for one in self._models))
 
     def _personal_models(self, ids: Sequence[int]) -> Tensor:
-        return self._chosen(sorted(ids), self.federation.model.last.rows, self._twin.last.rows)
+        return self._chosen(sorted(ids), *(one.waiting_round(ids).rows for one in self._models))
 
     def _chosen(self, ids: Sequence[int], before: Tensor, after: Tensor) -> Tensor:
         """Return [K, M + Q] the model of each device's concept, of one [M + Q] or [K, M + Q] of each."""
-        drifted = self.trainer.drifted(ids, self.federation.now.moment)
+        drifted = self.trainer.drifted(ids, self.federation.now.round.moment)
         mask = torch.from_numpy(drifted).to(before.device)
         if not mask.any():
             return before

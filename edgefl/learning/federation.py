@@ -1,6 +1,6 @@
 """The state of a cell's learner, all in one place, as a snapshot holds it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
@@ -14,13 +14,13 @@ from edgefl.learning.warm_starts import Final, Saved
 TensorState = tuple[dict[str, Tensor], dict[str, Any]]  # tensors by name, and facts that JSON can hold
 
 
-@dataclass
+@dataclass(frozen=True)
 class Reports:
     """The reports of a check round: losses of two models by device, and the devices whose report arrived."""
 
-    opening: dict[int, float] = field(default_factory=dict)
-    previous: dict[int, float] = field(default_factory=dict)
-    arrived: list[int] = field(default_factory=list)
+    opening: Mapping[int, float] = field(default_factory=dict)
+    previous: Mapping[int, float] = field(default_factory=dict)
+    arrived: Sequence[int] = ()
 
     def prefer_previous(self, samples: Mapping[int, int]) -> bool:
         """Whether the reports that arrived, weighted by data, speak for the previous model."""
@@ -45,49 +45,61 @@ class At(NamedTuple):
         return f"session {self.session}, {self.phase} round {self.round}"
 
 
-@dataclass
-class Progress:
-    """The state of a session.
+@dataclass(frozen=True)
+class SessionFacts:
+    """What is known of a session when it begins.
 
-    stage: name of its present stage; empty: no session is open. longest, reports: as in `SessionStart`.
-    members: devices that were there when it began or have taken part since. labels: that they hold, on which it is
-    tested. known: labels of the session before.
-    probed: whether a probe's update has arrived. opening: set when its training begins. at: the last round.
-    before: rounds of the global model in earlier sessions. ended: with those of this one, once it is over.
-    moment: of the last round; of a probe's, the round of the global model that comes next.
+    number, longest, reports, overlapping: as in `SessionStart`. known: labels of the session before. before: rounds
+    of the global model in earlier sessions.
     """
 
     number: int = 0
     longest: int | None = 1
     reports: bool = False
+    overlapping: bool = False
+    known: Sequence[int] = ()
+    before: int = 0
+
+
+@dataclass(frozen=True)
+class RoundFacts:
+    """What is known of a round when it begins.
+
+    moment: for drifts; of a round that does not move the global model on, the moment of the one that comes next.
+    """
+
+    at: At = field(default_factory=lambda: At(0, "", 0))
+    moment: Moment = field(default_factory=lambda: Moment(1, 0.0))
+
+
+@dataclass
+class Progress:
+    """How far a session has come, beside its models.
+
+    stage: name of its present stage; empty: no session is open. round: that began last. members: devices that were
+    there when the session began or have taken part since. labels: that they hold, on which it is tested. probed:
+    whether a probe's update has arrived. opening: set when its training begins. measured: theory's columns of
+    the last aggregation. ended: rounds of the global model in all sessions so far, once this one is over.
+    """
+
+    session: SessionFacts = field(default_factory=SessionFacts)
+    round: RoundFacts = field(default_factory=RoundFacts)
     stage: str = ""
-    labels: list[int] = field(default_factory=list)
-    known: list[int] = field(default_factory=list)
-    members: set[int] = field(default_factory=set)
+    labels: Sequence[int] = ()
+    members: frozenset[int] = frozenset()
     probed: bool = False
     opening: Opening = field(default_factory=Opening)
     check: Reports = field(default_factory=Reports)
-    at: At = field(default_factory=lambda: At(0, "", 0))
-    before: int = 0
+    measured: Mapping[str, float | None] = field(default_factory=dict)
     ended: int = 0
-    moment: Moment = field(default_factory=lambda: Moment(1, 0.0))
-
-    def begin_round(self, phase: str, round_: int, time_s: float, *, moves_on: bool = True) -> None:
-        """Note a round.
-
-        Args:
-            moves_on: whether it is a round of the global model.
-        """
-        self.at = At(self.number, phase, round_)
-        self.moment = Moment(self.before + (round_ if moves_on else 1), time_s)
 
 
 @dataclass
 class Federation:
     """The models of one cell, from session to session.
 
-    model: the global model's track. probe: the auxiliary model's, while a session probes. twin: a second
-    global model's, trained on the data after the drift, where the algorithm knows it in advance. previous: [M + Q]
+    model: the global one. probe: the auxiliary one, while a session probes. twin: a second
+    global one, trained on the data after the drift, where the algorithm knows it in advance. previous: [M + Q]
     the global model as the last session left it. pilot: [M + Q] w_pilot, once it is made. gradient: [M] G_s
     of this session. finals: of the pilot sessions, until w_pilot is made. saved: of the later ones.
     """
@@ -103,7 +115,7 @@ class Federation:
     now: Progress = field(default_factory=Progress)
 
     def state(self) -> TensorState:
-        """Return the whole state but for local models that wait for their uploads: tensors by name, and facts."""
+        """Return the whole state but for updates that can be trained again from it: tensors by name, and facts."""
         tensors: dict[str, Tensor] = {
             "previous": self.previous,
             **_under("model", self.model.tensors()),
@@ -126,7 +138,7 @@ class Federation:
         if self.twin is not None:
             tensors |= _under("twin", self.twin.tensors())
         if self.probe is not None:
-            tensors |= _under("probe.track", self.probe.tensors())
+            tensors |= _under("probe.model", self.probe.tensors())
             tensors |= _under("probe.devices", self.probe.devices.tensors())
         return tensors, facts
 
@@ -134,7 +146,7 @@ class Federation:
         """Replace the whole state by what `state` gave.
 
         Args:
-            probe: a fresh track for the auxiliary model, used if the state has one.
+            probe: a fresh auxiliary model, used if the state has one.
         """
         like = self.previous
         here = {name: tensor.to(like.device) for name, tensor in tensors.items()}
@@ -151,7 +163,7 @@ class Federation:
         self.now = _progress(facts["now"])
         self.probe = None
         if facts["probes"]:
-            probe.restore(_below("probe.track", here))
+            probe.restore(_below("probe.model", here))
             probe.devices.restore(_below("probe.devices", here))
             self.probe = probe
 
@@ -160,13 +172,13 @@ def _progress(facts: Mapping[str, Any]) -> Progress:
     def by_id(losses: Mapping[str, float]) -> dict[int, float]:
         return {int(id_): loss for id_, loss in losses.items()}  # JSON has no other keys than strings
 
-    opening, check = facts["opening"], facts["check"]
+    opening, check, round_ = facts["opening"], facts["check"], facts["round"]
     return Progress(
         **{
             **facts,
-            "members": set(facts["members"]),
-            "at": At(*facts["at"]),
-            "moment": Moment(**facts["moment"]),
+            "session": SessionFacts(**facts["session"]),
+            "round": RoundFacts(At(*round_["at"]), Moment(**round_["moment"])),
+            "members": frozenset(facts["members"]),
             "opening": Opening(**{**opening, "weights": by_id(opening["weights"])}),
             "check": Reports(by_id(check["opening"]), by_id(check["previous"]), check["arrived"]),
         }

@@ -16,7 +16,7 @@ from edgefl.learning.device_data import DeviceData
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.device_tests import DeviceTests
 from edgefl.learning.drifts import Drift, DriftState, Moment
-from edgefl.learning.federation import Federation, Progress, TensorState
+from edgefl.learning.federation import Federation, Progress, RoundFacts, SessionFacts, TensorState
 from edgefl.learning.gradients import Precision
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.partitions import PartitionInputs
@@ -93,7 +93,7 @@ class TorchLearner:
             device_tests=device_tests(settings, training_data, device_data, streams),
         )
         self._initial = layout.flatten(module)
-        self._federation = Federation(self._track(training_data.states, self._initial), self._initial)
+        self._federation = Federation(self._trained_model(training_data.states, self._initial), self._initial)
         if settings.algorithm.knows_drift:
             if settings.drift is None:
                 raise EdgeflError(
@@ -128,22 +128,22 @@ class TorchLearner:
         labels = device_data.labels(start.ids)
         if not labels:
             raise EdgeflError(f"no device of session {start.number} has any data", ("learning", "partition"))
-        last = federation.now
-        federation.now = Progress(
-            start.number,
-            start.longest,
-            start.reports,
-            labels=labels,
-            known=last.labels,
-            members=set(start.ids),
-            before=last.ended,
-            moment=Moment(last.ended + 1, last.moment.time_s),
-        )
+        last, known = federation.now, federation.now.labels
         self._trainer.training_data.serve(self._trainer.cell, start.ids)
         federation.gradient = federation.probe = None
         federation.previous = federation.model.model
         if start.number == self._settings.pilot_sessions + 1 and self._settings.after_pilot == "restart":
             self._restart()
+            known = ()
+        facts = SessionFacts(
+            start.number, start.longest, start.reports, start.overlapping, known, before=last.ended
+        )
+        federation.now = Progress(
+            facts,
+            RoundFacts(moment=Moment(last.ended + 1, last.round.moment.time_s)),
+            labels=labels,
+            members=frozenset(start.ids),
+        )
         if self._probes:
             self._open_probe()
         else:
@@ -170,28 +170,27 @@ class TorchLearner:
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """Replace the learner's state by what `state` gave."""
-        probe = self._track(self._trainer.training_data.new_states(), self._initial)
+        probe = self._trained_model(self._trainer.training_data.new_states(), self._initial)
         self._federation.restore(tensors, facts, probe)
-        self._trainer.device_data.deal(max(1, self._federation.now.number))
+        self._trainer.device_data.deal(max(1, self._federation.now.session.number))
 
     @property
     def _is_pilot(self) -> bool:
-        return self._federation.now.number <= self._settings.pilot_sessions
+        return self._federation.now.session.number <= self._settings.pilot_sessions
 
     @property
     def _probes(self) -> bool:
         return self._warm_start.probes > 0 and not self._is_pilot
 
     def _restart(self) -> None:
-        """Go back to the untrained model: the open session has no predecessor."""
+        """Go back to the untrained model: the session that opens has no predecessor."""
         federation = self._federation
-        for track in (federation.model, federation.twin):
-            if track is not None:
-                track.model, track.state = self._initial, {}
+        for one in (federation.model, federation.twin):
+            if one is not None:
+                one.model, one.state = self._initial, {}
         federation.previous = torch.zeros_like(self._initial)
-        federation.now.known = []
 
-    def _track(self, devices: DeviceStates, model: Tensor) -> TrainedModel:
+    def _trained_model(self, devices: DeviceStates, model: Tensor) -> TrainedModel:
         device_data = self._trainer.device_data
         here = devices.of(lambda: device_data.key)
         return TrainedModel(self._trainer.training, self._settings.algorithm, here, model, self._payload)
@@ -202,7 +201,7 @@ class TorchLearner:
             federation.pilot = self._warm_start.pilot(federation.finals, self._initial)
             federation.finals = []
         # with new device vectors too: a probe starts afresh and leaves no trace
-        federation.probe = self._track(self._trainer.training_data.new_states(), federation.pilot)
+        federation.probe = self._trained_model(self._trainer.training_data.new_states(), federation.pilot)
         federation.probe.open(federation.pilot, self._trainer.device_data.sizes(now.members))
         now.stage = "probe"
 
@@ -215,12 +214,12 @@ class TorchLearner:
             name = registry.name_of("warm_starts", self._warm_start)
             opening = construct(self._trainer, federation, self._warm_start)
             if now.check.prefer_previous(sizes):
-                opening = OpeningModel(federation.model.model, {now.number - 1: 1.0})
+                opening = OpeningModel(federation.model.model, {now.session.number - 1: 1.0})
         federation.probe = None
         federation.model.open(opening.model, sizes)
         if federation.twin is not None:
             federation.twin.open(federation.twin.model, sizes)
-        tested = self._trainer.test(opening.model, now, sorted(now.members))
+        tested = self._trainer.test(opening.model, now.labels, now.round.moment, sorted(now.members))
         now.opening = Opening(name, opening.weights, now.labels, tested.accuracy, tested.loss)
         now.stage = "train"
 
@@ -229,12 +228,12 @@ class TorchLearner:
         federation, now = self._federation, self._federation.now
         if self._is_pilot:
             # whatever the warm start: runs that differ in it alone share their pilot sessions
-            tested = self._trainer.test(self.model, now, sorted(now.members))
+            tested = self._trainer.test(self.model, now.labels, now.round.moment, sorted(now.members))
             federation.finals.append(Final(self.model, tested.accuracy or 0.0))
         else:
-            federation.saved.append(Saved(now.number, self.model, federation.gradient))
+            federation.saved.append(Saved(now.session.number, self.model, federation.gradient))
             federation.saved = self._warm_start.retain(federation.saved)
-        now.stage, now.ended = "", now.moment.round
+        now.stage, now.ended = "", now.round.moment.round
 
 
 def drift_state(

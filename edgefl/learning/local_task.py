@@ -54,7 +54,7 @@ class LocalTask:
 
 @dataclass(frozen=True)
 class LocalModels:
-    """The models of K devices after local training; the next round overwrites them.
+    """The models of K devices after local training.
 
     rows: [K, M + Q] local models.
     personal: [K, M + Q] personal models; None: the algorithm trains none.

@@ -78,18 +78,20 @@ class LocalTraining:
             refuse_wrong_bf16_gradients(module, example(train.x))
 
     @torch.no_grad()
-    def run(self, task: LocalTask) -> LocalModels:
-        """Train the local models of K devices; the next call overwrites them.
+    def run(self, task: LocalTask, *, anew: bool = False) -> LocalModels:
+        """Train the local models of K devices; a device that does no step keeps what it received.
 
-        A device that does no step keeps what it received.
+        Args:
+            anew: write them into memory of their own, as results of an earlier call are still needed; else they lie
+                where those do, and the next call without it overwrites them.
 
         Raises:
             EdgeflError: `learning.batching` is stacked, and this model cannot be trained so.
         """
         count = len(task.batches.rows)
         models = LocalModels(
-            rows=self._buffer("local", count, task.start),
-            personal=None if task.personal is None else self._buffer("personal", count, task.start),
+            rows=self._buffer("local", count, task.start, anew),
+            personal=None if task.personal is None else self._buffer("personal", count, task.start, anew),
             steps=task.batches.steps.copy(),
             tested=np.zeros(count, dtype=np.int64),
         )
@@ -159,7 +161,9 @@ class LocalTraining:
             return inputs
         return inputs + numbers_kept(self._module, example(self._train.x))
 
-    def _buffer(self, name: str, count: int, like: Tensor) -> Tensor:
+    def _buffer(self, name: str, count: int, like: Tensor, anew: bool) -> Tensor:
+        if anew:
+            return like.new_empty(count, self.layout.size)
         rows = self._buffers.get(name)
         if rows is None or len(rows) < count or rows.device != like.device:
             rows = self._buffers[name] = like.new_empty(count, self.layout.size)

@@ -1,4 +1,4 @@
-"""Rows of devices' vectors: which of them, and how many at once."""
+"""Select rows of devices' vectors, and cut them into blocks."""
 
 from collections.abc import Iterator, Sequence
 
@@ -24,6 +24,11 @@ def in_front(rows: Tensor, positions: Sequence[int]) -> Tensor:
         for k, position in enumerate(positions):
             rows[k] = rows[position]
     return rows[: len(positions)]
+
+
+def take(rows: Tensor, positions: Sequence[int]) -> Tensor:
+    """Return a copy of the rows at these positions."""
+    return rows[list(positions)]
 
 
 def notes_at(positions: Sequence[int], notes: Notes) -> dict[str, Tensor]:

@@ -1,27 +1,77 @@
 """The stages of a session: probes, a check, training. They keep no state but the federation's."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from edgefl.contract import BEGIN, REPORTED_LOSS, Evaluation, LocalRound, Now, StageFacts
 from edgefl.learning import theory
-from edgefl.learning.federation import At, Federation, Reports
+from edgefl.learning.drifts import Moment
+from edgefl.learning.federation import At, Federation, Reports, RoundFacts
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.trained_model import TrainedModel
 from edgefl.learning.trainer import PERSONAL_ACCURACY, TEST_SAMPLES, Trainer
+from edgefl.learning.updates import Update
 from edgefl.learning.warm_starts import OpeningModel, WarmStart
 
 
-@dataclass(frozen=True)
-class TrainStage:
-    """The stage of training the global model; in the first P sessions its phase is called pilot."""
+class SessionStage:
+    """What all stages do with the federation's state, which is all that they change."""
 
-    trainer: Trainer
-    federation: Federation
-    warm_start: WarmStart
+    def __init__(self, trainer: Trainer, federation: Federation, warm_start: WarmStart) -> None:
+        self.trainer, self.federation, self.warm_start = trainer, federation, warm_start
+
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
+        return None
+
+    def _begin(
+        self, models: Sequence[TrainedModel], ids: Sequence[int], phase: str, number: int, now: Now
+    ) -> RoundFacts:
+        """Begin a round that trains these models: newcomers join, and updates that did not arrive are lost."""
+        progress = self.federation.now
+        at, session = At(progress.session.number, phase, number), progress.session
+        self._take_in(models, ids, at)
+        if not session.overlapping:
+            for model in models:
+                model.waiting = {}
+        # a round without training of the global model has the moment of that one's next
+        of_global = number if self.federation.model in models else 1
+        progress.round = RoundFacts(at, Moment(session.before + of_global, now.time_s))
+        progress.measured = {}
+        return progress.round
+
+    def _take_in(self, models: Sequence[TrainedModel], ids: Sequence[int], at: At) -> None:
+        """Let those of a round's participants that are new join the session, and the models that are trained.
+
+        New is also who has been in another cell's session since it was in this one. From now on the session is
+        tested on the labels of the new ones too. A round that is trained again after a restart has had this already;
+        one that was interrupted in the middle of it has all of it again, and comes to the same.
+        """
+        now, trainer = self.federation.now, self.trainer
+        if now.round.at[:2] == at[:2] and now.round.at.round >= at.round:
+            return
+        newcomers = sorted({*ids} - now.members | trainer.training_data.from_elsewhere(trainer.cell, ids))
+        if not newcomers:
+            return
+        members = now.members | set(newcomers)
+        for model in models:
+            model.join(newcomers, trainer.device_data.sizes(members))
+        now.labels = sorted({*now.labels, *trainer.device_data.labels(newcomers)})
+        now.members = members
+        trainer.training_data.serve(trainer.cell, newcomers)
+
+    def _aggregate(self, model: TrainedModel, ids: Sequence[int]) -> None:
+        """Aggregate the updates of these devices; where rounds do not overlap, the others are lost."""
+        now = self.federation.now
+        if not now.session.overlapping:
+            model.waiting = {id_: model.waiting[id_] for id_ in ids}
+        self.trainer.aggregate(model, ids, now.members, now.round.at)
+
+
+class TrainStage(SessionStage):
+    """The stage of training the global model; in the first P sessions its phase is called pilot."""
 
     @property
     def facts(self) -> StageFacts:
@@ -29,72 +79,83 @@ class TrainStage:
         return StageFacts(phase, rounds=None, opening=self.federation.now.opening)
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
-        federation, session, trainer = self.federation, self.federation.now, self.trainer
-        take_in(trainer, federation, [federation.model, federation.twin], ids, self.facts.phase, round_)
-        session.begin_round(self.facts.phase, round_, now.time_s)
-        local = self._local_round(ids, trainer.learning_rate(round_, session.longest, now.progress))
+        session, trainer, model = self.federation.now.session, self.trainer, self.federation.model
+        facts = self._begin(self._models, ids, self.facts.phase, round_, now)
+        local = self._local_round(ids, facts, trainer.learning_rate(round_, session.longest, now.progress))
         further: dict[str, tuple[float | None, ...]] = {}
         if session.reports:
-            further[REPORTED_LOSS] = trainer.losses_received(federation.model)
+            further[REPORTED_LOSS] = trainer.losses_received(model.waiting_round(ids))
         if trainer.device_tests is not None:
-            tested = trainer.due(session.moment.round)
+            tested = trainer.due(facts.moment.round)
             further[PERSONAL_ACCURACY] = (
-                trainer.accuracies(self._personal_models(ids), ids, session) if tested else (None,) * len(ids)
+                trainer.accuracies(self._personal_models(ids), ids, facts.moment)
+                if tested
+                else (None,) * len(ids)
             )
             further[TEST_SAMPLES] = trainer.test_samples(ids)
         return replace(local, scalars={**local.scalars, **further}) if further else local
 
     def aggregate(self, ids: Sequence[int]) -> None:
-        self.trainer.aggregate(self.federation.model, ids, self.federation.now)
+        participants = list(self.federation.model.waiting.values())
+        for model in self._models:
+            self._aggregate(model, ids)
+        self.federation.now.measured = self._measured(participants)
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         trainer, now = self.trainer, self.federation.now
-        tested = list(present) or sorted(now.members)  # if nobody is there any more
-        if trainer.due(now.moment.round):
-            evaluation = trainer.test(self._deployed(tested), now, tested)
+        tested, moment = list(present) or sorted(now.members), now.round.moment  # if nobody is there any more
+        if trainer.due(moment.round):
+            evaluation = trainer.test(self._deployed(tested), now.labels, moment, tested)
         else:
-            evaluation = trainer.untested(now, tested)
-        recording = trainer.settings.theory
-        if recording is None:
-            return evaluation
-        due = now.moment.round % recording.every == 0
-        measured = (
-            theory.measure(trainer, self.federation.model, now.at) if due else dict.fromkeys(theory.COLUMNS)
-        )
+            evaluation = trainer.untested(moment, tested)
+        measured = now.measured or self._measured(list(self.federation.model.waiting.values()))
         return replace(evaluation, scalars={**evaluation.scalars, **measured})
+
+    @property
+    def _models(self) -> list[TrainedModel]:
+        """The models that are trained."""
+        return [self.federation.model]
+
+    def _measured(self, updates: Sequence[Update]) -> dict[str, float | None]:
+        """Return theory's columns of these updates' round, if they are wanted; empty in most rounds."""
+        at, moment = self.federation.now.round.at, self.federation.now.round.moment
+        recording = self.trainer.settings.theory
+        if recording is None:
+            return {}
+        rounds = {id(update.round): update.round for update in updates}
+        if moment.round % recording.every or len(rounds) != 1:
+            return dict.fromkeys(theory.COLUMNS)
+        (trained,) = rounds.values()
+        return theory.measure(self.trainer, trained, self.federation.model.model, at)
 
     def _deployed(self, ids: Sequence[int]) -> Tensor:
         """Return the model with which these devices are served, [M + Q], or one of each, [K, M + Q]."""
-        samples = self.trainer.samples(ids, self.federation.now.moment)
+        samples = self.trainer.samples(ids, self.federation.now.round.moment)
         return self.federation.model.deployed(ids, samples)
 
-    def _local_round(self, ids: Sequence[int], lr: float) -> LocalRound:
-        federation, anchor = self.federation, self._anchor()
-        return self.trainer.train(federation.model, ids, federation.now, lr, [anchor] if anchor else [])
+    def _local_round(self, ids: Sequence[int], facts: RoundFacts, lr: float) -> LocalRound:
+        anchor = self._anchor()
+        return self.trainer.train(self.federation.model, ids, facts, lr, [anchor] if anchor else [])
 
     def _personal_models(self, ids: Sequence[int]) -> Tensor:
-        return self.federation.model.trained_personal()
+        model = self.federation.model
+        return model.trained_personal(model.waiting_round(ids))
 
     @property
     def _is_pilot(self) -> bool:
-        return self.federation.now.number <= self.trainer.settings.pilot_sessions
+        return self.federation.now.session.number <= self.trainer.settings.pilot_sessions
 
     def _anchor(self) -> OutputTerm | None:
         if self._is_pilot:
             return None
         previous = self.federation.previous
         known = torch.zeros(self.trainer.training_data.classes, dtype=torch.bool, device=previous.device)
-        known[self.federation.now.known] = True
+        known[list(self.federation.now.session.known)] = True
         return self.warm_start.anchor(previous, known)
 
 
-@dataclass(frozen=True)
-class ProbeStage:
+class ProbeStage(SessionStage):
     """The stage that trains an auxiliary model from w_pilot to measure the session's gradient; then it is dropped."""
-
-    trainer: Trainer
-    federation: Federation
-    warm_start: WarmStart
 
     @property
     def facts(self) -> StageFacts:
@@ -102,83 +163,40 @@ class ProbeStage:
         return StageFacts("probe", start.probes, start.probe_participants, evaluates=False)
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
-        federation, session = self.federation, self.federation.now
-        assert federation.probe is not None
-        take_in(self.trainer, federation, [federation.probe], ids, "probe", round_)
-        session.begin_round("probe", round_, now.time_s, moves_on=False)
+        facts = self._begin([self._model], ids, "probe", round_, now)
         settings = self.trainer.settings
-        lr = settings.lr * settings.probe_lr
-        return self.trainer.train(federation.probe, ids, session, lr, [])
+        return self.trainer.train(self._model, ids, facts, settings.lr * settings.probe_lr, [])
 
     def aggregate(self, ids: Sequence[int]) -> None:
-        assert self.federation.probe is not None
-        self.trainer.aggregate(self.federation.probe, ids, self.federation.now)
+        self._aggregate(self._model, ids)
         self.federation.now.probed = True
 
-    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
-        return None
+    @property
+    def _model(self) -> TrainedModel:
+        assert self.federation.probe is not None
+        return self.federation.probe
 
 
-@dataclass(frozen=True)
-class CheckStage:
+class CheckStage(SessionStage):
     """The stage of one round in which devices report the loss of the constructed and of the previous model.
 
     Nothing is trained. Two forward passes on a mini-batch cost less than the one iteration that is booked.
     """
-
-    trainer: Trainer
-    federation: Federation
-    warm_start: WarmStart
 
     @property
     def facts(self) -> StageFacts:
         return StageFacts("probe", 1, self.warm_start.probe_participants, evaluates=False)
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
-        federation, session = self.federation, self.federation.now
-        take_in(self.trainer, federation, [], ids, "probe", round_)
-        session.begin_round("probe", round_, now.time_s, moves_on=False)
+        federation = self.federation
+        facts = self._begin([], ids, "probe", round_, now)
         opening = construct(self.trainer, federation, self.warm_start).model
-        local, (of_opening, of_previous) = self.trainer.compare(
-            ids, session, [opening, federation.model.model]
-        )
-        session.check = Reports(of_opening, of_previous)
+        local, (of_opening, of_previous) = self.trainer.compare(ids, facts, [opening, federation.model.model])
+        federation.now.check = Reports(of_opening, of_previous)
         return local
 
     def aggregate(self, ids: Sequence[int]) -> None:
-        self.federation.now.check.arrived = list(ids)
-
-    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
-        return None
-
-
-def take_in(
-    trainer: Trainer,
-    federation: Federation,
-    tracks: Sequence[TrainedModel | None],
-    ids: Sequence[int],
-    phase: str,
-    round_: int,
-) -> None:
-    """Let those of a round's participants that are new join the session, and the tracks that are trained.
-
-    New is also who has been in another cell's session since it was in this one. From now on the session is tested
-    on the labels of the new ones too. A round that is trained again after a restart has had this already; one that
-    was interrupted in the middle of it has all of it again, and comes to the same.
-    """
-    now, training_data = federation.now, trainer.training_data
-    if now.at == At(now.number, phase, round_):
-        return
-    newcomers = sorted({*ids} - now.members | training_data.from_elsewhere(trainer.cell, ids))
-    if not newcomers:
-        return
-    members = now.members | set(newcomers)
-    for track in tracks:
-        if track is not None:
-            track.join(newcomers, trainer.device_data.sizes(members))
-    now.labels = sorted({*now.labels, *trainer.device_data.labels(newcomers)})
-    now.members = members
-    training_data.serve(trainer.cell, newcomers)
+        self.federation.now.check = replace(self.federation.now.check, arrived=list(ids))
 
 
 def construct(trainer: Trainer, federation: Federation, warm_start: WarmStart) -> OpeningModel:

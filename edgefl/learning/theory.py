@@ -17,8 +17,8 @@ from edgefl.learning.parameters import ModelLayout
 
 if TYPE_CHECKING:
     from edgefl.learning.federation import At
-    from edgefl.learning.trained_model import TrainedModel
     from edgefl.learning.trainer import Trainer
+    from edgefl.learning.updates import TrainedRound
 
 AT_ONCE = 2048  # samples; bounds memory
 COLUMNS = (
@@ -35,21 +35,20 @@ COLUMNS = (
 )
 
 
-def measure(trainer: "Trainer", track: "TrainedModel", at: "At") -> dict[str, float | None]:
-    """Measure the last round: gradients of all participants' whole data at the model before and the one after.
+def measure(trainer: "Trainer", last: "TrainedRound", made: Tensor, at: "At") -> dict[str, float | None]:
+    """Measure a round: gradients of all participants' whole data at the model that it began with and at `made`.
 
     sigma_k^2 is the variance of a device's per-sample gradients, estimated from `learning.theory.samples` of them.
     Empty where devices begin with models of their own, or where none has data.
     """
-    last = track.last
-    positions = [k for k in range(len(last.ids)) if last.models.steps[k]]
-    if last.start.dim() > 1 or not positions:
+    positions = last.trained
+    if last.start.dim() > 1 or last.batches is None or not positions:
         return dict.fromkeys(COLUMNS)
     assert trainer.settings.theory is not None
     module, layout, split = trainer.module, trainer.layout, trainer.training_data.train
     rows = [torch.from_numpy(last.batches.samples[k]).to(split.y.device) for k in positions]
     before = [gradient(module, layout, last.start, split, own) for own in rows]
-    after = [gradient(module, layout, track.model, split, own) for own in rows]
+    after = [gradient(module, layout, made, split, own) for own in rows]
     sizes = np.array([len(own) for own in rows], dtype=float)
     steps = np.array([last.models.steps[k] for k in positions], dtype=float)
     batch = np.minimum(trainer.settings.batch_in(at.phase), sizes)
@@ -60,9 +59,9 @@ def measure(trainer: "Trainer", track: "TrainedModel", at: "At") -> dict[str, fl
         variances.append(variance(module, layout, last.start, split, some))
     shares = sizes / sizes.sum()
     noise = shares * (1 - batch / sizes) * np.array(variances) / batch
-    moved = float((layout.split(track.model)[0] - layout.split(last.start)[0]).norm())
-    found = {
-        "theory_lr": last.lr,
+    moved = float((layout.split(made)[0] - layout.split(last.start)[0]).norm())
+    columns = {
+        "theory_lr": float(last.lr),
         "theory_loss": float(shares @ [loss for loss, _ in before]),
         "theory_loss_after": float(shares @ [loss for loss, _ in after]),
         **of_gradients([g for _, g in before], [g for _, g in after], shares, moved),
@@ -71,7 +70,7 @@ def measure(trainer: "Trainer", track: "TrainedModel", at: "At") -> dict[str, fl
         "theory_steps_min": float(steps.min()),
         "theory_steps_max": float(steps.max()),
     }
-    return {name: found[name] for name in COLUMNS}
+    return {name: columns[name] for name in COLUMNS}
 
 
 def of_gradients(

@@ -10,13 +10,13 @@ from torch import Tensor
 from edgefl.learning.algorithms import Algorithm, Received, Sent, ServerState, Trained, Updates
 from edgefl.learning.batches import Batches
 from edgefl.learning.device_states import DeviceStates
-from edgefl.learning.local_rounds import LocalResult, WaitingRound
 from edgefl.learning.local_task import LocalTask, Stop
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.members import RoundReceivers, SessionMembers
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.payload import Payload
-from edgefl.learning.rows import blocks, in_front, like_rows, notes_at, numbers
+from edgefl.learning.rows import blocks, in_front, like_rows, notes_at, numbers, take
+from edgefl.learning.updates import LocalResult, TrainedRound, Update, joined, parts
 
 LOCAL_MODEL = "last local model"
 PERSONAL_MODEL = "personal model"
@@ -43,7 +43,8 @@ class TrainedModel:
         model: [M + Q] the model; replaced, never changed in place.
         state: the algorithm's state at the server.
         starting: devices that were there when the session began, and of which no update has arrived since.
-        last: the round that was trained last.
+        waiting: device -> the update that it has trained and no aggregation has taken, the latest round's last.
+        version: aggregations so far, so that an update can tell the model that it began from.
     """
 
     def __init__(
@@ -61,7 +62,8 @@ class TrainedModel:
         self.model = model
         self.state: ServerState = {}
         self.starting: frozenset[int] = frozenset()
-        self.last: WaitingRound
+        self.waiting: dict[int, Update] = {}
+        self.version = 0
 
     def open(self, model: Tensor, samples: Mapping[int, int]) -> None:
         """Begin a session with this model and these devices (id -> number of samples)."""
@@ -69,6 +71,7 @@ class TrainedModel:
         self.model = model
         self.state = self._algorithm.init_state(parameters, self.state, self._members(samples))
         self.starting = frozenset(samples)
+        self.waiting = {}
 
     def join(self, newcomers: Sequence[int], samples: Mapping[int, int]) -> None:
         """Take in devices that join the session (id -> number of samples, of all its devices with these).
@@ -86,7 +89,7 @@ class TrainedModel:
         terms: Sequence[OutputTerm],
         stop: Stop | None = None,
     ) -> LocalResult:
-        """Do the local training of a round; `last` holds it until the next.
+        """Do the local training of a round; each device's update waits until it is aggregated or trained anew.
 
         Args:
             ids: the participants, sorted.
@@ -104,19 +107,24 @@ class TrainedModel:
         lr = algorithm.learning_rate(lr, self.state)
         received = algorithm.receive(parameters, self.state, receivers)
         start = self._with_statistics(received.start, ids)
-        models = self._training.run(self._task(ids, batches, lr, start, terms, stop))
+        self.waiting = {id_: self.waiting[id_] for id_ in self.waiting if id_ not in set(ids)}
+        models = self._training.run(self._task(ids, batches, lr, start, terms, stop), anew=bool(self.waiting))
         for rows in (models.rows, models.personal):
             finite = torch.isfinite(rows.sum(1)) if rows is not None else torch.ones(1)
             if not finite.all():
                 raise Diverged(ids[int(finite.int().argmin())])
-        self.last = WaitingRound(ids, batches, lr, start, models, None, (received.notes, {}))
-        sent = self._upload()
+        trained = TrainedRound(ids, batches, lr, self.version, start, models, notes=(received.notes, {}))
+        sent = self._upload(trained)
         if sent is not None:
-            self.last = replace(self.last, sent=sent.rows, notes=(received.notes, sent.notes))
-        return self._result(received, sent, receivers.tested)
+            trained = replace(trained, sent=sent.rows, notes=(received.notes, sent.notes))
+        self.waiting |= {id_: Update(trained, k) for k, id_ in enumerate(ids)}
+        return self._result(trained, received, sent, receivers.tested)
 
     def aggregate(self, arrived: Sequence[int], samples: Mapping[int, int]) -> None:
-        """Aggregate the updates of these devices, without those that have no data.
+        """Aggregate the updates that wait of these devices, without those that have no data.
+
+        Updates of one round that began from today's model are taken as they are; others are joined, and rebased
+        on it.
 
         Args:
             arrived: ids of the devices whose update arrived.
@@ -125,17 +133,24 @@ class TrainedModel:
         Raises:
             Diverged: the new model is not finite.
         """
-        last, layout = self.last, self._training.layout
-        where = {id_: k for k, id_ in enumerate(last.ids)}
-        positions = [where[id_] for id_ in sorted(arrived) if last.models.steps[where[id_]]]
-        if not positions:
+        layout = self._training.layout
+        taken = [self.waiting.pop(id_) for id_ in sorted(arrived)]
+        taken = [update for update in taken if not update.is_empty]
+        version, self.version = self.version, self.version + 1
+        if not taken:
             return
-        ids = [last.ids[k] for k in positions]
-        rows = in_front(last.rows, positions)
+        round_, positions = taken[0].round, [update.position for update in taken]
+        if round_.version != version or any(update.round is not round_ for update in taken):
+            round_ = joined(taken, self.model, version, layout.parameters.size)
+            positions = list(range(len(taken)))
+        # a second [K, M] may not fit the memory; but rows of which others wait must stay where they are
+        put = take if any(update.round is round_ for update in self.waiting.values()) else in_front
+        ids = [round_.ids[k] for k in positions]
+        rows = put(round_.rows, positions)
         parameters, statistics = layout.split(rows)
-        sent = parameters if last.sent is None else in_front(last.sent, positions)
+        sent = parameters if round_.sent is None else put(round_.sent, positions)
         sizes = np.array([samples[id_] for id_ in ids], dtype=np.float64)
-        trained = self._trained(positions, parameters)
+        trained = self._trained(round_, positions, parameters)
         updates = Updates(
             rows=sent,
             start=trained.start,
@@ -143,10 +158,10 @@ class TrainedModel:
             coverage=float(sizes.sum() / sum(samples.values())),
             iterations=trained.iterations,
             travel=trained.travel,
-            lr=last.lr,
-            notes={**trained.notes, **notes_at(positions, last.notes[1])},
+            lr=round_.lr,
+            notes={**trained.notes, **notes_at(positions, round_.notes[1])},
         )
-        self._keep(ids, positions, rows, trained, sent)
+        self._keep(round_, positions, rows, trained, sent)
         model, self.state = self._algorithm.aggregate(layout.split(self.model)[0], updates, self.state)
         if not torch.isfinite(model.sum()):
             raise Diverged(None)
@@ -164,18 +179,23 @@ class TrainedModel:
         models = self._algorithm.deployed(parameters, self.state, self._receivers(ids, samples))
         return self._with_statistics(models, ids)
 
-    def trained_personal(self) -> Tensor:
-        """Return the own models [K, M + Q] of the last round's devices after training, before any is aggregated.
+    def waiting_round(self, ids: Sequence[int]) -> TrainedRound:
+        """Return the round of these devices' updates, which they have trained together."""
+        (round_,) = {id(self.waiting[id_].round): self.waiting[id_].round for id_ in ids}.values()
+        return round_
+
+    def trained_personal(self, round_: TrainedRound) -> Tensor:
+        """Return the own models [K, M + Q] of a round's devices after training, before any is aggregated.
 
         Personal models where the algorithm makes them, else local models.
         """
-        algorithm, layout, models = self._algorithm, self._training.layout, self.last.models
+        algorithm, layout, models = self._algorithm, self._training.layout, round_.models
         if not algorithm.has_personal():
             return models.rows
         local, _ = layout.split(models.rows)
         rows = models.rows if models.personal is None else models.personal
         personal, statistics = layout.split(rows)
-        own = algorithm.personal(local, personal, self._own(self.last.ids, local[0]))
+        own = algorithm.personal(local, personal, self._own(round_.ids, local[0]))
         return torch.cat([own, statistics], dim=1)
 
     def personal(self, ids: Sequence[int]) -> Tensor | None:
@@ -190,15 +210,31 @@ class TrainedModel:
         return torch.cat([models, statistics], dim=1)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return the model and the algorithm's state, for `restore`, without a round that awaits aggregation."""
+        """Return the model, the algorithm's state, and updates that can no longer be trained again, for `restore`.
+
+        Those of the latest round can, as long as the model that it began from is today's.
+        """
         tensors = {"model": self.model, "starting": torch.tensor(sorted(self.starting), dtype=torch.int64)}
-        return tensors | {f"state/{name}": vector for name, vector in self.state.items()}
+        tensors |= {f"state/{name}": vector for name, vector in self.state.items()}
+        updates = list(self.waiting.values())
+        latest = updates[-1].round if updates and updates[-1].round.version == self.version else None
+        for i, part in enumerate(parts([update for update in updates if update.round is not latest])):
+            tensors |= {f"waiting {i}/{name}": tensor for name, tensor in part.tensors().items()}
+            tensors["version"] = torch.tensor(self.version)
+        return tensors
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
         """Replace model and state by what `tensors` gave."""
         here = {name: tensor.to(self.model.device) for name, tensor in tensors.items()}
         self.model, self.starting = here.pop("model"), frozenset(here.pop("starting").tolist())
-        self.state = {name.removeprefix("state/"): vector for name, vector in here.items()}
+        self.version = int(here.pop("version", 0))
+        groups: dict[str, dict[str, Tensor]] = {}
+        for name, tensor in here.items():
+            group, _, inner = name.partition("/")
+            groups.setdefault(group, {})[inner] = tensor
+        self.state = groups.pop("state", {})
+        rounds = map(TrainedRound.of, groups.values())
+        self.waiting = {id_: Update(one, k) for one in rounds for k, id_ in enumerate(one.ids)}
 
     def _receivers(self, ids: Sequence[int], samples: Sequence[np.ndarray]) -> RoundReceivers:
         parameters, _ = self._training.layout.split(self.model)
@@ -263,24 +299,23 @@ class TrainedModel:
         whole = torch.cat([models, statistics.expand(len(models), -1)], dim=1)
         return self._training.losses(whole, samples)
 
-    def _upload(self) -> Sent | None:
+    def _upload(self, trained: TrainedRound) -> Sent | None:
         """Return what all devices send, zeros without data; None: their local models, which needs no memory."""
-        algorithm, last = self._algorithm, self.last
-        positions = np.flatnonzero(last.models.steps).tolist()
+        algorithm, positions = self._algorithm, trained.trained
         if not algorithm.changes_upload() or not positions:
             return None
-        parameters, _ = self._training.layout.split(last.rows)
+        parameters, _ = self._training.layout.split(trained.rows)
         rows = torch.zeros_like(parameters)
         parts = []
         for begin, end in blocks(len(positions), parameters):
             some = positions[begin:end]
-            own = self._own([last.ids[k] for k in some], parameters[0])
-            part = algorithm.upload(self._trained(some, parameters[some]), self.state, own)
+            own = self._own([trained.ids[k] for k in some], parameters[0])
+            part = algorithm.upload(self._trained(trained, some, parameters[some]), self.state, own)
             rows[some] = part.rows
             parts.append(replace(part, rows=part.rows[:0]))
 
         def all_of(pieces: list[Tensor]) -> Tensor:
-            result = pieces[0].new_zeros(len(last.ids), *pieces[0].shape[1:])
+            result = pieces[0].new_zeros(len(trained.ids), *pieces[0].shape[1:])
             result[positions] = torch.cat(pieces)
             return result
 
@@ -288,14 +323,18 @@ class TrainedModel:
         bits = [part.bits for part in parts if part.bits is not None]
         return Sent(rows, notes, all_of(bits) if bits else None)
 
-    def _result(self, received: Received, sent: Sent | None, tested: np.ndarray) -> LocalResult:
-        last, algorithm = self.last, self._algorithm
-        count = len(last.ids)
-        scalars = {name: note.double().cpu().numpy() for notes in last.notes for name, note in notes.items()}
+    def _result(
+        self, trained: TrainedRound, received: Received, sent: Sent | None, tested: np.ndarray
+    ) -> LocalResult:
+        algorithm, models, count = self._algorithm, trained.models, len(trained.ids)
+        scalars = {
+            name: note.double().cpu().numpy() for notes in trained.notes for name, note in notes.items()
+        }
+        assert trained.batches is not None
         return LocalResult(
-            steps=last.models.steps,
-            samples=last.batches.processed(last.models.steps),
-            tested=last.models.tested + tested,
+            round=trained,
+            samples=trained.batches.processed(models.steps),
+            tested=models.tested + tested,
             down_bits=self._bits(numbers(received.vectors, algorithm.vectors_down, count), received.bits),
             up_bits=self._bits(np.full(count, algorithm.vectors_up), sent.bits if sent else None),
             scalars={name: values for name, values in scalars.items() if values.ndim == 1},
@@ -313,30 +352,30 @@ class TrainedModel:
         zero = torch.zeros_like(like)
         return {name: self.devices.rows(name, ids, zero) for name in self._algorithm.device_vectors}
 
-    def _trained(self, positions: Sequence[int], local: Tensor) -> Trained:
-        last = self.last
-        steps = last.models.steps[positions]
-        start, _ = self._training.layout.split(last.received_by(positions))
+    def _trained(self, round_: TrainedRound, positions: Sequence[int], local: Tensor) -> Trained:
+        steps = round_.models.steps[positions]
+        start, _ = self._training.layout.split(round_.received_by(positions))
         return Trained(
             local=local,
             start=start,
             iterations=like_rows(steps, local),
             travel=like_rows(self._training.travel(steps), local),
-            lr=last.lr,
-            notes=notes_at(positions, last.notes[0]),
+            lr=round_.lr,
+            notes=notes_at(positions, round_.notes[0]),
         )
 
     def _keep(
-        self, ids: Sequence[int], positions: Sequence[int], rows: Tensor, trained: Trained, sent: Tensor
+        self, round_: TrainedRound, positions: Sequence[int], rows: Tensor, trained: Trained, sent: Tensor
     ) -> None:
         """Let these devices, whose update arrived, keep their vectors of this round."""
-        algorithm, personal = self._algorithm, self.last.models.personal
+        algorithm, personal = self._algorithm, round_.models.personal
+        ids = [round_.ids[k] for k in positions]
         if algorithm.keeps_local_model:
             self.devices.keep(LOCAL_MODEL, ids, rows)
         if self._keeps_statistics:
             self.devices.keep(STATISTICS, ids, self._training.layout.split(rows)[1])
         for name in algorithm.remembers:
-            noted = {**trained.notes, **notes_at(positions, self.last.notes[1])}[name]
+            noted = {**trained.notes, **notes_at(positions, round_.notes[1])}[name]
             self.devices.keep(name, ids, noted.to(rows.dtype).unsqueeze(1))
         for begin, end in blocks(len(ids), trained.local):
             if personal is not None:

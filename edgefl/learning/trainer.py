@@ -1,6 +1,6 @@
 """The training and testing of a cell's models, without state from round to round."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,13 +15,14 @@ from edgefl.learning.device_data import DeviceData
 from edgefl.learning.device_tests import DeviceTests, Scores, score
 from edgefl.learning.drifts import DriftState, Moment
 from edgefl.learning.evaluation import evaluate, first_batch_losses
-from edgefl.learning.federation import At, Progress
+from edgefl.learning.federation import At, RoundFacts
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import Model, OutputTerm
 from edgefl.learning.parameters import ModelLayout
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.trained_model import Diverged, TrainedModel
 from edgefl.learning.training_data import TrainingData
+from edgefl.learning.updates import TrainedRound
 from edgefl.rng import Streams
 
 # further columns of devices.csv and rounds.csv
@@ -71,14 +72,14 @@ class Trainer:
 
     def train(
         self,
-        track: TrainedModel,
+        model: TrainedModel,
         ids: Sequence[int],
-        now: Progress,
+        facts: RoundFacts,
         lr: float,
         terms: Sequence[OutputTerm],
         concept: bool | None = None,
     ) -> LocalRound:
-        """Do the local training of the present round.
+        """Do the local training of a round.
 
         Args:
             concept: whose data devices train on, True: those after the drift; None: each on those that it has.
@@ -87,12 +88,12 @@ class Trainer:
             Divergence: a local model is not finite.
         """
         ids = sorted(ids)
-        batches = self._draw(ids, now, concept)
+        batches = self._draw(ids, facts, concept)
         stop = self.settings.early_stopping.stop if self.settings.early_stopping else None
         try:
-            result = track.train(ids, batches, lr, terms, stop)
+            result = model.train(ids, batches, lr, terms, stop)
         except Diverged as diverged:
-            raise self._divergence(diverged, now.at, track) from diverged
+            raise self._divergence(diverged, facts.at, model) from diverged
         # a personal model is trained on the same mini-batches once more
         processed = result.samples * (2 if self.settings.algorithm.trains_personal else 1)
         scalars = {name: tuple(values.tolist()) for name, values in result.scalars.items()}
@@ -102,30 +103,36 @@ class Trainer:
         return LocalRound(
             tuple(ids),
             tuple(result.steps.tolist()),
-            self._booked(now.at, result.steps, processed, result.tested),
+            self._booked(facts.at, result.steps, processed, result.tested),
             tuple(result.down_bits.tolist()),
             tuple(result.up_bits.tolist()),
             scalars,
         )
 
-    def aggregate(self, track: TrainedModel, ids: Sequence[int], now: Progress) -> None:
+    def aggregate(self, model: TrainedModel, ids: Sequence[int], members: Collection[int], at: At) -> None:
         """Aggregate the updates of these devices.
+
+        Args:
+            members: the session's devices.
+            at: the round that began last.
 
         Raises:
             Divergence: the new model is not finite.
         """
         try:
-            track.aggregate(ids, self.device_data.sizes(now.members))
+            model.aggregate(ids, self.device_data.sizes(members))
         except Diverged as diverged:
-            raise self._divergence(diverged, now.at, track) from diverged
+            raise self._divergence(diverged, at, model) from diverged
 
     def due(self, round_: int) -> bool:
         """Whether the global model is tested after this round."""
         return round_ % self.settings.test_every == 0
 
-    def test(self, model: Tensor, now: Progress, present: Sequence[int]) -> Evaluation:
-        """Test a model [M + Q], or a model of each device present, [K, M + Q], on the test data of the moment."""
-        drifted = self.drifted(present, now.moment)
+    def test(
+        self, model: Tensor, labels: Sequence[int], moment: Moment, present: Sequence[int]
+    ) -> Evaluation:
+        """Test a model [M + Q], or one of each device present, [K, M + Q], on these labels' test data of a moment."""
+        drifted = self.drifted(present, moment)
         further = self._drifted_share(drifted)
         if self.device_tests is not None:
             scores = self._scores(model, present, drifted)
@@ -136,7 +143,7 @@ class Trainer:
         tests = [
             (
                 part * weight,
-                evaluate(self.module, self.layout, one, self.training_data.test, now.labels, changed),
+                evaluate(self.module, self.layout, one, self.training_data.test, labels, changed),
             )
             for one, part, changed_of in groups
             for changed, weight in ((False, 1.0 - changed_of), (True, changed_of))
@@ -147,14 +154,14 @@ class Trainer:
         accuracy, loss = (sum(weight * result[i] for weight, result in tests) for i in (0, 1))
         return Evaluation(accuracy, loss, further)
 
-    def untested(self, now: Progress, present: Sequence[int]) -> Evaluation:
+    def untested(self, moment: Moment, present: Sequence[int]) -> Evaluation:
         """Return the evaluation of a round in which nothing is tested, with the columns of those in which it is.
 
         Who has drifted is known without a test.
         """
         names = [ACCURACY_STD, ACCURACY_BY_SAMPLES] if self.device_tests is not None else []
         return Evaluation(
-            None, None, dict.fromkeys(names) | self._drifted_share(self.drifted(present, now.moment))
+            None, None, dict.fromkeys(names) | self._drifted_share(self.drifted(present, moment))
         )
 
     def _drifted_share(self, drifted: np.ndarray) -> dict[str, float]:
@@ -162,10 +169,10 @@ class Trainer:
             return {}
         return {DRIFTED: float(drifted.mean()) if len(drifted) else 0.0}
 
-    def accuracies(self, models: Tensor, ids: Sequence[int], now: Progress) -> tuple[float | None, ...]:
+    def accuracies(self, models: Tensor, ids: Sequence[int], moment: Moment) -> tuple[float | None, ...]:
         """Test each of these devices, in order of id, with its own model [K, M + Q]; None: no test data."""
         ids = sorted(ids)
-        scores = self._scores(models, ids, self.drifted(ids, now.moment))
+        scores = self._scores(models, ids, self.drifted(ids, moment))
         return tuple(
             a if known else None for a, known in zip(scores.accuracy.tolist(), scores.known, strict=True)
         )
@@ -195,27 +202,28 @@ class Trainer:
         """Return [ids] bool, whether each device's data have drifted."""
         return self.drift_state.drifted(moment)[list(ids)]
 
-    def losses_received(self, track: TrainedModel) -> tuple[float | None, ...]:
-        """Compute the received model's loss on each device's first mini-batch of the last round; None: no data."""
-        last = track.last
-        positions = [k for k in range(len(last.ids)) if last.batches.steps[k]]
-        losses = iter(self._first_losses(last.received_by(positions), last.batches, positions))
-        return tuple(next(losses) if steps else None for steps in last.batches.steps)
+    def losses_received(self, trained: TrainedRound) -> tuple[float | None, ...]:
+        """Compute the received model's loss on each device's first mini-batch of a round; None: no data."""
+        batches = trained.batches
+        assert batches is not None
+        positions = np.flatnonzero(batches.steps).tolist()
+        losses = iter(self._first_losses(trained.received_by(positions), batches, positions))
+        return tuple(next(losses) if steps else None for steps in batches.steps)
 
     def compare(
-        self, ids: Sequence[int], now: Progress, models: Sequence[Tensor]
+        self, ids: Sequence[int], facts: RoundFacts, models: Sequence[Tensor]
     ) -> tuple[LocalRound, list[dict[int, float]]]:
         """Compute models' [M + Q] losses on each device's first mini-batch, by device; nothing is trained."""
         ids = sorted(ids)
-        batches = self._draw(ids, now)
-        positions = [k for k in range(len(ids)) if batches.steps[k]]
+        batches = self._draw(ids, facts)
+        positions = np.flatnonzero(batches.steps).tolist()
         losses = [
             dict(zip((ids[k] for k in positions), self._first_losses(model, batches, positions), strict=True))
             for model in models
         ]
         steps = np.minimum(batches.steps, 1)
         bits = (self.payload_bits,) * len(ids)
-        booked = self._booked(now.at, steps, batches.processed(steps))
+        booked = self._booked(facts.at, steps, batches.processed(steps))
         return LocalRound(tuple(ids), tuple(steps.tolist()), booked, bits, bits), losses
 
     def _booked(
@@ -238,8 +246,8 @@ class Trainer:
             self.module, self.layout, models, self.training_data.train, batches, positions
         )
 
-    def _draw(self, ids: Sequence[int], now: Progress, concept: bool | None = None) -> Batches:
-        samples = self.samples(ids, now.moment, concept)
+    def _draw(self, ids: Sequence[int], facts: RoundFacts, concept: bool | None = None) -> Batches:
+        samples = self.samples(ids, facts.moment, concept)
         apart: list[np.ndarray] = []
         stopping = self.settings.early_stopping
         share = stopping.validation if stopping else self.settings.algorithm.keeps_apart()
@@ -250,23 +258,26 @@ class Trainer:
                 for id_, indices in zip(ids, samples, strict=True)
             ]
             samples, apart = [train for train, _ in splits], [watched for _, watched in splits]
-        (wanted, epochs), batch = self.settings.length_in(now.at.phase), self.settings.batch_in(now.at.phase)
+        (wanted, epochs), batch = (
+            self.settings.length_in(facts.at.phase),
+            self.settings.batch_in(facts.at.phase),
+        )
         smallest = self.training.smallest_batch
         steps = [wanted] * len(ids)
         if epochs:
             steps = [epochs * steps_per_epoch(len(indices), batch, smallest) for indices in samples]
         elif self.settings.one_pass:
             steps = [min(wanted, steps_per_epoch(len(indices), batch, smallest)) for indices in samples]
-        generators = [self.streams("batches", id_, *now.at) for id_ in ids]
+        generators = [self.streams("batches", id_, *facts.at) for id_ in ids]
         return draw_batches(samples, steps, batch, generators, smallest, apart)
 
-    def _divergence(self, diverged: Diverged, at: At, track: TrainedModel) -> Divergence:
+    def _divergence(self, diverged: Diverged, at: At, model: TrainedModel) -> Divergence:
         whose = (
             "the aggregated model" if diverged.device is None else f"the model of device {diverged.device}"
         )
         return Divergence(
             f"training diverged in {at}: {whose} is not finite; lower learning.lr (now {self.settings.lr})",
-            track.tensors(),
+            model.tensors(),
         )
 
 

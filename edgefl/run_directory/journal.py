@@ -22,7 +22,7 @@ from edgefl.run_directory.seal import sealed, unsealed
 from edgefl.run_directory.snapshot import DEFAULT, Every, Snapshot, Snapshotable, Snapshots
 from edgefl.version import __version__
 
-FORMAT = 2
+FORMAT = 3
 FILE = "journal.jsonl"
 FOLDER = "snapshots"
 LENT = "lent"  # snapshots that another run of a study goes on from; the study removes them

@@ -124,12 +124,14 @@ class JournaledLearner(RecordedLearner):
         self._journal = journal
         self._stages: Iterator[Stage] = iter(())
         self._stage: Stage | None = None  # the learner's own that stands for the present one
-        # a round that only the records know
+        # the latest round, where only the records know it
         self._untrained: tuple[Sequence[int], int, Now, LocalRound] | None = None
+        self._unlike: dict[int, str] = {}  # device -> what its training, done again, has made otherwise
         asked = {"flops_per_sample": self.flops_per_sample, "payload_bits": self.payload_bits}
         (journal.answer if journal.replays() else journal.record)(self.at, "learner", asked)
 
     def open(self, start: SessionStart) -> StageFacts | None:
+        self._untrained = None
         if self._journal.replays():
             return super().open(start)
         self._journal.opens(start.number)
@@ -139,6 +141,7 @@ class JournaledLearner(RecordedLearner):
 
     def advance(self) -> StageFacts | None:
         if self._journal.replays():
+            self._untrained = None
             return super().advance()
         self._present()
         with self._journal.changing():
@@ -149,8 +152,8 @@ class JournaledLearner(RecordedLearner):
             local = super().train(ids, round_, now)
             self._untrained = ids, round_, now, local
             return local
-        self._untrained = None
         local = self._present().train(ids, round_, now)
+        self._unlike = {id_: what for id_, what in self._unlike.items() if id_ not in ids}
         found: LocalRound = self._journal.record(self.at, "train", self._asked(ids, round_, now), local)
         return found
 
@@ -159,7 +162,11 @@ class JournaledLearner(RecordedLearner):
             self._untrained = None
             return super().aggregate(ids)
         stage = self._present()
-        self._train_again(stage, ids)
+        for id_ in self._unlike.keys() & set(ids):
+            raise EdgeflError(
+                f"{self.at}: device {id_} {self._unlike[id_]} before the run was left; training is not reproducible"
+                " here: start the run anew"
+            )
         with self._journal.changing():
             stage.aggregate(ids)
             self._journal.record(self.at, "aggregate", {"ids": ids})
@@ -179,7 +186,10 @@ class JournaledLearner(RecordedLearner):
         return found
 
     def _present(self) -> Stage:
-        """The learner's own present stage; in the middle of a session the learner goes on from its snapshot."""
+        """The learner's own present stage; in the middle of a session the learner goes on from its snapshot.
+
+        Of the latest round the snapshot has no update if these can be trained again from it, which is done here.
+        """
         if self._stage is None:
             assert self.facts is not None
             self._stages = iter(self._learner.stages())
@@ -189,22 +199,17 @@ class JournaledLearner(RecordedLearner):
                 raise EdgeflError(
                     f"{self.at}: the snapshot goes on with {found}, the journal with {self.facts}"
                 )
+        if self._untrained is not None:
+            ids, round_, moment, recorded = self._untrained
+            self._untrained = None
+            again = self._stage.train(ids, round_, moment)
+            # a device that has moved on to another cell may differ: its update does not arrive here
+            self._unlike = {
+                id_: f"makes {now} iterations, and made {then}"
+                for id_, now, then in zip(ids, again.iterations, recorded.iterations, strict=True)
+                if now != then
+            }
         return self._stage
-
-    def _train_again(self, stage: Stage, arrived: Sequence[int]) -> None:
-        """Local models are in no snapshot: they are a function of what is."""
-        if self._untrained is None:
-            return
-        ids, round_, moment, recorded = self._untrained
-        self._untrained = None
-        again = stage.train(ids, round_, moment)
-        # who has moved on to another cell may differ: nobody waits for it here
-        for id_, now, then in zip(ids, again.iterations, recorded.iterations, strict=True):
-            if now != then and id_ in arrived:
-                raise EdgeflError(
-                    f"{self.at}: device {id_} makes {now} iterations, and made {then} before the run was left;"
-                    " training is not reproducible here: start the run anew"
-                )
 
 
 class Answering(Protocol):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import simpy
 
+from analysis.load import load_runs
 from edgefl import load_scenario, simulate
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
@@ -14,8 +15,10 @@ from edgefl.rng import Streams
 from edgefl.run.composition import compose
 from edgefl.run.resuming import resume
 from edgefl.run_directory.interruption import Interrupted
+from edgefl.run_directory.journal import FILE, FORMAT
 from edgefl.run_directory.replay import ReplayLearner
 from edgefl.run_directory.results import RunDirectory
+from edgefl.run_directory.seal import sealed, unsealed
 from edgefl.run_directory.snapshot import Every
 from edgefl.scenario.world import World
 from edgefl.testing import Rows
@@ -68,6 +71,18 @@ def test_another_scenario_is_not_this_run(digits: Path, tmp_path: Path) -> None:
         EdgeflError, match=r"learning.lr is 0.06, was 0.05; undo that, or start anew: edgefl run"
     ):
         resume(run)
+
+
+def test_a_run_of_the_version_before_is_read_and_not_gone_on_with(digits: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    left(digits, run, RuntimeError())
+    first, *others = (run / FILE).read_bytes().splitlines(keepends=True)
+    begun = unsealed(first)
+    assert begun is not None
+    (run / FILE).write_bytes(b"".join([sealed({**begun, "journal": FORMAT - 1}).encode(), *others]))
+    with pytest.raises(EdgeflError, match=f"has format {FORMAT - 1}, .* reads {FORMAT}; use the edgefl that"):
+        resume(run)
+    assert len(load_runs(run, partial=True).rounds), "its sessions that have ended"
 
 
 def test_a_run_without_learning_starts_again(tmp_path: Path) -> None:

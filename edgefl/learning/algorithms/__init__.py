@@ -65,7 +65,7 @@ class Trained:
     travel: [k] how far each device has gone, a_k in FedNova: start - local = lr x a weighted sum of the steps'
         gradients, and a_k is the sum of the weights. Without momentum it is the number of steps e_k, with
         momentum rho it is sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) over the steps s = 1 .. e_k.
-    lr: local learning rate.
+    lr: local learning rate, or [k] one of each device.
     notes: of `Received`.
     """
 
@@ -73,7 +73,7 @@ class Trained:
     start: Tensor
     iterations: Tensor
     travel: Tensor
-    lr: float
+    lr: float | Tensor
     notes: Notes
 
     def part(self, begin: int, end: int) -> Trained:
@@ -84,6 +84,7 @@ class Trained:
             start=self.start if self.start.dim() == 1 else self.start[begin:end],
             iterations=self.iterations[begin:end],
             travel=self.travel[begin:end],
+            lr=self.lr if isinstance(self.lr, float) else self.lr[begin:end],
             notes={name: note[begin:end] for name, note in self.notes.items()},
         )
 
@@ -93,7 +94,8 @@ class Updates:
     """What reached the server from K devices, in order of device id.
 
     rows: [K, M] what they sent: their local models, unless the algorithm's `upload` says otherwise.
-    start, iterations, travel, lr: of each device, as in `Trained`.
+    start, iterations, travel: of each device, as in `Trained`.
+    lr: local learning rate, or [K] one of each device where their updates were trained in different rounds.
     shares: [K] number of samples of each device over that of all these devices, sum 1.
     coverage: number of samples of these devices over that of all devices of the session, in (0, 1].
     notes: of `Received` and `Sent`.
@@ -105,7 +107,7 @@ class Updates:
     coverage: float
     iterations: Tensor
     travel: Tensor
-    lr: float
+    lr: float | Tensor
     notes: Notes
 
     def mean(self) -> Tensor:

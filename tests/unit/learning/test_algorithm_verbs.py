@@ -27,12 +27,12 @@ from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per
 from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
 from edgefl.learning.device_states import DeviceStates
-from edgefl.learning.local_rounds import LocalResult
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.payload import Payload
 from edgefl.learning.trained_model import PERSONAL_MODEL, TrainedModel
+from edgefl.learning.updates import LocalResult
 
 INPUTS, CLASSES, SAMPLES, DEVICES = 6, 3, 105, 7
 M = CLASSES * (INPUTS + 1)
@@ -321,38 +321,35 @@ class Normed(Model):
         return nn.Sequential(*layers, nn.Linear(5, classes))
 
 
-def one_round(algorithm: Algorithm, **options: Any) -> tuple[TrainedModel, LocalResult]:
+def one_round(algorithm: Algorithm, **options: Any) -> LocalResult:
     global_, _ = track(algorithm, model=Normed(), **options)
-    done = global_.train(ALL, plan(algorithm, ALL, 1, smallest=2), LR, [])
-    return global_, done
+    return global_.train(ALL, plan(algorithm, ALL, 1, smallest=2), LR, [])
 
 
 @pytest.mark.parametrize("algorithm", [APFL, DITTO, EarlyStopping()], ids=name_of)
 def test_stacked_and_sequential_agree(algorithm: Algorithm) -> None:
     """Statistics and masks of the personal models too; devices that stop early leave the others as they are."""
-    (stacked, done), (sequential, expected) = (
-        one_round(algorithm, batching=batching) for batching in ("stacked", "sequential")
-    )
-    assert done.steps.tolist() == expected.steps.tolist()
+    stacked, sequential = (one_round(algorithm, batching=batching) for batching in ("stacked", "sequential"))
+    assert stacked.steps.tolist() == sequential.steps.tolist()
     for ours, theirs in zip(_models(stacked), _models(sequential), strict=True):
         assert float((ours - theirs).abs().max()) < 1e-4 * float(theirs.abs().max())
     if not algorithm.trains_personal:
-        assert len(set(done.steps // plan(algorithm, ALL, 1, smallest=2).per_epoch)) > 1, "some stop early"
+        assert len(set(stacked.steps // plan(algorithm, ALL, 1, smallest=2).per_epoch)) > 1, "some stop early"
 
 
 @pytest.mark.parametrize("algorithm", [APFL, EarlyStopping()], ids=name_of)
 def test_threads_do_not_matter(algorithm: Algorithm) -> None:
-    first, second = (one_round(algorithm, threads=threads, memory_bytes=1)[0] for threads in (1, 3))
+    first, second = (one_round(algorithm, threads=threads, memory_bytes=1) for threads in (1, 3))
     assert all(torch.equal(a, b) for a, b in zip(_models(first), _models(second), strict=True))
 
 
 def test_the_local_models_masks_stay_as_they_are_without_personal_models() -> None:
-    alone, beside = (one_round(algorithm)[0].last.rows for algorithm in (FedAvg(), APFL))
+    alone, beside = (one_round(algorithm).round.rows for algorithm in (FedAvg(), APFL))
     assert torch.equal(alone, beside)
 
 
-def _models(global_: TrainedModel) -> list[Tensor]:
-    models = global_.last.models
+def _models(done: LocalResult) -> list[Tensor]:
+    models = done.round.models
     return [models.rows, *([] if models.personal is None else [models.personal])]
 
 
@@ -368,7 +365,7 @@ def test_what_was_sent_is_averaged_and_what_was_trained_is_kept() -> None:
 
 @pytest.mark.parametrize("algorithm", [APFL, DITTO], ids=name_of)
 def test_a_device_is_tested_with_its_personal_model(algorithm: Algorithm) -> None:
-    global_, states, _ = two_rounds(algorithm)
+    global_, states, done = two_rounds(algorithm)
     w, v = apfl(start(), 0.3) if algorithm is APFL else ditto(start(), 0.4, 0.7)
     assert np.abs(kept(states, PERSONAL_MODEL) - v).max() < EXACT
     found = global_.personal([2, 5])
@@ -376,8 +373,9 @@ def test_a_device_is_tested_with_its_personal_model(algorithm: Algorithm) -> Non
     expected = 0.3 * v + 0.7 * w if algorithm is APFL else v
     assert np.abs(found.numpy() - expected[[2, 5]]).max() < EXACT
     # right after training, with what they then have of the global model: their local ones
-    expected = 0.3 * kept(states, PERSONAL_MODEL)[SECOND] + 0.7 * global_.last.rows[: len(SECOND)].numpy()
-    found = global_.trained_personal()
+    trained = done[-1].round
+    expected = 0.3 * kept(states, PERSONAL_MODEL)[SECOND] + 0.7 * trained.rows.numpy()
+    found = global_.trained_personal(trained)
     assert np.abs(found.numpy() - (expected if algorithm is APFL else v[SECOND])).max() < EXACT
     assert track(FedAvg())[0].personal([2]) is None, "others are tested with the global model"
 
@@ -405,7 +403,7 @@ def test_steps_and_samples_are_those_really_done() -> None:
         apart = np.array([len(batches.validation[j]) for j in range(len(ids))])
         # once before training and after each epoch but the last one that there can be
         assert result.tested.tolist() == (apart * (np.minimum(ended, EPOCHS - 1) + 1)).tolist()
-    last = global_.last.models.steps
+    last = done[-1].steps
     assert np.allclose(global_._training.travel(last), [travel(steps) for steps in last])
 
 
@@ -416,7 +414,7 @@ def test_early_stopping_does_not_depend_on_who_trains_beside(memory_bytes: int) 
     for options in ({}, {"memory_bytes": memory_bytes, "threads": 2}):
         global_, _ = track(EarlyStopping(), **options)
         done = global_.train(ALL, plan(EarlyStopping(), ALL, 1), LR, [])
-        ends.append((global_.last.rows.clone(), done.steps))
+        ends.append((done.round.rows.clone(), done.steps))
     torch.testing.assert_close(ends[0][0], ends[1][0], atol=EXACT, rtol=0)
     assert ends[0][1].tolist() == ends[1][1].tolist()
 
@@ -466,9 +464,9 @@ def test_bits_count_each_way() -> None:
 
 def test_what_is_sent_as_it_is_costs_no_memory() -> None:
     global_, _ = track(FedAvg())
-    global_.train(ALL, plan(FedAvg(), ALL, 1), LR, [])
-    assert global_.last.sent is None
-    assert global_.last.models.personal is None
+    trained = global_.train(ALL, plan(FedAvg(), ALL, 1), LR, []).round
+    assert trained.sent is None
+    assert trained.models.personal is None
 
 
 @pytest.mark.parametrize("algorithm", [algorithm for algorithm, _ in DERIVED], ids=name_of)

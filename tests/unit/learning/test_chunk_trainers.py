@@ -109,8 +109,8 @@ def rounds(train: LocalTraining, algorithm: Algorithm) -> list[Tensor]:
     track.open(track.model, HELD)
     found = []
     for round_ in range(2):
-        track.train(range(DEVICES), batches(train, round_), LR, [distillation(train)])
-        found += [track.last.rows.clone(), track.trained_personal().clone()]
+        trained = track.train(range(DEVICES), batches(train, round_), LR, [distillation(train)]).round
+        found += [trained.rows.clone(), track.trained_personal(trained).clone()]
         track.aggregate([k for k in range(DEVICES) if k != round_], HELD)
     return [*found, track.model]
 

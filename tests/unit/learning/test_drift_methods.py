@@ -23,11 +23,11 @@ from edgefl.learning.batches import draw_batches
 from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
 from edgefl.learning.device_states import DeviceStates
-from edgefl.learning.local_rounds import LocalResult
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.trained_model import PERSONAL_MODEL, TrainedModel
+from edgefl.learning.updates import LocalResult
 
 DEVICES, EACH = 6, 20
 ALL = list(range(DEVICES))

@@ -155,7 +155,7 @@ def test_aggregation_weighs_by_data_size() -> None:
     ids = [1, 4, 7]
     stage = pilot(one)
     assert stage.train(EVERYONE, 1).ids == tuple(EVERYONE)
-    rows = stage.federation.model.last.rows.double().numpy()[ids]
+    rows = stage.federation.model.waiting_round(EVERYONE).rows.double().numpy()[ids]
     sizes = np.array([len(stage.trainer.device_data.samples(id_)) for id_ in ids], dtype=float)
     stage.aggregate(ids)
     expected = (sizes / sizes.sum()) @ rows
@@ -167,7 +167,7 @@ def test_learning_rate_decays_to_zero_within_a_session() -> None:
     used = []
     for round_ in (1, 6):
         stage.train([0], round_)
-        used.append(stage.federation.model.last.lr)
+        used.append(stage.federation.model.waiting_round([0]).lr)
     assert used == pytest.approx([0.4, 0.4 * 0.25])
     assert stage.trainer.learning_rate(11, longest=10) == 0.0
     assert pilot(learner(lr_power=0.0)).trainer.learning_rate(1, longest=5) == 0.05
@@ -176,8 +176,8 @@ def test_learning_rate_decays_to_zero_within_a_session() -> None:
 def test_learning_rate_follows_the_progress_that_the_policy_tells() -> None:
     stage = pilot(learner(lr=0.4, lr_power=2.0), ids=[0], longest=10)
     stage.train([0], 1, Now(time_s=60.0, progress=0.5))
-    assert stage.federation.model.last.lr == 0.4 * 0.25, "whatever the round's number"
-    assert stage.federation.now.moment.time_s == 60.0
+    assert stage.federation.model.waiting_round([0]).lr == 0.4 * 0.25, "whatever the round's number"
+    assert stage.federation.now.round.moment.time_s == 60.0
     rate = stage.trainer.learning_rate
     # to the last bit what the round's number gives, for all lengths
     for longest in range(1, 60):
@@ -248,7 +248,7 @@ def test_models_of_their_own_are_tested_one_by_one(share: float) -> None:
         stage.train(EVERYONE[:5], round_)
         stage.aggregate(EVERYONE[:5])
     found = stage.evaluate(EVERYONE)
-    trainer, moment = stage.trainer, stage.federation.now.moment
+    trainer, moment = stage.trainer, stage.federation.now.round.moment
     rows = stage.federation.model.deployed(EVERYONE, trainer.samples(EVERYONE, moment))
     assert len(torch.unique(rows, dim=0)) == 6, "five have trained, the others have the opening model"
     test, drifted = trainer.training_data.test, trainer.drift_state.drifted(moment)
@@ -540,7 +540,7 @@ def test_a_device_without_data_does_nothing() -> None:
         loss, none = local.scalars[REPORTED_LOSS]
         assert loss is not None
         assert none is None
-        trained = stage.federation.model.last.rows[0].clone()
+        trained = stage.federation.model.waiting_round([3, 4]).rows[0].clone()
         stage.aggregate([3, 4])
         torch.testing.assert_close(one.model, trained)
         stage.train([3, 4], 2)
@@ -621,7 +621,8 @@ def test_probes_can_have_steps_and_batches_of_their_own() -> None:
         local = probe.train(EVERYONE, 1)
         assert set(local.iterations) == {steps}
         assert set(local.samples) == {booked}
-        assert probe.federation.probe.last.batches.sizes.max() == (4 if "probe_batch" in changes else 16)
+        batches = probe.federation.probe.waiting_round(EVERYONE).batches
+        assert batches.sizes.max() == (4 if "probe_batch" in changes else 16)
         probe.aggregate(EVERYONE)
         assert set(next(stages).train(EVERYONE, 1).iterations) == {5} or "epochs" in changes
 

@@ -82,8 +82,7 @@ def rounds(train: LocalTraining, algorithm: Algorithm, terms: list[OutputTerm]) 
     one = TrainedModel(train, algorithm, DeviceStates(DEVICES, torch.device("cpu")), start_of(train))
     one.open(one.model, HELD)
     for round_ in range(2):
-        one.train(range(DEVICES), batches(train, round_), LR, terms)
-        rows = one.last.rows.clone()
+        rows = one.train(range(DEVICES), batches(train, round_), LR, terms).round.rows.clone()
         one.aggregate(range(DEVICES), HELD)
     return rows, one.model
 
@@ -253,8 +252,7 @@ def test_statistics_are_averaged_like_parameters() -> None:
     assert train.layout.statistics.size == 2 * (4 + 5)
     one = TrainedModel(train, FedAvg(), DeviceStates(DEVICES, torch.device("cpu")), start_of(train))
     one.open(one.model, HELD)
-    one.train(range(DEVICES), batches(train), LR, [])
-    rows = one.last.rows.double().numpy().copy()
+    rows = one.train(range(DEVICES), batches(train), LR, []).round.rows.double().numpy().copy()
     one.aggregate([1, 4], HELD)
     weights = np.array([HELD[1], HELD[4]]) / (HELD[1] + HELD[4])
     assert np.abs(one.model.numpy() - weights @ rows[[1, 4]]).max() < ROUNDING * 10

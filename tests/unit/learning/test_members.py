@@ -210,7 +210,7 @@ def test_labels_of_a_device_that_joins_are_tested_from_its_first_round_on() -> N
         assert tested is not None
         assert (tested.accuracy, tested.loss) == expected
     assert stage.facts.opening.labels == own.labels([0, 1]), "those of the opening, as it was"
-    assert opened(one, 2, [3]).federation.now.known == own.labels([0, 1, new])
+    assert opened(one, 2, [3]).federation.now.session.known == own.labels([0, 1, new])
 
 
 # ---- memory goes with the data
@@ -240,7 +240,7 @@ def test_a_first_round_with_new_data_is_that_of_a_new_device() -> None:
         stage = opened(one, 2, range(DEVICES))
         assert isinstance(stage, TrainStage)
         stage.train(range(DEVICES), 1)
-        finals.append(stage.federation.model.last.rows.clone())
+        finals.append(stage.federation.model.waiting_round(range(DEVICES)).rows.clone())
     torch.testing.assert_close(*finals, atol=ROUNDING, rtol=0)
 
 
@@ -356,7 +356,7 @@ def test_a_round_that_is_trained_again_has_taken_its_newcomers_in(algorithm: Alg
     stage.train([0, 1, 5], 1)
     stage.aggregate([0, 1, 5])
     stage.train([0, 1, 5], 2)
-    before = stage.federation.model.last.rows.clone()
+    before = stage.federation.model.waiting_round([0, 1, 5]).rows.clone()
     opened(there, 1, [5, 7])
     fresh = learner(algorithm)
     fresh._trainer.training_data.restore(*one._trainer.training_data.state())
@@ -364,4 +364,5 @@ def test_a_round_that_is_trained_again_has_taken_its_newcomers_in(algorithm: Alg
     again = next(fresh.stages())
     again.train([0, 1, 5], 2)
     assert torch.equal(again.federation.model.state[name], stage.federation.model.state[name])
-    assert torch.equal(again.federation.model.last.rows[:2], before[:2]), "nobody waits for the third"
+    rows = again.federation.model.waiting_round([0, 1, 5]).rows
+    assert torch.equal(rows[:2], before[:2]), "nobody waits for the third"

@@ -220,6 +220,20 @@ def test_cells_that_share_what_devices_keep_go_on_together() -> None:
     assert same(snapshots[0][2:], snapshots[1][2:]), "what devices keep is the same, whichever cell asks"
 
 
+def test_a_round_that_theory_measures_is_tested_from_a_snapshot_too() -> None:
+    """A snapshot that lies between an aggregation and its test has what the test says of the round before."""
+    how = settings("fedavg", "previous", theory={"every": 1, "samples": 4})
+    cell, fresh = Cell(how), Cell(how)
+    stage = next(cell.one.session(SessionStart(1, tuple(range(DEVICES)), longest=ROUNDS)))
+    stage.train(range(DEVICES), 1)
+    stage.aggregate(arrived(list(range(DEVICES))))
+    fresh.restore(cell.snapshot())
+    tested, again = stage.evaluate(), next(fresh.one.stages()).evaluate()
+    assert tested == again
+    assert tested is not None
+    assert tested.scalars["theory_loss_after"] < tested.scalars["theory_loss"]
+
+
 @pytest.mark.parametrize("algorithm", registry.names("algorithms"))
 def test_a_state_that_was_taken_does_not_change_any_more(algorithm: str) -> None:
     """Whoever writes it may do so later: local training and aggregation make new tensors."""

@@ -1,0 +1,199 @@
+"""What devices have trained, as values: a round's results, and each device's update until a server takes it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from edgefl.learning.algorithms import Notes
+from edgefl.learning.batches import Batches
+from edgefl.learning.local_task import LocalModels
+from edgefl.learning.rows import like_rows, notes_at
+
+
+@dataclass(frozen=True)
+class TrainedRound:
+    """The local training of K devices, in order of id; no later training changes it.
+
+    batches: what they were trained on; None where the round comes from a snapshot.
+    lr: learning rate; in a round that is joined of several, [K] one of each device.
+    version: of the model that the round began from, counted by `TrainedModel`.
+    start: [M + Q] or [K, M + Q] what the devices received.
+    models: local models of the devices.
+    sent: [K, M] what they upload; None: their local models.
+    notes: those of `Received` and those of `Sent`.
+    """
+
+    ids: Sequence[int]
+    batches: Batches | None
+    lr: float | Tensor
+    version: int
+    start: Tensor
+    models: LocalModels
+    sent: Tensor | None = None
+    notes: tuple[Notes, Notes] = ({}, {})
+
+    @property
+    def rows(self) -> Tensor:
+        """[K, M + Q] local models."""
+        return self.models.rows
+
+    @property
+    def trained(self) -> list[int]:
+        """Positions of the devices that did a local step; without data there is none."""
+        return np.flatnonzero(self.models.steps).tolist()
+
+    def received_by(self, positions: Sequence[int]) -> Tensor:
+        """Return what the devices at these positions received: [M + Q], or [n, M + Q]."""
+        return self.start if self.start.dim() == 1 else self.start[list(positions)]
+
+    def part(self, positions: Sequence[int]) -> "TrainedRound":
+        """Return copies of what the devices at these positions trained."""
+        places, models = list(positions), self.models
+        return replace(
+            self,
+            ids=[self.ids[k] for k in places],
+            batches=None,
+            start=self.received_by(places),
+            models=LocalModels(
+                models.rows[places],
+                None if models.personal is None else models.personal[places],
+                models.steps[places],
+                models.tested[places],
+            ),
+            sent=None if self.sent is None else self.sent[places],
+            notes=(notes_at(places, self.notes[0]), notes_at(places, self.notes[1])),
+        )
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return all but the batches by name, for `of`."""
+        models = self.models
+        named = {
+            "ids": torch.tensor(self.ids, dtype=torch.int64),
+            "lr": torch.as_tensor(self.lr, dtype=torch.float64),
+            "version": torch.tensor(self.version),
+            "start": self.start,
+            "rows": models.rows,
+            "personal": models.personal,
+            "steps": torch.from_numpy(models.steps),
+            "tested": torch.from_numpy(models.tested),
+            "sent": self.sent,
+        }
+        noted = {
+            f"notes {i}/{name}": note for i, notes in enumerate(self.notes) for name, note in notes.items()
+        }
+        return noted | {name: tensor for name, tensor in named.items() if tensor is not None}
+
+    @classmethod
+    def of(cls, tensors: Mapping[str, Tensor]) -> "TrainedRound":
+        """Return the round of which `tensors` gave these."""
+        received, sent = (
+            {name.removeprefix(begin): tensors[name] for name in tensors if name.startswith(begin)}
+            for begin in ("notes 0/", "notes 1/")
+        )
+        steps, tested = (tensors[name].cpu().numpy() for name in ("steps", "tested"))
+        models = LocalModels(tensors["rows"], tensors.get("personal"), steps, tested)
+        lr, version = float(tensors["lr"]), int(tensors["version"])
+        ids = tensors["ids"].tolist()
+        return cls(ids, None, lr, version, tensors["start"], models, tensors.get("sent"), (received, sent))
+
+
+@dataclass(frozen=True)
+class Update:
+    """What one device has trained and no server has taken yet: a position in its round."""
+
+    round: TrainedRound
+    position: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the device did no local step, as it has no data."""
+        return not self.round.models.steps[self.position]
+
+
+@dataclass(frozen=True)
+class LocalResult:
+    """What each of K devices did in a round of local training, in order of id.
+
+    round: what they have trained.
+    samples: [K] samples in the mini-batches of their steps, without padding.
+    tested: [K] samples run forward only, for `stop` and `receive`.
+    down_bits, up_bits: [K] bits that it received and sends.
+    scalars: those notes of the algorithm that are one number per device, [K] each.
+    """
+
+    round: TrainedRound
+    samples: np.ndarray
+    tested: np.ndarray
+    down_bits: np.ndarray
+    up_bits: np.ndarray
+    scalars: Mapping[str, np.ndarray]
+
+    @property
+    def steps(self) -> np.ndarray:
+        """[K] local steps that each device did."""
+        return self.round.models.steps
+
+
+def parts(updates: Sequence[Update]) -> list[TrainedRound]:
+    """Return copies of what these updates hold, as a part of each of their rounds; the rounds in order."""
+    places: dict[int, list[int]] = {}
+    for update in updates:
+        places.setdefault(id(update.round), []).append(update.position)
+    rounds = {id(update.round): update.round for update in updates}
+    return [rounds[key].part(positions) for key, positions in places.items()]
+
+
+def joined(updates: Sequence[Update], model: Tensor, version: int, parameters: int) -> TrainedRound:
+    """Return updates of several rounds as those of one round that begins from today's model.
+
+    Updates that began from an earlier model are rebased: start' = w, row' = w + (row - start). Statistics, which
+    are averaged and not learned, stay as the device has them.
+
+    Args:
+        model: [M + Q] today's, w.
+        version: of this model.
+        parameters: M.
+    """
+    pieces = parts(updates)
+    pieces = [one if one.version == version else _rebased(one, model, parameters) for one in pieces]
+    models = [one.models for one in pieces]
+    ids = np.concatenate([one.ids for one in pieces])
+    order = np.argsort(ids)
+    rates = np.repeat([one.lr for one in pieces], [len(one.ids) for one in pieces])[order]
+
+    def rows(tensors: Sequence[Tensor | None]) -> Tensor | None:
+        there = [tensor for tensor in tensors if tensor is not None]
+        return torch.cat(there)[order] if there else None
+
+    def notes(i: int) -> Notes:
+        return {name: torch.cat([one.notes[i][name] for one in pieces])[order] for name in pieces[0].notes[i]}
+
+    return replace(
+        pieces[0],
+        ids=ids[order].tolist(),
+        lr=pieces[0].lr if len(set(rates)) == 1 else like_rows(rates, model),
+        version=version,
+        start=torch.cat([one.start.expand_as(one.rows) for one in pieces])[order],
+        models=LocalModels(
+            torch.cat([one.rows for one in models])[order],
+            rows([one.personal for one in models]),
+            np.concatenate([one.steps for one in models])[order],
+            np.concatenate([one.tested for one in models])[order],
+        ),
+        sent=rows([one.sent for one in pieces]),
+        notes=(notes(0), notes(1)),
+    )
+
+
+def _rebased(piece: TrainedRound, model: Tensor, parameters: int) -> TrainedRound:
+    """Return a round's part as if it had begun from this model."""
+
+    def moved(rows: Tensor) -> Tensor:
+        return model[:parameters] + (rows[:, :parameters] - piece.start[..., :parameters])
+
+    rows = torch.cat([moved(piece.rows), piece.rows[:, parameters:]], dim=1)
+    sent = None if piece.sent is None else moved(piece.sent)
+    return replace(piece, start=model, models=replace(piece.models, rows=rows), sent=sent)
