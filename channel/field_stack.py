@@ -15,7 +15,7 @@ from channel.units import FloatArray
 _REMEMBERED = 64
 
 
-class Places(NamedTuple):
+class FieldPlaces(NamedTuple):
     """Where to read: the four nodes around each of n places, in each layer.
 
     Lower left, lower right, upper left and upper right: [4, layers, n] rows of the table, and their weights.
@@ -39,7 +39,7 @@ class FieldStack:
     def __init__(self, layers: Sequence[GaussianFields], fields: int | None = None) -> None:
         self.layers = tuple(layers)
         self._fields = len(layers[0].keys) if fields is None else fields
-        self._last: tuple[bytes, Places] | None = None  # of the places asked for last, if they were few
+        self._last: tuple[bytes, FieldPlaces] | None = None  # of the places asked for last, if they were few
 
     def __deepcopy__(self, memo: object) -> "FieldStack":
         """Return itself: it never changes, and a copy would make its table anew."""
@@ -70,7 +70,7 @@ class FieldStack:
         parts *= places.weights
         return _sum(parts)
 
-    def places(self, positions_m: FloatArray) -> Places:
+    def places(self, positions_m: FloatArray) -> FieldPlaces:
         """Find the nodes around positions [n, 2], which are within the area."""
         asked = positions_m.tobytes() if len(positions_m) <= _REMEMBERED else b""
         if asked and self._last is not None and self._last[0] == asked:
@@ -100,7 +100,7 @@ class FieldStack:
         np.multiply(sides, up[:, 1], out=weights[2:])
         corner = lower[:, 1] * grids.width
         corner += lower[:, 0]
-        found = Places(corner + grids.nodes, weights)
+        found = FieldPlaces(corner + grids.nodes, weights)
         if asked:
             self._last = asked, found
         return found

@@ -19,7 +19,7 @@ _GROUP = 7
 IntArray = npt.NDArray[np.intp]
 
 
-class Activity:
+class TransmitterActivity:
     """Which of n transmitters send in which slot: each in each with one probability, independently.
 
     A function of key and slot, the same for all who hear them.
@@ -70,7 +70,7 @@ class Heard:
         levels: of each transmitter of the activity, linear, its power over the noise here; several: any of them.
     """
 
-    def __init__(self, activity: Activity, levels: Sequence[FloatArray]) -> None:
+    def __init__(self, activity: TransmitterActivity, levels: Sequence[FloatArray]) -> None:
         self._activity = activity
         self._levels = [np.asarray(level, dtype=float) for level in levels]
         means = (float(level.sum() / len(level)) for level in self._levels if len(level))
@@ -82,7 +82,7 @@ class Heard:
             self._sums = _Sums(np.array(self._levels).T)
 
     @classmethod
-    def each(cls, activity: Activity, levels: FloatArray) -> "list[Heard]":
+    def each(cls, activity: TransmitterActivity, levels: FloatArray) -> "list[Heard]":
         """Make those of many receivers, which hear every transmitter at one level.
 
         Args:

@@ -8,7 +8,7 @@ import numpy as np
 import simpy
 
 from edgefl.engine.budget import Budget, carriers_of
-from edgefl.engine.gains import PerPlace, Survey
+from edgefl.engine.gains import LargeScaleState, SpatialGains
 from edgefl.engine.layout import LayoutSettings
 from edgefl.engine.power_models import Equipment
 from edgefl.engine.power_models.phone_5g import Phone5G
@@ -111,15 +111,15 @@ def rate_correlation(lags_s: tuple[int, ...], **city: Any) -> list[float]:
     """Correlation over time of a car's downlink rate, a mean over each second, alone in a band of 100 MHz."""
     one = drive(**city)
     world = World(one, Streams(one.seed))
-    assert isinstance(world.gains, PerPlace)
+    assert isinstance(world.gains, SpatialGains)
     budget, carrier = Budget(one.radio, np.full(CARS, 0.2)), carriers_of(one.radio)["downlink"]
     ids = np.arange(CARS)
     rates = []
     for reading in range(int(DRIVE_S) * READINGS):
         places_m = world.movement.positions_m(reading / READINGS)
         gains_db = world.gains.power_db_of(places_m, ids).max(axis=1).astype(float)
-        survey = Survey(ids.tolist(), gains_db, np.zeros(CARS), np.zeros(CARS))
-        rates.append(carrier.mean_efficiency(budget.snr(survey, 0)["downlink"]))
+        state = LargeScaleState(ids.tolist(), gains_db, np.zeros(CARS), np.zeros(CARS))
+        rates.append(carrier.mean_efficiency(budget.snr(state, 0)["downlink"]))
     series = np.array(rates).reshape(-1, READINGS, CARS).mean(axis=1)
     # of each car around its own mean, as a file of measurements is one drive
     series -= series.mean(axis=0)
@@ -141,8 +141,8 @@ def rounds(preset: str, count: int = 10, alone: bool = False, **keys: Any) -> li
     world, rows = World(one, Streams(one.seed)), Rows()
     assert one.workload is not None
     learner = Untrained(**one.workload.model_dump())
-    scene, servers = compose(world, world.radio(simpy.Environment()), rows, {0: learner})
-    scene.env.run(until=scene.env.process(servers[0].run()))
+    simulation, servers = compose(world, world.radio(simpy.Environment()), rows, {0: learner})
+    simulation.env.run(until=simulation.env.process(servers[0].run()))
     return [row for row in rows.of[DeviceRound] if row.outcome == "completed"]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import simpy
 
 from edgefl.bench import peak_memory_mb
-from edgefl.engine.gains import PerPlace, Survey
+from edgefl.engine.gains import LargeScaleState, SpatialGains
 from edgefl.engine.handover import SAMPLE_S
 from edgefl.engine.links import DIRECTIONS
 from edgefl.engine.radio_round import Link
@@ -98,10 +98,10 @@ class _Traffic:
     def __init__(self, scenario: Scenario) -> None:
         self.handovers = self.transfers = self.broken = 0
         world = World(scenario, Streams(scenario.seed))
-        assert isinstance(world.gains, PerPlace)
+        assert isinstance(world.gains, SpatialGains)
         self._large_scale = world.gains.large_scale
-        scene, _ = compose(world, world.radio(simpy.Environment()), self, learners={})
-        self.env, self._radio, self._network = scene.env, scene.radio, scene.network
+        simulation, _ = compose(world, world.radio(simpy.Environment()), self, learners={})
+        self.env, self._radio, self._network = simulation.env, simulation.radio, simulation.network
         tick_s = scenario.handover.measurement_interval_s
         self.env.process(self._start_uploads(world.count, tick_s))
 
@@ -127,9 +127,11 @@ class _Traffic:
 
     def _upload(self, ids: np.ndarray, cells: np.ndarray) -> None:
         positions_m = self._network.positions_m()[ids]
-        survey = Survey(ids.tolist(), *self._large_scale.links_to(positions_m, cells), np.zeros(len(ids)))
+        state = LargeScaleState(
+            ids.tolist(), *self._large_scale.links_to(positions_m, cells), np.zeros(len(ids))
+        )
         shares = dict.fromkeys(DIRECTIONS, np.full(len(ids), SHARE))
-        for link in self._radio.given(survey, cells.tolist(), self._radio.snr(survey), shares):
+        for link in self._radio.given(state, cells.tolist(), self._radio.snr(state), shares):
             self._network.part_begins(link.device, self.env.process(self._send(link)))
 
     def _send(self, link: Link) -> Generator[simpy.Event, None, None]:
@@ -147,7 +149,7 @@ class _Walkers:
         self.handovers = 0
         self._rules = scenario.handover
         world = World(scenario, Streams(scenario.seed))
-        assert isinstance(world.gains, PerPlace)
+        assert isinstance(world.gains, SpatialGains)
         self._large_scale = world.gains.large_scale
         self._places_m = world.movement.positions_m(0.0)
         self._speeds_m_s = world.movement.doppler_speeds_m_s()

@@ -12,7 +12,7 @@ import simpy
 
 from channel.carrier import Carrier
 from channel.fading import BLOCK, Fading, LinkFading, slot_correlation
-from channel.interference import Activity, Heard, Interfered
+from channel.interference import Heard, Interfered, TransmitterActivity
 from channel.modulation import Steps
 from channel.renewal import slots_renewal_many
 from channel.transfer import Flow
@@ -87,7 +87,7 @@ def _interfered(rho: float, others: int, sharers: int = 1) -> float:
     Args:
         sharers: devices of each other cell that take turns, as the uplink hears them; all links are then to one site.
     """
-    rng, activity = np.random.default_rng(0), Activity(1, others, LOAD)
+    rng, activity = np.random.default_rng(0), TransmitterActivity(1, others, LOAD)
     if sharers > 1:
         heard = [Heard(activity, list(rng.exponential(LEVEL, (others, sharers))))] * DEVICES
     else:

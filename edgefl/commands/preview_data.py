@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import simpy
 
-from edgefl.engine.gains import PerPlace
+from edgefl.engine.gains import SpatialGains
 from edgefl.engine.records import Event, EventName
 from edgefl.engine.sessions.schedule import Schedule
 from edgefl.engine.settings import WorkloadSettings
@@ -200,7 +200,7 @@ def _tracks(world: World, times_s: np.ndarray, on: np.ndarray | None) -> tuple[n
         tracks_m[~within] = np.nan
     population = np.zeros((len(times_s), layout.cells), int)
     for number, inside in enumerate(map(np.flatnonzero, within if on is None else within & on)):
-        if layout.several and isinstance(gains, PerPlace) and len(inside):
+        if layout.several and isinstance(gains, SpatialGains) and len(inside):
             strongest = gains.power_db_of(tracks_m[number, inside], inside).argmax(axis=1)
             population[number] = np.bincount(strongest, minlength=layout.cells)
         else:
@@ -224,14 +224,14 @@ def _walk(world: World, span_s: float) -> tuple[np.ndarray, float]:
     if not (world.scenario.layout.several and world.movement.moves):
         return np.empty((0, 2)), span_s
     events = _Handovers()
-    scene, _ = compose(world, world.radio(simpy.Environment()), events, {})
+    simulation, _ = compose(world, world.radio(simpy.Environment()), events, {})
     began_s, places_m, time_s = time.process_time(), [], 0.0
     step_s = max(world.scenario.handover.measurement_interval_s, span_s / 2000)
     while time_s < span_s and time.process_time() - began_s < WALK_S:
         time_s = min(span_s, time_s + step_s)
-        scene.env.run(until=time_s)
+        simulation.env.run(until=time_s)
         if events.devices:
-            places_m += [scene.network.positions_m()[device] for device in events.devices]
+            places_m += [simulation.network.positions_m()[device] for device in events.devices]
             events.devices.clear()
     return np.array(places_m).reshape(-1, 2), time_s
 
@@ -243,7 +243,7 @@ def _snr_db(world: World, reach_m: float) -> np.ndarray:
     points_m = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     distances_m = np.hypot(*points_m.T)
     gains_db = np.full(len(points_m), np.nan)
-    if isinstance(world.gains, PerPlace):
+    if isinstance(world.gains, SpatialGains):
         inside = np.flatnonzero(distances_m <= min(extent.field_radius_m, extent.edge_m))
         gains_db[inside] = world.gains.power_db_of(points_m[inside], np.zeros(len(inside), int)).max(axis=1)
     else:

@@ -10,7 +10,7 @@ from channel.units import FloatArray, db_to_linear, dbm_to_watt
 from edgefl.engine.backgrounds import Background
 from edgefl.engine.budget import Budget
 from edgefl.engine.extent import Extent
-from edgefl.engine.gains import Gains, PerPlace, PerRound, Survey
+from edgefl.engine.gains import LargeScaleGains, LargeScaleState, PerRoundGains, SpatialGains
 from edgefl.engine.indoors import Indoors
 from edgefl.engine.radio_settings import RadioSettings
 from edgefl.engine.settings import DeviceSettings
@@ -27,38 +27,38 @@ class BackgroundUsers:
     settings: Background
     radio: RadioSettings
     devices: DeviceSettings
-    gains: Gains
+    gains: LargeScaleGains
     extent: Extent
     streams: Streams
 
     def snr(self, cell: int) -> dict[Direction, FloatArray]:
         """Return [users] the mean SNR of a cell's users in each direction, on the whole band."""
-        survey = self._survey(cell)
+        state = self._large_scale(cell)
         power_w = np.full(self.settings.users, dbm_to_watt(self.settings.transmit_power_dbm))
         budget = Budget(self.radio, power_w)
-        snr = budget.snr(survey)
-        snr["uplink"] = snr["uplink"] * budget.uplink_power(survey, np.ones(len(power_w)))
+        snr = budget.snr(state)
+        snr["uplink"] = snr["uplink"] * budget.uplink_power(state, np.ones(len(power_w)))
         return snr
 
-    def _survey(self, cell: int) -> Survey:
+    def _large_scale(self, cell: int) -> LargeScaleState:
         rng, users = self.streams("background", "places", cell), self.settings.users
         ring = {"inner_radius_m": self.extent.kept_free_m, "outer_radius_m": self.extent.edge_m}
         gains, kinds = self.gains, np.zeros(users, dtype=np.intp)
-        if isinstance(gains, PerRound):
+        if isinstance(gains, PerRoundGains):
             places_m = sample_ring(rng, users, **ring)
             gains_db, others = gains.of_places(places_m, rng), np.zeros(users)
         else:
-            assert isinstance(gains, PerPlace)
+            assert isinstance(gains, SpatialGains)
             places_m = self._places_m(gains, cell, rng, ring)
             of_cells = gains.power_db_of(places_m, kinds).astype(float)
             gains_db = of_cells[:, cell]
             others = np.maximum(0.0, db_to_linear(of_cells).sum(axis=1) - db_to_linear(gains_db))
-        survey = Survey(list(range(users)), gains_db, np.linalg.norm(places_m, axis=1), others)
+        state = LargeScaleState(list(range(users)), gains_db, np.linalg.norm(places_m, axis=1), others)
         walls = self._walls(cell)
-        return survey.behind(walls.loss_db(places_m, np.arange(users))) if walls else survey
+        return state.behind(walls.loss_db(places_m, np.arange(users))) if walls else state
 
     def _places_m(
-        self, gains: PerPlace, cell: int, rng: np.random.Generator, ring: dict[str, float]
+        self, gains: SpatialGains, cell: int, rng: np.random.Generator, ring: dict[str, float]
     ) -> FloatArray:
         """Draw places until there are enough for which this cell is the strongest."""
         users, found = self.settings.users, np.empty((0, 2))

@@ -7,7 +7,7 @@ from channel.power_control import resource_blocks, share_of_power
 from channel.share import noise_w
 from channel.tdd import Direction
 from channel.units import FloatArray, db_to_linear, dbm_to_watt
-from edgefl.engine.gains import Survey
+from edgefl.engine.gains import LargeScaleState
 from edgefl.engine.links import DIRECTIONS
 from edgefl.engine.radio_settings import RadioSettings
 
@@ -51,22 +51,23 @@ class Budget:
         # [1]: what most links are measured against, with no others' mean interference
         self._quiet_w = {d: self._noise_w(d, np.zeros(1)) for d in DIRECTIONS}
 
-    def snr(self, survey: Survey, neighbours: int | np.ndarray = 1) -> dict[Direction, np.ndarray]:
+    def snr(self, state: LargeScaleState, neighbours: int | np.ndarray = 1) -> dict[Direction, np.ndarray]:
         """Return [devices] the mean SNR in each direction, with full power over the whole band.
 
         Args:
             neighbours: shares that each of the other sites sends at once, with full power each, or [devices] for
                 each; with interference by slot, none is in this SNR.
         """
-        return self.mean_snr(survey, 0 if self._settings.by_slot else neighbours)
+        return self.mean_snr(state, 0 if self._settings.by_slot else neighbours)
 
-    def mean_snr(self, survey: Survey, neighbours: int | np.ndarray) -> dict[Direction, np.ndarray]:
+    def mean_snr(self, state: LargeScaleState, neighbours: int | np.ndarray) -> dict[Direction, np.ndarray]:
         """Return the same with the mean interference of some shares at each of the other sites in the noise."""
-        gain, down_w = db_to_linear(survey.gains_db), self._quiet_w["downlink"]
+        gain, down_w = db_to_linear(state.gains_db), self._quiet_w["downlink"]
         if np.any(neighbours):
             # on average, noise rises by this factor
-            down_w = self._noise_w("downlink", 10.0 * np.log10(1.0 + neighbours * self.rise(survey)))
-        uplink_w = self._device_power_w[np.asarray(survey.ids, dtype=np.intp)]
+            rise = 1.0 + neighbours * self.interference_over_noise(state)
+            down_w = self._noise_w("downlink", 10.0 * np.log10(rise))
+        uplink_w = self._device_power_w[np.asarray(state.ids, dtype=np.intp)]
         return {
             "downlink": self.server_power_w * gain / down_w,
             "uplink": uplink_w * gain / self._quiet_w["uplink"],
@@ -82,7 +83,7 @@ class Budget:
             interference_margin_db=settings.interference_margin_db + rise_db,
         )
 
-    def uplink_power(self, survey: Survey, share: FloatArray) -> FloatArray:
+    def uplink_power(self, state: LargeScaleState, share: FloatArray) -> FloatArray:
         """Return [devices] the share of its power that each radiates in a round, by power control.
 
         The path loss is that of the round's start: the power is held, as the share is.
@@ -95,18 +96,18 @@ class Budget:
             return np.ones(len(share))
         blocks = resource_blocks(settings.bandwidth_hz, settings.slot_s)
         return share_of_power(
-            -survey.gains_db,
+            -state.gains_db,
             blocks * share if settings.uplink_rule == "full" else blocks,
-            self._device_power_w[np.asarray(survey.ids, dtype=np.intp)],
+            self._device_power_w[np.asarray(state.ids, dtype=np.intp)],
             p0_dbm=settings.uplink_p0_dbm,
             alpha=settings.uplink_alpha,
         )
 
-    def downlink_levels(self, survey: Survey) -> FloatArray:
+    def downlink_levels(self, state: LargeScaleState) -> FloatArray:
         """Return [devices, cells] the power of each other site over the noise, while it sends."""
-        assert survey.of_cells is not None  # with a load, gains to all cells are surveyed
+        assert state.of_cells is not None  # with a load, gains to all cells are surveyed
         floor_w = self._floor_w("downlink")
-        levels: FloatArray = survey.of_cells * self.server_power_w / floor_w
+        levels: FloatArray = state.of_cells * self.server_power_w / floor_w
         return levels
 
     def uplink_levels(self, power_db: np.ndarray, cell: int) -> list[FloatArray]:
@@ -125,9 +126,9 @@ class Budget:
         noise_db = self._noise_figures_db[direction] + self._settings.interference_margin_db
         return float(self._noise_psd_w_hz * self._settings.bandwidth_hz * db_to_linear(noise_db))
 
-    def rise(self, survey: Survey) -> np.ndarray:
+    def interference_over_noise(self, state: LargeScaleState) -> np.ndarray:
         """Return [devices] how much one share of full power at all other sites adds to the downlink's noise."""
         settings = self._settings
         floor_w = self._noise_psd_w_hz * settings.bandwidth_hz * db_to_linear(settings.noise_figure_db)
-        rise: np.ndarray = settings.neighbour_load * self.server_power_w * survey.others / floor_w
+        rise: np.ndarray = settings.neighbour_load * self.server_power_w * state.others / floor_w
         return rise

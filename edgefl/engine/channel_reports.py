@@ -12,7 +12,7 @@ from channel.interference import Heard, Interfered
 from channel.tdd import Direction, rounding_s
 from channel.units import FloatArray, Values
 from edgefl.engine.budget import Budget
-from edgefl.engine.gains import RoundKey, Survey
+from edgefl.engine.gains import LargeScaleState, RoundKey
 from edgefl.engine.links import Links
 from edgefl.engine.radio_link_monitoring import RadioLinkMonitoring
 
@@ -116,8 +116,8 @@ class GainReader:
         env: simpy.Environment,
         monitoring: RadioLinkMonitoring,
         budget: Budget,
-        large_scale: Callable[[FloatArray, list[int], np.ndarray, RoundKey], Survey],
-        heard: Callable[[Survey], list[Heard]],
+        large_scale: Callable[[FloatArray, list[int], np.ndarray, RoundKey], LargeScaleState],
+        heard: Callable[[LargeScaleState], list[Heard]],
     ) -> None:
         self.env = env
         self.under_way: dict[ChannelReports, None] = {}

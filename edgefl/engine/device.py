@@ -11,7 +11,7 @@ from edgefl.engine.air import AirInterface
 from edgefl.engine.fleet import Fleet
 from edgefl.engine.links import Transfer
 from edgefl.engine.network import Network
-from edgefl.engine.parts import Cause, Part, Span, Task, joined
+from edgefl.engine.parts import Cause, DeviceTask, Part, Span, joined
 from edgefl.engine.radio_round import Link
 from edgefl.engine.reestablishment import Search
 from edgefl.engine.settings import DeviceSettings
@@ -64,13 +64,15 @@ class Device:
         """Return the power drawn while its transmitter radiates a share of its power."""
         return self.draws.amplifier_w * share + self.draws.send_w
 
-    def start(self, task: Task, link: Link, processors: Processors) -> simpy.Process:
+    def start(self, task: DeviceTask, link: Link, processors: Processors) -> simpy.Process:
         """Start the device's work on a task of the server; the process returns the Part."""
         process = self.env.process(self.take_part(task, link, processors))
         self._network.part_begins(self.id, process)
         return process
 
-    def take_part(self, task: Task, link: Link, processors: Processors) -> Generator[simpy.Event, None, Part]:
+    def take_part(
+        self, task: DeviceTask, link: Link, processors: Processors
+    ) -> Generator[simpy.Event, None, Part]:
         """Do one round's work. If the device is cut off, the Part holds what was done until then, and its energy."""
         downlink, link = yield from self._move(link, "downlink", task.down_bits, task.patient)
         spans = [downlink]
@@ -120,7 +122,7 @@ class Device:
         wait_s = transfer.end_s - transfer.start_s - transfer.airtime_s
         return float(transfer_energy_j(power_w, transfer.airtime_s, self.draws.wait_w, wait_s, bits_j))
 
-    def _compute(self, task: Task, processors: Processors) -> Generator[simpy.Event, None, Span]:
+    def _compute(self, task: DeviceTask, processors: Processors) -> Generator[simpy.Event, None, Span]:
         power, (time_s, energy_j) = self._network.power, processors.cost(self.id, task.samples)
         power.draw(self.id, energy_j / time_s if time_s else 0.0)
         start_s = self.env.now

@@ -20,7 +20,7 @@ RoundKey = tuple[int, str, int]  # session, phase, round
 
 
 @dataclass(frozen=True)
-class Survey:
+class LargeScaleState:
     """The large-scale state of the links to a cell's site during a round, [devices] each."""
 
     ids: Sequence[int]
@@ -31,22 +31,22 @@ class Survey:
     of_cells: np.ndarray | None = None  # [devices, cells] linear gains to the other cells, where asked for
     everywhere_m: np.ndarray | None = None  # [all devices, 2] where they all are, nan: absent
 
-    def of(self, ids: Sequence[int]) -> "Survey":
-        """Return the survey of some of its devices, given by sorted ids."""
+    def of(self, ids: Sequence[int]) -> "LargeScaleState":
+        """Return the state of some of its devices, given by sorted ids."""
         rows = np.searchsorted(self.ids, ids)
         of_cells = None if self.of_cells is None else self.of_cells[rows]
         gains_db, distances_m, others = self.gains_db[rows], self.distances_m[rows], self.others[rows]
-        return Survey(ids, gains_db, distances_m, others, self.key, of_cells, self.everywhere_m)
+        return LargeScaleState(ids, gains_db, distances_m, others, self.key, of_cells, self.everywhere_m)
 
-    def behind(self, loss_db: np.ndarray) -> "Survey":
-        """Return the survey of the same devices with a further loss [devices] towards all sites."""
+    def behind(self, loss_db: np.ndarray) -> "LargeScaleState":
+        """Return the state of the same devices with a further loss [devices] towards all sites."""
         through = db_to_linear(-loss_db)
         of_cells = None if self.of_cells is None else self.of_cells * through[:, None]
         gains_db, others = self.gains_db - loss_db, self.others * through
         return replace(self, gains_db=gains_db, others=others, of_cells=of_cells)
 
 
-class Gains(Protocol):
+class LargeScaleGains(Protocol):
     """Path loss and shadowing as a gain in dB, negative."""
 
     @property
@@ -62,8 +62,8 @@ class Gains(Protocol):
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
-    ) -> Survey:
-        """Survey the links of these devices to the site of a cell, or of one for each, in the round named by key."""
+    ) -> LargeScaleState:
+        """Return the state of links to a cell's site, or to one for each device, in the round named by key."""
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         """Return [devices, cells] the gain in dB; -inf for a device that is absent."""
@@ -81,7 +81,7 @@ class _Measured:
     beyond: int
 
 
-class PerRound:
+class PerRoundGains:
     """Gains to one site at the origin: path loss of the place, shadowing drawn anew each round. J, (21).
 
     Args:
@@ -110,7 +110,7 @@ class PerRound:
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
-    ) -> Survey:
+    ) -> LargeScaleState:
         chosen = np.asarray(ids)
         of = self._of_round(positions_m[chosen], self._of[chosen])
         # one draw for all devices, so that a link's shadowing does not depend on who takes part
@@ -118,7 +118,7 @@ class PerRound:
             self._streams("shadowing", *key), len(positions_m), std_db=self._std_db
         )[chosen]
         gains_db, none = -(of.loss_db + shadowing_db), np.zeros(len(ids))
-        return Survey(ids, gains_db, of.distances_m, none, key, everywhere_m=positions_m)
+        return LargeScaleState(ids, gains_db, of.distances_m, none, key, everywhere_m=positions_m)
 
     def _of_round(self, places_m: np.ndarray, kinds: np.ndarray) -> "_Measured":
         """Measure places [n, 2] of devices of kinds [n]; those of the round before, where nobody has moved since."""
@@ -159,7 +159,7 @@ class PerRound:
         )
 
 
-class PerPlace:
+class SpatialGains:
     """Gains to the cells of any number of sites: line of sight and shadowing are functions of the place.
 
     Args:
@@ -190,7 +190,7 @@ class PerPlace:
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
-    ) -> Survey:
+    ) -> LargeScaleState:
         chosen = np.asarray(ids)
         places_m = positions_m[chosen]
         distances_m = np.hypot(places_m[:, 0], places_m[:, 1])
@@ -219,7 +219,7 @@ class PerPlace:
                 if of_all is None:
                     of_all = np.empty((len(ids), everywhere.shape[1]))
                 of_all[rows] = everywhere
-        return Survey(ids, gains_db, distances_m, others, key, of_all, positions_m)
+        return LargeScaleState(ids, gains_db, distances_m, others, key, of_all, positions_m)
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         """Return [devices, cells] the gain in dB: what a measurement compares, as all cells send alike.

@@ -7,7 +7,7 @@ import numpy as np
 from channel.penetration import STD_DB, Walls, penetration_loss_db, wall_loss_db
 from channel.units import FloatArray
 from edgefl.engine.fleet import Fleet
-from edgefl.engine.gains import Gains, RoundKey, Survey
+from edgefl.engine.gains import LargeScaleGains, LargeScaleState, RoundKey
 from edgefl.mobility._draws import UniformDraws, normal
 from edgefl.rng import Streams
 
@@ -99,7 +99,7 @@ class Indoors:
 class BehindWalls:
     """Gains of devices some of which are indoors."""
 
-    def __init__(self, gains: Gains, indoors: Indoors) -> None:
+    def __init__(self, gains: LargeScaleGains, indoors: Indoors) -> None:
         self._gains = gains
         self._indoors = indoors
 
@@ -113,9 +113,9 @@ class BehindWalls:
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
-    ) -> Survey:
-        survey, chosen = self._gains.of_round(positions_m, ids, cell, key), np.asarray(ids, dtype=np.intp)
-        return survey.behind(self._indoors.loss_db(positions_m[chosen], chosen))
+    ) -> LargeScaleState:
+        state, chosen = self._gains.of_round(positions_m, ids, cell, key), np.asarray(ids, dtype=np.intp)
+        return state.behind(self._indoors.loss_db(positions_m[chosen], chosen))
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         power_db = np.array(self._gains.power_db(positions_m), dtype=float)

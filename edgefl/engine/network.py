@@ -9,7 +9,6 @@ import simpy
 
 from channel.geometry import within
 from edgefl.engine.arrivals import Arrivals
-from edgefl.engine.attachment import NOWHERE, Attachments
 from edgefl.engine.battery import Battery
 from edgefl.engine.handover import EventA3, Layer3Filter
 from edgefl.engine.measurements import Measurements
@@ -17,6 +16,7 @@ from edgefl.engine.parts import Cause
 from edgefl.engine.power import Power, PowerListener
 from edgefl.engine.power_models import Draws
 from edgefl.engine.records import Event, EventName, Recorder
+from edgefl.engine.serving_cells import NOWHERE, ServingCells
 from edgefl.engine.settings import HandoverSettings
 from edgefl.mobility import Movement
 
@@ -76,7 +76,7 @@ class Network:
         positions_m = self.positions_m()
         count = len(positions_m)
         self._measurements = Measurements(count, cells, power_db, power_db_of)
-        self._served = Attachments(count)
+        self._served = ServingCells(count)
         self._parts: dict[int, simpy.Process] = {}  # of the devices that take part in a round just now
         self._a3 = EventA3(handover, count, cells)
         self._filter = Layer3Filter(handover, count, cells)

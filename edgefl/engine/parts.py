@@ -117,7 +117,7 @@ def joined(pieces: Sequence[tuple[int, Span]], gaps: Sequence[Span]) -> Span:
     )
 
 
-class Task(NamedTuple):
+class DeviceTask(NamedTuple):
     """A device's work in a round: bits to receive and to send, iterations and samples of local training.
 
     patient: the round has a deadline, and until then a device that has lost its link looks for another.

@@ -15,25 +15,27 @@ from channel.energy import transfer_energy_j
 from channel.units import FloatArray
 from edgefl.engine.device import Processors
 from edgefl.engine.links import Transfers
-from edgefl.engine.parts import Outcome, Part, Span, Task
+from edgefl.engine.parts import DeviceTask, Outcome, Part, Span
 from edgefl.engine.radio_round import RadioRound
-from edgefl.engine.scene import Scene
+from edgefl.engine.simulation import Simulation
 
 
 @dataclass(frozen=True)
-class Plan:
+class PlannedRound:
     """The parts of a round that has just begun, and when the last device will be done."""
 
     parts: list[Part]
     end_s: float
 
 
-def planned_parts(scene: Scene, opened: RadioRound, tasks: Sequence[Task], processors: Processors) -> Plan:
+def planned_parts(
+    simulation: Simulation, opened: RadioRound, tasks: Sequence[DeviceTask], processors: Processors
+) -> PlannedRound:
     """Compute the parts of devices that begin now, in the order of their links."""
     links = opened.links
-    devices = [scene.devices[id_] for id_ in links.devices]
+    devices = [simulation.devices[id_] for id_ in links.devices]
     down_bits, up_bits = [task.down_bits for task in tasks], [task.up_bits for task in tasks]
-    down = opened.transfers("downlink", down_bits, np.full(len(links), scene.env.now))
+    down = opened.transfers("downlink", down_bits, np.full(len(links), simulation.env.now))
     costs = [processors.cost(id_, task.samples) for id_, task in zip(links.devices, tasks, strict=True)]
     compute_s, compute_j = np.array(costs).T
     computed_s = down.clock_s + compute_s
@@ -44,7 +46,7 @@ def planned_parts(scene: Scene, opened: RadioRound, tasks: Sequence[Task], proce
     wait_w = np.array([device.draws.wait_w for device in devices])
     receive_j_bit = np.array([device.draws.receive_j_bit for device in devices])
     send_j_bit = np.array([device.draws.send_j_bit for device in devices])
-    _tails(scene, links.devices, down, up)
+    _tails(simulation, links.devices, down, up)
     parts = map(
         Part,
         links.devices,
@@ -54,12 +56,12 @@ def planned_parts(scene: Scene, opened: RadioRound, tasks: Sequence[Task], proce
         map(Span, down.clock_s.tolist(), computed_s.tolist(), compute_j.tolist()),
         _transfers(up, send_w, up_bits, send_j_bit, wait_w),
     )
-    return Plan(list(parts), float(up.clock_s.max()))
+    return PlannedRound(list(parts), float(up.clock_s.max()))
 
 
-def _tails(scene: Scene, devices: Sequence[int], down: Transfers, up: Transfers) -> None:
+def _tails(simulation: Simulation, devices: Sequence[int], down: Transfers, up: Transfers) -> None:
     """Let the tails of earlier transfers end, and those of these begin."""
-    tails = scene.network.power.tails
+    tails = simulation.network.power.tails
     if not tails.any:
         return
     for done in (down, up):

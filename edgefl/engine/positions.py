@@ -7,7 +7,7 @@ import numpy as np
 import simpy
 
 from channel.units import FloatArray, linear_to_db
-from edgefl.engine.gains import Survey
+from edgefl.engine.gains import LargeScaleState
 from edgefl.engine.network import Network
 from edgefl.engine.records import Position, Recorder
 
@@ -15,9 +15,9 @@ from edgefl.engine.records import Position, Recorder
 DIGITS = 2
 
 # positions [n, 2], ids [n] and cells [n] of devices -> the large-scale state of their links
-SurveyOfPlaces = Callable[[np.ndarray, np.ndarray, np.ndarray], Survey]
-# a survey -> [devices] mean SINR of the downlink, linear
-Sinr = Callable[[Survey], FloatArray]
+LargeScaleOfPlaces = Callable[[np.ndarray, np.ndarray, np.ndarray], LargeScaleState]
+# large-scale state -> [devices] mean SINR of the downlink, linear
+Sinr = Callable[[LargeScaleState], FloatArray]
 
 
 def recorded_positions(
@@ -25,13 +25,13 @@ def recorded_positions(
     network: Network,
     recorder: Recorder,
     every_s: float,
-    surveyed: SurveyOfPlaces | None,
+    large_scale: LargeScaleOfPlaces | None,
     sinr: Sinr,
 ) -> Generator[simpy.Event, None, None]:
     """Write a row per device at time 0 and every `every_s` from then on; absent devices have none.
 
     Args:
-        surveyed: the links to the serving cells; None: gains belong to rounds, not to places.
+        large_scale: the links to the serving cells; None: gains belong to rounds, not to places.
         sinr: what the radio makes of them.
     """
     for number in itertools.count(1):
@@ -42,10 +42,10 @@ def recorded_positions(
             gains_db: list[float | None] = [None] * len(ids)
             sinr_db: list[float | None] = [None] * len(ids)
             served = np.flatnonzero(cells >= 0)
-            if surveyed is not None and len(served):
-                survey = surveyed(here_m[served], ids[served], cells[served])
-                gains = survey.gains_db.round(DIGITS).tolist()
-                sinrs = linear_to_db(sinr(survey)).round(DIGITS).tolist()
+            if large_scale is not None and len(served):
+                state = large_scale(here_m[served], ids[served], cells[served])
+                gains = state.gains_db.round(DIGITS).tolist()
+                sinrs = linear_to_db(sinr(state)).round(DIGITS).tolist()
                 for place, gain_db, its_sinr_db in zip(served.tolist(), gains, sinrs, strict=True):
                     gains_db[place], sinr_db[place] = gain_db, its_sinr_db
             recorder.write_columns(

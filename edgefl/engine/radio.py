@@ -17,7 +17,7 @@ from edgefl.engine.broadcast import Broadcast
 from edgefl.engine.budget import Budget, carriers_of
 from edgefl.engine.channel_reports import ChannelReports, GainReader, Snr
 from edgefl.engine.efficiency import Efficiency
-from edgefl.engine.gains import Gains, RoundKey, Survey
+from edgefl.engine.gains import LargeScaleGains, LargeScaleState, RoundKey
 from edgefl.engine.links import DIRECTIONS, Links
 from edgefl.engine.radio_link_monitoring import RadioLinkMonitoring
 from edgefl.engine.radio_round import Link, RadioRound
@@ -59,7 +59,7 @@ class Radio:
         settings: RadioSettings,
         device_power_w: float | FloatArray,
         speeds_m_s: np.ndarray,
-        gains: Gains,
+        gains: LargeScaleGains,
         streams: Streams,
         reading_s: float = 0.2,
     ) -> None:
@@ -76,7 +76,7 @@ class Radio:
         self._budget = Budget(settings, np.broadcast_to(device_power_w, len(speeds_m_s)))
         self._interference = SlotInterference(settings.neighbour_load, self._budget, gains, streams)
         heard = self._interference.heard_by_devices
-        self._reader = GainReader(env, monitoring, self._budget, self.survey, heard)
+        self._reader = GainReader(env, monitoring, self._budget, self.large_scale, heard)
 
     @property
     def env(self) -> simpy.Environment:
@@ -96,22 +96,22 @@ class Radio:
         """
         self._reader.positions_m = positions_m
 
-    def survey(
+    def large_scale(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
-    ) -> Survey:
+    ) -> LargeScaleState:
         """Return the large-scale state of links to a cell's site, or to one for each, in the round named by key."""
         return self._gains.of_round(positions_m, ids, cell, key)
 
-    def snr(self, survey: Survey) -> Snr:
+    def snr(self, state: LargeScaleState) -> Snr:
         """Return [devices] the mean SNR in each direction, with full power over the whole band."""
-        return self._budget.snr(survey)
+        return self._budget.snr(state)
 
-    def mean_sinr(self, survey: Survey) -> FloatArray:
+    def mean_sinr(self, state: LargeScaleState) -> FloatArray:
         """Return [devices] the mean SINR of downlinks with full power over the whole band, for maps."""
-        return self._budget.mean_snr(survey, 1)["downlink"]
+        return self._budget.mean_snr(state, 1)["downlink"]
 
     def open_round(
-        self, survey: Survey, cell: int, payload_bits: dict[Direction, Sequence[int]]
+        self, state: LargeScaleState, cell: int, payload_bits: dict[Direction, Sequence[int]]
     ) -> RadioRound:
         """Open a round, whose participants share the cell's band.
 
@@ -122,8 +122,8 @@ class Radio:
         full = self._settings.power_over_share == "full"
         sent = int(np.count_nonzero(payload_bits["downlink"])) if full else 1
         sent = 0 if self._band_counts_neighbours else min(sent, 1) if broadcasts else sent
-        fading = [self.fading(device, cell) for device in survey.ids]
-        snr, shares = self._budget.snr(survey, sent), dict.fromkeys(DIRECTIONS, np.ones(len(fading)))
+        fading = [self.fading(device, cell) for device in state.ids]
+        snr, shares = self._budget.snr(state, sent), dict.fromkeys(DIRECTIONS, np.ones(len(fading)))
         if not self.air.dynamic:
             static = np.array([link.static for link in fading])
             power = np.ones(len(fading))
@@ -131,12 +131,12 @@ class Radio:
                 power[i] = fading[i].power(0, 1)[0]
             unicast = DIRECTIONS[1:] if broadcasts else DIRECTIONS
             shares |= {d: self._shares(d, snr[d] * power, static, payload_bits[d]) for d in unicast}
-        opened = self._round(survey, cell, sent, fading, snr, shares)
+        opened = self._round(state, cell, sent, fading, snr, shares)
         if not broadcasts:
             return opened
         broadcast = Broadcast.of_round(
             self.air.carriers["downlink"],
-            survey.ids,
+            state.ids,
             opened.links.snr["downlink"],
             opened.interfered["downlink"] if opened.interfered else fading,
             payload_bits["downlink"],
@@ -147,16 +147,16 @@ class Radio:
         return replace(opened, broadcast=broadcast)
 
     def given(
-        self, survey: Survey, cells: Sequence[int], snr: Snr, shares: dict[Direction, FloatArray]
+        self, state: LargeScaleState, cells: Sequence[int], snr: Snr, shares: dict[Direction, FloatArray]
     ) -> RadioRound:
         """Return links of devices to their cells' sites, with given SNR and shares of the band."""
-        fading = [self.fading(device, cell) for device, cell in zip(survey.ids, cells, strict=True)]
+        fading = [self.fading(device, cell) for device, cell in zip(state.ids, cells, strict=True)]
         none, full = np.zeros(len(fading)), np.ones(len(fading))
-        return RadioRound(self.air, Links(survey.ids, cells, fading, snr, shares, none, full), cells[0])
+        return RadioRound(self.air, Links(state.ids, cells, fading, snr, shares, none, full), cells[0])
 
     def _round(
         self,
-        survey: Survey,
+        state: LargeScaleState,
         cell: int,
         sent: int,
         fading: Sequence[Fading],
@@ -169,32 +169,36 @@ class Radio:
             sent: shares that each other site sends in it.
             snr: with full power over the whole band.
         """
-        power = self._budget.uplink_power(survey, shares["uplink"])
+        power = self._budget.uplink_power(state, shares["uplink"])
         snr = snr | {"uplink": snr["uplink"] * power}
-        neighbours = self._budget.rise(survey) if self._band_counts_neighbours else np.zeros(len(fading))
-        links = Links(survey.ids, [cell] * len(fading), fading, snr, shares, neighbours, power)
+        neighbours = (
+            self._budget.interference_over_noise(state)
+            if self._band_counts_neighbours
+            else np.zeros(len(fading))
+        )
+        links = Links(state.ids, [cell] * len(fading), fading, snr, shares, neighbours, power)
         interfered, reports = None, None
         if self._settings.by_slot:
-            interfered = self._interference.of_links(survey, cell, fading)
-        if self._reader.positions_m and self.air.monitoring.interval is not None and survey.key is not None:
-            reports = ChannelReports(self._reader, cell, survey.key, links, sent, interfered)
-        elsewhere = partial(self._elsewhere, survey, sent) if self.air.monitoring.t311 else None
+            interfered = self._interference.of_links(state, cell, fading)
+        if self._reader.positions_m and self.air.monitoring.interval is not None and state.key is not None:
+            reports = ChannelReports(self._reader, cell, state.key, links, sent, interfered)
+        elsewhere = partial(self._elsewhere, state, sent) if self.air.monitoring.t311 else None
         return RadioRound(self.air, links, cell, reports, interfered, elsewhere=elsewhere)
 
-    def _elsewhere(self, survey: Survey, sent: int, link: Link, cell: int) -> RadioRound | None:
+    def _elsewhere(self, state: LargeScaleState, sent: int, link: Link, cell: int) -> RadioRound | None:
         """Return the round of a device's link to a cell's site as it is now; None: the device is absent.
 
         It has as large a share of that cell's band as it had, where shares are held for a round: its new neighbours
         keep theirs. What a broadcast did not bring is sent to it alone.
 
         Args:
-            survey: of the round that opened the link.
+            state: of the round that opened the link.
             sent: shares that each other site sends in it.
         """
-        places_m = self._reader.positions_m() if self._reader.positions_m else survey.everywhere_m
-        if survey.key is None or places_m is None or not np.isfinite(places_m[link.device, 0]):
+        places_m = self._reader.positions_m() if self._reader.positions_m else state.everywhere_m
+        if state.key is None or places_m is None or not np.isfinite(places_m[link.device, 0]):
             return None
-        here = self.survey(places_m, [link.device], cell, survey.key)
+        here = self.large_scale(places_m, [link.device], cell, state.key)
         shares = {direction: np.array([link.share(direction)]) for direction in DIRECTIONS}
         if link.round.broadcast is not None:
             shares["downlink"] = np.array([link.round.broadcast.share])

@@ -8,30 +8,30 @@ import simpy
 
 from edgefl.contract import LocalRound
 from edgefl.engine.device import Processors
-from edgefl.engine.gains import RoundKey, Survey
-from edgefl.engine.parts import Cause, Part, Task
+from edgefl.engine.gains import LargeScaleState, RoundKey
+from edgefl.engine.parts import Cause, DeviceTask, Part
 from edgefl.engine.plan import planned_parts
 from edgefl.engine.radio_round import RadioRound
-from edgefl.engine.scene import Scene
 from edgefl.engine.selectors import Candidates, Selector, with_surplus
 from edgefl.engine.settings import RoundSettings
+from edgefl.engine.simulation import Simulation
 from edgefl.engine.timetable import wait_until
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The participants of a round, the number of updates that it waits for, and their links' survey."""
+    """The participants of a round, the number of updates that it waits for, and their links' state."""
 
     ids: list[int]
     wanted: int
-    survey: Survey
+    large_scale: LargeScaleState
 
 
 @dataclass(frozen=True)
 class Rounds:
     """The rounds of one cell: selection of participants, and their work."""
 
-    scene: Scene
+    simulation: Simulation
     cell: int
     rules: RoundSettings
     processors: Processors
@@ -43,63 +43,63 @@ class Rounds:
         Args:
             turn: rounds of the global model that this cell has run before.
         """
-        selector, survey = self._selector, self._survey(key, present)
+        selector, state = self._selector, self._large_scale(key, present)
         wanted = selector.wanted(len(present))
         chosen = selector.select(
-            Candidates(present, survey.gains_db, turn),
+            Candidates(present, state.gains_db, turn),
             with_surplus(wanted, self.rules.over_selection, len(present)),
-            self.scene.streams("select", *key, *self._scope),
+            self.simulation.streams("select", *key, *self._scope),
         )
-        return Selection(chosen, wanted, survey.of(chosen))
+        return Selection(chosen, wanted, state.of(chosen))
 
     def sample(self, share: float, key: RoundKey, present: Sequence[int]) -> list[int]:
         """Sample a share of the devices present, at least one, from this round on."""
         wanted = max(1, round(share * len(present)))
-        order = self.scene.streams(key[1], *key, *self._scope).permutation(len(present))
+        order = self.simulation.streams(key[1], *key, *self._scope).permutation(len(present))
         return sorted(present[i] for i in order[:wanted])
 
     def of(self, ids: list[int], key: RoundKey, present: Sequence[int]) -> Selection:
         """Return the selection of these devices, all of which the round waits for."""
-        return Selection(ids, len(ids), self._survey(key, present).of(ids))
+        return Selection(ids, len(ids), self._large_scale(key, present).of(ids))
 
     def carry_out(
         self, selection: Selection, local: LocalRound
     ) -> Generator[simpy.Event, None, tuple[RadioRound, list[Part]]]:
         """Let the participants work; return their round on the radio, and what each did, in order of their ids."""
-        scene = self.scene
+        simulation = self.simulation
         up_bits = [bits + self.report_bits for bits in local.up_bits]
-        opened = scene.radio.open_round(
-            selection.survey, self.cell, {"downlink": local.down_bits, "uplink": up_bits}
+        opened = simulation.radio.open_round(
+            selection.large_scale, self.cell, {"downlink": local.down_bits, "uplink": up_bits}
         )
         tasks = [
-            Task(*task, patient=self.rules.deadline_s is not None)
+            DeviceTask(*task, patient=self.rules.deadline_s is not None)
             for task in zip(local.down_bits, up_bits, local.iterations, local.samples, strict=True)
         ]
         if self._undisturbed(selection) and opened.predictable:
-            plan = planned_parts(scene, opened, tasks, self.processors)
-            yield from wait_until(scene.env, plan.end_s)
-            scene.radio.efficiency.count(plan.parts, opened.links.share)
+            plan = planned_parts(simulation, opened, tasks, self.processors)
+            yield from wait_until(simulation.env, plan.end_s)
+            simulation.radio.efficiency.count(plan.parts, opened.links.share)
             return opened, plan.parts
         processes = [
-            scene.devices[link.device].start(task, link, self.processors)
+            simulation.devices[link.device].start(task, link, self.processors)
             for link, task in zip(opened, tasks, strict=True)
         ]
         yield from self._wait(processes, selection.wanted)
         parts = [_part(process) for process in processes]
-        scene.radio.efficiency.count(parts, opened.links.share)
+        simulation.radio.efficiency.count(parts, opened.links.share)
         return opened, parts
 
     def _undisturbed(self, selection: Selection) -> bool:
         """Whether the whole round is known when it opens: nobody can leave, be late or be one too many."""
         return (
-            self.scene.network.still
+            self.simulation.network.still
             and self.rules.deadline_s is None
             and selection.wanted == len(selection.ids)
         )
 
     def _wait(self, processes: Sequence[simpy.Process], wanted: int) -> Generator[simpy.Event, None, None]:
         """Wait until all are done, the deadline has come, or with over-selection enough updates are there."""
-        env = self.scene.env
+        env = self.simulation.env
         ends: list[simpy.Event] = [env.all_of(processes)]
         if self.rules.deadline_s is not None:
             ends.append(env.timeout(self.rules.deadline_s))
@@ -114,9 +114,11 @@ class Rounds:
             # a new condition: one inside an any_of that has fired no longer listens
             yield env.all_of(processes)
 
-    def _survey(self, key: RoundKey, present: Sequence[int]) -> Survey:
-        scene = self.scene
-        return scene.radio.survey(scene.network.positions_m(), present, self.cell, self._named(key))
+    def _large_scale(self, key: RoundKey, present: Sequence[int]) -> LargeScaleState:
+        simulation = self.simulation
+        return simulation.radio.large_scale(
+            simulation.network.positions_m(), present, self.cell, self._named(key)
+        )
 
     @property
     def _selector(self) -> Selector:

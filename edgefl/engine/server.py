@@ -35,8 +35,8 @@ from edgefl.engine.records import (
     stall_columns,
 )
 from edgefl.engine.rounds import Rounds, Selection
-from edgefl.engine.scene import Scene
 from edgefl.engine.sessions import SessionPolicy, SessionState
+from edgefl.engine.simulation import Simulation
 from edgefl.engine.timetable import Timetable, wait_until
 from edgefl.errors import EdgeflError
 
@@ -79,14 +79,14 @@ class Server:
 
     def __init__(
         self,
-        scene: Scene,
+        simulation: Simulation,
         rounds: Rounds,
         *,
         learner: Learner,
         policy: SessionPolicy,
         members: Callable[[int], Collection[int] | None] = lambda session: None,
     ) -> None:
-        self._scene = scene
+        self._simulation = simulation
         self._rounds = rounds
         self._learner = learner
         self._policy = policy
@@ -100,7 +100,7 @@ class Server:
 
     def run(self) -> Generator[simpy.Event, None, None]:
         """Run all sessions one after the other, until the duration is over or nobody is left and others are done."""
-        cell, federations = self._rounds.cell, self._scene.federations
+        cell, federations = self._rounds.cell, self._simulation.federations
         federations.works(cell)
         reason = "start"
         for number in itertools.count(1):
@@ -108,7 +108,7 @@ class Server:
                 break
             self._number = number
             try:
-                if not (yield from self._wait_for_turn(self._scene.duration_s)):
+                if not (yield from self._wait_for_turn(self._simulation.duration_s)):
                     break
                 reason = yield from self._run_session(number, reason)
             except _Deserted as deserted:
@@ -117,7 +117,7 @@ class Server:
         federations.finishes(cell)
 
     def _run_session(self, number: int, reason: str) -> Generator[simpy.Event, None, str]:
-        start_s = self._scene.env.now
+        start_s = self._simulation.env.now
         session = OpenSession(number, start_s, reason, self._present(), self._policy.until_s(start_s))
         self._event(EventName.SESSION_START, reason)
         ended = ""
@@ -128,7 +128,7 @@ class Server:
                 )
             ):
                 if stage.facts.opening is not None:
-                    self._scene.recorder.write(self._session_row(session, stage.facts.opening))
+                    self._simulation.recorder.write(self._session_row(session, stage.facts.opening))
                 ended = yield from self._run_stage(stage, session)
         except _Deserted:
             self._event(EventName.SESSION_END, "no_device")
@@ -139,12 +139,12 @@ class Server:
 
     def _run_stage(self, stage: Stage, session: OpenSession) -> Generator[simpy.Event, None, str]:
         """Run the stage's rounds, or rounds until the policy or the duration ends the session; return why."""
-        facts, done, policy, duration_s = stage.facts, 0, self._policy, self._scene.duration_s
+        facts, done, policy, duration_s = stage.facts, 0, self._policy, self._simulation.duration_s
         while done != facts.rounds:
             # a session has one round of training, whatever its policy says
             until_s = session.until_s if facts.rounds is None and done else math.inf
             if not (yield from self._wait_for_turn(min(until_s, duration_s))):
-                if self._scene.env.now >= duration_s:
+                if self._simulation.env.now >= duration_s:
                     return "duration"
                 return self._reason(session, done)
             progress = policy.progress(self._state(session, done)) if facts.rounds is None else None
@@ -173,7 +173,7 @@ class Server:
             frozenset(self._present()),
             tuple(session.losses),
             session.unchanged,
-            time_s=self._scene.env.now,
+            time_s=self._simulation.env.now,
             start_s=session.start_s,
             seen=tuple(self._seen),
         )
@@ -182,7 +182,7 @@ class Server:
         self, stage: Stage, session: OpenSession, progress: float | None
     ) -> Generator[simpy.Event, None, None]:
         """Run one synchronous round."""
-        facts, rules, start_s = stage.facts, self._rounds.rules, self._scene.env.now
+        facts, rules, start_s = stage.facts, self._rounds.rules, self._simulation.env.now
         self._timetable.begun(start_s)
         key = (session.number, facts.phase, session.rounds[facts.phase])
         selection = self._selection(facts, key, session)
@@ -194,7 +194,7 @@ class Server:
         aggregated = len(arrived) >= rules.min_updates
         if aggregated:
             if rules.server_s:
-                yield self._scene.env.timeout(rules.server_s)
+                yield self._simulation.env.timeout(rules.server_s)
             stage.aggregate(arrived)
             self._version += facts.evaluates
         else:
@@ -204,7 +204,7 @@ class Server:
         if self._policy.report_bits and facts.evaluates and arrived:
             session.losses.append(_mean_loss(local, arrived))
         self._book(key, start_s, selection, local, opened, parts, evaluation, aggregated)
-        self._timetable.ended(self._scene.env.now)
+        self._timetable.ended(self._simulation.env.now)
 
     def _selection(self, facts: StageFacts, key: RoundKey, session: OpenSession) -> Selection:
         """Select a round's participants: the selector does, or without evaluation, those sampled for the phase."""
@@ -217,13 +217,13 @@ class Server:
         return self._rounds.of(there, key, present)
 
     def _present(self) -> list[int]:
-        present = self._scene.network.present(self._rounds.cell)
+        present = self._simulation.network.present(self._rounds.cell)
         allowed = self._members(self._number)
         return present if allowed is None else [id_ for id_ in present if id_ in allowed]
 
     def _wait_for_turn(self, until_s: float) -> Generator[simpy.Event, None, bool]:
         """Wait until the next round may begin and somebody is there; return False at until_s, if it comes first."""
-        env, timetable = self._scene.env, self._timetable
+        env, timetable = self._simulation.env, self._timetable
         while True:
             begin_s = max(env.now, timetable.next_s)
             if (stop_s := min(begin_s, until_s)) > env.now:
@@ -242,13 +242,13 @@ class Server:
             _Deserted: nobody came in time, and another federation is done.
             EdgeflError: nobody came in time, and the run has no result at all.
         """
-        cell, federations = self._rounds.cell, self._scene.federations
-        began_s, env = self._scene.env.now, self._scene.env
+        cell, federations = self._rounds.cell, self._simulation.federations
+        began_s, env = self._simulation.env.now, self._simulation.env
         self._event(EventName.WAITING_FOR_DEVICES)
         given_up = federations.waits(cell)
         while not self._present() and env.now < until_s:
             over = [env.timeout(until_s - env.now)] if until_s < math.inf else []
-            yield env.any_of([self._scene.network.arrival(cell), given_up, *over])
+            yield env.any_of([self._simulation.network.arrival(cell), given_up, *over])
             if given_up.processed and not self._present():
                 if federations.done:
                     raise _Deserted(began_s)
@@ -272,41 +272,41 @@ class Server:
         evaluation: Evaluation | None,
         aggregated: bool,
     ) -> None:
-        scene, cell = self._scene, self._rounds.cell
+        simulation, cell = self._simulation, self._rounds.cell
         session, phase, number = key
         columns = device_columns(parts)
-        stalls = stall_columns(parts) if scene.radio.may_fail else {}
+        stalls = stall_columns(parts) if simulation.radio.may_fail else {}
         if stalls:
-            scene.ledger.book_stalls(columns["device"], stalls)
-        scene.recorder.write(
+            simulation.ledger.book_stalls(columns["device"], stalls)
+        simulation.recorder.write(
             Round(
                 session=session,
                 round=number,
                 version=self._version,
                 phase=phase,
                 start_s=start_s,
-                end_s=scene.env.now,
-                latency_s=scene.env.now - start_s,
-                **round_columns(columns, start_s, scene.env.now),
+                end_s=simulation.env.now,
+                latency_s=simulation.env.now - start_s,
+                **round_columns(columns, start_s, simulation.env.now),
                 accuracy=evaluation.accuracy if evaluation else None,
                 loss=evaluation.loss if evaluation else None,
                 energy_server_j=self._server_energy_j(opened, parts, aggregated),
-                energy_wasted_j=scene.ledger.book(columns, aggregated),
+                energy_wasted_j=simulation.ledger.book(columns, aggregated),
                 cell=cell,
             ),
             further={**(evaluation.scalars if evaluation else {}), **opened.columns(parts)},
         )
-        scene.recorder.write_columns(
+        simulation.recorder.write_columns(
             DeviceRound,
             session=session,
             round=number,
             phase=phase,
-            distance_m=selection.survey.distances_m,
+            distance_m=selection.large_scale.distances_m,
             **columns,
             cell=cell,
             further=self._classes(selection.ids) | stalls | dict(local.scalars),
         )
-        scene.recorder.flush()
+        simulation.recorder.flush()
 
     def _server_energy_j(self, opened: RadioRound, parts: list[Part], aggregated: bool) -> float:
         """Return the joules of the base station in a round, and of the server, if it aggregated."""
@@ -317,7 +317,7 @@ class Server:
 
     def _classes(self, ids: list[int]) -> dict[str, list[str]]:
         """Return the further column `class` of devices.csv, if there are classes."""
-        names = self._scene.fleet.class_names(ids)
+        names = self._simulation.fleet.class_names(ids)
         return {"class": names} if names else {}
 
     def _session_row(self, session: OpenSession, opening: Opening) -> Session:
@@ -335,8 +335,8 @@ class Server:
         )
 
     def _event(self, name: EventName, detail: str = "") -> None:
-        scene = self._scene
-        scene.recorder.write(Event(scene.env.now, name, None, self._number, self._rounds.cell, detail=detail))
+        now_s, cell = self._simulation.env.now, self._rounds.cell
+        self._simulation.recorder.write(Event(now_s, name, None, self._number, cell, detail=detail))
 
 
 def _mean_loss(local: LocalRound, arrived: list[int]) -> float:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from channel.fading import Fading
-from channel.interference import Activity, Heard, Interfered
+from channel.interference import Heard, Interfered, TransmitterActivity
 from channel.tdd import Direction
 from edgefl.engine.budget import Budget
-from edgefl.engine.gains import Gains, Survey
+from edgefl.engine.gains import LargeScaleGains, LargeScaleState
 from edgefl.rng import Streams
 
 
@@ -19,17 +19,17 @@ class SlotInterference:
         load: share of the slots in which each of them sends.
     """
 
-    def __init__(self, load: float, budget: Budget, gains: Gains, streams: Streams) -> None:
+    def __init__(self, load: float, budget: Budget, gains: LargeScaleGains, streams: Streams) -> None:
         self._load = load
         self._budget = budget
         self._gains = gains
         self._streams = streams
-        self._activities: dict[Direction, Activity] = {}
+        self._activities: dict[Direction, TransmitterActivity] = {}
         # positions of all devices and the gains there: those of all cells whose rounds open at one time
         self._measured = np.empty((0, 2)), np.empty((0, 0))
 
     def of_links(
-        self, state: Survey, cell: int, fading: Sequence[Fading]
+        self, state: LargeScaleState, cell: int, fading: Sequence[Fading]
     ) -> dict[Direction, list[Interfered]]:
         """Return the links' fading with the interference at their receivers."""
         assert state.everywhere_m is not None  # the devices of all cells send in the uplink
@@ -45,14 +45,14 @@ class SlotInterference:
             "uplink": [Interfered(link, at_site) for link in fading],
         }
 
-    def heard_by_devices(self, state: Survey) -> list[Heard]:
+    def heard_by_devices(self, state: LargeScaleState) -> list[Heard]:
         """Return what each device hears of the other sites."""
         levels = self._budget.downlink_levels(state)
         return Heard.each(self._activity("downlink", levels.shape[1]), levels)
 
-    def _activity(self, direction: Direction, cells: int) -> Activity:
+    def _activity(self, direction: Direction, cells: int) -> TransmitterActivity:
         """Return when each cell's transmitter of a direction sends."""
         if direction not in self._activities:
             key = self._streams.key("interference", direction)
-            self._activities[direction] = Activity(key, cells, self._load)
+            self._activities[direction] = TransmitterActivity(key, cells, self._load)
         return self._activities[direction]

@@ -1,4 +1,4 @@
-"""The world of a scenario brought to life: its scene, and a server per federation."""
+"""The world of a scenario brought to life: its simulation, and a server per federation."""
 
 import math
 from collections.abc import Mapping
@@ -11,15 +11,15 @@ from edgefl.engine.positions import recorded_positions
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder
 from edgefl.engine.rounds import Rounds
-from edgefl.engine.scene import Scene
 from edgefl.engine.server import Server
+from edgefl.engine.simulation import Simulation
 from edgefl.scenario.world import World
 
 
 def compose(
     world: World, radio: Radio, recorder: Recorder, learners: Mapping[int, Learner]
-) -> tuple[Scene, dict[int, Server]]:
-    """The scene of a run, alive from the radio's clock on, and a server per federation, not yet started.
+) -> tuple[Simulation, dict[int, Server]]:
+    """The simulation of a run, alive from the radio's clock on, and a server per federation, not yet started.
 
     Args:
         radio: of this world.
@@ -32,7 +32,7 @@ def compose(
     fleet = world.fleet
     devices = [Device(env, id_, radio.air, fleet.device(id_), network) for id_ in range(world.count)]
     federations = Federations(env, scenario.rounds.max_wait_s)
-    scene = Scene(
+    simulation = Simulation(
         env=env,
         radio=radio,
         network=network,
@@ -49,18 +49,20 @@ def compose(
     if scenario.record.positions_s is not None:
         every_s = scenario.record.positions_s
         env.process(
-            recorded_positions(env, network, recorder, every_s, world.survey_of_places(), radio.mean_sinr)
+            recorded_positions(
+                env, network, recorder, every_s, world.large_scale_of_places(), radio.mean_sinr
+            )
         )
-    return scene, {cell: _server(scene, cell, learner, world) for cell, learner in learners.items()}
+    return simulation, {cell: _server(simulation, cell, learner, world) for cell, learner in learners.items()}
 
 
-def _server(scene: Scene, cell: int, learner: Learner, world: World) -> Server:
+def _server(simulation: Simulation, cell: int, learner: Learner, world: World) -> Server:
     scenario = world.scenario
     policy = scenario.sessions
-    processors = Processors(scene.fleet, learner.flops_per_sample)
+    processors = Processors(simulation.fleet, learner.flops_per_sample)
     return Server(
-        scene,
-        Rounds(scene, cell, scenario.rounds, processors, policy.report_bits),
+        simulation,
+        Rounds(simulation, cell, scenario.rounds, processors, policy.report_bits),
         learner=learner,
         policy=policy,
         members=world.members,

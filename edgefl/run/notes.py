@@ -13,7 +13,7 @@ from edgefl.config import registry
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.churn.client_pattern import ClientPattern
 from edgefl.engine.efficiency import Efficiency
-from edgefl.engine.gains import Gains
+from edgefl.engine.gains import LargeScaleGains
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import Event, EventName, Round, Session
 from edgefl.engine.sessions import BoundedPolicy
@@ -189,7 +189,7 @@ def _seconds(value: float) -> str:
     return f"{round(value, decimals):g} s"
 
 
-def of_gains(gains: Gains) -> Iterator[str]:
+def of_gains(gains: LargeScaleGains) -> Iterator[str]:
     """Distances shorter or longer than path loss is defined for."""
     if gains.clamped:
         yield (

@@ -96,8 +96,8 @@ def prepare(
         threads = threads or available_cores()
         learners, model, training = learners_of(world, device, threads, load, sizes, learner, trainers)
         rehearsal = world.rehearsal()
-        scene, _ = compose(rehearsal, rehearsal.radio(simpy.Environment()), Nowhere(), {})
-        notes = [*notes_at_start(scenario, training), *check_learners(world, scene, learners)]
+        simulation, _ = compose(rehearsal, rehearsal.radio(simpy.Environment()), Nowhere(), {})
+        notes = [*notes_at_start(scenario, training), *check_learners(world, simulation, learners)]
     plan = RunPlan(scenario.described, world, radio, learners, model, training, notes)
     if sizes_only:
         return plan

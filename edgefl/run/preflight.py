@@ -21,8 +21,8 @@ from edgefl.engine.fleet import Fleet
 from edgefl.engine.links import DIRECTIONS, Links
 from edgefl.engine.many_transfers import sure_to_end, time_transfers
 from edgefl.engine.rounds import Rounds
-from edgefl.engine.scene import Scene
 from edgefl.engine.sessions import TimedPolicy
+from edgefl.engine.simulation import Simulation
 from edgefl.errors import EdgeflError, about, refused
 from edgefl.learning.device_data import DeviceData
 from edgefl.scenario.scenario import Scenario
@@ -72,11 +72,11 @@ def check_world(world: World, *, reports: bool = False) -> None:
         )
 
 
-def check_learners(world: World, scene: Scene, learners: Mapping[int, Any]) -> list[str]:
+def check_learners(world: World, simulation: Simulation, learners: Mapping[int, Any]) -> list[str]:
     """Check data, model and the first round of every federation.
 
     Args:
-        scene: of a rehearsal, not of the run.
+        simulation: of a rehearsal, not of the run.
         learners: cell -> its learner; they stay as they are.
 
     Returns:
@@ -87,7 +87,7 @@ def check_learners(world: World, scene: Scene, learners: Mapping[int, Any]) -> l
     """
     if world.scenario.learning is not None:
         _check_further_deals(world.scenario, learners)
-    return [*_check_first_rounds(world, scene, learners), *_notes(world.scenario)]
+    return [*_check_first_rounds(world, simulation, learners), *_notes(world.scenario)]
 
 
 def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> None:
@@ -100,7 +100,7 @@ def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> Non
         device_data.deal(2)
 
 
-def _check_first_rounds(world: World, scene: Scene, learners: Mapping[int, Any]) -> list[str]:
+def _check_first_rounds(world: World, simulation: Simulation, learners: Mapping[int, Any]) -> list[str]:
     """Open round 1 of every federation that has devices at time 0, and time its slowest transfers.
 
     It is the run's own round 1, to the last bit: streams are drawn by name, not in turn.
@@ -108,7 +108,7 @@ def _check_first_rounds(world: World, scene: Scene, learners: Mapping[int, Any])
     Returns:
         Notes.
     """
-    scenario, members, network = world.scenario, world.members, scene.network
+    scenario, members, network = world.scenario, world.members, simulation.network
     empty = [cell for cell in learners if not network.present(cell)] if network.still else []
     lengths: list[FirstRound] = []
     if network.still:
@@ -116,8 +116,8 @@ def _check_first_rounds(world: World, scene: Scene, learners: Mapping[int, Any])
     for cell, learner in learners.items():
         present = _allowed(members, 1, network.present(cell))
         if present:
-            processors = Processors(scene.fleet, learner.flops_per_sample)
-            rounds = Rounds(scene, cell, scenario.rounds, processors, scenario.sessions.report_bits)
+            processors = Processors(simulation.fleet, learner.flops_per_sample)
+            rounds = Rounds(simulation, cell, scenario.rounds, processors, scenario.sessions.report_bits)
             lengths += [_check_first_round(scenario, rounds, present, learner.payload_bits)]
     notes = _notes_of_lengths(scenario, lengths)
     if empty:
@@ -160,15 +160,17 @@ class FirstRound:
 def _check_first_round(
     scenario: Scenario, rounds: Rounds, present: Sequence[int], payload_bits: int
 ) -> FirstRound:
-    radio = rounds.scene.radio
+    radio = rounds.simulation.radio
     phase = "train" if scenario.learning is None else "pilot"
     with refused("radio"):
         selection = rounds.select((1, phase, 1), present, 0)
         many = len(selection.ids)
         down_bits, up_bits = [payload_bits] * many, [payload_bits + rounds.report_bits] * many
-        opened = radio.open_round(selection.survey, rounds.cell, {"downlink": down_bits, "uplink": up_bits})
+        opened = radio.open_round(
+            selection.large_scale, rounds.cell, {"downlink": down_bits, "uplink": up_bits}
+        )
         links = opened.links.at(opened.in_sync())  # the others are given up
-        computes_s = _computes_s(scenario, rounds.scene.fleet, rounds.processors)
+        computes_s = _computes_s(scenario, rounds.simulation.fleet, rounds.processors)
         both_bits = payload_bits, payload_bits + rounds.report_bits
         if not radio.air.dynamic and len(links):  # else one transfer's end depends on all others
             _check_slowest(radio.air, links, *both_bits, max(computes_s))

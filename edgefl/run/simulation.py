@@ -11,8 +11,8 @@ import simpy
 
 from edgefl.contract import Learner
 from edgefl.engine.records import Recorder, Round
-from edgefl.engine.scene import Scene
 from edgefl.engine.server import Server
+from edgefl.engine.simulation import Simulation
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.learners.own import Maker
 from edgefl.run import notes
@@ -95,22 +95,22 @@ def simulate(
             _journaled(plan, run, sharing, every, on_note) as (learners, journal_notes),
         ):
             recorder = _Announcing(run, on_round, counts)
-            scene, servers = compose(plan.world, plan.radio, recorder, learners)
+            simulation, servers = compose(plan.world, plan.radio, recorder, learners)
             ends = [
-                scene.env.process(_serve(server, path / RESCUED.format(cell)))
+                simulation.env.process(_serve(server, path / RESCUED.format(cell)))
                 for cell, server in servers.items()
             ]
             with scenario.naming_places():
-                scene.env.run(until=scene.env.all_of(ends))
-            _write_ledger(scene)
+                simulation.env.run(until=simulation.env.all_of(ends))
+            _write_ledger(simulation)
             told_at_end = [
                 *plan.notes,
-                *scene.federations.notes(),
-                *notes.of_run(plan.world, plan.radio, counts, simulated_s=scene.env.now),
+                *simulation.federations.notes(),
+                *notes.of_run(plan.world, plan.radio, counts, simulated_s=simulation.env.now),
             ]
             run.complete(
                 wall_s=round(time.perf_counter() - began, 3),
-                simulated_s=round(scene.env.now, 9),
+                simulated_s=round(simulation.env.now, 9),
                 notes=told_at_end,
                 **({"journal_notes": journal_notes} if journal_notes else {}),
             )
@@ -157,17 +157,19 @@ def _journaled(
         tell(borrowed.rounds)
 
 
-def _write_ledger(scene: Scene) -> None:
+def _write_ledger(simulation: Simulation) -> None:
     """Write what each device spent, with columns for classes, tails of connections and lost links where there are."""
-    power, names, now_s = scene.network.power, scene.fleet.class_names(), scene.env.now
+    power, names, now_s = simulation.network.power, simulation.fleet.class_names(), simulation.env.now
     tail_j = power.tails.energy_j(now_s)
-    for row in scene.ledger.rows(power.running_s(), scene.fleet.idle_power_w, power.charges(), tail_j):
+    for row in simulation.ledger.rows(
+        power.running_s(), simulation.fleet.idle_power_w, power.charges(), tail_j
+    ):
         further: dict[str, Any] = {"class": names[row.device]} if names else {}
         if power.tails.any:
             further["tail_j"] = float(tail_j[row.device])
-        if scene.radio.may_fail:
-            further |= scene.ledger.stalled(row.device)
-        scene.recorder.write(row, further=further or None)
+        if simulation.radio.may_fail:
+            further |= simulation.ledger.stalled(row.device)
+        simulation.recorder.write(row, further=further or None)
 
 
 def _serve(server: Server, rescue: Path) -> Generator[simpy.Event, None, None]:

@@ -36,7 +36,7 @@ from edgefl.engine.links import DIRECTIONS
 from edgefl.engine.radio import Radio
 from edgefl.engine.radio_round import RadioRound
 from edgefl.engine.records import Event
-from edgefl.engine.scene import Scene
+from edgefl.engine.simulation import Simulation
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
@@ -150,7 +150,7 @@ class _Seen:
         """Let the network live to the end, and look at it."""
         env = simpy.Environment()
         radio = self.world.radio(env)
-        scene, _ = compose(self.world, radio, self, {})
+        simulation, _ = compose(self.world, radio, self, {})
         looks = int(self.duration_s / self.links_s + 1e-9) + 1
         moments = sorted(
             {(time_s, 0, number) for number, time_s in enumerate(self.times_s.tolist())}
@@ -161,10 +161,10 @@ class _Seen:
             if kind == 0:
                 self.positions_m[number] = self.world.movement.positions_m(time_s)
                 for cell in range(self.world.scenario.layout.cells):
-                    self.cells[number, scene.network.present(cell)] = cell
+                    self.cells[number, simulation.network.present(cell)] = cell
             else:
-                self._look_at_links(scene, radio, time_s, number)
-        self._devices = _devices(scene)
+                self._look_at_links(simulation, radio, time_s, number)
+        self._devices = _devices(simulation)
 
     # as a recorder
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
@@ -191,27 +191,27 @@ class _Seen:
     def flush(self) -> None:
         """Nothing is written until the end."""
 
-    def _look_at_links(self, scene: Scene, radio: Radio, time_s: float, number: int) -> None:
+    def _look_at_links(self, simulation: Simulation, radio: Radio, time_s: float, number: int) -> None:
         for cell in self.world.federations:
-            present = scene.network.present(cell)
+            present = simulation.network.present(cell)
             if not present:
                 continue
             key = (1, "record" + (f" in cell {cell}" if cell else ""), number + 1)
-            survey = radio.survey(scene.network.positions_m(), present, cell, key)
+            state = radio.large_scale(simulation.network.positions_m(), present, cell, key)
             for bits in self.bits:
                 many = [bits] * len(present)
                 if radio.air.dynamic:
                     ones = dict.fromkeys(DIRECTIONS, np.ones(len(present)))
-                    opened = radio.given(survey, [cell] * len(present), radio.snr(survey), ones)
+                    opened = radio.given(state, [cell] * len(present), radio.snr(state), ones)
                 else:
-                    opened = radio.open_round(survey, cell, {"downlink": many, "uplink": many})
+                    opened = radio.open_round(state, cell, {"downlink": many, "uplink": many})
                 self._links.append(
                     {
                         "time_s": [time_s] * len(present),
                         "device": present,
                         "cell": [cell] * len(present),
                         "payload_bits": many,
-                        **_costs(scene, opened, many, time_s),
+                        **_costs(simulation, opened, many, time_s),
                         "shared": [int(not radio.air.dynamic)] * len(present),
                     }
                 )
@@ -316,12 +316,12 @@ def _run_through(env: simpy.Environment, time_s: float) -> None:
         env.step()
 
 
-def _costs(scene: Scene, opened: RadioRound, bits: Sequence[int], time_s: float) -> dict[str, Any]:
+def _costs(simulation: Simulation, opened: RadioRound, bits: Sequence[int], time_s: float) -> dict[str, Any]:
     """Seconds and joules of each link's downlink and of its uplink, both begun now."""
     found: dict[str, Any] = {}
     for direction in DIRECTIONS:
         done = opened.transfers(direction, bits, np.full(len(bits), time_s))
-        devices = [scene.devices[id_] for id_ in opened.links.devices]
+        devices = [simulation.devices[id_] for id_ in opened.links.devices]
         down, lasts_s = direction == "downlink", done.end_s - done.start_s
         power_w = np.array([one.draws.receive_w if down else one.send_power_w() for one in devices])
         wait_w = np.array([one.draws.wait_w for one in devices])
@@ -333,8 +333,8 @@ def _costs(scene: Scene, opened: RadioRound, bits: Sequence[int], time_s: float)
     return found
 
 
-def _devices(scene: Scene) -> Columns:
-    fleet = scene.fleet
+def _devices(simulation: Simulation) -> Columns:
+    fleet = simulation.fleet
     ids = list(range(len(fleet)))
     costs = [Processors(fleet, GFLOP).cost(device, 1) for device in ids]
     return {
@@ -342,8 +342,8 @@ def _devices(scene: Scene) -> Columns:
         "class": fleet.class_names() or [""] * len(ids),
         "compute_s_per_gflop": [seconds for seconds, _ in costs],
         "compute_j_per_gflop": [joules for _, joules in costs],
-        "receive_w": [device.draws.receive_w for device in scene.devices],
-        "send_w": [device.send_power_w() for device in scene.devices],
+        "receive_w": [device.draws.receive_w for device in simulation.devices],
+        "send_w": [device.send_power_w() for device in simulation.devices],
         "idle_w": fleet.idle_power_w.tolist(),
         "battery_j": [fleet.device(device).battery_j for device in ids],
     }

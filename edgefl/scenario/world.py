@@ -19,10 +19,10 @@ from edgefl.engine.background import BackgroundTraffic
 from edgefl.engine.background_users import BackgroundUsers
 from edgefl.engine.extent import Extent
 from edgefl.engine.fleet import Fleet
-from edgefl.engine.gains import Gains, PerPlace, PerRound, Survey
+from edgefl.engine.gains import LargeScaleGains, LargeScaleState, PerRoundGains, SpatialGains
 from edgefl.engine.indoors import BehindWalls, Indoors
 from edgefl.engine.network import Network
-from edgefl.engine.positions import SurveyOfPlaces
+from edgefl.engine.positions import LargeScaleOfPlaces
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder
 from edgefl.errors import EdgeflError, moved, refused
@@ -179,7 +179,7 @@ class World:
         return turn if allowed is None else frozenset(turn).intersection(allowed)
 
     @cached_property
-    def gains(self) -> Gains:
+    def gains(self) -> LargeScaleGains:
         """The large-scale gains: drawn for each round (J), or fixed by the place."""
         with refused("radio"):
             return self._per_place() if self.scenario.radio.shadowing == "spatial" else self._per_round()
@@ -202,7 +202,7 @@ class World:
         """Build the network that says which cell serves which device; its processes are not started."""
         layout, gains = self.scenario.layout, self.gains
         several = layout.several
-        measured = gains if several and isinstance(gains, PerPlace) else None
+        measured = gains if several and isinstance(gains, SpatialGains) else None
         return Network(
             env,
             movement=self.movement,
@@ -234,20 +234,22 @@ class World:
         )
         yield from of_cells.processes()
 
-    def survey_of_places(self) -> SurveyOfPlaces | None:
-        """Return what surveys links by their places, for maps; None: gains are drawn for each round."""
+    def large_scale_of_places(self) -> LargeScaleOfPlaces | None:
+        """Return the function that gives links their state by place, for maps; None: gains are drawn by round."""
         gains, indoors = self.gains, self._indoors
-        if not isinstance(gains, PerPlace):
+        if not isinstance(gains, SpatialGains):
             return None
 
-        def survey(positions_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> Survey:
+        def of_places(positions_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
             of_cells = gains.power_db_of(positions_m, ids).astype(float)
             gains_db = of_cells[np.arange(len(ids)), cells]
             others = db_to_linear(of_cells).sum(axis=1) - db_to_linear(gains_db)
-            surveyed = Survey(ids.tolist(), gains_db, np.full(len(ids), np.nan), np.maximum(others, 0.0))
-            return surveyed.behind(indoors.loss_db(positions_m, ids)) if indoors else surveyed
+            state = LargeScaleState(
+                ids.tolist(), gains_db, np.full(len(ids), np.nan), np.maximum(others, 0.0)
+            )
+            return state.behind(indoors.loss_db(positions_m, ids)) if indoors else state
 
-        return survey
+        return of_places
 
     def rehearsal(self) -> "World":
         """Return the same world with gains of its own: they count what is asked of them."""
@@ -263,7 +265,7 @@ class World:
             return None
         return Indoors.of_fleet(self.fleet, depth_m, self.scenario.radio.carrier_hz, self.streams)
 
-    def _behind_walls(self) -> Gains:
+    def _behind_walls(self) -> LargeScaleGains:
         """The gains, less what the walls take from devices indoors."""
         return BehindWalls(self.gains, self._indoors) if self._indoors else self.gains
 
@@ -274,7 +276,7 @@ class World:
         of = np.array([heights[extra.ut_height_m] for extra in self.fleet.extras])
         return [self.extent.at_height(height) for height in heights], of[self.fleet.of]
 
-    def _per_round(self) -> Gains:
+    def _per_round(self) -> LargeScaleGains:
         radio = self.scenario.radio
         if radio.line_of_sight in ("probabilistic", "soft"):
             raise EdgeflError(
@@ -285,9 +287,9 @@ class World:
         std_db = radio.shadowing_std_db
         if std_db is None:
             std_db = path_loss.shadowing_std_db(radio.line_of_sight == "always")
-        return PerRound(path_loss, std_db, radio, *self._heights(), self.streams)
+        return PerRoundGains(path_loss, std_db, radio, *self._heights(), self.streams)
 
-    def _per_place(self) -> Gains:
+    def _per_place(self) -> LargeScaleGains:
         radio = self.scenario.radio
         extents, of = self._heights()
         large_scales: list[LargeScale] = []
@@ -312,4 +314,4 @@ class World:
             )
             large_scales.append(one)
         sectors = [self._sectors(extent) for extent in extents]
-        return PerPlace(large_scales, of, radio.neighbour_load > 0, sectors)
+        return SpatialGains(large_scales, of, radio.neighbour_load > 0, sectors)

@@ -21,8 +21,8 @@ from edgefl.contract import (
 )
 from edgefl.engine.churn import Churn
 from edgefl.engine.records import DeviceRound, Event, LedgerRow, Position, Round, Session
-from edgefl.engine.scene import Scene
 from edgefl.engine.server import Server
+from edgefl.engine.simulation import Simulation
 from edgefl.mobility import Mobility, Movement
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
@@ -178,7 +178,7 @@ class ScriptedStage:
 class SmallWorld:
     """A run that is composed and not started; its learner, and the rows that it writes."""
 
-    scene: Scene
+    simulation: Simulation
     server: Server
     learner: Any
     rows: Rows
@@ -186,7 +186,7 @@ class SmallWorld:
     @property
     def env(self) -> simpy.Environment:
         """Return the simulated clock."""
-        return self.scene.env
+        return self.simulation.env
 
     def run(self) -> "SmallWorld":
         """Let the server work to its end."""
@@ -244,5 +244,5 @@ def small_world(
     )
     world, rows = World(scenario, Streams(seed)), Rows()
     learner = learner or Scripted()
-    scene, servers = compose(world, world.radio(simpy.Environment()), rows, {0: learner})
-    return SmallWorld(scene, servers[0], learner, rows)
+    simulation, servers = compose(world, world.radio(simpy.Environment()), rows, {0: learner})
+    return SmallWorld(simulation, servers[0], learner, rows)

@@ -107,8 +107,9 @@ def test_a_training_runs_again_over_another_radio(digits: Path, tmp_path: Path) 
     world = World(narrow, Streams(narrow.seed))
     with RunDirectory(tmp_path / "replayed", narrow.described, {}) as run:
         learners = {cell: ReplayLearner(trained / "journal.jsonl", cell) for cell in world.federations}
-        scene, servers = compose(world, world.radio(simpy.Environment()), run, learners)
-        scene.env.run(until=scene.env.all_of([scene.env.process(one.run()) for one in servers.values()]))
+        simulation, servers = compose(world, world.radio(simpy.Environment()), run, learners)
+        env = simulation.env
+        env.run(until=env.all_of([env.process(one.run()) for one in servers.values()]))
         run.complete()
     for table in ("rounds.csv", "devices.csv", "sessions.csv", "events.csv"):
         assert (tmp_path / "replayed" / table).read_bytes() == (undisturbed / table).read_bytes()
@@ -121,9 +122,9 @@ def test_another_population_is_not_this_training(digits: Path, tmp_path: Path) -
     fewer = load_scenario(digits, ["rounds.selector={name: uniform, count: 3}"])
     world = World(fewer, Streams(fewer.seed))
     learner = ReplayLearner(trained / "journal.jsonl", 0)
-    scene, servers = compose(world, world.radio(simpy.Environment()), Rows(), {0: learner})
+    simulation, servers = compose(world, world.radio(simpy.Environment()), Rows(), {0: learner})
     with pytest.raises(EdgeflError, match=r"this run asks to train with ids"):
-        scene.env.run(until=scene.env.process(servers[0].run()))
+        simulation.env.run(until=simulation.env.process(servers[0].run()))
 
 
 def test_a_run_by_the_clock_goes_on(digits: Path, tmp_path: Path) -> None:

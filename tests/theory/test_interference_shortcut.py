@@ -8,7 +8,7 @@ import pytest
 
 from channel.carrier import Carrier
 from channel.fading import LinkFading
-from channel.interference import Activity, Heard, Interfered
+from channel.interference import Heard, Interfered, TransmitterActivity
 from channel.path_loss.umi import UMi
 from channel.transfer import Flow
 
@@ -59,7 +59,7 @@ def test_the_error_of_the_shortcut_is_as_stated(load: float) -> None:
     assert exact == pytest.approx(ERROR[load], abs=0.015)
     # the code's rates, slot by slot; who hears the same neighbours errs alike, so the errors add up
     own, others = ratios()
-    carrier, activity = Carrier(1.0, 1.0, cap=CAP), Activity(9, SITES - 1, load)
+    carrier, activity = Carrier(1.0, 1.0, cap=CAP), TransmitterActivity(9, SITES - 1, load)
     found = np.array(
         [
             Flow(

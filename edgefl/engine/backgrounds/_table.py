@@ -18,7 +18,7 @@ ALL = "all"
 
 
 @dataclass
-class Steps:
+class LoadSteps:
     """The loads of a cell: each holds from its time until the next one."""
 
     times_s: list[float] = field(default_factory=list)
@@ -30,16 +30,16 @@ class Steps:
         return 2 * self.times_s[-1] - self.times_s[-2] if len(self.times_s) > 1 else math.inf
 
 
-def steps_of(path: Path) -> dict[int | None, Steps]:
+def steps_of(path: Path) -> dict[int | None, LoadSteps]:
     """Read a table: cell -> its steps, None: of the cells that have none of their own.
 
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    found: dict[int | None, Steps] = {}
+    found: dict[int | None, LoadSteps] = {}
     for line, row in _csv_rows(path) if path.suffix == ".csv" else _parquet_rows(path):
         cell = _cell(path, line, row.get("cell"))
-        steps = found.setdefault(cell, Steps())
+        steps = found.setdefault(cell, LoadSteps())
         time_s = _number(path, line, "time_s", row["time_s"])
         of = "all cells" if cell is None else f"cell {cell}"
         if not steps.times_s and time_s != 0:

@@ -11,11 +11,11 @@ from pydantic import Field, field_validator
 from channel.tdd import Direction
 from edgefl.config import shipped
 from edgefl.engine.backgrounds import Background
-from edgefl.engine.backgrounds._table import PLACE, READABLE, Steps, steps_of
+from edgefl.engine.backgrounds._table import PLACE, READABLE, LoadSteps, steps_of
 from edgefl.errors import EdgeflError
 
 
-class Trace(Background):
+class LoadTrace(Background):
     """The load of a file, such as the utilisation of resource blocks that a base station counts every 15 minutes.
 
     A table, CSV or Parquet, with the columns `time_s`, `uplink_load` and `downlink_load` (0 to 1; one of the two may
@@ -79,12 +79,12 @@ class Trace(Background):
         ends_s = min(steps.ends_s for steps in self._steps.values())
         return None if self.repeat or ends_s == math.inf else ends_s
 
-    def _steps_of(self, cell: int) -> Steps | None:
+    def _steps_of(self, cell: int) -> LoadSteps | None:
         steps = self._steps
         return steps.get(cell, steps.get(None))
 
     @property
-    def _steps(self) -> dict[int | None, Steps]:
+    def _steps(self) -> dict[int | None, LoadSteps]:
         try:
             status = shipped.data(self.path).stat()
         except OSError as error:
@@ -97,6 +97,6 @@ class Trace(Background):
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, folder: Path, changed_ns: int, size: int) -> dict[int | None, Steps]:
+def _read(path: Path, folder: Path, changed_ns: int, size: int) -> dict[int | None, LoadSteps]:
     """Read the steps of a file; it is read again when it has changed."""
     return steps_of(path)

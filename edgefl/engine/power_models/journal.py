@@ -3,7 +3,7 @@
 from edgefl.engine.power_models import Draws, Equipment, PowerModel
 
 
-class Journal(PowerModel):
+class JournalPower(PowerModel):
     """Circuit power while receiving, radiated power over the amplifier's efficiency while sending.
 
     With the defaults of `devices` that is 0.1 W to receive and 0.2 W to send, where phones draw 4 W. Source: the

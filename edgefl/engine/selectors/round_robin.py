@@ -5,7 +5,7 @@ import numpy as np
 from edgefl.engine.selectors import Candidates, CountedSelector
 
 
-class RoundRobin(CountedSelector):
+class RoundRobinSelector(CountedSelector):
     """The devices present take turns, in order of their ids.
 
     While the same devices are present, any two devices' participations differ by one at most.

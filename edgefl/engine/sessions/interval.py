@@ -5,7 +5,7 @@ from pydantic import Field
 from edgefl.engine.sessions import TimedPolicy
 
 
-class Interval(TimedPolicy):
+class FixedInterval(TimedPolicy):
     """Every session lasts so many seconds from its first round on, however many rounds that gives.
 
     No round begins at or after its end; the one under way ends. The next session begins with the next round.

@@ -13,7 +13,7 @@ from pyarrow import parquet
 from pydantic import ValidationError
 
 from edgefl.engine.background import BackgroundTraffic
-from edgefl.engine.backgrounds.trace import Trace
+from edgefl.engine.backgrounds.trace import LoadTrace
 from edgefl.engine.radio_settings import RadioSettings
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
@@ -51,23 +51,23 @@ def table(tmp_path: Path) -> Path:
 def test_a_row_holds_until_the_next_one_of_its_cell(
     table: Path, cell: int, time_s: float, load: float, until_s: float
 ) -> None:
-    assert Trace(path=table).load("uplink", cell, time_s) == (load, until_s)
+    assert LoadTrace(path=table).load("uplink", cell, time_s) == (load, until_s)
 
 
 def test_a_trace_repeats_after_its_last_step_which_is_as_long_as_the_one_before(table: Path) -> None:
     """0 to 20 to 30 s, then 10 s more: 40 s. Cell 2 has steps of 50 s: 100 s."""
-    trace = Trace(path=table, repeat=True)
+    trace = LoadTrace(path=table, repeat=True)
     assert trace.load("downlink", 0, 35.0) == (0.0, 40.0)
     assert trace.load("downlink", 0, 40.0) == (0.2, 60.0)
     assert trace.load("downlink", 0, 3 * 40.0 + 29.0) == (0.8, 150.0)
     assert trace.load("downlink", 2, 151.0) == (0.3, 200.0)
-    assert (trace.ends_s, Trace(path=table).ends_s) == (None, 40.0)
+    assert (trace.ends_s, LoadTrace(path=table).ends_s) == (None, 40.0)
 
 
 def test_one_column_of_loads_is_enough_and_cells_need_none(tmp_path: Path) -> None:
     path = tmp_path / "load.csv"
     path.write_text("time_s,downlink_load\n0,0.5\n")
-    trace = Trace(path=path, repeat=True)
+    trace = LoadTrace(path=path, repeat=True)
     assert trace.load("downlink", 4, 7.0) == (0.5, math.inf)
     assert trace.load("uplink", 4, 7.0) == (0.0, math.inf)
     assert trace.ends_s is None
@@ -83,11 +83,13 @@ def test_parquet_says_the_same(table: Path) -> None:
     numbers = {name: [float(value) for value in columns[name]] for name in names if name != "cell"}
     parquet.write_table(pa.table({**numbers, "cell": list(columns["cell"])}), path)
     for cell, time_s in itertools.product(range(3), np.arange(0.0, 60.0, 5.0).tolist()):
-        assert Trace(path=path).load("uplink", cell, time_s) == Trace(path=table).load("uplink", cell, time_s)
+        assert LoadTrace(path=path).load("uplink", cell, time_s) == LoadTrace(path=table).load(
+            "uplink", cell, time_s
+        )
 
 
 def test_a_file_that_has_changed_is_read_again(table: Path) -> None:
-    trace = Trace(path=table)
+    trace = LoadTrace(path=table)
     assert trace.load("uplink", 0, 0.0)[0] == 0.1
     table.write_text("time_s,uplink_load\n0,0.25\n")
     assert trace.load("uplink", 0, 0.0) == (0.25, math.inf)
@@ -119,21 +121,21 @@ def test_a_wrong_table_names_the_line(tmp_path: Path, text: str, message: str) -
     path = tmp_path / "load.csv"
     path.write_text(text)
     with pytest.raises(EdgeflError) as refusal:
-        Trace(path=path).check([0, 1])
+        LoadTrace(path=path).check([0, 1])
     assert message in str(refusal.value)
     assert refusal.value.place == ("radio", "background", "path")
 
 
 def test_a_file_that_is_missing_or_of_no_known_kind(tmp_path: Path) -> None:
     with pytest.raises(EdgeflError, match=r"no\.csv: cannot be read \(No such file") as refusal:
-        Trace(path=tmp_path / "no.csv").check([0])
+        LoadTrace(path=tmp_path / "no.csv").check([0])
     assert refusal.value.place == ("radio", "background", "path")
     with pytest.raises(ValidationError, match=r"must end in \.csv, \.parquet"):
-        Trace(path=Path("load.txt"))
+        LoadTrace(path=Path("load.txt"))
     broken = tmp_path / "broken.parquet"
     broken.write_bytes(b"no table")
     with pytest.raises(EdgeflError, match="cannot be read as Parquet"):
-        Trace(path=broken).check([0])
+        LoadTrace(path=broken).check([0])
 
 
 @pytest.mark.parametrize(
@@ -141,17 +143,17 @@ def test_a_file_that_is_missing_or_of_no_known_kind(tmp_path: Path) -> None:
 )
 def test_cells_that_are_not_there_are_refused(table: Path, cells: list[int], message: str | None) -> None:
     if message is None:
-        Trace(path=table).check(cells)
+        LoadTrace(path=table).check(cells)
         return
     with pytest.raises(EdgeflError, match=message):
-        Trace(path=table).check(cells)
+        LoadTrace(path=table).check(cells)
 
 
 def test_a_cell_without_a_row_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "load.csv"
     path.write_text(HEAD + "0,2,0.5\n")
     with pytest.raises(EdgeflError, match="no row of cell 0; write rows of cell 0, or of all"):
-        Trace(path=path).check([0, 2])
+        LoadTrace(path=path).check([0, 2])
 
 
 class Asked:
@@ -182,7 +184,7 @@ def arrivals_s(path: Path, until_s: float, repeat: bool) -> list[float]:
     snr = {"uplink": np.ones(1), "downlink": np.ones(1)}
     traffic = BackgroundTraffic(
         radio.env,
-        Trace(path=path, repeat=repeat),
+        LoadTrace(path=path, repeat=repeat),
         radio,
         [0],
         lambda cell: snr,

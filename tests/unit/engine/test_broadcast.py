@@ -23,7 +23,7 @@ def world(quantile: float, sharing: str = "static", **options: object) -> SmallW
 def rate(small: SmallWorld, device: int, share: float = 1.0) -> float:
     """Bits per slot of a device on a share of 10 MHz with full power, of its |h|^2 and place."""
     loss_db = float(UMi().path_loss_db(PLACES[device], carrier_hz=3.5e9))
-    h2 = float(small.scene.radio.fading(device, 0).power(0, 1)[0])
+    h2 = float(small.simulation.radio.fading(device, 0).power(0, 1)[0])
     snr = SERVER_W * 10 ** (-loss_db / 10) / (10 ** ((-174 - 30) / 10) * 10e6 * share)
     return share * 10e6 * SLOT_S * math.log2(1 + snr * h2)
 

@@ -11,7 +11,7 @@ import simpy
 from channel.interference import Heard, Interfered
 from edgefl.engine.budget import Budget
 from edgefl.engine.channel_reports import ChannelReports, GainReader
-from edgefl.engine.gains import Survey
+from edgefl.engine.gains import LargeScaleState
 from edgefl.engine.links import DIRECTIONS, Links
 from edgefl.engine.radio_link_monitoring import RadioLinkMonitoring
 from edgefl.engine.radio_settings import RadioSettings
@@ -28,19 +28,23 @@ class Books:
         self.positions_m = np.zeros((10, 2))
         self.transfers: dict[tuple[ChannelReports, int], AbstractContextManager[None]] = {}
         rules = RadioLinkMonitoring(RadioSettings(slot_s=SLOT_S, t310_s=None), INTERVAL_S)
-        self.reader = GainReader(self.env, rules, cast(Budget, self), self.survey, self.heard)
+        self.reader = GainReader(self.env, rules, cast(Budget, self), self.large_scale, self.heard)
         self.reader.positions_m = lambda: self.positions_m
 
-    def survey(self, positions_m: np.ndarray, ids: list[int], cells: np.ndarray, key: Any) -> Survey:
+    def large_scale(
+        self, positions_m: np.ndarray, ids: list[int], cells: np.ndarray, key: Any
+    ) -> LargeScaleState:
         self.surveys.append((self.env.now, ids, cells.tolist()))
-        return Survey(ids, 100.0 * cells + ids + self.env.now, np.zeros(len(ids)), np.zeros(len(ids)))
+        return LargeScaleState(
+            ids, 100.0 * cells + ids + self.env.now, np.zeros(len(ids)), np.zeros(len(ids))
+        )
 
-    def snr(self, survey: Survey, neighbours: np.ndarray) -> dict[str, np.ndarray]:
-        assert len(neighbours) == len(survey.ids)
-        return dict.fromkeys(DIRECTIONS, survey.gains_db * neighbours)
+    def snr(self, state: LargeScaleState, neighbours: np.ndarray) -> dict[str, np.ndarray]:
+        assert len(neighbours) == len(state.ids)
+        return dict.fromkeys(DIRECTIONS, state.gains_db * neighbours)
 
-    def heard(self, survey: Survey) -> list[Heard]:
-        return cast(list[Heard], [f"{device} hears" for device in survey.ids])
+    def heard(self, state: LargeScaleState) -> list[Heard]:
+        return cast(list[Heard], [f"{device} hears" for device in state.ids])
 
     def round(self, ids: list[int], cell: int, interfered: Any = None, neighbours: int = 1) -> ChannelReports:
         snr = {direction: np.full(len(ids), -1.0) for direction in DIRECTIONS}

@@ -139,8 +139,8 @@ def test_every_part_is_worked_out_from_its_class() -> None:
     alone = small_world([50.0, 50.0], learner=Scripted(flops_per_sample=flops)).run().rows.of[DeviceRound]
     assert slow.downlink_end_s == alone[0].downlink_end_s
     assert repr(other) == repr(alone[1])
-    snr = small.scene.radio.snr(
-        small.scene.radio.survey(small.scene.network.positions_m(), [0, 1], 0, (1, "train", 1))
+    snr = small.simulation.radio.snr(
+        small.simulation.radio.large_scale(small.simulation.network.positions_m(), [0, 1], 0, (1, "train", 1))
     )
     assert snr["uplink"][0] / snr["uplink"][1] == pytest.approx(10**-1.3)
 
@@ -151,9 +151,9 @@ def test_a_device_on_mains_beside_one_on_a_battery() -> None:
     small = small_world([50.0, 50.0], devices=devices).run()
     outcomes = [part.outcome for part in small.rows.of[DeviceRound]]
     assert outcomes == ["empty_downlink", "completed"]
-    charges = small.scene.network.power.charges()
+    charges = small.simulation.network.power.charges()
     assert charges[1] is None
-    assert not small.scene.network.still
+    assert not small.simulation.network.still
 
 
 def test_heights_change_the_path_loss_of_their_class_only() -> None:
@@ -259,7 +259,7 @@ def test_walls_stand_between_the_sites_and_those_indoors() -> None:
     assert np.array_equal(one._indoors.loss_db(positions_m[7:9], ids[7:9]), loss_db[7:9])
     plain = world(devices={"count": count}, seed=3)
     key = (1, "train", 1)
-    radios = [each.radio(None).survey(positions_m, ids, 0, key).gains_db for each in (one, plain)]  # type: ignore[arg-type]
+    radios = [each.radio(None).large_scale(positions_m, ids, 0, key).gains_db for each in (one, plain)]  # type: ignore[arg-type]
     assert np.allclose(radios[1] - radios[0], loss_db, rtol=0, atol=1e-9)
 
 

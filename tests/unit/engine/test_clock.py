@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from edgefl.contract import Now
 from edgefl.engine.records import Event, Round, Session
 from edgefl.engine.sessions.daily import Daily
-from edgefl.engine.sessions.interval import Interval
+from edgefl.engine.sessions.interval import FixedInterval
 from edgefl.engine.sessions.membership import Membership
 from edgefl.engine.sessions.schedule import Schedule
 from edgefl.errors import EdgeflError
@@ -180,7 +180,7 @@ def test_probes_of_a_session_that_the_duration_ends_leave_no_training() -> None:
 
 
 def test_sessions_of_an_interval() -> None:
-    world = ran(rules={"every_s": 0.5}, policy=Interval(length_s=1.2), duration_s=4.0)
+    world = ran(rules={"every_s": 0.5}, policy=FixedInterval(length_s=1.2), duration_s=4.0)
     assert session_events(world.rows) == [
         (0.0, "session_start", 1, "start"),
         (1.2, "session_end", 1, "interval"),
@@ -218,7 +218,7 @@ def test_sessions_begin_at_hours_and_the_hours_round_is_theirs() -> None:
 
 
 def test_a_session_by_time_has_one_round_of_training_whatever_its_probes_take(latency_s: float) -> None:
-    world = ran(learner=Scripted(probes=2), policy=Interval(count=2, length_s=latency_s / 2))
+    world = ran(learner=Scripted(probes=2), policy=FixedInterval(count=2, length_s=latency_s / 2))
     assert [(row.session, row.phase) for row in world.rows.of[Round]] == [
         *((1, phase) for phase in ("probe", "probe", "train")),
         *((2, phase) for phase in ("probe", "probe", "train")),
@@ -231,7 +231,7 @@ def test_a_session_by_time_ends_in_an_empty_cell() -> None:
     world = ran(
         rules={"every_s": 0.5},
         crossings_s={0: [0.52, 2.2]},
-        policy=Interval(count=2, length_s=1.2),
+        policy=FixedInterval(count=2, length_s=1.2),
     )
     assert session_events(world.rows) == [
         (0.0, "session_start", 1, "start"),
@@ -270,7 +270,7 @@ def test_a_policy_knows_the_populations_of_earlier_sessions() -> None:
 
 
 def test_a_policy_that_never_names_its_reason_is_told() -> None:
-    class Mute(Interval):
+    class Mute(FixedInterval):
         """Ends without a reason."""
 
         def reason_to_end(self, state: Any) -> str | None:

@@ -61,9 +61,9 @@ def test_heights_and_the_smallest_distance_are_the_path_losss(
     assert (extent.bs_height_m, extent.ut_height_m, extent.min_distance_m) == (*heights_m, nearest_m)
     distances_m = np.array([max(nearest_m, 2.0), 47.0, radius_m])
     gains = World(made, Streams(1)).gains
-    survey = gains.of_round(np.stack([distances_m, 0 * distances_m], axis=1), [0, 1, 2], 0, (1, "train", 1))
+    state = gains.of_round(np.stack([distances_m, 0 * distances_m], axis=1), [0, 1, 2], 0, (1, "train", 1))
     heights = {"bs_height_m": heights_m[0], "ut_height_m": heights_m[1]}
-    assert survey.gains_db == pytest.approx(-model.path_loss_db(distances_m, carrier_hz=3.5e9, **heights))
+    assert state.gains_db == pytest.approx(-model.path_loss_db(distances_m, carrier_hz=3.5e9, **heights))
 
 
 def test_uma_at_the_cell_edge_by_hand() -> None:

@@ -11,7 +11,7 @@ import simpy
 import edgefl
 from edgefl.engine.federations import Federations
 from edgefl.engine.records import Event, Round, Session
-from edgefl.engine.scene import Scene
+from edgefl.engine.simulation import Simulation
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
@@ -83,8 +83,8 @@ class Cells:
             rules,
         )
         world, self.rows = World(scenario, Streams(1)), Rows()
-        self.scene: Scene
-        self.scene, self.servers = compose(
+        self.simulation: Simulation
+        self.simulation, self.servers = compose(
             world, world.radio(simpy.Environment()), self.rows, {cell: Scripted() for cell in range(7)}
         )
 
@@ -103,7 +103,7 @@ class Cells:
         )
 
     def run(self) -> "Cells":
-        env = self.scene.env
+        env = self.simulation.env
         env.run(until=env.all_of([env.process(server.run()) for server in self.servers.values()]))
         return self
 
@@ -120,19 +120,19 @@ def test_the_others_finish_and_the_empty_cell_is_given_up_after_them(patience_s:
     last_s = max(row.end_s for row in cells.rows.of[Round])
     assert last_s > 0.1, "the others work for much longer than the smaller patience"
     assert all(len(cells.ends_s(cell)) == 4 for cell in range(EMPTY))
-    assert cells.scene.env.now == pytest.approx(last_s + patience_s, abs=EXACT)
-    assert cells.scene.federations.stopped == [(EMPTY, 1, 0.0)]
+    assert cells.simulation.env.now == pytest.approx(last_s + patience_s, abs=EXACT)
+    assert cells.simulation.federations.stopped == [(EMPTY, 1, 0.0)]
     assert cells.events(EMPTY) == ["waiting_for_devices"]
 
 
 def test_a_device_that_comes_in_time_sets_the_empty_cell_to_work() -> None:
     comes_s = PATIENCE_S - 1.0
     cells = Cells(visits_s=[[comes_s]]).run()
-    assert cells.scene.federations.stopped == []
+    assert cells.simulation.federations.stopped == []
     rounds = [row for row in cells.rows.of[Round] if row.cell == EMPTY]
     assert rounds[0].start_s == pytest.approx(comes_s, abs=EXACT)
     assert len(rounds) == 4
-    assert cells.scene.env.now == pytest.approx(rounds[-1].end_s, abs=EXACT)
+    assert cells.simulation.env.now == pytest.approx(rounds[-1].end_s, abs=EXACT)
 
 
 def test_a_session_under_way_ends_where_nobody_comes_back() -> None:
@@ -148,9 +148,9 @@ def test_a_session_under_way_ends_where_nobody_comes_back() -> None:
     ]
     assert [row.detail for row in cells.rows.of[Event] if row.event == "session_end"][-1] == "no_device"
     assert len([row for row in cells.rows.of[Session] if row.cell == EMPTY]) == 1
-    (stop,) = cells.scene.federations.stopped
+    (stop,) = cells.simulation.federations.stopped
     assert stop == (EMPTY, 1, pytest.approx(leaves_s, abs=EXACT))
-    assert cells.scene.env.now == pytest.approx(leaves_s + PATIENCE_S, abs=EXACT)
+    assert cells.simulation.env.now == pytest.approx(leaves_s + PATIENCE_S, abs=EXACT)
 
 
 def test_a_run_without_any_result_fails() -> None:

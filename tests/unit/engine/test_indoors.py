@@ -48,7 +48,7 @@ def loss_db(walls: str) -> float:
 
 
 def slots(small: SmallWorld, power_w: float, extra_db: float) -> int:
-    h2 = float(small.scene.radio.fading(0, 0).power(0, 1)[0])
+    h2 = float(small.simulation.radio.fading(0, 0).power(0, 1)[0])
     path_db = float(UMi().path_loss_db(math.hypot(*PLACE_M), carrier_hz=3.5e9)) + extra_db
     rate = math.log2(1 + power_w * 10 ** (-path_db / 10) * h2 / NOISE_W)
     return math.ceil(BITS / (10e6 * SLOT_S * rate))

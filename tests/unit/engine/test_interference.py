@@ -7,7 +7,7 @@ import pytest
 
 from channel.carrier import Carrier
 from channel.fading import BLOCK, LinkFading
-from channel.interference import Activity, Heard, Interfered
+from channel.interference import Heard, Interfered, TransmitterActivity
 from channel.path_loss.umi import UMi
 from channel.transfer import Flow
 from edgefl.engine.records import DeviceRound
@@ -24,7 +24,7 @@ def test_the_mean_rate_is_that_of_sending_or_not(load: float) -> None:
     snr, level = 100.0, 50.0
     fading = LinkFading(3, 1.0)
     signal = snr * fading.mean_power
-    heard = Heard(Activity(9, 1, load), [np.array([level])])
+    heard = Heard(TransmitterActivity(9, 1, load), [np.array([level])])
     link = Interfered(fading, heard)
     assert heard.mean == pytest.approx(load * level)
     carrier = Carrier(1.0, 1.0)
@@ -37,8 +37,8 @@ def test_the_mean_rate_is_that_of_sending_or_not(load: float) -> None:
 
 def test_interference_is_a_function_of_the_slot() -> None:
     levels = [np.array([2.0]), np.empty(0), np.array([1.0, 5.0])]
-    whole = Heard(Activity(9, 3, 0.5), levels).over_noise(0, 5000)
-    part = Heard(Activity(9, 3, 0.5), levels).over_noise(2000, 100)
+    whole = Heard(TransmitterActivity(9, 3, 0.5), levels).over_noise(0, 5000)
+    part = Heard(TransmitterActivity(9, 3, 0.5), levels).over_noise(2000, 100)
     assert part.tolist() == whole[2000:2100].tolist()
     assert set(whole.tolist()) == {0.0, 1.0, 2.0, 3.0, 5.0, 7.0}
 
@@ -46,7 +46,7 @@ def test_interference_is_a_function_of_the_slot() -> None:
 @pytest.mark.parametrize("transmitters", [1, 7, 19])
 def test_sums_that_are_looked_up_are_those_of_who_sends(transmitters: int) -> None:
     """Against one transmitter after the other; to the last bit where one table has all of them."""
-    activity = Activity(9, transmitters, 0.4)
+    activity = TransmitterActivity(9, transmitters, 0.4)
     levels = np.random.default_rng(5).exponential(3.0, (4, transmitters))
     levels[:, 0] = 0.0  # the own cell
     first, count = 2 * BLOCK - 100, BLOCK + 300
@@ -93,7 +93,7 @@ def test_neighbours_that_always_send_are_noise_in_both_directions(sharing: str) 
     (row,) = small.rows.of[DeviceRound]
     (mean,) = world(1.0, "mean", sharing).rows.of[DeviceRound]
     assert row.downlink_end_s == mean.downlink_end_s
-    h2 = float(small.scene.radio.fading(0, 0).power(0, 1)[0])
+    h2 = float(small.simulation.radio.fading(0, 0).power(0, 1)[0])
     for power_w, other_m, start_s, end_s in (
         (SERVER_W, 140.0, row.downlink_start_s, row.downlink_end_s),
         (DEVICE_W, 160.0, row.uplink_start_s, row.uplink_end_s),
@@ -107,7 +107,7 @@ def test_a_transfer_takes_its_bits_over_the_mean_rate_and_by_the_shortcut_longer
     load = 0.3
     small = world(load, "slot")
     (row,), (mean,) = small.rows.of[DeviceRound], world(load, "mean").rows.of[DeviceRound]
-    signal = SERVER_W * gain(60.0) * float(small.scene.radio.fading(0, 0).power(0, 1)[0]) / NOISE_W
+    signal = SERVER_W * gain(60.0) * float(small.simulation.radio.fading(0, 0).power(0, 1)[0]) / NOISE_W
     level = SERVER_W * gain(140.0) / NOISE_W
     high, low = math.log2(1 + signal), math.log2(1 + signal / (1 + level))
     rate, spread = load * low + (1 - load) * high, (high - low) * math.sqrt(load * (1 - load))

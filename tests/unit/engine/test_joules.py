@@ -88,9 +88,9 @@ def drawn_world(
 
 def ledger(world: SmallWorld, idle_power_w: float) -> list[LedgerRow]:
     """The ledger of a world as a run writes it."""
-    power = world.scene.network.power
+    power = world.simulation.network.power
     tail_j = power.tails.energy_j(world.env.now)
-    return list(world.scene.ledger.rows(power.running_s(), idle_power_w, power.charges(), tail_j))
+    return list(world.simulation.ledger.rows(power.running_s(), idle_power_w, power.charges(), tail_j))
 
 
 @pytest.mark.parametrize(
@@ -138,9 +138,11 @@ def test_every_class_has_its_battery_and_its_idle_power(seed: int) -> None:
             raise
     own = [*list(devices["classes"].values())[:2], devices]
     idle_w = np.array([settings["idle_power_w"] for settings in own])
-    power = world.scene.network.power
-    rows = list(world.scene.ledger.rows(power.running_s(), world.scene.fleet.idle_power_w, power.charges()))
-    assert world.scene.fleet.idle_power_w.tolist() == idle_w.tolist()
+    power = world.simulation.network.power
+    rows = list(
+        world.simulation.ledger.rows(power.running_s(), world.simulation.fleet.idle_power_w, power.charges())
+    )
+    assert world.simulation.fleet.idle_power_w.tolist() == idle_w.tolist()
     for row, its in zip(rows[:2], own, strict=False):
         assert row.recharged_j is not None
         assert row.left_j is not None

@@ -10,7 +10,7 @@ import pytest
 
 import edgefl
 from edgefl.commands.explained import describe
-from edgefl.engine.gains import PerPlace
+from edgefl.engine.gains import SpatialGains
 from edgefl.engine.layout import LayoutSettings
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
@@ -45,7 +45,7 @@ def world(layout: dict[str, Any], **sections: Any) -> World:
 
 def power_db(world: World, places_m: np.ndarray) -> np.ndarray:
     gains = world.gains
-    assert isinstance(gains, PerPlace)
+    assert isinstance(gains, SpatialGains)
     return gains.power_db(places_m)
 
 
@@ -113,9 +113,9 @@ def test_sectors_share_the_shadowing_and_sight_of_their_site(layout: dict[str, A
     panels_dbi = with_sectors.sectors.gain_dbi(at_m).reshape(three.shape)
     # single precision: gains of some 100 dB round by 4e-6 dB each, those of panels by less than 1e-4
     assert np.abs(three - one[:, :, None] - panels_dbi).max() < 1.3e-4
-    survey = with_sectors.gains.of_round(at_m, list(range(len(at_m))), 2, (1, "train", 1))
-    assert survey.gains_db == pytest.approx(three[:, 0, 2], abs=1e-3)
-    assert survey.distances_m == pytest.approx(np.hypot(*at_m.T)), "of cell 2: to site 0"
+    state = with_sectors.gains.of_round(at_m, list(range(len(at_m))), 2, (1, "train", 1))
+    assert state.gains_db == pytest.approx(three[:, 0, 2], abs=1e-3)
+    assert state.distances_m == pytest.approx(np.hypot(*at_m.T)), "of cell 2: to site 0"
 
 
 def test_panels_see_each_class_at_its_own_height() -> None:
@@ -139,8 +139,8 @@ def test_other_sectors_of_the_site_interfere() -> None:
     made = world({"sectors": 3}, radio=radio)
     at_m = places(200, 30)
     linear = 10 ** (power_db(made, at_m).astype(float) / 10)
-    survey = made.gains.of_round(at_m, list(range(30)), 1, (1, "train", 1))
-    assert survey.others == pytest.approx(linear[:, 0] + linear[:, 2], rel=1e-5)
+    state = made.gains.of_round(at_m, list(range(30)), 1, (1, "train", 1))
+    assert state.others == pytest.approx(linear[:, 0] + linear[:, 2], rel=1e-5)
 
 
 def test_the_point_of_a_cell_lies_in_it() -> None:

@@ -68,8 +68,8 @@ def worked(
             **options,
         ).run()
         assert plans.called == planned
-    scene = small.scene
-    small.rows.write(*scene.ledger.rows(scene.network.power.running_s(), 0.01))
+    simulation = small.simulation
+    small.rows.write(*simulation.ledger.rows(simulation.network.power.running_s(), 0.01))
     return small
 
 

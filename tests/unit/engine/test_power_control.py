@@ -25,7 +25,7 @@ def test_a_device_sends_what_its_path_loss_asks_for(rule: str, deadline_s: float
     ).run()
     for row in small.rows.of[DeviceRound]:
         loss_db = float(UMi().path_loss_db(PLACES[row.device], carrier_hz=3.5e9))
-        h2 = float(small.scene.radio.fading(row.device, 0).power(0, 1)[0])
+        h2 = float(small.simulation.radio.fading(row.device, 0).power(0, 1)[0])
         hz = 5e6 if rule == "full" else 10e6  # that the power is spread over
         wanted_w = 10**-9.5 * hz / 360e3 * 10 ** (0.8 * loss_db / 10)
         sent_w = min(DEVICE_W, wanted_w)

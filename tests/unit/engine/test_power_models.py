@@ -30,9 +30,9 @@ def run(power: Any, **sections: Any) -> tuple[list[DeviceRound], LedgerRow, Smal
         rules={"pause_s": PAUSE_S, "deadline_s": sections.pop("deadline_s", None)},
         **sections,
     ).run()
-    power_ = world.scene.network.power
+    power_ = world.simulation.network.power
     tail_j = power_.tails.energy_j(world.env.now)
-    (row,) = world.scene.ledger.rows(power_.running_s(), 0.0, power_.charges(), tail_j)
+    (row,) = world.simulation.ledger.rows(power_.running_s(), 0.0, power_.charges(), tail_j)
     return world.rows.of[DeviceRound], row, world
 
 
@@ -110,7 +110,7 @@ def test_a_tail_ends_when_the_device_is_switched_off() -> None:
     assert between_s > 2.9
     computing_s = sum(row.uplink_start_s - row.downlink_end_s for row in (first, second))
     wanted_j = computing_s + (1.0 - first.uplink_end_s) + (world.env.now - second.uplink_end_s)
-    assert world.scene.network.power.tails.energy_j(world.env.now)[0] == pytest.approx(wanted_j)
+    assert world.simulation.network.power.tails.energy_j(world.env.now)[0] == pytest.approx(wanted_j)
 
 
 @pytest.mark.parametrize(

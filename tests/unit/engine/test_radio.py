@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import simpy
 
-from edgefl.engine.gains import Survey
+from edgefl.engine.gains import LargeScaleState
 from edgefl.engine.links import Links
 from edgefl.engine.radio import Radio
 from edgefl.engine.radio_settings import RadioSettings
@@ -29,7 +29,7 @@ def radio_of(**options: Any) -> Radio:
     )
 
 
-SURVEY = Survey([0, 1], GAINS_DB, np.array([50.0, 90.0]), OTHERS)
+SURVEY = LargeScaleState([0, 1], GAINS_DB, np.array([50.0, 90.0]), OTHERS)
 
 
 def snr(**options: Any) -> dict[str, np.ndarray]:

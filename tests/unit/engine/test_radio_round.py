@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import simpy
 
-from edgefl.engine.gains import Survey
+from edgefl.engine.gains import LargeScaleState
 from edgefl.engine.parts import Cause, Part, Span
 from edgefl.engine.radio import Radio
 from edgefl.engine.radio_round import RadioRound
@@ -35,8 +35,10 @@ def test_a_column_that_only_the_radio_knows_is_one_edit(monkeypatch: pytest.Monk
     policy = {"name": "schedule", "count": 1, "rounds": ROUNDS}
     small = small_world([50.0, 200.0], policy=policy, radio={"downlink": "broadcast"}).run()
     rows, further = small.rows.of[Round], small.rows.further
-    state = small.scene.radio.survey(small.scene.network.positions_m(), [0, 1], 0, (1, "train", 1))
-    snr = small.scene.radio.snr(state)["downlink"]
+    state = small.simulation.radio.large_scale(
+        small.simulation.network.positions_m(), [0, 1], 0, (1, "train", 1)
+    )
+    snr = small.simulation.radio.snr(state)["downlink"]
     assert further["snr_mean"] == pytest.approx([snr.mean()] * ROUNDS)
     for row, end_s in zip(rows, further["broadcast_end_s"], strict=True):
         assert row.start_s < end_s < row.end_s
@@ -44,7 +46,7 @@ def test_a_column_that_only_the_radio_knows_is_one_edit(monkeypatch: pytest.Monk
 
 def opened_by(radio: Radio, ids: list[int], bits: int) -> RadioRound:
     many, zeros = len(ids), np.zeros(len(ids))
-    state = Survey(ids, np.full(many, GAIN_DB), zeros, zeros)
+    state = LargeScaleState(ids, np.full(many, GAIN_DB), zeros, zeros)
     return radio.open_round(state, 0, {"downlink": [bits] * many, "uplink": [1] * many})
 
 

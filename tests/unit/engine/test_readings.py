@@ -62,7 +62,7 @@ def world(first_m: float, then_m: float, at_s: float, up_bits: int = 0, **radio:
 
 def snr(small: SmallWorld, distance_m: float, power_w: float = SERVER_W) -> float:
     loss_db = float(UMi().path_loss_db(distance_m, carrier_hz=3.5e9))
-    h2 = float(small.scene.radio.fading(0, 0).power(0, 1)[0])
+    h2 = float(small.simulation.radio.fading(0, 0).power(0, 1)[0])
     return power_w * 10 ** (-loss_db / 10) / (10 ** ((-174 - 30) / 10) * 10e6) * h2
 
 

@@ -87,7 +87,7 @@ def world(
 def bits_per_slot(small: SmallWorld, cell: int, power_w: float = WEAK_W) -> float:
     """What a slot moves 11 m from a cell's site."""
     loss_db = float(UMi().path_loss_db(11.0, carrier_hz=3.5e9))
-    h2 = float(small.scene.radio.fading(0, cell).power(0, 1)[0])
+    h2 = float(small.simulation.radio.fading(0, cell).power(0, 1)[0])
     snr = power_w * 10 ** (-loss_db / 10) / (10 ** ((-174 - 30) / 10) * 10e6) * h2
     return 10e6 * SLOT_S * math.log2(1 + snr)
 
@@ -137,14 +137,14 @@ def test_what_the_rule_of_handovers_says_of_the_part_it_says_here() -> None:
     assert (part.outcome, part.downlink_bits) == ("left_downlink", int(LOST * bits_per_slot(small, 0)))
     assert part.downlink_end_s == pytest.approx(1.8, abs=EXACT)
     assert part.energy_rx_j == pytest.approx(RX_W * 1.8)
-    assert small.scene.network.present(1) == [0]
+    assert small.simulation.network.present(1) == [0]
 
 
 def test_who_works_for_another_cell_is_not_yet_there_for_its_own() -> None:
     small = world((0.3, NEAR_1))
     small.env.process(small.server.run())
     small.env.run(until=1.9)
-    network = small.scene.network
+    network = small.simulation.network
     assert network.serving(np.array([0])).tolist() == [1]
     assert network.present(0) == network.present(1) == []
     woken: list[float] = []
@@ -197,7 +197,7 @@ def test_without_any_cell_a_device_waits_for_the_deadline() -> None:
     assert round_.latency_s == pytest.approx(6.0, abs=EXACT)
     assert part.energy_rx_j == pytest.approx(RX_W * 4.4 + IDLE_W * 1.6)
     assert stalls(small) == pytest.approx([5.6, RX_W * 4.0 + IDLE_W * 1.6, 1])
-    (charge,) = small.scene.network.power.charges()
+    (charge,) = small.simulation.network.power.charges()
     assert charge is not None
     assert 10.0 - charge.left_j == pytest.approx(part.energy_rx_j)
     assert events(small) == [("radio_link_failure", 1.4, 0)]
@@ -206,7 +206,7 @@ def test_without_any_cell_a_device_waits_for_the_deadline() -> None:
 def test_who_stands_still_where_nothing_carries_does_not_measure_again() -> None:
     """Attempts every 0.4 s from 1.8 s on, to no end; it moves at 2.9 s, so those at 1.8 and 3.0 s measure."""
     small = world((0.3, NOWHERE), (2.9, NOWHERE - 1.0), rules={"deadline_s": 6.0})
-    measured_s, network = [], small.scene.network
+    measured_s, network = [], small.simulation.network
     best_cell = network.best_cell
 
     def counted(device: int) -> int | None:
@@ -273,9 +273,9 @@ def test_who_stops_amid_the_search_pays_until_then(cause: str) -> None:
     assert part.outcome == f"{cause}_downlink"
     assert part.downlink_end_s == pytest.approx(2.0, abs=EXACT)
     assert part.energy_rx_j == pytest.approx(0.2)
-    assert small.scene.network.present(0) == ([0] if cause == "off" else [])
+    assert small.simulation.network.present(0) == ([0] if cause == "off" else [])
     if cause == "empty":
-        (charge,) = small.scene.network.power.charges()
+        (charge,) = small.simulation.network.power.charges()
         assert charge is not None
         assert charge.left_j == pytest.approx(0.0, abs=EXACT)
 
@@ -298,7 +298,7 @@ def test_the_sites_send_while_there_is_a_link() -> None:
 
 def test_the_ledger_has_what_passed_without_a_link() -> None:
     small = world((0.3, NEAR_1)).run()
-    ledger, power = small.scene.ledger, small.scene.network.power
+    ledger, power = small.simulation.ledger, small.simulation.network.power
     assert ledger.stalled(0) == pytest.approx({"stalled_s": 1.4, "stalled_j": 1.4 * RX_W})
     (booked,) = ledger.rows(power.running_s(), 0.0)
     assert isinstance(booked, LedgerRow)
@@ -329,4 +329,6 @@ def test_who_looks_for_a_cell_has_no_tail() -> None:
     power = {"name": "phone_5g", "receive_w_per_mbit_s": 0, "tail_s": 10, "tail_w": 1}
     small = world((0.3, NEAR_1), devices={"power": power}).run()
     assert row(small).energy_rx_j == pytest.approx(3.52 * row_end_s(small))
-    assert small.scene.network.power.tails.energy_j(small.env.now).tolist() == [pytest.approx(0.0, abs=1e-9)]
+    assert small.simulation.network.power.tails.energy_j(small.env.now).tolist() == [
+        pytest.approx(0.0, abs=1e-9)
+    ]

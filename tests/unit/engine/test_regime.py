@@ -39,7 +39,7 @@ def test_transfers_of_a_run_are_counted_once(planned: bool) -> None:
             doppler_speed_m_s=10.0,
             radio={"fidelity": "renewal", "tdd": {}},
         ).run()
-    regime = world.scene.radio.air.regime
+    regime = world.simulation.radio.air.regime
     assert (regime.transfers, regime.short) == (6, 6)
     assert 0.1 < regime.shortest < 50
 
@@ -47,4 +47,4 @@ def test_transfers_of_a_run_are_counted_once(planned: bool) -> None:
 @pytest.mark.parametrize("radio", [{"fidelity": "auto"}, {"fidelity": "slot"}])
 def test_only_renewal_is_counted(radio: dict[str, str]) -> None:
     world = small_world([50.0], doppler_speed_m_s=10.0, radio=radio).run()
-    assert world.scene.radio.air.regime.transfers == 0
+    assert world.simulation.radio.air.regime.transfers == 0

@@ -8,7 +8,7 @@ import pytest
 from edgefl.engine.selectors import Candidates, Selector
 from edgefl.engine.selectors.all import All
 from edgefl.engine.selectors.best_channel import BestChannel
-from edgefl.engine.selectors.round_robin import RoundRobin
+from edgefl.engine.selectors.round_robin import RoundRobinSelector
 from edgefl.engine.selectors.uniform import Uniform
 from tests.tools.derived import underived
 
@@ -20,8 +20,12 @@ CHOICES: list[tuple[Selector, int, list[list[int]]]] = [
     (All(), 5, [IDS] * 3),
     (BestChannel(count=2), 2, [[3, 7]] * 3),  # of equals the first in order of id
     (BestChannel(count=2), 3, [[3, 7, 11]] * 3),  # over-selection asks for more
-    (RoundRobin(count=2), 2, [[2, 3], [5, 7], [2, 11]]),
-    (RoundRobin(count=2), 3, [[2, 3, 5], [5, 7, 11], [2, 3, 11]]),  # a turn goes on by two all the same
+    (RoundRobinSelector(count=2), 2, [[2, 3], [5, 7], [2, 11]]),
+    (
+        RoundRobinSelector(count=2),
+        3,
+        [[2, 3, 5], [5, 7, 11], [2, 3, 11]],
+    ),  # a turn goes on by two all the same
 ]
 # selector, number, and the probability of each device to take part
 LAWS: list[tuple[Selector, int, list[float]]] = [(Uniform(count=2), 2, [2 / 5] * 5)]

@@ -49,7 +49,7 @@ class World:
         bandwidth = 10e6 / sharing
         noise_w = 10 ** ((-174 - 30) / 10) * bandwidth
         snr = power_w * 10 ** (-float(loss_db) / 10) / noise_w
-        h2 = float(self.small.scene.radio.fading(device, 0).power(0, 1)[0])
+        h2 = float(self.small.simulation.radio.fading(device, 0).power(0, 1)[0])
         return bandwidth * SLOT_S * math.log2(1 + snr * h2)
 
     def slots(self, device: int, power_w: float, sharing: int, bits: int = PAYLOAD_BITS) -> int:
@@ -393,8 +393,8 @@ def test_the_ledger_sums_to_the_rounds_and_idle_fills_the_rest() -> None:
         devices={"idle_power_w": idle_w},
         policy=Schedule(count=1, rounds=3),
     ).run()
-    scene = world.small.scene
-    rows = list(scene.ledger.rows(scene.network.power.running_s(), idle_w))
+    simulation = world.small.simulation
+    rows = list(simulation.ledger.rows(simulation.network.power.running_s(), idle_w))
     rounds = world.rows.of[Round]
     for ledger, column in [
         ("receive_j", "energy_rx_j"),

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from edgefl.engine.sessions import SessionPolicy, SessionState
 from edgefl.engine.sessions.adaptive import Adaptive
 from edgefl.engine.sessions.daily import Daily
-from edgefl.engine.sessions.interval import Interval
+from edgefl.engine.sessions.interval import FixedInterval
 from edgefl.engine.sessions.membership import Membership
 from edgefl.engine.sessions.schedule import Schedule
 from tests.tools.derived import underived
@@ -48,7 +48,7 @@ ANSWERS: list[tuple[SessionPolicy, list[SessionState], list[str | None]]] = [
         [None, "adaptive", "max_rounds"],
     ),
     (
-        Interval(length_s=2.5),
+        FixedInterval(length_s=2.5),
         [SessionState(9, TEN, TEN, time_s=time_s, start_s=1.0) for time_s in (3.4, 3.5, 4.0)],
         [None, "interval", "interval"],
     ),
@@ -95,7 +95,7 @@ def test_membership_wants_ordered_bounds() -> None:
 
 
 def test_an_interval_lasts_its_time_and_says_how_much_is_over() -> None:
-    policy = Interval(length_s=40.0)
+    policy = FixedInterval(length_s=40.0)
     states = [SessionState(1, TEN, TEN, time_s=time_s, start_s=100.0) for time_s in (100.0, 130.0, 140.0)]
     assert [policy.reason_to_end(state) for state in states] == [None, None, "interval"]
     assert [policy.progress(state) for state in states[:2]] == [0.0, 0.75]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from channel.path_loss.umi import UMi
-from edgefl.engine.gains import PerPlace
+from edgefl.engine.gains import SpatialGains
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.scenario.scenario import Scenario
@@ -83,7 +83,7 @@ def shadowing_db(site_correlation: float, rings: int, positions_m: np.ndarray) -
         ).gains
         for radio in ({"shadowing_std_db": 0}, {})
     ]
-    bare, shadowed = (one.power_db(positions_m) for one in gains if isinstance(one, PerPlace))
+    bare, shadowed = (one.power_db(positions_m) for one in gains if isinstance(one, SpatialGains))
     return bare - shadowed
 
 
@@ -177,8 +177,8 @@ def test_who_is_just_beyond_the_edge_takes_the_gain_there() -> None:
     ]:
         gains = world(**sections).gains
         places_m = np.array([edge_m * (1 - 1e-12) * direction, (edge_m + 0.9) * direction])
-        survey = gains.of_round(places_m, [0, 1], 0, key)
-        assert survey.gains_db[1] == pytest.approx(survey.gains_db[0], abs=1e-6)
+        state = gains.of_round(places_m, [0, 1], 0, key)
+        assert state.gains_db[1] == pytest.approx(state.gains_db[0], abs=1e-6)
         assert gains.beyond == 1
         assert np.array_equal(places_m[1], (edge_m + 0.9) * direction), "what was lent has not changed"
 

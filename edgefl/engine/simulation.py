@@ -1,4 +1,4 @@
-"""The scene of a run: what all servers share."""
+"""What the servers of a run share: clock, radio, network, devices and tables."""
 
 import math
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from edgefl.rng import Streams
 
 
 @dataclass(frozen=True)
-class Scene:
+class Simulation:
     """The clock, the physical world and the tables, shared by all servers; a server's own state is not here.
 
     duration_s: no round begins at or after this time.

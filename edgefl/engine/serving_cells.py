@@ -5,7 +5,7 @@ import numpy as np
 NOWHERE = -1
 
 
-class Attachments:
+class ServingCells:
     """The serving cells of all devices.
 
     Attributes:
