@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from edgefl.bench import peak_memory_mb
-from edgefl.bench.training import CLASSES, CPU, Ours, Task
+from edgefl.bench.training import CLASSES, CPU, Ours, TrainingTask
 from edgefl.config import registry
 from edgefl.learning.models.resnet18 import Resnet18
 
@@ -41,7 +41,7 @@ def _row(
 ) -> dict[str, Any]:
     torch.set_num_threads(1)
     model = Resnet18()
-    task = Task("ResNet-18", model, SHAPE, devices, SAMPLES // devices, steps, batch, rounds)
+    task = TrainingTask("ResNet-18", model, SHAPE, devices, SAMPLES // devices, steps, batch, rounds)
     algorithm: Any = registry.get("algorithms", name)()
     job = Ours(task, task.data(), 1, algorithm=algorithm, torch_device=torch_device)
     began = time.perf_counter()

@@ -36,7 +36,7 @@ NAMES = ("training", "evaluation", "engine", "radio", "drawing", "writing", "sta
 
 
 class Sampler:
-    """Counts in which room the main thread is, from `with` to its end; to be used there."""
+    """Count in which room the main thread is, inside `with`; only for the main thread."""
 
     def __init__(self, period_s: float = PERIOD_S) -> None:
         self.counts: Counter[str] = Counter()
@@ -62,7 +62,7 @@ class Sampler:
 
 
 def room_of(frame: FrameType | None) -> str:
-    """The room of the innermost frame that has one, outside of which a run starts and ends."""
+    """Return the room of the innermost frame that belongs to one; none: the run starts or ends."""
     names = []
     while frame is not None:
         names.append(frame.f_globals.get("__name__", ""))

@@ -36,7 +36,7 @@ CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
-class Task:
+class TrainingTask:
     """A round to measure: `steps` batches of B on each device, shuffled, without replacement."""
 
     title: str
@@ -56,9 +56,11 @@ class Task:
         return Split(x, rng.integers(0, CLASSES, count))
 
 
-LOGISTIC = Task("Logistic regression 784->10", Logistic(), (28, 28), 100, 600, 5, 128, rounds=5)
-CNN = Task("SVHN CNN (listing 2), 3x32x32", SvhnCnn(variant="early"), (3, 32, 32), 20, 320, 5, 64, rounds=1)
-RESNET = Task("ResNet-18, 3x32x32", Resnet18(), (3, 32, 32), 100, 320, 5, 64, rounds=1)
+LOGISTIC = TrainingTask("Logistic regression 784->10", Logistic(), (28, 28), 100, 600, 5, 128, rounds=5)
+CNN = TrainingTask(
+    "SVHN CNN (listing 2), 3x32x32", SvhnCnn(variant="early"), (3, 32, 32), 20, 320, 5, 64, rounds=1
+)
+RESNET = TrainingTask("ResNet-18, 3x32x32", Resnet18(), (3, 32, 32), 100, 320, 5, 64, rounds=1)
 ON_A_GPU = (LOGISTIC, replace(CNN, devices=100), RESNET)
 
 
@@ -85,7 +87,9 @@ def run(repeats: int = 5, threads: int = 2, torch_device: torch.device = CPU) ->
         torch.set_num_threads(before)
 
 
-def beside_peak(task: Task, torch_device: torch.device, peak_flops: float, repeats: int) -> dict[str, Any]:
+def beside_peak(
+    task: TrainingTask, torch_device: torch.device, peak_flops: float, repeats: int
+) -> dict[str, Any]:
     """Measure a task, also as shares of the peak FLOPs; for a GPU, where one operation fills all cores."""
     data = task.data()
     jobs: dict[str, Callable[[], float]] = {
@@ -135,7 +139,7 @@ def _cnn(repeats: int, threads: int) -> dict[str, Any]:
     return _measured(CNN, jobs, repeats)
 
 
-def _measured(task: Task, jobs: dict[str, Callable[[], float]], repeats: int) -> dict[str, Any]:
+def _measured(task: TrainingTask, jobs: dict[str, Callable[[], float]], repeats: int) -> dict[str, Any]:
     """Measure jobs beside the first one, which is the rival."""
 
     def several(job: Callable[[], float]) -> float:
@@ -155,7 +159,7 @@ class Ours:
 
     def __init__(
         self,
-        task: Task,
+        task: TrainingTask,
         data: Split,
         threads: int,
         precision: Precision | None = None,
@@ -191,12 +195,12 @@ class Ours:
 
 
 class Loop:
-    """The rival: one device after the other, in plain PyTorch as one would write it with care.
+    """The rival: one device after the other, in plain PyTorch, written with care.
 
     Inputs are normalised and dealt out beforehand; module, optimizer and sums are reused.
     """
 
-    def __init__(self, task: Task, data: Split, torch_device: torch.device = CPU) -> None:
+    def __init__(self, task: TrainingTask, data: Split, torch_device: torch.device = CPU) -> None:
         self._task = task
         self._module = task.model.build(task.shape, CLASSES).to(torch_device)
         self._parameters = list(self._module.parameters())

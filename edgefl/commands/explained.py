@@ -200,7 +200,7 @@ def _parameters(fields: dict[str, FieldInfo], of: str = "scenario") -> list[str]
 
 
 def _kind(field: FieldInfo, key: str) -> str:
-    """Say of a parameter that it is no plain number or text."""
+    """Say what a parameter is, if it is no plain number or text."""
     named = _named(field)
     if named:
         return f"see edgefl list {named.kind}"
@@ -268,12 +268,12 @@ def _options(annotation: Any) -> Iterator[Any]:
 
 def _bounds(field: FieldInfo) -> str:
     inner = [mark for each in _options(field.annotation) for mark in getattr(each, "__metadata__", ())]
-    found = [
+    marks = [
         part
         for mark in [*field.metadata, *inner]
         for part in (mark.metadata if isinstance(mark, FieldInfo) else [mark])
     ]
-    return ", ".join(filter(None, (_bound(item) for item in found)))
+    return ", ".join(filter(None, (_bound(item) for item in marks)))
 
 
 def _bound(item: Any) -> str | None:

@@ -30,11 +30,13 @@ def export(
     from analysis.export import export as exported
 
     try:
-        found = exported(path, to, out)
+        written = exported(path, to, out)
     except ValueError as error:
         raise EdgeflError(str(error)) from error
-    there = f", {found.there} were there" if found.there else ""
-    console.print(f"{found.place}: {found.new} runs{there}; {found.files} tables and figures", soft_wrap=True)
-    for note in found.notes:
+    there = f", {written.there} were there" if written.there else ""
+    console.print(
+        f"{written.place}: {written.new} runs{there}; {written.files} tables and figures", soft_wrap=True
+    )
+    for note in written.notes:
         console.print(f"note: {note}", soft_wrap=True)
-    console.print(f"look: {found.look}", soft_wrap=True)
+    console.print(f"look: {written.look}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Where the cells of a layout lie, as text."""
+"""Write where the cells of a layout lie."""
 
 from collections.abc import Iterator
 

@@ -24,5 +24,5 @@ def merge(
     from edgefl.studies.merging import merge as merged
 
     states = merged(parts, out)
-    told = ", ".join(f"{count} {state}" for state, count in states.items())
-    console.print(f"{out}: {told or 'no runs'}", soft_wrap=True)
+    counted = ", ".join(f"{count} {state}" for state, count in states.items())
+    console.print(f"{out}: {counted or 'no runs'}", soft_wrap=True)

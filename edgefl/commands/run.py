@@ -1,7 +1,8 @@
 """`edgefl run` and `edgefl resume`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +25,7 @@ from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:
     from edgefl.learning.chunk_trainers import ChunkTrainers
+    from edgefl.scenario.scenario import Scenario
 
 Executor = Annotated[
     str,
@@ -61,27 +63,13 @@ def run(
 
         edgefl run convolutions --executor ray --address auto
     """
-    from edgefl.run.progress import RunProgress
     from edgefl.run.simulation import simulate
-    from edgefl.run_directory.snapshot import Every
     from edgefl.scenario.scenario import load
 
-    loaded, told = load(scenario, set_ or (), seed), Notes()
-    with (
-        interruptible(),
-        _trainers(executor, address, workers) as trainers,
-        RunProgress(console, {loaded.name: loaded}) as progress,
-    ):
-        path = simulate(
-            loaded,
-            out,
-            device=device,
-            trainers=trainers,
-            on_round=lambda row: progress.update(loaded.name, row),
-            on_note=told,
-            every=Every(rounds=snapshot_rounds),
-        )
-    print_end(path, told.told)
+    loaded = load(scenario, set_ or (), seed)
+    _carry_out(
+        loaded, partial(simulate, loaded, out, device=device), snapshot_rounds, executor, address, workers
+    )
 
 
 def resume(
@@ -101,28 +89,41 @@ def resume(
         edgefl resume runs/quickstart-seed0
     """
     from edgefl.run import resuming
-    from edgefl.run.progress import RunProgress
+
+    left = resuming.left_behind(run)
+    _carry_out(left, partial(resuming.resume, run), snapshot_rounds, executor, address, workers)
+
+
+def _carry_out(
+    scenario: "Scenario",
+    begin: Callable[..., Path],
+    snapshot_rounds: int | None,
+    executor: str,
+    address: str | None,
+    workers: int | None,
+) -> None:
+    """Run with a display of the progress, then print where the run is."""
+    from edgefl.run.progress import ProgressDisplay
     from edgefl.run_directory.snapshot import Every
 
-    loaded, told = resuming.left_behind(run), Notes()
+    notes, name = Notes(), scenario.name
     with (
         interruptible(),
         _trainers(executor, address, workers) as trainers,
-        RunProgress(console, {loaded.name: loaded}) as progress,
+        ProgressDisplay(console, {name: scenario}) as progress,
     ):
-        path = resuming.resume(
-            run,
+        path = begin(
             trainers=trainers,
-            on_round=lambda row: progress.update(loaded.name, row),
-            on_note=told,
+            on_round=lambda row: progress.update(name, row),
+            on_note=notes,
             every=Every(rounds=snapshot_rounds),
         )
-    print_end(path, told.told)
+    print_end(path, notes.printed)
 
 
 @contextmanager
 def _trainers(executor: str, address: str | None, workers: int | None) -> "Iterator[ChunkTrainers | None]":
-    """Give who trains in place of this process, if that is wanted."""
+    """Give the trainers of a cluster; None: this process trains."""
     if executor not in ("local", "ray"):
         raise EdgeflError(f"--executor {executor}: choose local or ray")
     if executor == "local":

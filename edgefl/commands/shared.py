@@ -17,16 +17,16 @@ from edgefl.errors import EdgeflError
 console = Console(highlight=False, markup=False, emoji=False)
 
 
-def _scenario(wanted: Path) -> Path:
+def _scenario(file: Path) -> Path:
     from edgefl.config import shipped
 
-    return shipped.find(wanted, "scenario")
+    return shipped.find(file, "scenario")
 
 
-def _study(wanted: Path) -> Path:
+def _study(file: Path) -> Path:
     from edgefl.config import shipped
 
-    return shipped.find(wanted, "study")
+    return shipped.find(file, "study")
 
 
 ScenarioFile = Annotated[
@@ -74,24 +74,24 @@ def interruptible() -> Iterator[None]:
 
 
 class Notes:
-    """Prints notes as they come, and knows which have been told."""
+    """Print notes as they come, and keep them."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.printed: list[str] = []
 
     def __call__(self, note: str) -> None:
-        self.told.append(note)
+        self.printed.append(note)
         print(f"edgefl: note: {note}", file=sys.stderr)
 
 
-def print_end(path: Path, told: Sequence[str]) -> None:
-    """Say where a run is, and what it says of itself and has not told before."""
+def print_end(path: Path, printed: Sequence[str]) -> None:
+    """Print a run's directory, and those of its notes that are not printed yet."""
     from rich.text import Text
 
     from edgefl.run_directory import status
 
     console.print(Text(f"run directory: {path}"), soft_wrap=True)
-    for note in (note for note in status.read(path)["notes"] if note not in told):
+    for note in (note for note in status.read(path)["notes"] if note not in printed):
         console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
 
 

@@ -14,7 +14,7 @@ from edgefl.errors import EdgeflError
 if TYPE_CHECKING:
     from edgefl import studies
     from edgefl.engine.records import Round
-    from edgefl.run.progress import RunProgress
+    from edgefl.run.progress import ProgressDisplay
     from edgefl.studies import OnRay
 
 
@@ -70,7 +70,7 @@ def study(
     A study with a `question` is given more seeds until it is answered, or its budget is spent; the answer is printed
     last. With --seed or --shard only these runs are done, and nothing is asked.
 
-    A run that fails is reported at once and at the end; the others go on, and what they found is compared.
+    A run that fails is reported at once and at the end; the others go on, and are compared.
     The exit code then is 2.
 
     Examples:
@@ -147,13 +147,13 @@ class _Shown:
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
-        self._progress: RunProgress | None = None
+        self._progress: ProgressDisplay | None = None
 
     def begins(self, plan: "studies.StudyPlan") -> None:
-        from edgefl.run.progress import RunProgress
+        from edgefl.run.progress import ProgressDisplay
 
         self.close()
-        self._progress = RunProgress(console, {run.label: run.scenario for run in plan.runs})
+        self._progress = ProgressDisplay(console, {run.label: run.scenario for run in plan.runs})
 
     def update(self, label: str, row: "Round | None") -> None:
         assert self._progress is not None
@@ -210,9 +210,9 @@ def _print_study(path: Path, *, grid: bool) -> None:
 def _print_answer(path: Path) -> None:
     from edgefl.run.results import StudyResults
 
-    found = StudyResults(path).answer
-    assert found is not None
-    console.print(found.sentence, soft_wrap=True)
-    for note in found.notes:
+    answer = StudyResults(path).answer
+    assert answer is not None
+    console.print(answer.sentence, soft_wrap=True)
+    for note in answer.notes:
         console.print(f"Note: {note}.", soft_wrap=True)
     console.print(f"Answer: {path / 'question.md'}", soft_wrap=True)

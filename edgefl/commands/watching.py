@@ -1,4 +1,4 @@
-"""How runs stand that another process is at work on: read from their directories, nothing is written."""
+"""Read from their directories how runs of another process stand; nothing is written."""
 
 import csv
 import math
@@ -17,7 +17,7 @@ from rich.text import Text
 
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.run.progress import Course, wall_time
+from edgefl.run.progress import RunProgress, wall_time
 from edgefl.run_directory import status
 from edgefl.scenario.scenario import load
 
@@ -57,7 +57,7 @@ class Watched:
 
     def __init__(self, path: Path, label: str) -> None:
         self.path, self.label = path, label
-        self._course: Course | None = None
+        self._progress: RunProgress | None = None
         self._read = 0  # bytes of rounds.csv
         self._head: list[str] = []
         self._last: dict[int, float] = {}  # cell -> its latest accuracy
@@ -72,7 +72,7 @@ class Watched:
         """
         about = status.read(self.path)
         self._follow()
-        share = 1.0 if about["status"] == "completed" else self._course.share if self._course else 0.0
+        share = 1.0 if about["status"] == "completed" else self._progress.share if self._progress else 0.0
         heartbeat = (about.get("process") or {}).get("heartbeat")
         silent_s = (
             (datetime.now(UTC) - datetime.fromisoformat(heartbeat)).total_seconds() if heartbeat else 0.0
@@ -83,7 +83,7 @@ class Watched:
             label=self.label,
             status=about["status"],
             share=share,
-            rounds=self._course.rounds if self._course else 0,
+            rounds=self._progress.rounds if self._progress else 0,
             where=self._where,
             accuracy=sum(self._last.values()) / len(self._last) if self._last else None,
             joules=self._joules,
@@ -99,8 +99,8 @@ class Watched:
             return
         if table.stat().st_size < self._read:  # it was resumed, and its tables began anew
             self.__init__(self.path, self.label)  # type: ignore[misc]
-        if self._course is None:
-            self._course = Course(load(self.path / "scenario.yaml"))
+        if self._progress is None:
+            self._progress = RunProgress(load(self.path / "scenario.yaml"))
         with table.open("rb") as file:
             file.seek(self._read)
             new = file.read()
@@ -114,12 +114,12 @@ class Watched:
             self._take(_round(dict(zip(self._head, cells, strict=True))))
 
     def _take(self, row: Round) -> None:
-        assert self._course is not None
-        self._course.follow(row)
+        assert self._progress is not None
+        self._progress.follow(row)
         self._joules += row.energy_j
         if row.accuracy is not None:
             self._last[row.cell] = row.accuracy
-        self._where = " · ".join(self._course.text(row).split(" · ")[:1])
+        self._where = " · ".join(self._progress.text(row).split(" · ")[:1])
 
 
 def find(path: Path) -> list[Watched]:
@@ -137,12 +137,12 @@ def find(path: Path) -> list[Watched]:
         index = variants.index(variant) if variant in variants else len(variants)
         return folder, index, str(run.parent), int(number) if number.isdecimal() else 0
 
-    found = sorted((file.parent for file in path.rglob(status.FILE)), key=place) if path.is_dir() else []
-    if not found:
+    runs = sorted((file.parent for file in path.rglob(status.FILE)), key=place) if path.is_dir() else []
+    if not runs:
         raise EdgeflError(
             f"{path}: no run directory in or below it; give one that `edgefl run` or `study` made"
         )
-    return [Watched(one, one.name if one == path else str(one.relative_to(path))) for one in found]
+    return [Watched(one, one.name if one == path else str(one.relative_to(path))) for one in runs]
 
 
 def planned(path: Path) -> int | None:
@@ -210,8 +210,8 @@ def _state(run: Standing) -> str:
 
 def _all(runs: list[Standing], of: int | None) -> str:
     counts = {word: sum(run.status == word for run in runs) for word in ("running", *OVER)}
-    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    return told if of is None else f"{told}; of at most {of} of the study"
+    counted = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    return counted if of is None else f"{counted}; of at most {of} of the study"
 
 
 def _round(cells: dict[str, str]) -> Round:

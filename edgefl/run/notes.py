@@ -1,4 +1,4 @@
-"""What a run has to say of itself at its end: above all that something it was asked for never happened.
+"""Write the notes of a run at its end: above all that something the scenario asked for never happened.
 
 `Counts` sees every row that the run writes; each note is a function of the scenario and these counts.
 """
@@ -75,7 +75,7 @@ def of_run(world: World, radio: Radio, counts: Counts, *, simulated_s: float) ->
 
 
 def never_aggregated(scenario: Scenario, counts: Counts) -> Iterator[str]:
-    """A federation whose model is the one it began with."""
+    """Note a federation that never aggregated an update."""
     without = sorted(cell for cell in counts.rounds if not counts.models[cell])
     if not without:
         return
@@ -90,7 +90,7 @@ def never_aggregated(scenario: Scenario, counts: Counts) -> Iterator[str]:
 
 
 def churn_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: float) -> Iterator[str]:
-    """Switches that nobody used, or a cycle of which the run is only a part."""
+    """Note switches that nobody used, or a cycle longer than the run."""
     switched = counts.events[EventName.SWITCHED_ON] + counts.events[EventName.SWITCHED_OFF]
     never = "" if switched else "no device was ever switched on or off"
     for churn in _distinct(kind.churn for kind in scenario.devices.kinds()):
@@ -100,7 +100,7 @@ def churn_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: floa
 
 
 def movement_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: float) -> Iterator[str]:
-    """Movement that took nobody across the edge of a cell, or a day of which the run is only a part."""
+    """Note movement that took nobody across the edge of a cell, or a day longer than the run."""
     crossed = sum(counts.events[name] for name in CROSSINGS)
     never = "" if crossed else "no device ever came, left or changed its cell"
     for mobility in _distinct(kind.mobility for kind in scenario.devices.kinds()):
@@ -109,7 +109,7 @@ def movement_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: f
 
 
 def background_beyond_its_trace(scenario: Scenario, simulated_s: float) -> Iterator[str]:
-    """Other users' traffic of which less was recorded than the run is long."""
+    """Note other users' traffic that was recorded for less time than the run takes."""
     background = scenario.radio.background
     ends_s = background.ends_s if background else None
     if ends_s is not None and ends_s < simulated_s:
@@ -121,11 +121,11 @@ def background_beyond_its_trace(scenario: Scenario, simulated_s: float) -> Itera
 
 def _distinct(components: Iterable[Any]) -> list[Any]:
     """Return the components of all classes of devices, equal ones once."""
-    found: list[Any] = []
+    distinct: list[Any] = []
     for component in components:
-        if component not in found:
-            found.append(component)
-    return found
+        if component not in distinct:
+            distinct.append(component)
+    return distinct
 
 
 def _rule(name: str, never: str, period_s: float | None, simulated_s: float, unit: str) -> Iterator[str]:
@@ -139,7 +139,7 @@ def _rule(name: str, never: str, period_s: float | None, simulated_s: float, uni
 
 
 def policy_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[str]:
-    """Evidence that never ended a session."""
+    """Note evidence that never ended a session."""
     policy = scenario.sessions
     if isinstance(policy, BoundedPolicy) and set(+counts.ends) == {"max_rounds"}:
         name = registry.name_of("sessions", policy)
@@ -150,7 +150,7 @@ def policy_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[str]
 
 
 def warm_start_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[str]:
-    """A warm start that had no saved model to begin a session with."""
+    """Note a warm start that had no saved model to begin a session with."""
     learning = scenario.learning
     if learning is None or counts.warm:
         return
@@ -165,7 +165,7 @@ def warm_start_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[
 
 
 def beyond_nr(efficiency: Efficiency) -> Iterator[str]:
-    """Transfers faster than any modulation and code of 5G can be."""
+    """Note transfers faster than any modulation and code of 5G."""
     medians = {direction: efficiency.median(direction) for direction in ("downlink", "uplink")}
     above = [
         f"{value:.1f} bit/s/Hz in the {name}" for name, value in medians.items() if value > NR_EFFICIENCY
@@ -190,7 +190,7 @@ def _seconds(value: float) -> str:
 
 
 def of_gains(gains: LargeScaleGains) -> Iterator[str]:
-    """Distances shorter or longer than path loss is defined for."""
+    """Note distances shorter or longer than path loss is defined for."""
     if gains.clamped:
         yield (
             f"{gains.clamped} times a device was closer than cell.min_distance_m and had the path loss of that place"

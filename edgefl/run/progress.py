@@ -16,7 +16,7 @@ SHORTEST_S = 2.0  # of wall time, before what is left is estimated
 PROBE = "probe"
 
 
-class RunProgress:
+class ProgressDisplay:
     """A live display with one bar per run: session, rounds, accuracy, time of day, and the wall time left."""
 
     def __init__(self, console: Console, runs: Mapping[str, Scenario]) -> None:
@@ -29,7 +29,7 @@ class RunProgress:
             TextColumn("{task.fields[left]}", markup=False),
             console=console,
         )
-        self._courses = {label: Course(scenario) for label, scenario in runs.items()}
+        self._of_runs = {label: RunProgress(scenario) for label, scenario in runs.items()}
         self._many = len(runs) > MOST_BARS
         self._done = self._failed = 0
         self._all = self._progress.add_task(
@@ -57,10 +57,12 @@ class RunProgress:
         if self._progress.tasks[task].start_time is None:
             self._progress.start_task(task)
             self._progress.update(task, visible=True)
-        course = self._courses[label]
-        course.follow(row)
-        left = course.left(self._progress.tasks[task].elapsed or 0.0)
-        self._progress.update(task, completed=course.share, latest=course.text(row, self._narrow), left=left)
+        progress = self._of_runs[label]
+        progress.follow(row)
+        left = progress.left(self._progress.tasks[task].elapsed or 0.0)
+        self._progress.update(
+            task, completed=progress.share, latest=progress.text(row, self._narrow), left=left
+        )
 
     def failed(self, label: str) -> None:
         """Show that a run has failed."""
@@ -86,7 +88,7 @@ class RunProgress:
             self._progress.stop()
 
 
-class Course:
+class RunProgress:
     """How far a run has come.
 
     Attributes:
@@ -112,7 +114,7 @@ class Course:
 
     @property
     def share(self) -> float:
-        """Of the run that is over: of its duration or of its sessions, in the mean of all cells."""
+        """The share of the run that is over: of the duration or of the sessions, in the mean of all cells."""
         duration_s = self._scenario.duration_s
         of_time = self._time_s / duration_s if duration_s else 0.0
         of_sessions = sum(self._cells.values()) / len(self._cells) if self._cells else 0.0
@@ -135,7 +137,7 @@ class Course:
         return " · ".join([session, rounds, time, *accuracy])
 
     def left(self, wall_s: float) -> str:
-        """Return the wall time left after so much of it, if the rest goes on like that; empty: not known yet."""
+        """Return the wall time left after `wall_s`, if the rest goes on like that; empty: not known yet."""
         if wall_s < SHORTEST_S or not 0 < self.share < 1:
             return ""
         return f"{wall_time(wall_s * (1 / self.share - 1))} left"

@@ -1,4 +1,4 @@
-"""The way to a Ray cluster. Ray is loaded only by who asks for it."""
+"""The way to a Ray cluster. Ray is loaded only when a cluster is asked for."""
 
 import warnings
 from collections.abc import Iterator

@@ -78,10 +78,10 @@ class Results(_Directory):
     def info(self) -> dict[str, Any]:
         """What run.json says: status, versions, model, wall time, notes."""
         try:
-            found: dict[str, Any] = json.loads((self / "run.json").read_text(encoding="utf-8"))
+            info: dict[str, Any] = json.loads((self / "run.json").read_text(encoding="utf-8"))
         except OSError as error:
             raise EdgeflError(f"{self}: is no run directory (run.json: {error.strerror})") from error
-        return found
+        return info
 
     @property
     def notes(self) -> list[str]:

@@ -53,7 +53,7 @@ def on_ray(address: str = "auto", workers: int | None = None) -> Iterator["RayTr
 
 @dataclass(eq=False)
 class _Hired:
-    """A worker's actor; known: what it has told of its process, once it has."""
+    """A worker's actor; known: its process, once it is known."""
 
     actor: Any
     known: dict[str, Any] | None = None
@@ -131,8 +131,8 @@ class RayTrainers:
         self._idle, self._starting = [], {}
         self._sent.clear()
 
-    def _hire(self, wanted: int) -> None:
-        for _ in range(wanted - len(self._idle) - len(self._starting) - len(self._busy)):
+    def _hire(self, count: int) -> None:
+        for _ in range(count - len(self._idle) - len(self._starting) - len(self._busy)):
             worker = _Hired(self._actor.remote(str(Path.cwd()), sys.path))
             self._starting[worker.actor.about.remote()] = worker
 
@@ -145,7 +145,7 @@ class RayTrainers:
         self._busy[reference] = worker, number, piece
 
     def _put(self, key: object, what: object) -> tuple[int, Any]:
-        """Return the number of something, and where the cluster finds it."""
+        """Return the number of an object, and where the cluster finds the object."""
         if key not in self._sent:
             self._sent[key] = next(self._numbers), self._ray.put(what)
         return self._sent[key]
@@ -213,7 +213,7 @@ def _lost_again_and_again(piece: Piece, error: Exception) -> EdgeflError:
 
 
 class _RemoteWorker:
-    """Trains pieces with what it is sent, one after the other.
+    """Trains pieces one after the other.
 
     Args:
         folder: where the run was begun. path: where modules lie there, the scenario's own among them.

@@ -114,7 +114,7 @@ def record(scenario: Scenario, out: str | Path, how: Recording | None = None) ->
 
 
 class _Seen:
-    """A world, and what is seen of it while its network lives."""
+    """Watch a world while its network lives."""
 
     def __init__(self, scenario: Scenario, how: Recording) -> None:
         self.world = World(scenario, Streams(scenario.seed))
@@ -241,13 +241,13 @@ class _Seen:
         """Cell, from, to of one device, to the end of the recording."""
         ends = np.flatnonzero(np.diff(cells)) + 1
         edges = [0, *ends.tolist(), len(cells)]
-        found = []
+        spells = []
         for begin, end in pairwise(edges):
             from_s = float(self.times_s[begin])
             to_s = min(float(self.times_s[end]) if end < len(cells) else np.inf, self.duration_s)
             if cells[begin] != NOWHERE and from_s < to_s:
-                found.append((int(cells[begin]), from_s, to_s))
-        return found
+                spells.append((int(cells[begin]), from_s, to_s))
+        return spells
 
     def _presence(self) -> Columns:
         rows = [
@@ -317,8 +317,8 @@ def _run_through(env: simpy.Environment, time_s: float) -> None:
 
 
 def _costs(simulation: Simulation, opened: RadioRound, bits: Sequence[int], time_s: float) -> dict[str, Any]:
-    """Seconds and joules of each link's downlink and of its uplink, both begun now."""
-    found: dict[str, Any] = {}
+    """Return seconds and joules of each link's downlink and uplink, both begun now."""
+    costs: dict[str, Any] = {}
     for direction in DIRECTIONS:
         done = opened.transfers(direction, bits, np.full(len(bits), time_s))
         devices = [simulation.devices[id_] for id_ in opened.links.devices]
@@ -329,8 +329,8 @@ def _costs(simulation: Simulation, opened: RadioRound, bits: Sequence[int], time
         energy_j = transfer_energy_j(
             power_w, done.airtime_s, wait_w, lasts_s - done.airtime_s, j_bit * np.array(bits)
         )
-        found[f"{direction}_s"], found[f"{direction}_j"] = lasts_s.tolist(), np.asarray(energy_j).tolist()
-    return found
+        costs[f"{direction}_s"], costs[f"{direction}_j"] = lasts_s.tolist(), np.asarray(energy_j).tolist()
+    return costs
 
 
 def _devices(simulation: Simulation) -> Columns:

@@ -1,4 +1,4 @@
-"""What a run will take, before it is started: rounds, simulated time, wall time, memory and disk.
+"""Estimate what a run will take before it starts: rounds, simulated time, wall time, memory and disk.
 
 Rounds and simulated time follow from the scenario and from the latency of a few rounds; wall time, memory and disk
 are those of a probe: the run itself, begun in a scratch directory and left after PROBE_ROUNDS rounds per federation.
@@ -32,7 +32,7 @@ PROBE_WALL_S = 120.0  # a probe that has had one round by then is not continued
 
 
 class Range(NamedTuple):
-    """The least and the most of something; equal where it is known."""
+    """The least and the most of an amount; equal where the amount is known."""
 
     least: float
     most: float
@@ -44,7 +44,7 @@ class Range(NamedTuple):
 
 
 def total(parts: Iterable[tuple[Range, Range]]) -> Range:
-    """Add up amounts, each as often as the number in front of it says."""
+    """Add up amounts, each multiplied by the number in front."""
     least = most = 0.0
     for number, amount in parts:
         least += number.least * amount.least if number.least else 0.0  # also of an amount without bound

@@ -1,4 +1,4 @@
-"""A study's directory: which one it is, whether it holds this study, and which part of it one process does."""
+"""Find or make the directory of a study, check that it holds this study, and divide the study into parts."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,7 +23,7 @@ FILE = "study.yaml"
 def place(
     plan: StudyPlan, out: str | Path | None, load: Loaded, *, go_on: bool
 ) -> tuple[Path, dict[Path, dict[str, Any]]]:
-    """Return the directory that a study gets, or has, and what run.json of each run in it says; nothing is written.
+    """Return a study's directory, new or continued, and what run.json of each run in it says; write nothing.
 
     Args:
         out: None: `runs/NAME`, numbered where that holds something else.
@@ -45,7 +45,7 @@ def place(
 
 
 def make(path: Path, *, go_on: bool) -> None:
-    """Make a study's directory, or find it made.
+    """Make a study's directory unless another process has just made it.
 
     Raises:
         EdgeflError: it holds something else, or cannot be written.

@@ -1,4 +1,4 @@
-"""What a study is about to do: its runs, how they stand, and what they will take."""
+"""List the runs of a study, how each stands, and what is left to be spent, without running any."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ Costs = list[tuple[Range, CostEstimate]]  # how many runs, and what each takes
 
 
 class _Estimates:
-    """What runs are expected to take: one probe for all seeds of a case."""
+    """Estimate what runs take, with one probe for all seeds of a case."""
 
     def __init__(self, device: str) -> None:
         self._device = device
@@ -66,7 +66,7 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
 
 
 def _of_question(plan: StudyPlan, directory: Path, load: Loaded, estimates: _Estimates, costs: Costs) -> str:
-    """Say what a study takes with the seeds that its question may add, or that it is answered."""
+    """Say what a study takes with the seeds that its question may add, or the answer."""
     question = plan.question
     assert question is not None
     answer = None if costs else StudyResults(directory).answer

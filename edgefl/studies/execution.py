@@ -1,4 +1,4 @@
-"""What is still to be done of a study, done: alone, or beside other processes that work in the same directory."""
+"""Carry out what is left of a study: alone, or beside other processes that work in the same directory."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,7 +28,7 @@ DEFAULT = StudyOptions()
 
 
 def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = DEFAULT) -> StudyResults:
-    """Carry out what is still to be done of a study. A run that fails does not keep the others from their end.
+    """Carry out what is still to be done of a study. A run that fails does not stop the others.
 
     A study with a question is given further seeds until that is answered, or its budget is spent. Of a part of it, or
     of a plan that was made for some seeds, only these runs are done, and nothing is asked.
@@ -98,7 +98,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
 
 
 def _on_gpu(plan: StudyPlan, device: str) -> bool:
-    """Whether models are trained on a GPU; where that is plain without PyTorch, nobody waits for it to load."""
+    """Whether models are trained on a GPU; PyTorch is loaded only where the answer needs it."""
     trains = any(each.scenario.learning is not None for each in plan.runs)
     if device == "cpu" or (device == "auto" and not (trains and may_have_gpu())):
         return False

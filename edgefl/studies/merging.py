@@ -1,4 +1,4 @@
-"""Study directories that were computed apart, as one."""
+"""Merge directories of one study that were computed apart."""
 
 import shutil
 from collections.abc import Sequence
@@ -35,11 +35,11 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
             )
     _check_one_study([*([out] if (out / FILE).is_file() else []), *parts])
     places = [out, *(part for part in parts if part.resolve() != out.resolve())]
-    found: dict[Path, list[Path]] = {}
+    holders_of: dict[Path, list[Path]] = {}
     for place in places:
         for run in runs_in(place):
-            found.setdefault(run, []).append(place)
-    for run, holders in found.items():
+            holders_of.setdefault(run, []).append(place)
+    for run, holders in holders_of.items():
         _check_one_run(run, holders)
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
             if any(out.iterdir()):
                 raise EdgeflError(f"{out}: is not empty, and no study directory; choose another --out")
             shutil.copyfile(parts[0] / FILE, out / FILE)
-        for run, holders in found.items():
+        for run, holders in holders_of.items():
             best = max(holders, key=lambda place: FURTHER.index(state_of(place, run)))  # the first of equals
             if best != out and state_of(best, run) is not State.RUNNING:
                 _copy(best / run, out / run)
@@ -76,7 +76,7 @@ def _study_in(directory: Path) -> str:
 
 
 def runs_in(directory: Path) -> list[Path]:
-    """Return the run directories of a study, relative to its own."""
+    """Return the run directories of a study, relative to the study's directory."""
     return sorted(
         path.parent.relative_to(directory)
         for path in directory.rglob("run.json")
@@ -86,9 +86,9 @@ def runs_in(directory: Path) -> list[Path]:
 
 def _check_one_run(run: Path, holders: Sequence[Path]) -> None:
     """Refuse runs of one name that are not one run."""
-    told: list[tuple[Path, dict[str, Any]]] = [(place, about_run(place / run)) for place in holders]
-    first_place, first = told[0]
-    for place, about in told[1:]:
+    records: list[tuple[Path, dict[str, Any]]] = [(place, about_run(place / run)) for place in holders]
+    first_place, first = records[0]
+    for place, about in records[1:]:
         if about and first and _name(about) != _name(first):
             raise EdgeflError(
                 f"{place / run} and {first_place / run} are not the same run ({_name(about)} and {_name(first)}):"
@@ -101,7 +101,7 @@ def _name(about: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a run directory; until it is whole it is none."""
+    """Copy a run directory; a half-copied one is not a run."""
     draft = draft_of(target)
     clear(draft)
     shutil.copytree(source, draft)

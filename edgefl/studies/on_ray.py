@@ -44,7 +44,7 @@ def carry_out(scheduler: RunScheduler, where: OnRay, jobs: int | None) -> None:
 
 @dataclass
 class _Sent:
-    """A task on the cluster; owner: the process that has begun it, once it has said so."""
+    """A task on the cluster; owner: the process that has begun the task, once it is known."""
 
     task: RunTask
     owner: Mapping[str, object] = field(default_factory=dict)
@@ -104,26 +104,26 @@ class _Cluster:
         for reference in ended:
             sent = self._sent.pop(reference)
             try:
-                told: str | Failure | None = self._ray.get(reference)
+                result: str | Failure | None = self._ray.get(reference)
             except (
                 self._ray.exceptions.RayTaskError
             ) as error:  # in what surrounds the run: it cannot be read there
-                told = Failure.of(error)
+                result = Failure.of(error)
             except self._ray.exceptions.RayError as error:
                 self._lose(sent, error)
                 continue
-            if isinstance(told, str):
-                self._scheduler.reported(sent.task, told)
-            self._scheduler.ended(sent.task, told if isinstance(told, Failure) else None)
+            if isinstance(result, str):
+                self._scheduler.reported(sent.task, result)
+            self._scheduler.ended(sent.task, result if isinstance(result, Failure) else None)
 
     def _listen(self) -> None:
         """Pass on what runs have reported."""
-        for number, told in self._ray.get(self._mailbox.empty.remote()):
+        for number, message in self._ray.get(self._mailbox.empty.remote()):
             sent = self._numbers[number]
-            if isinstance(told, dict):
-                sent.owner = told
+            if isinstance(message, dict):
+                sent.owner = message
             else:
-                for each in told:
+                for each in message:
                     self._scheduler.reported(sent.task, each)
 
     def _lose(self, sent: _Sent, error: Exception) -> None:
@@ -153,13 +153,13 @@ class _Cluster:
 
 
 class _Mailbox:
-    """What the runs report, until it is fetched."""
+    """Keep the reports of runs until they are fetched."""
 
     def __init__(self) -> None:
         self._messages: list[tuple[int, Any]] = []
 
-    def put(self, number: int, told: Any) -> None:
-        self._messages.append((number, told))
+    def put(self, number: int, message: Any) -> None:
+        self._messages.append((number, message))
 
     def empty(self) -> list[tuple[int, Any]]:
         messages, self._messages = self._messages, []
@@ -170,7 +170,7 @@ class _Mailbox:
 
 
 def _carry_out(task: RunTask, mailbox: Any, number: int, folder: str, allowed: str) -> str | Failure | None:
-    """Do a run; return why it failed, or ELSEWHERE, or nothing."""
+    """Do a run; return why the run failed, or ELSEWHERE, or nothing."""
     import ray
 
     if not (task.directory / FILE).is_file() or not Path(folder).is_dir():
@@ -202,11 +202,11 @@ class _Reports:
         self._last = time.monotonic()
         self.elsewhere = False
 
-    def __call__(self, told: Any) -> None:
-        if told == ELSEWHERE:
+    def __call__(self, report: Any) -> None:
+        if report == ELSEWHERE:
             self.elsewhere = True
             return
-        self._waiting.append(told)
+        self._waiting.append(report)
         if time.monotonic() - self._last > REPORT_S:
             self.send()
 

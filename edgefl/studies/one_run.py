@@ -1,4 +1,4 @@
-"""One run of a study, in the process that works on it: claimed, then begun, resumed, or begun again."""
+"""Do one run of a study in this process: claim it, then begin it, resume it, or begin it again."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -43,13 +43,13 @@ class RunTask:
 
 
 def work(task: RunTask, report: Callable[[Round | str], None]) -> None:
-    """Do a run, if no other process does it; report its rounds."""
+    """Do a run that no other process is doing, and report each round."""
     claim = RunLocks(task.directory).take(task.run.path)
     if claim is None:
         report(ELSEWHERE)
         return
     with claim:
-        state = standing(about_run(task.path), held=False)
+        state = standing(about_run(task.path), claimed=False)
         if state is State.COMPLETED:  # between the look at it and the claim
             return
         if state is State.RUNNING:
@@ -63,7 +63,7 @@ def work(task: RunTask, report: Callable[[Round | str], None]) -> None:
 
 
 def leave_a_trace(task: RunTask, failure: Failure) -> None:
-    """Make the directory of a run that failed before it had one: a comparison can say that it is missing."""
+    """Make the directory of a run that failed before making one, so that a comparison can name the run."""
     scenario, about = task.run.scenario, {"notes": [], **asdict(task.run.member)}
     if not (task.path / status.FILE).exists():
         with suppress(EdgeflError):  # of data that cannot be had

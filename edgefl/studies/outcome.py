@@ -1,4 +1,4 @@
-"""How a study's runs end that do not end well."""
+"""Runs of a study that failed, and the error that names them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Failed:
 
 
 class IncompleteStudy(EdgeflError):
-    """An error about a study of which some runs have failed.
+    """Some runs of a study have failed.
 
     Args:
         message: how many, and which.

@@ -1,4 +1,4 @@
-"""Which runs a study has, in which folders."""
+"""Plan the runs of a study, each in a folder of its own."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ class Run:
 
     @property
     def case(self) -> tuple[str, ...]:
-        """Its variant and setting, which runs of other seeds have too."""
+        """The variant and the setting, which runs of other seeds have too."""
         return (self.member.variant, *self.member.setting.values())
 
 

@@ -1,4 +1,4 @@
-"""A study's question: seeds are added, to both variants on the same worlds, until it is answered or has cost enough.
+"""Add seeds to both variants of a study's question until it is answered, or its budget is spent.
 
 How many seeds come next depends on the runs alone: however often a study is left and gone on with, on however many
 processors, the same seeds are run in the end.

@@ -1,9 +1,9 @@
 """Which process works on which run: plain files, so that several processes, on several machines, share a study.
 
-`claims/RUN/N.json` is the N-th claim on a run; the newest counts. To claim a run that nobody works on any more is to
-make the file N + 1, which only one process can. Its owner changes the file's time every few seconds; one that finds
-a newer claim than its own has been taken for dead, and ends at once. A copy made by rsync -a has claims as old as
-they were, and so nobody's.
+`claims/RUN/N.json` is the N-th claim on a run; the newest counts. Whoever makes the file N + 1 has claimed a run
+that nobody works on any more, and only one process can. Its owner changes the file's time every few seconds; one that
+finds a newer claim than its own has been taken for dead, and ends at once. A copy made by rsync -a has claims as old
+as they were, and so nobody's.
 """
 
 import json
@@ -28,7 +28,7 @@ TAKEN_OVER = 75  # exit code, EX_TEMPFAIL: the run is in other hands
 
 
 class RunLocks:
-    """The claims on a study's runs.
+    """The locks on a study's runs, each a claim that a process has made.
 
     Args:
         directory: of the study.
@@ -38,7 +38,7 @@ class RunLocks:
         self._folder = directory / FOLDER
 
     def held(self, run: Path) -> bool | None:
-        """Whether a process that is there holds the claim on a run; None: there is no claim.
+        """Whether a process that is alive has claimed a run; None: nobody has.
 
         Args:
             run: its directory, relative to the study's.
@@ -47,7 +47,7 @@ class RunLocks:
         return None if newest is None else _alive(self._folder / run / f"{newest}.json")
 
     def take(self, run: Path) -> "RunLock | None":
-        """RunLock a run; None: another process has it."""
+        """Lock a run; None: another process has it."""
         folder = self._folder / run
         while True:
             newest = _newest(folder)
@@ -85,7 +85,7 @@ class RunLocks:
 
 
 class RunLock:
-    """A claim of this process; use as a context manager, in which it is kept alive."""
+    """This process's claim on a run; a context manager that keeps the claim alive."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -151,7 +151,7 @@ def _alive(path: Path) -> bool:
 
 
 def _owner(path: Path) -> dict[str, Any] | None:
-    """Return whose claim it is; nothing while it is being written, None where it is gone."""
+    """Return the owner of a claim; empty: the claim is being written, None: it is gone."""
     try:
         owner: dict[str, Any] = json.loads(path.read_text(encoding="utf-8") or "{}")
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Which run of a study is begun next, by any of the processes that work on it."""
+"""Choose the run of a study to begin next, whichever process begins it."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -117,14 +117,14 @@ class RunQueue:
         return self._retry and run.path not in self._tried
 
     def _is_under_way(self, lender: Path) -> bool:
-        """Whether a run is being done, or will be by this process."""
+        """Whether this process has or will have a run, or another one is doing it."""
         if lender in self._active or any(run.path == lender for run in self._waiting):
             return True
         return state_of(self._directory, lender) is State.RUNNING
 
 
 def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, tuple[int, bool]]:
-    """Return where each run stands in line: by family, but behind those of the next family that train.
+    """Return each run's place in line: by family, and what only takes behind the next family's training.
 
     What takes all of its training from another run is done in moments: it fills up the time while others train, so
     that no worker is left with the last training alone. Only the next family's, as they leave snapshots for theirs.

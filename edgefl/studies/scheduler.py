@@ -1,4 +1,4 @@
-"""The runs of a study as tasks for the processes that carry them out, and what becomes of them."""
+"""Hand the runs of a study to processes as tasks, and take in how they end."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from edgefl.studies.workers import LOOK_AGAIN_S, Failure
 
 
 class RunScheduler:
-    """A supply of tasks, see `edgefl.studies.workers.Supply`; told of what they report and how they end."""
+    """Supply tasks (see `edgefl.studies.workers.Supply`), and take in what they report and how they end."""
 
     def __init__(
         self, queue: RunQueue, reuse: Mapping[Path, ReusePlan], directory: Path, options: StudyOptions

@@ -1,4 +1,4 @@
-"""How each run of a study stands, as its directory and the claim on it say."""
+"""Tell how a run of a study stands, from its directory and the claim on it."""
 
 import shutil
 from enum import StrEnum
@@ -40,23 +40,23 @@ def state_of(directory: Path, run: Path, about: dict[str, Any] | None = None) ->
     return standing(about, RunLocks(directory).held(run))
 
 
-def standing(about: dict[str, Any], held: bool | None) -> State:
+def standing(about: dict[str, Any], claimed: bool | None) -> State:
     """Return how a run stands.
 
     Args:
         about: what its run.json says.
-        held: whether another process holds the claim on it; None: there is none.
+        claimed: whether another process that is alive has claimed it; None: nobody has.
     """
     recorded = about.get("status")
     if recorded == State.COMPLETED:
         return State.COMPLETED
-    if held:
+    if claimed:
         return State.RUNNING
     if recorded in (State.FAILED, State.INTERRUPTED):
         return State(recorded)
-    if about and _process_is_there(about, claimed=held is not None):
+    if about and _process_is_there(about, claimed=claimed is not None):
         return State.RUNNING
-    return State.PLANNED if held is None and not about else State.STALE
+    return State.PLANNED if claimed is None and not about else State.STALE
 
 
 def about_run(path: Path) -> dict[str, Any]:

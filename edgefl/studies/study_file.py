@@ -1,4 +1,4 @@
-"""What a study file may say."""
+"""The keys of a study file."""
 
 import re
 from collections.abc import Iterator
@@ -175,8 +175,8 @@ def _zipped(place: str, lists: Any) -> Iterator[Overrides]:
         raise ValueError(f"{place}.zip: give dotted keys with lists of values")
     lengths = {key: len(values) for key, values in lists.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{key} has {length}" for key, length in lengths.items())
-        raise ValueError(f"{place}.zip: the lists need the same length; {told}")
+        listed = ", ".join(f"{key} has {length}" for key, length in lengths.items())
+        raise ValueError(f"{place}.zip: the lists need the same length; {listed}")
     for values in zip(*lists.values(), strict=True):
         yield dict(zip(lists, values, strict=True))
 
@@ -207,6 +207,6 @@ def _check_label(place: str, label: str, allowed: re.Pattern[str] = LABEL) -> No
 
 
 def _check_overrides(place: str, overrides: Overrides) -> None:
-    """Refuse a seed: it would be replaced by each of the study's."""
+    """Refuse a seed among overrides: the study's own seeds would replace it."""
     if "seed" in overrides:
         raise ValueError(f"{place}: a study has its seeds in `seeds`; leave out the seed here")

@@ -1,4 +1,4 @@
-"""Which runs of a study share their training, and who of them trains."""
+"""Find the runs of a study that can share a training, and the one that trains."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
@@ -19,7 +19,7 @@ from edgefl.studies.planning import Run
 
 @dataclass
 class ReusePlan:
-    """What a run has from another one and leaves for others.
+    """The training that a run takes from another run, and leaves for others.
 
     lender: the run whose training it takes; None: it trains. whole: throughout, else up to the end of the pilot
     sessions. lends: before which sessions it leaves snapshots. family: the runs that take from one another.

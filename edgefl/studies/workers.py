@@ -1,4 +1,4 @@
-"""Processes that work on tasks side by side, and that end when the process that started them does.
+"""Work on tasks in several processes, which end when the process that started them does.
 
 Each worker holds one end of a pipe. A pipe closes with the process at its other end, however that one ended and on
 every system: a worker whose pipe closes asks its own work to end (SIGTERM), and is gone GRACE_S later at the latest.
@@ -62,13 +62,13 @@ class _Worker(Generic[T]):
 
 
 class Supply(Protocol[Made]):
-    """Where tasks come from."""
+    """A source of tasks."""
 
     def take(self) -> Made | None:
         """Return a task to begin now; None: there is none."""
 
     def waits(self) -> bool:
-        """Whether there may be one later, although none is under way here."""
+        """Whether a task may come later, although none is under way here."""
 
 
 class InOrder(Generic[T]):
@@ -94,7 +94,7 @@ def side_by_side(
     reported: Callable[[T, Any], None],
     ended: Callable[[T, Failure | None], None],
 ) -> None:
-    """Work on all tasks, so many at a time, in order.
+    """Work on all tasks in order, at most `count` at a time.
 
     A task whose process dies fails, and the others go on. An error raised by `reported` or `ended`, or a signal
     that interrupts this process, ends the tasks under way as SIGTERM would; those that wait are not begun.
@@ -121,16 +121,16 @@ def side_by_side(
                 worker = busy[ready]
                 assert worker.task is not None
                 try:
-                    over, told = ready.recv()
+                    over, message = ready.recv()
                 except (EOFError, OSError):
                     del busy[ready]
                     ended(worker.task, Failure(_death(worker)))
                     continue
                 if not over:
-                    reported(worker.task, told)
+                    reported(worker.task, message)
                     continue
                 idle.append(busy.pop(ready))
-                ended(worker.task, told)
+                ended(worker.task, message)
     finally:
         _end([*idle, *busy.values()])
 
@@ -174,7 +174,7 @@ def _serve(pipe: Connection, work: Work[T]) -> None:
     while True:
         task = tasks.get()
         try:
-            work(task, lambda told: _tell(pipe, False, told))
+            work(task, lambda report: _tell(pipe, False, report))
             failure = None
         except Interrupted as error:
             raise SystemExit(error.exit_code) from None
@@ -200,9 +200,9 @@ def _listen(pipe: Connection, tasks: "queue.SimpleQueue[Any]") -> None:
     os._exit(128 + signal.SIGTERM)
 
 
-def _tell(pipe: Connection, over: bool, told: Any) -> None:
+def _tell(pipe: Connection, over: bool, message: Any) -> None:
     try:
-        pipe.send((over, told))
+        pipe.send((over, message))
     except OSError:  # nobody is there any more: the listening thread is about to end this process
         while True:
             time.sleep(0.01)  # briefly: a signal that comes just before a sleep is handled after it

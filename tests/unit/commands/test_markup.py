@@ -11,7 +11,7 @@ from rich.console import Console
 
 from edgefl.commands import cli
 from edgefl.engine.records import Round
-from edgefl.run.progress import MOST_BARS, RunProgress
+from edgefl.run.progress import MOST_BARS, ProgressDisplay
 from edgefl.scenario import scenario as scenarios
 
 UNTRAINED = """\
@@ -83,7 +83,7 @@ def test_the_progress_display_shows_names_as_they_are(tmp_path: Path, runs: int)
     screen = StringIO()
     console = Console(file=screen, width=200, force_terminal=True)
     row = Round(1, 1, 1, "train", 0.0, 1.0, 1.0, 1.0, 2, 2, *[0] * 6, accuracy=None, loss=None)
-    with RunProgress(console, dict.fromkeys(labels, scenario)) as progress:
+    with ProgressDisplay(console, dict.fromkeys(labels, scenario)) as progress:
         for label in labels:
             progress.update(label, row)
             progress.update(label, None)

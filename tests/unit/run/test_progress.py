@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from edgefl.engine.records import Round
-from edgefl.run.progress import Course, RunProgress, wall_time
+from edgefl.run.progress import ProgressDisplay, RunProgress, wall_time
 from edgefl.scenario.day import Day
 from edgefl.scenario.scenario import Scenario
 
@@ -47,32 +47,34 @@ def scenario(**sections: object) -> Scenario:
 
 
 def test_a_day_by_its_duration() -> None:
-    course = Course(
+    progress = RunProgress(
         scenario(duration_s=39_000.0, sessions={"name": "daily", "at_hours": [8], "begin_hour": 7})
     )
-    course.follow(ROW)
-    assert course.text(ROW) == "session 2 · 1 round · day 1 08:05 · accuracy 0.500"
-    assert course.share == pytest.approx(0.1)
-    assert course.left(60.0) == "9 min left"
-    assert course.left(1.0) == "", "too early to tell"
+    progress.follow(ROW)
+    assert progress.text(ROW) == "session 2 · 1 round · day 1 08:05 · accuracy 0.500"
+    assert progress.share == pytest.approx(0.1)
+    assert progress.left(60.0) == "9 min left"
+    assert progress.left(1.0) == "", "too early to tell"
 
 
 def test_rounds_by_their_sessions_in_the_mean_of_the_cells() -> None:
-    course = Course(scenario(sessions={"name": "schedule", "count": 4, "rounds": 6}))
-    course.follow(ROW)
-    assert course.share == pytest.approx(1.5 / 4)
-    course.follow(replace(ROW, cell=1, session=1, round=6))
-    assert course.share == pytest.approx((1.5 + 1) / 2 / 4)
+    progress = RunProgress(scenario(sessions={"name": "schedule", "count": 4, "rounds": 6}))
+    progress.follow(ROW)
+    assert progress.share == pytest.approx(1.5 / 4)
+    progress.follow(replace(ROW, cell=1, session=1, round=6))
+    assert progress.share == pytest.approx((1.5 + 1) / 2 / 4)
     probe = replace(ROW, phase="probe", accuracy=None)
-    course.follow(probe)
-    assert course.share == pytest.approx((1 + 1) / 2 / 4)
-    assert course.text(probe) == "session 2/4 · 3 rounds · 3900 s simulated"
+    progress.follow(probe)
+    assert progress.share == pytest.approx((1 + 1) / 2 / 4)
+    assert progress.text(probe) == "session 2/4 · 3 rounds · 3900 s simulated"
 
 
 def test_whichever_ends_first() -> None:
-    course = Course(scenario(duration_s=7800.0, sessions={"name": "schedule", "count": 100, "rounds": 6}))
-    course.follow(ROW)
-    assert course.share == 0.5
+    progress = RunProgress(
+        scenario(duration_s=7800.0, sessions={"name": "schedule", "count": 100, "rounds": 6})
+    )
+    progress.follow(ROW)
+    assert progress.share == 0.5
 
 
 def test_the_clock_of_a_short_day() -> None:
@@ -97,7 +99,7 @@ def test_wall_time_for_people(seconds: float, text: str) -> None:
 )
 def test_nothing_is_cut_off_in_80_columns_without_colour(width: int, told: str) -> None:
     console = Console(width=width, color_system=None, force_terminal=True, file=StringIO())
-    with RunProgress(console, {"similarity-seed100": scenario(**FOUR)}) as progress:
+    with ProgressDisplay(console, {"similarity-seed100": scenario(**FOUR)}) as progress:
         progress.update("similarity-seed100", ROW)
         with console.capture() as capture:
             console.print(progress._progress)
