@@ -41,6 +41,7 @@ class Legs(ABC):
         self._start_s = np.full(devices, math.inf)  # later than any time: the first question begins
         self._arrive_s = np.zeros(devices)
         self._until_s = np.zeros(devices)
+        self._number = np.zeros(devices, dtype=np.int64)  # of the next leg to be made
         # the leg after the present one, where it has been made
         self._made = np.zeros(devices, dtype=bool)
         self._next = Leg(np.zeros((2, devices)), np.zeros(devices), np.zeros(devices))
@@ -50,8 +51,12 @@ class Legs(ABC):
         """Set the model's state of these devices back to time 0; return their places [2, who] there."""
 
     @abstractmethod
-    def next_leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
-        """Make the next leg of these devices, which are at [2, who] here_m at the times [who] now_s."""
+    def next_leg(self, who: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        """Make the next leg of these devices, which are at [2, who] here_m at the times [who] now_s.
+
+        Args:
+            number: [who] how many legs each has walked before.
+        """
 
     def positions_m(self, time_s: float) -> np.ndarray:
         if not 0 <= time_s < math.inf:
@@ -60,6 +65,7 @@ class Legs(ABC):
         if len(again):
             self._to_m[:, again] = self.begin(again)
             self._until_s[again] = 0.0
+            self._number[again] = 0
             self._made[again] = False
         due = np.flatnonzero(time_s >= self._until_s)
         while len(due):
@@ -78,7 +84,10 @@ class Legs(ABC):
     def _set_out(self, who: np.ndarray) -> None:
         if not self._made[who].all():
             lacking = np.flatnonzero(~self._made & np.isfinite(self._until_s))  # inf: it never sets out again
-            made = self.next_leg(lacking, self._to_m[:, lacking], self._until_s[lacking])
+            made = self.next_leg(
+                lacking, self._number[lacking], self._to_m[:, lacking], self._until_s[lacking]
+            )
+            self._number[lacking] += 1
             for part, new in zip(self._next, made, strict=True):
                 part[..., lacking] = new
             self._made[lacking] = True

@@ -200,20 +200,16 @@ class _Days(Legs):
         self._model = model
         self._draws = draws
         self._goal = np.zeros(len(speeds_m_s), dtype=np.int64)
-        self._decision = np.zeros(len(speeds_m_s), dtype=np.int64)
 
     def begin(self, who: np.ndarray) -> np.ndarray:
         since, choice = self._draws.uniform(who, _OPENING, 2)
         self._goal[who] = self._model.choices(self._model.stay_s * np.log(since), choice)
-        self._decision[who] = 0
         return self._spots_m[self._goal[who], :, who].T
 
-    def next_leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
-        decision = self._decision[who]
-        self._decision[who] += 1
-        gap, choice = self._draws.uniform(who, _DECISIONS + 2 * decision, 2)
+    def next_leg(self, who: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        gap, choice = self._draws.uniform(who, _DECISIONS + 2 * number, 2)
         # before the first decision devices stay at the place where they begin
-        self._goal[who] = np.where(decision > 0, self._model.choices(now_s, choice), self._goal[who])
+        self._goal[who] = np.where(number > 0, self._model.choices(now_s, choice), self._goal[who])
         gap_s = -self._model.stay_s * np.log(gap)
         way_m = self._spots_m[self._goal[who], :, who].T - here_m
         whole_s = np.hypot(*way_m) / self._speeds_m_s[who]

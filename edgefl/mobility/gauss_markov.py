@@ -85,7 +85,7 @@ class _Steps(Legs):
         self._off[:, who] = self._std * normal(self._draws.uniform(who, 1, 2))
         return self._places_m[:, who]
 
-    def next_leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+    def next_leg(self, who: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         model, at_border = self._model, self._at_border[who]
         reflected = who[at_border]
         self._mean_heading[reflected] = mirrored(self._mean_heading[reflected], here_m[:, at_border])

@@ -84,7 +84,6 @@ class _Drives(Legs):
         self._left = model.left_probability
         self._right_or_left = model.left_probability + model.right_probability
         self._draws = UniformDraws(streams, devices)
-        self._junction = np.zeros(devices, dtype=np.int64)  # how many came before
         self._stop = np.zeros((2, devices), dtype=np.int64)  # where the device is going
         self._heading = np.zeros(devices, dtype=np.int64)
 
@@ -100,21 +99,19 @@ class _Drives(Legs):
         behind = np.where(heading < 2, ahead - 1, ahead)
         self._stop[north_south, who] = behind
         self._stop[1 - north_south, who] = street
-        self._junction[who] = 0
         place_m = np.empty((2, len(who)))
         place_m[north_south, np.arange(len(who))] = along_m
         place_m[1 - north_south, np.arange(len(who))] = self._stops_m[street]
         return place_m
 
-    def next_leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
-        junction, stop, heading = self._junction[who], self._stop[:, who], self._heading[who]
-        (choice,) = self._draws.uniform(who, junction, 1)
+    def next_leg(self, who: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        stop, heading = self._stop[:, who], self._heading[who]
+        (choice,) = self._draws.uniform(who, number, 1)  # at the junction where the leg begins
         turn = np.where(choice < self._left, 1, np.where(choice < self._right_or_left, -1, 0))
-        turn[junction == 0] = 0
-        at_edge = ((stop == 0) | (stop == len(self._stops_m) - 1)).any(axis=0) & (junction > 0)
+        turn[number == 0] = 0
+        at_edge = ((stop == 0) | (stop == len(self._stops_m) - 1)).any(axis=0) & (number > 0)
         heading = (heading + np.where(at_edge, 2, turn)) % 4
         stop += _AHEAD[:, heading]
-        self._junction[who] += 1
         self._stop[:, who], self._heading[who] = stop, heading
         to_m = self._stops_m[stop]
         walk_s = np.abs(to_m - here_m).sum(axis=0) / self._speeds_m_s[who]

@@ -147,26 +147,23 @@ class _TripsBetweenAreas(Legs):
             _Departures(calendar, rates[calendar.which, number]) for number in range(len(names))
         ]
         self._draws = draws
-        self._trip = np.zeros(len(speeds_m_s), dtype=np.int64)
         self._goal = np.zeros(len(speeds_m_s), dtype=np.int64)
 
     def begin(self, who: np.ndarray) -> np.ndarray:
         uniform = self._draws.uniform(who, _FIRST, 4)
-        self._trip[who] = 0
         self._goal[who] = (uniform[0][:, None] >= self._begins).sum(axis=1)
         return self._spots_m(self._goal[who], uniform[1:])
 
-    def next_leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
-        trip, area = self._trip[who], self._goal[who]
-        self._trip[who] += 1
-        uniform = self._draws.uniform(who, _TRIPS + _PER_TRIP * trip, _PER_TRIP)
+    def next_leg(self, who: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        area = self._goal[who]
+        uniform = self._draws.uniform(who, _TRIPS + _PER_TRIP * number, _PER_TRIP)
         # at time 0 devices are where they begin
-        to_m = np.where(trip > 0, self._spots_m(area, uniform[2:]), here_m)
+        to_m = np.where(number > 0, self._spots_m(area, uniform[2:]), here_m)
         walk_s = np.hypot(*(to_m - here_m)) / self._speeds_m_s[who]
         rest_s, exponential = np.empty(len(who)), -np.log(uniform[0])
-        for number in np.unique(area).tolist():
-            there = np.flatnonzero(area == number)
-            rest_s[there], self._goal[who[there]] = self._departures[number].next(
+        for origin in np.unique(area).tolist():
+            there = np.flatnonzero(area == origin)
+            rest_s[there], self._goal[who[there]] = self._departures[origin].next(
                 (now_s + walk_s)[there], exponential[there], uniform[1, there]
             )
         return Leg(to_m, walk_s, rest_s)

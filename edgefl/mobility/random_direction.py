@@ -62,7 +62,7 @@ class _StraightTrips(Legs):
         self._left_s[who] = 0.0
         return self._places_m[:, who]
 
-    def next_leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+    def next_leg(self, who: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         reflected = self._left_s[who] > 0
         self._heading[who] = mirrored(self._heading[who], here_m)
         self._set_off(who[~reflected])

@@ -55,7 +55,6 @@ class _Walks(Legs):
         self._radius_m = radius_m
         self._pause_s = model.pause_s
         self._draws = UniformDraws(streams, len(positions_m))
-        self._waypoint = np.zeros(len(positions_m), dtype=np.int64)
         # the first waypoint is where the device was dropped, reached at time 0 and left at once
         self._places_m = positions_m.T.copy()
         self._opening = Leg(self._places_m, np.zeros(len(positions_m)), np.zeros(len(positions_m)))
@@ -63,16 +62,13 @@ class _Walks(Legs):
             self._places_m, self._opening = self._amid_a_leg()
 
     def begin(self, who: np.ndarray) -> np.ndarray:
-        self._waypoint[who] = 0
         return self._places_m[:, who]
 
-    def next_leg(self, who: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
-        waypoint = self._waypoint[who]
-        self._waypoint[who] += 1
-        to_m = on_disc(self._draws.uniform(who, 2 * waypoint, 2), self._radius_m)
+    def next_leg(self, who: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        to_m = on_disc(self._draws.uniform(who, 2 * number, 2), self._radius_m)
         walk_s = np.hypot(*(to_m - here_m)) / self._speeds_m_s[who]
         rest_s = np.full(len(who), self._pause_s)
-        first = np.flatnonzero(waypoint == 0)
+        first = np.flatnonzero(number == 0)
         to_m[:, first] = self._opening.to_m[:, who[first]]
         walk_s[first], rest_s[first] = self._opening.walk_s[who[first]], self._opening.rest_s[who[first]]
         return Leg(to_m, walk_s, rest_s)
