@@ -1,5 +1,6 @@
 # make demo   install edgefl, get Fashion-MNIST, run the quickstart study, then a moving network and its report
 # make test   install the dev extras, then lint, type-check and test
+# make paths  golden runs and training once more, with the instructions of other processors; part of `make test`
 # make quick  lint, types, golden runs and the unit tests that are not slow, in under a minute
 # make readme run the demo and take its pictures into README.md
 # make gallery draw every shipped scenario into docs/gallery.md
@@ -18,7 +19,7 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo docs readme gallery trust city test quick cluster editor checks fuzz kill schema golden clean
+.PHONY: demo docs readme gallery trust city test paths quick cluster editor checks fuzz kill schema golden clean
 
 MOVING := scenarios/handover_hexagonal.yaml
 
@@ -52,6 +53,10 @@ city: $(VENV)/installed $(FASHION)
 
 test: checks $(FASHION) $(CHROMIUM)
 	$(BIN)/pytest
+	$(BIN)/python -m tests.tools.code_paths
+
+paths: $(VENV)/installed-dev $(FASHION)
+	$(BIN)/python -m tests.tools.code_paths
 
 quick: checks $(FASHION)
 	$(BIN)/pytest -m "not slow" tests/unit tests/golden

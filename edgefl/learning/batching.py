@@ -9,11 +9,10 @@ from edgefl.learning.layers import Recurrent
 
 Batching = Literal["auto", "stacked", "sequential"]
 
-# What a chunk of stacked devices may occupy. On a CPU the batch and the models should stay in the cache, and there
-# should be a chunk for every thread: 5 MB are ten devices of logistic regression on 28x28 images. A GPU wants much
-# work per launch.
-CPU_CHUNK_BYTES = 5_500_000
-CUDA_CHUNK_SHARE = 0.125
+# What a chunk of stacked devices may occupy: the same on every machine, as products of another shape are rounded
+# otherwise. On a CPU the batch and the models should stay in the cache, and there should be a chunk for every thread:
+# 5 MB are ten devices of logistic regression on 28x28 images. A GPU wants much work per launch, and has 8 GB or more.
+CHUNK_BYTES = {"cpu": 5_500_000, "cuda": 4_000_000_000}
 STACKED_FROM = 10  # devices that must be together on a CPU before stacking them pays
 
 RECURRENT = (nn.RNNBase, Recurrent)
@@ -32,15 +31,15 @@ def choose(
         - if `learning.channels_last` is set, which stacked training does not support;
     and on a CPU:
         - if it has convolutions;
-        - if fewer than 10 would be stacked, because fewer take part in the round or fit the cache (each with
-          its batch and what autograd keeps of it).
+        - if fewer than 10 would be stacked, because fewer take part in the round or fit a chunk (each with its
+          batch and what autograd keeps of it).
     Otherwise they are stacked.
 
     Measured (PyTorch CPU build, one thread of a two-core machine that others used too, so +-20 %): time of a step
     one by one over that of a step stacked, for rounds of 10 and of 100 devices; above 1 stacking is faster.
 
     ====================================  =====  ============  ====  ====
-    model                                 batch  fit the cache   10   100
+    model                                 batch  fit a chunk     10   100
     ====================================  =====  ============  ====  ====
     mlp2, 64-32-10                           16            91   1.7   7.5
     mlp2, 60-128-10                          10            31   1.8   3.1
@@ -61,7 +60,7 @@ def choose(
 
     Args:
         module: the model.
-        together: devices that would be stacked: a round's, or those that fit `learning.memory_gb` or the cache.
+        together: devices that would be stacked: a round's, or those that fit a chunk.
     """
     layers = list(module.modules())
     if channels_last or any(isinstance(layer, (*RECURRENT, nn.EmbeddingBag)) for layer in layers):
@@ -73,10 +72,3 @@ def choose(
     ):
         return "sequential"
     return "stacked"
-
-
-def chunk_bytes(torch_device: torch.device) -> int:
-    """Return the memory for a chunk of stacked devices, bytes."""
-    if torch_device.type == "cuda":
-        return int(CUDA_CHUNK_SHARE * torch.cuda.get_device_properties(torch_device).total_memory)
-    return CPU_CHUNK_BYTES

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.batches import Batches
-from edgefl.learning.batching import Batching, choose, chunk_bytes
+from edgefl.learning.batching import CHUNK_BYTES, Batching, choose
 from edgefl.learning.chunk_trainers import ChunkTrainers, Kit, Threads
 from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.gradients import ByHand, Kernel, OneByOne, Precision, Stacked
@@ -29,8 +29,8 @@ from edgefl.learning.parameters import ModelLayout
 class LocalTraining:
     """Local training of a round's participants: SGD with momentum, restarted for every device and round.
 
-    The result is the same whoever trains: devices are cut into the same chunks, and each chunk is computed by one
-    thread, here or elsewhere.
+    The result is the same whoever trains, whatever else the machine does: model, data and settings alone say how
+    devices are cut into chunks, and each chunk is computed by one thread, here or elsewhere.
 
     Args:
         model: the model; if it writes its gradients out, they are used in float32.
@@ -39,7 +39,7 @@ class LocalTraining:
         momentum: rho.
         batching: `stacked` takes the devices of a chunk together, `sequential` one after the other; for
             `auto` see `batching.choose`.
-        memory_bytes: memory for a chunk of stacked devices; None: an eighth of a GPU's, or a CPU's cache.
+        memory_bytes: memory for a chunk of stacked devices; None: `CHUNK_BYTES`.
         threads: chunks trained at the same time; always 1 on a GPU.
         trainers: train the chunks in place of these threads; None: nobody does.
 
@@ -67,7 +67,7 @@ class LocalTraining:
         self._momentum = momentum
         self._batching = batching
         self._precision = precision or Precision()
-        self._memory_bytes = memory_bytes or chunk_bytes(train.x.device)
+        self._memory_bytes = memory_bytes or CHUNK_BYTES[train.x.device.type]
         self._here = Threads(1 if train.x.device.type == "cuda" else threads)
         self._trainers = trainers or self._here
         self._kits: dict[type[Kernel], Kit] = {}
@@ -86,7 +86,8 @@ class LocalTraining:
                 where those do, and the next call without it overwrites them.
 
         Raises:
-            EdgeflError: `learning.batching` is stacked, and this model cannot be trained so.
+            EdgeflError: `learning.batching` is stacked, and this model cannot be trained so; or a GPU's memory is
+                full: a chunk is not made smaller unasked, as that would round otherwise.
         """
         count = len(task.batches.rows)
         models = LocalModels(
@@ -98,6 +99,11 @@ class LocalTraining:
         kind = self._kind(task)
         try:
             self._run(kind, task, models)
+        except torch.OutOfMemoryError as error:
+            raise EdgeflError(
+                f"the GPU's memory does not hold {self._memory_bytes / 1e9:g} GB of devices at once: set less",
+                ("learning", "memory_gb"),
+            ) from error
         except (RuntimeError, NotImplementedError) as error:
             if kind is not Stacked:
                 raise

@@ -134,7 +134,7 @@ class LearningSettings(Section):
     batching: Literal["auto", "stacked", "sequential"] = Field(
         "auto",
         description="devices trained together or one by one; auto: together, but for recurrent layers and embedding "
-        "bags, and on a CPU convolutions and what overflows its cache; a function of model, batch and processor",
+        "bags, and on a CPU convolutions and fewer than ten; a function of model, batch and whether there is a GPU",
     )
     precision: Literal["float32", "bf16"] = Field(
         "float32",
@@ -153,7 +153,7 @@ class LearningSettings(Section):
         None,
         gt=0,
         le=1e6,
-        description="room for devices trained together, GB; none: a CPU's cache, 1/8 of a GPU",
+        description="room for devices trained together, GB, whatever the machine; none: 0.0055 on a CPU, 4 on a GPU",
     )
 
     @model_validator(mode="after")

@@ -1,6 +1,5 @@
-"""Runs of several folders, runs that are not completed, and many of them at once."""
+"""Runs of several folders, and runs that are not completed."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,11 +7,9 @@ import pandas as pd
 import pytest
 
 from analysis import compare, load_runs, reading
-from analysis.command_line import main
 
 Write = Callable[..., Path]
 SESSIONS = [{"session": 1, "accuracy_start": 0.1}]
-MANY, TIME_S = 1000, 10.0
 
 
 def rounds(accuracy: float, session: int = 1) -> list[dict]:
@@ -143,21 +140,3 @@ def test_files_read_together_are_as_if_read_one_by_one(
     one_by_one = load_runs(root)
     for name in ("rounds", "sessions", "events", "devices"):
         pd.testing.assert_frame_equal(getattr(together, name), getattr(one_by_one, name), check_dtype=False)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("rendered")
-def test_a_thousand_runs_load_and_print_in_ten_seconds(
-    write_study: Write, capsys: pytest.CaptureFixture[str]
-) -> None:
-    root = write_study(
-        variants=tuple(f"v{i}" for i in range(10)),
-        seeds=tuple(range(MANY // 10)),
-        sessions=4,
-        rounds=10,
-        reference="v0",
-    )
-    begin = time.process_time()  # not the clock: other tests run beside this one
-    assert main(["compare", str(root)]) == 0
-    assert time.process_time() - begin < TIME_S
-    assert "100 seeds" in capsys.readouterr().out

@@ -1,0 +1,65 @@
+"""Run the golden runs and the tests of training as other processors would: other instructions, other rounding.
+
+make paths
+python -m tests.tools.code_paths avx2 -x
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# Name -> environment of the libraries that choose instructions by processor: PyTorch's own loops, MKL, oneDNN, NumPy.
+# MKL reads MKL_ENABLE_INSTRUCTIONS on Intel's processors alone, MKL_CBWR=COMPATIBLE on all: no vectors beyond SSE2.
+PATHS: Mapping[str, Mapping[str, str]] = {
+    "avx2": {
+        "ATEN_CPU_CAPABILITY": "avx2",
+        "ONEDNN_MAX_CPU_ISA": "AVX2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+    },
+    "sse": {
+        "ATEN_CPU_CAPABILITY": "default",
+        "ONEDNN_MAX_CPU_ISA": "SSE41",
+        "MKL_CBWR": "COMPATIBLE",
+        "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
+    },
+}
+# what multiplies, and what must not notice
+TESTS = [
+    "tests/golden",
+    *(
+        f"tests/unit/learning/test_{name}.py"
+        for name in (
+            "local_training",
+            "chunk_trainers",
+            "padding",
+            "algorithm_verbs",
+            "same_bytes",
+            "resume",
+            "theory",
+        )
+    ),
+]
+
+
+def environment(path: str) -> dict[str, str]:
+    """Return this process's environment with the settings of a code path."""
+    return {**os.environ, **PATHS[path]}
+
+
+def main(paths: Sequence[str], options: Sequence[str]) -> int:
+    """Run the tests under each path; return the number of paths under which some fail."""
+    failed = 0
+    for path in paths:
+        print(f"code path {path}: {' '.join(f'{k}={v!r}' for k, v in PATHS[path].items())}", flush=True)
+        command = [sys.executable, "-m", "pytest", "-m", "not slow", *options, *TESTS]
+        failed += subprocess.run(command, cwd=ROOT, env=environment(path)).returncode != 0
+    return failed
+
+
+if __name__ == "__main__":
+    chosen = [word for word in sys.argv[1:] if word in PATHS]
+    sys.exit(main(chosen or list(PATHS), [word for word in sys.argv[1:] if word not in PATHS]))

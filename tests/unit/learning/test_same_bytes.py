@@ -1,0 +1,137 @@
+"""The same file, seed and machine give the same bytes: threads, load and free memory reach no arithmetic."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+
+import edgefl
+from edgefl.learning import memory
+from tests.tools.code_paths import PATHS, environment
+
+ROOT = Path(__file__).parents[3]
+SCENARIO = """\
+name: small
+devices: {count: 12}
+sessions: {name: schedule, count: 1, rounds: 2}
+learning: {dataset: digits, steps: 2, batch: 16, model: %s, algorithm: moon}
+"""
+THREADS = 3
+
+
+@contextmanager
+def load() -> Iterator[None]:
+    """Products of all shapes, on another thread of this process."""
+    ended = threading.Event()
+
+    def work() -> None:
+        size = 1
+        while not ended.is_set():
+            torch.ones(size, 64) @ torch.ones(64, size)
+            size = size % 256 + 1
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    yield
+    ended.set()
+    worker.join()
+
+
+@pytest.mark.parametrize("model", ["logistic", "{name: mlp2, hidden: 8}", "cnn2"])
+def test_neither_threads_nor_load_nor_free_memory_reach_a_table(
+    model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Written out, stacked, one by one; the second run has three threads, busy neighbours and little memory."""
+    (tmp_path / "small.yaml").write_text(SCENARIO % model)
+    scenario = edgefl.load_scenario(tmp_path / "small.yaml")
+    edgefl.simulate(scenario, tmp_path / "alone", device="cpu", threads=1)
+    monkeypatch.setattr(memory, "available_bytes", lambda root=None: memory.MUCH)
+    torch.set_num_threads(THREADS)
+    with load():
+        edgefl.simulate(scenario, tmp_path / "in company", device="cpu", threads=THREADS)
+    tables = sorted(file.name for file in (tmp_path / "alone").glob("*.csv"))
+    assert {"rounds.csv", "devices.csv"} <= set(tables)
+    for table in tables:
+        assert (tmp_path / "alone" / table).read_bytes() == (tmp_path / "in company" / table).read_bytes(), (
+            table
+        )
+
+
+# Questions about this machine, and the files that may ask: to refuse what does not fit, to count threads, or to say
+# where rows lie. Sizes that arithmetic goes by are constants, `batching.CHUNK_BYTES` first.
+QUESTIONS = (
+    "available_bytes",
+    "available_cores",
+    "cpu_count",
+    "sched_getaffinity",
+    "get_device_properties",
+    "mem_get_info",
+    "get_num_threads",
+    "getloadavg",
+    "sysconf",
+)
+MAY_ASK = {
+    "edgefl/learning/memory.py",  # how much may be needed at most
+    "edgefl/scenario/memory_needs.py",
+    "edgefl/learners/model_size.py",
+    "edgefl/learners/building.py",  # and how many threads train chunks side by side
+    "edgefl/learning/device_states.py",  # whether rows are kept on a GPU or beside it
+    "edgefl/run/plan.py",  # threads
+}
+ARITHMETIC = (
+    "channel",
+    "edgefl/learning",
+    "edgefl/engine",
+    "edgefl/mobility",
+    "edgefl/places",
+    "edgefl/learners",
+)
+
+
+def test_only_who_refuses_or_counts_threads_asks_about_the_machine() -> None:
+    folders = [ROOT / folder for folder in (*ARITHMETIC, "edgefl/scenario", "edgefl/run")]
+    asking = {
+        str(file.relative_to(ROOT))
+        for folder in folders
+        for file in folder.rglob("*.py")
+        if any(question in file.read_text() for question in QUESTIONS)
+    }
+    assert asking == MAY_ASK
+
+
+# -- the code paths under which `make paths` runs tests ------------------------------------------------
+
+SHOW = """
+import torch
+from numpy._core._multiarray_umath import __cpu_features__ as numpy_has
+a = torch.ones(64, 64)
+with torch.no_grad(), torch.backends.mkl.verbose(1), torch.backends.mkldnn.verbose(1):
+    a @ a
+    torch.nn.Conv2d(8, 8, 3)(torch.ones(2, 8, 16, 16))
+print("torch", torch.backends.cpu.get_cpu_capability())
+print("numpy", [name for name in ("X86_V3", "X86_V4") if numpy_has.get(name)])
+"""
+IN_FORCE = {
+    "avx2": ("torch AVX2", "isa:Intel AVX2\n", "numpy ['X86_V3']"),
+    "sse": ("torch DEFAULT", "isa:Intel SSE4.1\n", "CNR:COMPATIBLE", "numpy []"),
+}
+
+
+@pytest.mark.slow  # two processes that load PyTorch
+@pytest.mark.skipif(
+    "AVX2" not in torch.backends.cpu.get_cpu_capability()
+    and "AVX512" not in torch.backends.cpu.get_cpu_capability(),
+    reason="a processor without these instructions, or a test under one of the paths",
+)
+@pytest.mark.parametrize("path", PATHS)
+def test_a_code_path_is_in_force(path: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SHOW], env=environment(path), capture_output=True, text=True, check=True
+    )
+    for words in IN_FORCE[path]:
+        assert words in done.stdout
