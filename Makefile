@@ -2,11 +2,11 @@
 # make test   install the dev extras, then lint, type-check and test
 # make paths  golden runs and training once more, with the instructions of other processors; part of `make test`
 # make quick  lint, types, golden runs and the unit tests that are not slow, in under a minute
-# make readme run the demo and take its pictures into README.md
+# make readme run the demo and take its pictures into docs/
 # make gallery draw every shipped scenario into docs/gallery.md
 # make docs   build the pages of docs/ as a site (into site/), run their code and the notebooks
 # make trust  compute docs/trust.md: each law beside its reference
-# make city   run the study of a day in a city (20 minutes) and take its picture for README.md
+# make city   run the study of a day in a city (20 minutes) and take its picture for README.md and docs/
 # make cluster  get Ray, and test on a cluster of two nodes on this machine; wants a quiet one
 # make editor  get the YAML language server that editors use (needs node and npm), and test it on the scenarios
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
@@ -32,7 +32,7 @@ demo: $(VENV)/installed $(FASHION)
 readme: demo
 	rm -rf runs/readme
 	$(BIN)/edgefl study scenarios/studies/quickstart.yaml --out runs/readme
-	cp runs/readme/comparison.png scenarios/studies/quickstart.png
+	cp runs/readme/comparison.png docs/quickstart.png
 	cp runs/demo/moving.png docs/moving.png
 
 docs: $(VENV)/installed-docs $(FASHION)
@@ -49,7 +49,7 @@ city: $(VENV)/installed $(FASHION)
 	rm -rf runs/city_day
 	$(BIN)/edgefl study scenarios/studies/city_day.yaml --out runs/city_day
 	$(BIN)/python -m analysis day runs/city_day --cell 0 --begin-hour 4
-	cp runs/city_day/day.png scenarios/studies/city_day.png
+	cp runs/city_day/day.png docs/city_day.png
 
 test: checks $(FASHION) $(CHROMIUM)
 	$(BIN)/pytest

@@ -19,6 +19,8 @@ from channel.share import (
 from channel.tdd import Frame, Weights, frame_of
 from channel.units import FloatArray, Values
 
+__all__ = ["Carrier"]
+
 # 28 hours of 0.5 ms slots; a transfer that would take longer is refused
 MAX_SLOTS = 200_000_000
 

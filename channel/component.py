@@ -6,6 +6,8 @@ from dataclasses import MISSING, dataclass, field, fields
 from numbers import Real
 from typing import Any
 
+__all__ = ["ChannelComponent", "parameter"]
+
 # how a bound is checked, and how it is written
 _BOUNDS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
     "ge": (operator.ge, ">="),

@@ -2,6 +2,8 @@
 
 from channel.units import Values
 
+__all__ = ["compute_energy_j", "compute_time_s", "transfer_energy_j"]
+
 
 def transfer_energy_j(
     power_w: Values, airtime_s: Values, wait_w: Values, wait_s: Values, bits_j: Values

@@ -12,6 +12,8 @@ from channel.fading_grids import BLOCK as BLOCK
 from channel.fading_grids import filtered, grids
 from channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
+__all__ = ["LinkFading", "doppler_hz", "slot_correlation"]
+
 # J0 is positive up to here; beyond, it swings around zero.
 FIRST_BESSEL_ZERO = 2.4048255576957724
 

@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 from channel.units import FloatArray, db_to_linear
 
+__all__ = ["Steps"]
+
 # Bit/s/Hz of CQI 1 to 15, QPSK 78/1024 to 256QAM 948/1024. Source: 3GPP TS 38.214, Table 5.2.2.1-3.
 EFFICIENCIES = (
     *(0.1523, 0.3770, 0.8770, 1.4766, 1.9141, 2.4063, 2.7305, 3.3223),

@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from channel.units import FloatArray, Values, db_to_linear
 
+__all__ = ["ergodic_rate", "noise_w", "share_power_w", "share_snr", "spectral_efficiency"]
+
 # How a transmitter spreads its power over its share of the band, see `share_power_w`
 PowerRule = Literal["full", "per_resource_block"]
 _POWER_RULES = get_args(PowerRule)

@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 from channel.units import FloatArray
 
+__all__ = ["Direction", "Frame", "Pattern", "frame_of"]
+
 Direction = Literal["downlink", "uplink"]
 # [period] share of each slot; a tuple, so that tables can be kept for it
 Weights = tuple[float, ...]

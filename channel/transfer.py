@@ -19,6 +19,8 @@ from channel.renewal import slots_renewal
 from channel.tdd import Direction
 from channel.units import FloatArray
 
+__all__ = ["Flow"]
+
 Fidelity = Literal["slot", "renewal", "auto"]
 
 _FIDELITIES = get_args(Fidelity)

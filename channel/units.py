@@ -5,6 +5,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+__all__ = ["FloatArray", "db_to_linear", "dbm_to_watt", "linear_to_db", "watt_to_dbm"]
+
 FloatArray = npt.NDArray[np.float64]
 Values = TypeVar("Values", float, FloatArray)
 

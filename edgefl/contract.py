@@ -8,6 +8,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+__all__ = [
+    "BEGIN",
+    "REPORTED_LOSS",
+    "Evaluation",
+    "Learner",
+    "LocalRound",
+    "Now",
+    "Opening",
+    "SessionStart",
+    "Stage",
+    "StageFacts",
+]
+
 
 @dataclass(frozen=True)
 class SessionStart:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+__all__ = ["Divergence", "EdgeflError"]
+
 LONGEST_QUOTE = 80  # characters of a value in a message
 
 

@@ -8,6 +8,8 @@ import zlib
 
 import numpy as np
 
+__all__ = ["Streams"]
+
 
 class Streams:
     """Independent generators keyed by names and numbers, all derived from one seed."""

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from channel.component import ChannelComponent
 from channel.units import FloatArray
 
+__all__ = ["ByState", "Line", "LossLines", "PathLoss", "not_negative"]
+
 # hypot() of a position drawn at exactly 10 m may fall short of 10 m by rounding
 DISTANCE_ROUNDING = 1e-9
 

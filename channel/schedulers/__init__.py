@@ -16,6 +16,8 @@ from channel.carrier import Carrier
 from channel.component import ChannelComponent
 from channel.units import FloatArray
 
+__all__ = ["Flows", "Scheduler", "all_to"]
+
 BoolArray = npt.NDArray[np.bool_]
 
 

@@ -39,6 +39,8 @@ from edgefl.scenario.world import World
 if TYPE_CHECKING:
     from torch import Tensor
 
+__all__ = ["Assignment"]
+
 RESUMABLE = ("state", "restore", "stages")
 NEEDED = ("session", "flops_per_sample", "payload_bits")
 

@@ -26,6 +26,8 @@ from edgefl.run.ray_cluster import connected
 from edgefl.run_directory.circumstances import of_process
 from edgefl.run_directory.status import this_process
 
+__all__ = ["on_ray"]
+
 MOST_LOSSES = 3  # of one piece, or of workers that begin: more are no accident
 PIECES_EACH = 2  # of a round, for each worker, at least: who is slower does fewer
 PIECE_BYTES = 64_000_000  # of local models, about: pieces of large models are single devices

@@ -3,7 +3,7 @@
 What a block is, its fence says:
 
     ```sh                          commands, each run in the page's folder
-    ```bash title="job.sh"         a script that cannot run here (it needs SLURM): written there, its syntax checked
+    ```bash title="job.sh"         what cannot run here (it needs SLURM) or runs elsewhere: its syntax is checked
     ```yaml title="first.yaml"     a file, written there; without a title keys of a scenario, which are validated
     ```python title="my_parts.py"  a file likewise; without a title a program, which is run
 """

@@ -11,11 +11,15 @@ from PIL import Image
 
 from analysis import compare
 from analysis.comparison import FIGURE_NUMBERS
-from tests.end_to_end.pages import ROOT, checkout, shell
+from edgefl.config import registry
+from tests.end_to_end.pages import ROOT, blocks_of, checkout, shell
 
 README = (ROOT / "README.md").read_text()
 SETUP = ("make ",)
-PICTURE = Path("scenarios", "studies", "quickstart.png")
+STUDY = Path("scenarios", "studies", "quickstart.yaml")
+PICTURE = Path("docs", "quickstart.png")  # of that study, on the page of studies
+PICTURES = re.compile(r"!\[[^]]*\]\(([^)]*)\)")
+LONGEST = 150  # lines: what is more is a page of docs/
 
 
 def blocks(language: str) -> list[str]:
@@ -48,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 def test_command(chain: list[str], folder: Path) -> None:
     for command in chain:
         shell(command, folder)
-        if str(PICTURE.with_suffix(".yaml")) in command:  # before the runs are compared at other targets
+        if str(STUDY) in command:  # before the runs are compared at other targets
             check_picture(folder / "runs" / "comparison")
 
 
@@ -69,29 +73,36 @@ def check_picture(study: Path) -> None:
 
 
 def test_the_picture_is_that_of_the_demo() -> None:
-    assert f"({PICTURE})" in README
+    assert f"({PICTURE.name})" in (ROOT / "docs" / "studies.md").read_text()
     makefile = (ROOT / "Makefile").read_text()
     demo, readme = (
         re.search(rf"^{name}: .*\n((\t.*\n)+)", makefile, re.MULTILINE) for name in ("demo", "readme")
     )
     assert demo
     assert readme
-    study = str(PICTURE.with_suffix(".yaml"))
-    assert study in demo[1]
-    assert study in readme[1]
+    assert str(STUDY) in demo[1]
+    assert str(STUDY) in readme[1]
     assert f"comparison.png {PICTURE}" in readme[1]
 
 
-def test_the_first_picture_is_of_devices_that_move_and_made_by_the_demo() -> None:
+def test_the_one_picture_is_of_a_day_in_a_city_and_made_by_the_makefile() -> None:
     makefile = (ROOT / "Makefile").read_text()
-    first = re.search(r"!\[[^]]*\]\(([^)]*)\)", README)
-    assert first
-    assert first[1] == "docs/moving.png"
+    (picture,) = PICTURES.findall(README)
+    assert picture == "docs/city_day.png"
+    city = re.search(r"^city: .*\n((\t.*\n)+)", makefile, re.MULTILINE)
+    assert city
+    assert f"day.png {picture}" in city[1]
+
+
+def test_the_pages_begin_with_a_picture_of_devices_that_move_made_by_the_demo() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for page in ("index.md", "network.md"):
+        assert PICTURES.findall((ROOT / "docs" / page).read_text())[0] == "moving.png"
     demo = re.search(r"^demo: .*\n((\t.*\n)+)", makefile, re.MULTILINE)
     assert demo
     assert "report runs/demo --picture runs/demo/moving.png" in demo[1]
     assert "cp runs/demo/moving.png docs/moving.png" in makefile
-    with Image.open(ROOT / first[1]) as picture:
+    with Image.open(ROOT / "docs" / "moving.png") as picture:
         assert picture.width > 1000
 
 
@@ -99,25 +110,21 @@ def test_no_command_is_forgotten() -> None:
     commands = [line for line in "".join(blocks("sh")).splitlines() if line.strip()]
     assert len([command for command in commands if command.startswith(SETUP)]) == 2
     assert sum(map(len, chains())) == len(commands) - 2
-    reading = ("edgefl compare", "edgefl network")
+    reading = ("edgefl compare", "edgefl report")
     behind = [chain for chain in chains() if any(command.startswith(reading) for command in chain)]
-    assert [len(chain) for chain in behind] == [2, 3], "each behind its runs"
+    assert [len(chain) for chain in behind] == [2, 2], "each behind its runs"
 
 
-@pytest.mark.slow
-def test_python_with_flower(folder: Path) -> None:
-    pytest.importorskip("flwr", reason="needs pip install 'edgefl-cosim[flower]'")
-    (block,) = [block for block in blocks("python") if "flwr" in block]
+def test_a_flower_app_needs_ten_lines() -> None:
+    """Its page runs them, and looks whether the app learns."""
+    page = blocks_of(ROOT / "docs" / "own-learner.md")
+    (block,) = [block.text for block in page if block.language == "python" and "flwr" in block.text]
     assert len(block.splitlines()) <= 10
-    (folder / "with_flower.py").write_text(block)
-    shell("python with_flower.py", folder)
-    losses = pd.read_csv(folder / "runs" / "flower" / "rounds.csv").loss.dropna()
-    assert losses.iloc[-1] < losses.iloc[0]
 
 
 @pytest.mark.slow
 def test_python(folder: Path) -> None:
-    for number, block in enumerate(block for block in blocks("python") if "flwr" not in block):
+    for number, block in enumerate(blocks("python")):
         (folder / f"block_{number}.py").write_text(block)
         shell(f"python block_{number}.py", folder)
 
@@ -139,3 +146,17 @@ def test_files_and_links_named_exist() -> None:
         assert (ROOT / link.partition("#")[0]).exists(), link
     for name in re.findall(r"`([\w*]+\.yaml)`", README):
         assert name == "scenario.yaml" or list((ROOT / "scenarios").glob(name)), name
+
+
+def test_it_is_read_in_one_go() -> None:
+    assert len(README.splitlines()) <= LONGEST
+
+
+def test_what_is_counted_is_there() -> None:
+    own_files = {"csv", "npz", "image_folder", "huggingface"}  # data sets that are the user's
+    counts = re.search(r"(\d+) algorithms, (\d+) warm starts, .*, (\d+) data sets", README)
+    there = [registry.names(kind) for kind in ("algorithms", "warm_starts", "datasets")]
+    there[2] = [name for name in there[2] if name not in own_files]
+    assert counts
+    assert [int(count) for count in counts.groups()] == [len(names) for names in there]
+    assert f"There are {len(registry.KINDS)} kinds" in README

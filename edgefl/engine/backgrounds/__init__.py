@@ -8,6 +8,8 @@ from pydantic import Field
 from channel.tdd import Direction
 from edgefl.config.component import Component
 
+__all__ = ["Background"]
+
 
 class Background(Component):
     """Base of all background traffic: users of a cell whose files come at random and share the band with learning.

@@ -7,6 +7,8 @@ from typing import ClassVar
 from edgefl.config.component import Component
 from edgefl.rng import Streams
 
+__all__ = ["Churn"]
+
 
 class Churn(Component):
     """Base of all churn models."""

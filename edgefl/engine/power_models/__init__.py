@@ -6,6 +6,8 @@ from typing import ClassVar
 
 from edgefl.config.component import Component
 
+__all__ = ["Draws", "Equipment", "PowerModel"]
+
 # keys of a device about its circuits, in the journal paper's model
 CIRCUITS = frozenset({"circuit_power_w", "pa_efficiency", "uplink_circuit_power_w"})
 

@@ -10,6 +10,8 @@ from pydantic import Field
 
 from edgefl.config.component import Component
 
+__all__ = ["Candidates", "CountedSelector", "Selector"]
+
 
 @dataclass(frozen=True)
 class Candidates:

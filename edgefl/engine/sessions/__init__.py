@@ -10,6 +10,8 @@ from pydantic import Field, model_validator
 
 from edgefl.config.component import Component
 
+__all__ = ["BoundedPolicy", "SessionPolicy", "SessionState", "TimedPolicy"]
+
 
 @dataclass(frozen=True)
 class SessionState:

@@ -20,6 +20,18 @@ from edgefl.learning.models import OutputTerm
 if TYPE_CHECKING:
     from torch import Tensor
 
+__all__ = [
+    "Algorithm",
+    "Members",
+    "Notes",
+    "Received",
+    "Receivers",
+    "Sent",
+    "ServerState",
+    "Trained",
+    "Updates",
+]
+
 ServerState = Mapping[str, "Tensor"]
 # what an algorithm notes about each device of a round: name -> [K, ...]
 Notes = Mapping[str, "Tensor"]

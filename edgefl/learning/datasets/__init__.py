@@ -12,6 +12,8 @@ import numpy as np
 
 from edgefl.config.component import Component
 
+__all__ = ["Data", "Dataset", "Split"]
+
 
 @dataclass(frozen=True)
 class Split:

@@ -14,6 +14,8 @@ from pydantic import Field
 from edgefl.config.component import Component
 from edgefl.learning.datasets import Split
 
+__all__ = ["Drift", "Moment"]
+
 Site = Annotated[int, Field(ge=0, le=100_000)]
 ROUNDING = 1e-9  # 0.2 + 0.2 + 0.2 of ten devices are six
 

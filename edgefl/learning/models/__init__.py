@@ -15,6 +15,8 @@ if TYPE_CHECKING:  # a scenario is read without PyTorch, which takes longer to l
 
     from edgefl.learning.parameters import TensorLayout
 
+__all__ = ["ChunkOfDevices", "Model", "OutputTerm", "Outputs", "Size", "Stepper"]
+
 
 class Outputs(NamedTuple):
     """A model's outputs for a batch: logits [..., B, C], and the representation [..., B, F] before the head."""

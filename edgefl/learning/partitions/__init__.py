@@ -8,6 +8,8 @@ import numpy as np
 from edgefl.config.component import Component
 from edgefl.rng import Streams
 
+__all__ = ["NO_INPUTS", "Partition", "PartitionInputs", "Staying", "by_device"]
+
 
 @dataclass(frozen=True)
 class PartitionInputs:

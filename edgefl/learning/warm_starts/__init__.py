@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from edgefl.learning.parameters import TensorLayout
 
+__all__ = ["Final", "OpeningModel", "Saved", "WarmStart"]
+
 
 @dataclass(frozen=True)
 class Final:
