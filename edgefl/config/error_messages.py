@@ -89,7 +89,7 @@ def flat(errors: Sequence[Any], model: type[BaseModel] | None, unnamed: str | No
 
 
 def _meant_by_others(errors: Sequence[Any], model: type[BaseModel] | None) -> set[Place]:
-    """Return places of missing keys that unknown ones beside them are slips of, which is said there."""
+    """Return the missing keys that are written wrongly beside: the unknown key's message names them."""
     places = {kind: [tuple(map(str, one["loc"])) for one in errors if one["type"] == kind] for kind in _PAIR}
     return {
         missing

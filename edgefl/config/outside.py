@@ -107,7 +107,7 @@ def require_methods(path: str, component: type, base: type) -> None:
 
 
 def blame(error: BaseException) -> str | None:
-    """Say where code from outside has failed, in one line; None: no such code was at work."""
+    """Say in one line where code from outside has failed; None where edgefl's own has."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame for frame in frames if frame.filename in _loaded]
     if not theirs:

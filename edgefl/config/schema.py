@@ -108,7 +108,7 @@ def _parameters(kind: str, name: str, *, named: bool) -> Json:
 
 
 def _inlined(schema: Json) -> Json:
-    """Return a schema whose definitions stand where they are used."""
+    """Write the definitions of a schema where they are used."""
     definitions = schema.pop("$defs", {})
 
     def replaced(node: Any) -> Any:

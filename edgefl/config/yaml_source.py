@@ -124,7 +124,7 @@ def write(data: Any) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """A SafeDumper that also puts text in quotes that only `read` would take for a number, such as 1e5."""
+    """Puts in quotes also the text that `read` takes for a number and PyYAML does not, as 1e5."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True

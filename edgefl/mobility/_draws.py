@@ -30,19 +30,19 @@ class UniformDraws:
         keys = [streams.key(*name, device) & _LOW_64 for device in range(devices)]
         self._keys = np.array(keys, dtype=np.uint64)
 
-    def uniform(self, who: np.ndarray, first: int | np.ndarray, count: int) -> np.ndarray:
-        """Return [count, who] uniform numbers in (0, 1), ends excluded.
+    def uniform(self, ids: np.ndarray, first: int | np.ndarray, count: int) -> np.ndarray:
+        """Return [count, ids] uniform numbers in (0, 1), ends excluded.
 
         Args:
-            who: devices.
-            first: [who] place of the first number in the device's sequence, >= 0, or one for all.
+            ids: numbers of the devices.
+            first: [ids] place of the first number in the device's sequence, >= 0, or one for all.
             count: how many numbers from there on.
         """
-        places = np.broadcast_to(np.asarray(first, dtype=np.uint64), who.shape)
+        places = np.broadcast_to(np.asarray(first, dtype=np.uint64), ids.shape)
         with np.errstate(over="ignore"):  # arithmetic modulo 2^64 is intended
             state = np.arange(1, count + 1, dtype=np.uint64)[:, None] + places
             state *= _STEP
-            state += self._keys[who]
+            state += self._keys[ids]
             for shift, factor in zip(_SHIFTS, _MIX, strict=False):
                 state ^= state >> shift
                 state *= factor

@@ -1,4 +1,4 @@
-"""Movement in straight legs, one after another, of which most models consist."""
+"""Movement in straight legs, one after another, as in most models."""
 
 import math
 from abc import ABC, abstractmethod
@@ -47,15 +47,15 @@ class Legs(ABC):
         self._next = Leg(np.zeros((2, devices)), np.zeros(devices), np.zeros(devices))
 
     @abstractmethod
-    def begin(self, who: np.ndarray) -> np.ndarray:
-        """Set the model's state of these devices back to time 0; return their places [2, who] there."""
+    def begin(self, ids: np.ndarray) -> np.ndarray:
+        """Set the model's state of these devices back to time 0; return their places [2, ids] then, m."""
 
     @abstractmethod
-    def next_leg(self, who: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
-        """Make the next leg of these devices, which are at [2, who] here_m at the times [who] now_s.
+    def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        """Make the next leg of these devices, which are at [2, ids] here_m at the times [ids] now_s.
 
         Args:
-            number: [who] how many legs each has walked before.
+            number: [ids] how many legs each has walked before.
         """
 
     def positions_m(self, time_s: float) -> np.ndarray:
@@ -81,8 +81,8 @@ class Legs(ABC):
     def doppler_speeds_m_s(self) -> np.ndarray:
         return self._speeds_m_s
 
-    def _set_out(self, who: np.ndarray) -> None:
-        if not self._made[who].all():
+    def _set_out(self, ids: np.ndarray) -> None:
+        if not self._made[ids].all():
             lacking = np.flatnonzero(~self._made & np.isfinite(self._until_s))  # inf: it never sets out again
             made = self.next_leg(
                 lacking, self._number[lacking], self._to_m[:, lacking], self._until_s[lacking]
@@ -91,15 +91,15 @@ class Legs(ABC):
             for part, new in zip(self._next, made, strict=True):
                 part[..., lacking] = new
             self._made[lacking] = True
-        self._made[who] = False
-        here_m, now_s = self._to_m[:, who], self._until_s[who]
-        to_m, walk_s, rest_s = (part[..., who] for part in self._next)
+        self._made[ids] = False
+        here_m, now_s = self._to_m[:, ids], self._until_s[ids]
+        to_m, walk_s, rest_s = (part[..., ids] for part in self._next)
         way_m = to_m - here_m
-        self._velocity_m_s[:, who] = np.divide(way_m, walk_s, out=np.zeros_like(way_m), where=walk_s > 0)
-        self._from_m[:, who], self._to_m[:, who] = here_m, to_m
-        self._start_s[who] = now_s
-        self._arrive_s[who] = now_s + walk_s
-        self._until_s[who] = now_s + walk_s + rest_s
+        self._velocity_m_s[:, ids] = np.divide(way_m, walk_s, out=np.zeros_like(way_m), where=walk_s > 0)
+        self._from_m[:, ids], self._to_m[:, ids] = here_m, to_m
+        self._start_s[ids] = now_s
+        self._arrive_s[ids] = now_s + walk_s
+        self._until_s[ids] = now_s + walk_s + rest_s
 
 
 def border_s(here_m: np.ndarray, velocity_m_s: np.ndarray, radius_m: float) -> np.ndarray:

@@ -124,7 +124,7 @@ class Attraction(Walkers):
 
     @cached_property
     def calendar(self) -> Calendar:
-        """When which part of the rhythm holds."""
+        """The calendar of the rhythm: which part of it holds at a time."""
         return Calendar(self.rhythm, day_s=self.day_s, begin_hour=self.begin_hour, begin_day=self.begin_day)
 
     @cached_property
@@ -175,14 +175,14 @@ class Attraction(Walkers):
         return np.cumsum(each, axis=1)[:, :-1]
 
     def _spots_m(
-        self, place: str, shares: Mapping[str, float], draws: UniformDraws, who: np.ndarray
+        self, place: str, shares: Mapping[str, float], draws: UniformDraws, ids: np.ndarray
     ) -> np.ndarray:
-        """Draw [2, who] each device's own spot in one of some areas, by their shares."""
+        """Draw [2, ids] each device's own spot in one of some areas, by their shares."""
         # other places leave this one's spots where they are
-        uniform = draws.uniform(who, _AREAS + 4 * zlib.crc32(place.encode()), 4)
+        uniform = draws.uniform(ids, _AREAS + 4 * zlib.crc32(place.encode()), 4)
         upto = np.cumsum(list(shares.values()))[:-1]
         area = (uniform[0][:, None] >= upto).sum(axis=1)
-        spots_m = np.empty((2, len(who)))
+        spots_m = np.empty((2, len(ids)))
         for number, name in enumerate(shares):
             here = area == number
             spots_m[:, here] = self.places.areas[name].points_m(uniform[1:, here])
@@ -201,18 +201,18 @@ class _Days(Legs):
         self._draws = draws
         self._goal = np.zeros(len(speeds_m_s), dtype=np.int64)
 
-    def begin(self, who: np.ndarray) -> np.ndarray:
-        since, choice = self._draws.uniform(who, _OPENING, 2)
-        self._goal[who] = self._model.choices(self._model.stay_s * np.log(since), choice)
-        return self._spots_m[self._goal[who], :, who].T
+    def begin(self, ids: np.ndarray) -> np.ndarray:
+        since, choice = self._draws.uniform(ids, _OPENING, 2)
+        self._goal[ids] = self._model.choices(self._model.stay_s * np.log(since), choice)
+        return self._spots_m[self._goal[ids], :, ids].T
 
-    def next_leg(self, who: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
-        gap, choice = self._draws.uniform(who, _DECISIONS + 2 * number, 2)
+    def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        gap, choice = self._draws.uniform(ids, _DECISIONS + 2 * number, 2)
         # before the first decision devices stay at the place where they begin
-        self._goal[who] = np.where(number > 0, self._model.choices(now_s, choice), self._goal[who])
+        self._goal[ids] = np.where(number > 0, self._model.choices(now_s, choice), self._goal[ids])
         gap_s = -self._model.stay_s * np.log(gap)
-        way_m = self._spots_m[self._goal[who], :, who].T - here_m
-        whole_s = np.hypot(*way_m) / self._speeds_m_s[who]
+        way_m = self._spots_m[self._goal[ids], :, ids].T - here_m
+        whole_s = np.hypot(*way_m) / self._speeds_m_s[ids]
         # the next decision may come on the way
         walk_s = np.minimum(whole_s, gap_s)
         done = np.divide(walk_s, whole_s, out=np.ones_like(walk_s), where=whole_s > 0)

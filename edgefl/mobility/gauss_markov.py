@@ -77,39 +77,39 @@ class _Steps(Legs):
         self._mean_heading = np.zeros(devices)
         self._off = np.zeros((2, devices))  # deviations of speed and heading from their means
 
-    def begin(self, who: np.ndarray) -> np.ndarray:
-        self._step[who] = 0
-        self._at_border[who] = False
-        (turn,) = self._draws.uniform(who, 0, 1)
-        self._mean_heading[who] = 2.0 * math.pi * turn
-        self._off[:, who] = self._std * normal(self._draws.uniform(who, 1, 2))
-        return self._places_m[:, who]
+    def begin(self, ids: np.ndarray) -> np.ndarray:
+        self._step[ids] = 0
+        self._at_border[ids] = False
+        (turn,) = self._draws.uniform(ids, 0, 1)
+        self._mean_heading[ids] = 2.0 * math.pi * turn
+        self._off[:, ids] = self._std * normal(self._draws.uniform(ids, 1, 2))
+        return self._places_m[:, ids]
 
-    def next_leg(self, who: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
-        model, at_border = self._model, self._at_border[who]
-        reflected = who[at_border]
+    def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        model, at_border = self._model, self._at_border[ids]
+        reflected = ids[at_border]
         self._mean_heading[reflected] = mirrored(self._mean_heading[reflected], here_m[:, at_border])
         self._off[1, reflected] *= -1.0
-        self._change(who[~at_border])
+        self._change(ids[~at_border])
 
-        speed_m_s = model.speed_mean_m_s + self._off[0, who]
-        heading = self._mean_heading[who] + self._off[1, who]
+        speed_m_s = model.speed_mean_m_s + self._off[0, ids]
+        heading = self._mean_heading[ids] + self._off[1, ids]
         velocity_m_s = speed_m_s * np.stack([np.cos(heading), np.sin(heading)])
         # the end of the step on an absolute grid: reflections do not shift it
-        left_s = np.maximum(self._step[who] * model.step_s - now_s, 0.0)
+        left_s = np.maximum(self._step[ids] * model.step_s - now_s, 0.0)
         to_border_s = border_s(here_m, velocity_m_s, self._radius_m)
         walk_s = np.minimum(to_border_s, left_s)
-        self._at_border[who] = at_border = to_border_s < left_s
+        self._at_border[ids] = at_border = to_border_s < left_s
         to_m = here_m + velocity_m_s * walk_s
         to_m[:, at_border] = onto_border(to_m[:, at_border], self._radius_m)
-        return Leg(to_m, walk_s, np.zeros(len(who)))
+        return Leg(to_m, walk_s, np.zeros(len(ids)))
 
-    def _change(self, who: np.ndarray) -> None:
+    def _change(self, ids: np.ndarray) -> None:
         """Begin the next step of these devices: draw their speeds and headings."""
-        step = self._step[who]
-        self._step[who] += 1
+        step = self._step[ids]
+        self._step[ids] += 1
         later = step > 0  # the first step has the deviations drawn at the beginning
-        who, step = who[later], step[later]
+        ids, step = ids[later], step[later]
         alpha = self._model.alpha
-        fresh = self._std * normal(self._draws.uniform(who, 2 * step + 1, 2))
-        self._off[:, who] = alpha * self._off[:, who] + math.sqrt(1.0 - alpha**2) * fresh
+        fresh = self._std * normal(self._draws.uniform(ids, 2 * step + 1, 2))
+        self._off[:, ids] = alpha * self._off[:, ids] + math.sqrt(1.0 - alpha**2) * fresh

@@ -87,32 +87,32 @@ class _Drives(Legs):
         self._stop = np.zeros((2, devices), dtype=np.int64)  # where the device is going
         self._heading = np.zeros(devices, dtype=np.int64)
 
-    def begin(self, who: np.ndarray) -> np.ndarray:
-        along, street, heading = self._draws.uniform(who, _START, 3)
+    def begin(self, ids: np.ndarray) -> np.ndarray:
+        along, street, heading = self._draws.uniform(ids, _START, 3)
         edge_m = self._stops_m[-1]
         along_m = edge_m * (2.0 * along - 1.0)
         street = 1 + (street * (len(self._stops_m) - 2)).astype(np.int64)
-        self._heading[who] = heading = (4 * heading).astype(np.int64)
+        self._heading[ids] = heading = (4 * heading).astype(np.int64)
         north_south = heading % 2
         # the stop behind; the first leg goes one further, without a turn
         ahead = np.searchsorted(self._stops_m, along_m)
         behind = np.where(heading < 2, ahead - 1, ahead)
-        self._stop[north_south, who] = behind
-        self._stop[1 - north_south, who] = street
-        place_m = np.empty((2, len(who)))
-        place_m[north_south, np.arange(len(who))] = along_m
-        place_m[1 - north_south, np.arange(len(who))] = self._stops_m[street]
+        self._stop[north_south, ids] = behind
+        self._stop[1 - north_south, ids] = street
+        place_m = np.empty((2, len(ids)))
+        place_m[north_south, np.arange(len(ids))] = along_m
+        place_m[1 - north_south, np.arange(len(ids))] = self._stops_m[street]
         return place_m
 
-    def next_leg(self, who: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
-        stop, heading = self._stop[:, who], self._heading[who]
-        (choice,) = self._draws.uniform(who, number, 1)  # at the junction where the leg begins
+    def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        stop, heading = self._stop[:, ids], self._heading[ids]
+        (choice,) = self._draws.uniform(ids, number, 1)  # at the junction where the leg begins
         turn = np.where(choice < self._left, 1, np.where(choice < self._right_or_left, -1, 0))
         turn[number == 0] = 0
         at_edge = ((stop == 0) | (stop == len(self._stops_m) - 1)).any(axis=0) & (number > 0)
         heading = (heading + np.where(at_edge, 2, turn)) % 4
         stop += _AHEAD[:, heading]
-        self._stop[:, who], self._heading[who] = stop, heading
+        self._stop[:, ids], self._heading[ids] = stop, heading
         to_m = self._stops_m[stop]
-        walk_s = np.abs(to_m - here_m).sum(axis=0) / self._speeds_m_s[who]
-        return Leg(to_m, walk_s, np.zeros(len(who)))
+        walk_s = np.abs(to_m - here_m).sum(axis=0) / self._speeds_m_s[ids]
+        return Leg(to_m, walk_s, np.zeros(len(ids)))

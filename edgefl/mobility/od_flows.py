@@ -71,7 +71,7 @@ class OdFlows(Walkers):
 
     @cached_property
     def calendar(self) -> Calendar:
-        """When which part of the flows holds."""
+        """The calendar of the flows: which part of them holds at a time."""
         return Calendar(self.flows, day_s=self.day_s, begin_hour=self.begin_hour, begin_day=self.begin_day)
 
     def area_names(self) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -149,21 +149,21 @@ class _TripsBetweenAreas(Legs):
         self._draws = draws
         self._goal = np.zeros(len(speeds_m_s), dtype=np.int64)
 
-    def begin(self, who: np.ndarray) -> np.ndarray:
-        uniform = self._draws.uniform(who, _FIRST, 4)
-        self._goal[who] = (uniform[0][:, None] >= self._begins).sum(axis=1)
-        return self._spots_m(self._goal[who], uniform[1:])
+    def begin(self, ids: np.ndarray) -> np.ndarray:
+        uniform = self._draws.uniform(ids, _FIRST, 4)
+        self._goal[ids] = (uniform[0][:, None] >= self._begins).sum(axis=1)
+        return self._spots_m(self._goal[ids], uniform[1:])
 
-    def next_leg(self, who: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
-        area = self._goal[who]
-        uniform = self._draws.uniform(who, _TRIPS + _PER_TRIP * number, _PER_TRIP)
+    def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        area = self._goal[ids]
+        uniform = self._draws.uniform(ids, _TRIPS + _PER_TRIP * number, _PER_TRIP)
         # at time 0 devices are where they begin
         to_m = np.where(number > 0, self._spots_m(area, uniform[2:]), here_m)
-        walk_s = np.hypot(*(to_m - here_m)) / self._speeds_m_s[who]
-        rest_s, exponential = np.empty(len(who)), -np.log(uniform[0])
+        walk_s = np.hypot(*(to_m - here_m)) / self._speeds_m_s[ids]
+        rest_s, exponential = np.empty(len(ids)), -np.log(uniform[0])
         for origin in np.unique(area).tolist():
             there = np.flatnonzero(area == origin)
-            rest_s[there], self._goal[who[there]] = self._departures[origin].next(
+            rest_s[there], self._goal[ids[there]] = self._departures[origin].next(
                 (now_s + walk_s)[there], exponential[there], uniform[1, there]
             )
         return Leg(to_m, walk_s, rest_s)

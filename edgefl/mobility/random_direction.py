@@ -57,33 +57,33 @@ class _StraightTrips(Legs):
         self._left_s = np.zeros(len(positions_m))  # of the trip; positive at a leg's end: at the border
         self._rest_s = np.zeros(len(positions_m))  # at the end of the trip
 
-    def begin(self, who: np.ndarray) -> np.ndarray:
-        self._trip[who] = 0
-        self._left_s[who] = 0.0
-        return self._places_m[:, who]
+    def begin(self, ids: np.ndarray) -> np.ndarray:
+        self._trip[ids] = 0
+        self._left_s[ids] = 0.0
+        return self._places_m[:, ids]
 
-    def next_leg(self, who: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
-        reflected = self._left_s[who] > 0
-        self._heading[who] = mirrored(self._heading[who], here_m)
-        self._set_off(who[~reflected])
-        heading, left_s = self._heading[who], self._left_s[who]
-        velocity_m_s = self._speeds_m_s[who] * np.stack([np.cos(heading), np.sin(heading)])
+    def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        reflected = self._left_s[ids] > 0
+        self._heading[ids] = mirrored(self._heading[ids], here_m)
+        self._set_off(ids[~reflected])
+        heading, left_s = self._heading[ids], self._left_s[ids]
+        velocity_m_s = self._speeds_m_s[ids] * np.stack([np.cos(heading), np.sin(heading)])
         walk_s = np.minimum(border_s(here_m, velocity_m_s, self._radius_m), left_s)
-        self._left_s[who] -= walk_s
-        at_border = self._left_s[who] > 0
+        self._left_s[ids] -= walk_s
+        at_border = self._left_s[ids] > 0
         to_m = here_m + velocity_m_s * walk_s
         to_m[:, at_border] = onto_border(to_m[:, at_border], self._radius_m)
-        return Leg(to_m, walk_s, np.where(at_border, 0.0, self._rest_s[who]))
+        return Leg(to_m, walk_s, np.where(at_border, 0.0, self._rest_s[ids]))
 
-    def _set_off(self, who: np.ndarray) -> None:
+    def _set_off(self, ids: np.ndarray) -> None:
         """Begin a new trip: draw heading, time to walk and the rest after it."""
-        trip = self._trip[who]
-        self._trip[who] += 1
-        turn, travel, pause, phase = self._draws.uniform(who, _PER_TRIP * trip, _PER_TRIP)
-        self._heading[who] = 2.0 * math.pi * turn
-        self._left_s[who] = -self._model.travel_s * np.log(travel)
-        self._rest_s[who] = -self._model.pause_s * np.log(pause)
+        trip = self._trip[ids]
+        self._trip[ids] += 1
+        turn, travel, pause, phase = self._draws.uniform(ids, _PER_TRIP * trip, _PER_TRIP)
+        self._heading[ids] = 2.0 * math.pi * turn
+        self._left_s[ids] = -self._model.travel_s * np.log(travel)
+        self._rest_s[ids] = -self._model.pause_s * np.log(pause)
         # exponential times have no memory: a rest under way is as long as a whole one
         cycle_s = self._model.pause_s + self._model.travel_s
-        at_rest = who[(trip == 0) & (phase * cycle_s < self._model.pause_s)]
+        at_rest = ids[(trip == 0) & (phase * cycle_s < self._model.pause_s)]
         self._left_s[at_rest] = 0.0

@@ -61,16 +61,16 @@ class _Walks(Legs):
         if model.steady_state:
             self._places_m, self._opening = self._amid_a_leg()
 
-    def begin(self, who: np.ndarray) -> np.ndarray:
-        return self._places_m[:, who]
+    def begin(self, ids: np.ndarray) -> np.ndarray:
+        return self._places_m[:, ids]
 
-    def next_leg(self, who: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
-        to_m = on_disc(self._draws.uniform(who, 2 * number, 2), self._radius_m)
-        walk_s = np.hypot(*(to_m - here_m)) / self._speeds_m_s[who]
-        rest_s = np.full(len(who), self._pause_s)
+    def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        to_m = on_disc(self._draws.uniform(ids, 2 * number, 2), self._radius_m)
+        walk_s = np.hypot(*(to_m - here_m)) / self._speeds_m_s[ids]
+        rest_s = np.full(len(ids), self._pause_s)
         first = np.flatnonzero(number == 0)
-        to_m[:, first] = self._opening.to_m[:, who[first]]
-        walk_s[first], rest_s[first] = self._opening.walk_s[who[first]], self._opening.rest_s[who[first]]
+        to_m[:, first] = self._opening.to_m[:, ids[first]]
+        walk_s[first], rest_s[first] = self._opening.walk_s[ids[first]], self._opening.rest_s[ids[first]]
         return Leg(to_m, walk_s, rest_s)
 
     def _amid_a_leg(self) -> tuple[np.ndarray, Leg]:
@@ -87,11 +87,11 @@ class _Walks(Legs):
         left_s = np.hypot(*(to_m - place_m)) / self._speeds_m_s
         return place_m, Leg(to_m, left_s, np.where(resting, uniform[4], 1.0) * self._pause_s)
 
-    def _long_leg(self, who: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Draw two points [2, who] with a joint density in proportion to their distance, by rejection."""
-        uniform = self._draws.uniform(who, number, 5)
+    def _long_leg(self, ids: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Draw two points [2, ids] with a joint density in proportion to their distance, by rejection."""
+        uniform = self._draws.uniform(ids, number, 5)
         ends_m = np.stack([on_disc(uniform[0:2], self._radius_m), on_disc(uniform[2:4], self._radius_m)])
         kept = 2.0 * self._radius_m * uniform[4] < np.hypot(*(ends_m[1] - ends_m[0]))
         if not kept.all():
-            ends_m[:, :, ~kept] = self._long_leg(who[~kept], number + 5)
+            ends_m[:, :, ~kept] = self._long_leg(ids[~kept], number + 5)
         return ends_m[0], ends_m[1]

@@ -182,9 +182,9 @@ class _Recorded:
     def doppler_speeds_m_s(self) -> np.ndarray:
         return self._speeds_m_s
 
-    def _enter(self, who: np.ndarray, time_s: float) -> None:
+    def _enter(self, ids: np.ndarray, time_s: float) -> None:
         """Find the segments of these devices at a time: by bisection, mostly between this row and the next."""
-        row, begin, end = self._row[who], self._begins[who], self._ends[who]
+        row, begin, end = self._row[ids], self._begins[ids], self._ends[ids]
         two_on = np.minimum(row + 2, end)
         low = np.where(self._times_s[row] <= time_s, row, begin)
         high = np.where(self._times_s[two_on] > time_s, two_on, end)
@@ -196,10 +196,10 @@ class _Recorded:
         until_s = np.where(low + 1 < end, self._times_s[low + 1], np.inf)
         from_m = self._places_m[:, low]
         velocity_m_s = (self._places_m[:, low + 1] - from_m) / (until_s - start_s)
-        self._row[who], self._start_s[who], self._until_s[who] = low, start_s, until_s
-        self._from_m[:, who] = from_m
+        self._row[ids], self._start_s[ids], self._until_s[ids] = low, start_s, until_s
+        self._from_m[:, ids] = from_m
         # before an absence there is no way to go: the device stays at its last place until it is absent
-        self._velocity_m_s[:, who] = np.nan_to_num(velocity_m_s)
+        self._velocity_m_s[:, ids] = np.nan_to_num(velocity_m_s)
 
 
 def _mean_speeds_m_s(samples: np.ndarray, owner: np.ndarray, present: np.ndarray, devices: int) -> np.ndarray:

@@ -80,7 +80,7 @@ def _stored(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[str, bytes
 
 
 def _asked(name: str, wanted: dict[str, Path]) -> str | None:
-    """Return which of the wanted names a member has; None: none of them."""
+    """Return the name of a wanted file under which a member is stored; None: it is not wanted."""
     plain = name.removesuffix(".gz").removeprefix("./")
     parts = plain.split("/")
     tails = ("/".join(parts[cut:]) for cut in range(len(parts)))

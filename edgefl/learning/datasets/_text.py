@@ -19,7 +19,7 @@ WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
 
 class TextDataset(FileDataset):
-    """Base of data sets of texts, of which one file is for training and the next for testing.
+    """Base of data sets of texts: one file for training and one for testing.
 
     NAMES: names of the labels, in their order.
     """

@@ -16,14 +16,14 @@ class Ways(Legs):
         self.calls: list[int] = []
         self._last = devices - 1
 
-    def begin(self, who: np.ndarray) -> np.ndarray:
-        return np.zeros((2, len(who)))
+    def begin(self, ids: np.ndarray) -> np.ndarray:
+        return np.zeros((2, len(ids)))
 
-    def next_leg(self, who: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+    def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         assert np.isfinite(now_s).all(), "a device that never sets out again is asked for no leg"
-        self.calls.append(len(who))
-        steps = who + 1.0
-        ever = (who == self._last) & (number == 1)
+        self.calls.append(len(ids))
+        steps = ids + 1.0
+        ever = (ids == self._last) & (number == 1)
         return Leg(here_m + np.stack([steps, 0 * steps]), steps, np.where(ever, np.inf, 0.0))
 
 
