@@ -142,6 +142,7 @@ def goes_on_after_any_round(how: LearningSettings, stages: set[int]) -> None:
     stop, snapshot, reached = None, None, set()
     for following in play(cell, log):
         expected = cell.snapshot()
+        assert not [name for name in cell.one.state()[0] if "waiting" in name], "rounds do not overlap"
         if stop and snapshot:
             fresh, said = Cell(how), list[Any]()
             fresh.restore(snapshot)

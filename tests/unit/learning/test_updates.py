@@ -1,0 +1,131 @@
+"""Updates of several rounds on their way at once: each waits as it was trained, and is rebased where it is stale."""
+
+import numpy as np
+import pytest
+import torch
+
+from edgefl.learning.algorithms import Algorithm
+from edgefl.learning.algorithms.apfl import Apfl
+from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.algorithms.scaffold import Scaffold
+from edgefl.learning.batches import Batches, draw_batches
+from edgefl.learning.data_in_memory import SplitInMemory
+from edgefl.learning.datasets import Split
+from edgefl.learning.device_states import DeviceStates
+from edgefl.learning.local_training import LocalTraining
+from edgefl.learning.trained_model import TrainedModel
+from tests.unit.learning.six_devices import BATCH, CLASSES, DEVICES, HELD, LR, OWN, RHO, SIDE, Plain, X, Y
+
+CPU = torch.device("cpu")
+ROUNDING = 1e-6
+FIRST, SECOND = [0, 2, 3], [1, 4]
+
+
+def trained_model(algorithm: Algorithm | None = None) -> TrainedModel:
+    torch.manual_seed(1)
+    module = Plain().build((2, SIDE, SIDE), CLASSES)
+    data = SplitInMemory(Split(X, Y), np.float32(100.0), np.float32(50.0), CPU)
+    training = LocalTraining(Plain(), module, data, RHO)
+    model = TrainedModel(
+        training, algorithm or FedAvg(), DeviceStates(DEVICES, CPU), training.layout.flatten(module)
+    )
+    model.open(model.model, HELD)
+    return model
+
+
+def batches(ids: list[int], number: int) -> Batches:
+    generators = [np.random.default_rng([number, k]) for k in ids]
+    return draw_batches([OWN[k] for k in ids], [3] * len(ids), BATCH, generators)
+
+
+def train(model: TrainedModel, ids: list[int], number: int, lr: float = LR) -> dict[int, np.ndarray]:
+    """Local models by device, as they are right after training."""
+    rows = model.train(ids, batches(ids, number), lr, []).round.rows
+    return {id_: row.double().numpy() for id_, row in zip(ids, rows.clone(), strict=True)}
+
+
+def shares(ids: list[int]) -> np.ndarray:
+    sizes = np.array([HELD[id_] for id_ in ids], dtype=float)
+    return sizes / sizes.sum()
+
+
+def as_float64(model: TrainedModel) -> np.ndarray:
+    return model.model.double().numpy()
+
+
+def test_updates_of_one_model_are_averaged_whichever_round_they_are_of() -> None:
+    model = trained_model()
+    local = train(model, FIRST, 1) | train(model, SECOND, 2)
+    taken = [0, 1, 4]
+    model.aggregate(taken, HELD)
+    assert np.abs(as_float64(model) - shares(taken) @ [local[id_] for id_ in taken]).max() < ROUNDING
+    assert sorted(model.waiting) == [2, 3]
+
+
+def test_stale_updates_move_todays_model_by_what_they_have_learned() -> None:
+    """w+ = sum_k a_k (w + local_k - start_k), where start_k is the model that device k began from."""
+    model = trained_model()
+    local, start = train(model, FIRST, 1), as_float64(model)
+    fresh = train(model, SECOND, 2)
+    model.aggregate([0, 4], HELD)
+    today = as_float64(model)
+    fresh |= train(model, [0, 4, 5], 3)
+    taken = [0, 1, 2]
+    model.aggregate(taken, HELD)
+    rows = [fresh[0], today + fresh[1] - start, today + local[2] - start]
+    assert np.abs(as_float64(model) - shares(taken) @ rows).max() < ROUNDING
+    assert np.abs(today - start).max() > 100 * ROUNDING, "they are stale"
+
+
+def test_a_device_that_trains_anew_has_one_update() -> None:
+    model = trained_model()
+    train(model, FIRST, 1)
+    local = train(model, [2], 2)
+    model.aggregate([2], HELD)
+    assert np.abs(as_float64(model) - local[2]).max() < ROUNDING
+
+
+def test_memory_is_used_again_once_nothing_waits_in_it() -> None:
+    model = trained_model()
+    places = []
+    for number, taken in enumerate([FIRST, FIRST, [0, 2], [0, 3], FIRST]):
+        rows = model.train(FIRST, batches(FIRST, number), LR, []).round.rows
+        places.append(rows.data_ptr())
+        if number == 2:
+            train(model, SECOND, 9)
+        model.aggregate(taken, HELD)
+    assert len(set(places[:3])) == 1
+    assert places[3] not in places[:3], "others wait"
+
+
+def test_each_device_keeps_what_its_own_learning_rate_says() -> None:
+    """SCAFFOLD's c_k+ = c_k - c + (start - local) / (a_k lr); both c are 0 at first."""
+    model = trained_model(Scaffold())
+    rates = dict.fromkeys(FIRST, LR) | dict.fromkeys(SECOND, LR / 4)
+    start = as_float64(model)
+    local = train(model, FIRST, 1) | train(model, SECOND, 2, LR / 4)
+    taken = [0, 1, 3]
+    model.aggregate(taken, HELD)
+    travel = model._training.travel(np.array([3]))[0]
+    for id_, control in zip(taken, model.devices.rows("control", taken, model.model), strict=True):
+        expected = (start - local[id_]) / (travel * rates[id_])
+        assert np.abs(control.double().numpy() - expected).max() < ROUNDING / LR
+
+
+@pytest.mark.parametrize("algorithm", [FedAvg(), Apfl(alpha=0.3)])
+def test_updates_on_their_way_come_back_from_tensors(algorithm: Algorithm) -> None:
+    """But for those of the latest round, if they can be trained again from today's model."""
+    model, restored = trained_model(algorithm), trained_model(algorithm)
+    train(model, FIRST, 1)
+    train(model, SECOND, 2)
+    restored.restore(model.tensors())
+    assert sorted(restored.waiting) == FIRST
+    for one in (model, restored):
+        train(one, SECOND, 2)
+        one.aggregate([2, 4], HELD)
+    assert torch.equal(model.model, restored.model)
+    restored.restore(model.tensors())
+    assert sorted(restored.waiting) == [0, 1, 3], "the model is another one now"
+    for one in (model, restored):
+        one.aggregate([0, 1], HELD)
+    assert torch.equal(model.model, restored.model)
