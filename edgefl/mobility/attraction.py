@@ -14,6 +14,7 @@ from edgefl.mobility import Coordinate, Leg, Legs, Movement
 from edgefl.mobility._calendar import HOURS, Calendar, Day, PartOfDay, check
 from edgefl.mobility._draws import UniformDraws
 from edgefl.mobility._walkers import Walkers
+from edgefl.places.areas import points_in
 from edgefl.rng import Streams
 
 HOME, WORK, CENTRE = range(3)
@@ -182,11 +183,7 @@ class Attraction(Walkers):
         uniform = draws.uniform(ids, _AREAS + 4 * zlib.crc32(place.encode()), 4)
         upto = np.cumsum(list(shares.values()))[:-1]
         area = (uniform[0][:, None] >= upto).sum(axis=1)
-        spots_m = np.empty((2, len(ids)))
-        for number, name in enumerate(shares):
-            here = area == number
-            spots_m[:, here] = self.places.areas[name].points_m(uniform[1:, here])
-        return spots_m
+        return points_in([self.places.areas[name] for name in shares], area, uniform[1:])
 
 
 class _Days(Legs):

@@ -11,6 +11,7 @@ from edgefl.mobility import Leg, Legs, Movement
 from edgefl.mobility._calendar import Calendar, Day, PartOfDay, check
 from edgefl.mobility._draws import UniformDraws
 from edgefl.mobility._walkers import Walkers
+from edgefl.places.areas import points_in
 from edgefl.rng import Streams
 
 # A device's random numbers: its first area and spot; then a departure, a destination and a spot for each trip
@@ -152,13 +153,13 @@ class _TripsBetweenAreas(Legs):
     def begin(self, ids: np.ndarray) -> np.ndarray:
         uniform = self._draws.uniform(ids, _FIRST, 4)
         self._goal[ids] = (uniform[0][:, None] >= self._begins).sum(axis=1)
-        return self._spots_m(self._goal[ids], uniform[1:])
+        return points_in(self._regions, self._goal[ids], uniform[1:])
 
     def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
         area = self._goal[ids]
         uniform = self._draws.uniform(ids, _TRIPS + _PER_TRIP * number, _PER_TRIP)
         # at time 0 devices are where they begin
-        to_m = np.where(number > 0, self._spots_m(area, uniform[2:]), here_m)
+        to_m = np.where(number > 0, points_in(self._regions, area, uniform[2:]), here_m)
         walk_s = np.hypot(*(to_m - here_m)) / self._speeds_m_s[ids]
         rest_s, exponential = np.empty(len(ids)), -np.log(uniform[0])
         for origin in np.unique(area).tolist():
@@ -167,11 +168,3 @@ class _TripsBetweenAreas(Legs):
                 (now_s + walk_s)[there], exponential[there], uniform[1, there]
             )
         return Leg(to_m, walk_s, rest_s)
-
-    def _spots_m(self, area: np.ndarray, uniform: np.ndarray) -> np.ndarray:
-        """Return [2, n] points of areas [n], from [3, n] uniform numbers."""
-        spots_m = np.empty((2, len(area)))
-        for number in np.unique(area).tolist():
-            there = area == number
-            spots_m[:, there] = self._regions[number].points_m(uniform[:, there])
-        return spots_m

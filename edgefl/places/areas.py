@@ -1,6 +1,6 @@
 """Areas by name: where people live, work and meet; discs, rectangles, polygons, or shapes from a map file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Protocol, Self
@@ -24,6 +24,15 @@ class Region(Protocol):
 
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
         """Return [2, n] points uniform in area, a function of [3, n] uniform numbers in (0, 1)."""
+
+
+def points_in(regions: Sequence[Region], which: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+    """Return [2, n] points uniform in regions number [n] which, a function of [3, n] uniform numbers in (0, 1)."""
+    points_m = np.empty((2, len(which)))
+    for number in np.unique(which).tolist():
+        there = which == number
+        points_m[:, there] = regions[number].points_m(uniform[:, there])
+    return points_m
 
 
 @dataclass(frozen=True)
