@@ -1,18 +1,23 @@
 """Reads run directories, and nothing else: tidy tables, the papers' metrics, comparisons and figures."""
 
-from analysis import metrics
-from analysis.comparison import compare
-from analysis.costs_report import report_costs
-from analysis.load import Runs, load_runs, load_settings
-from analysis.network import handover_figures
-from analysis.network_report import report_network
-from analysis.results import Comparison, SettingsTable
-from analysis.settings import compare_settings
-from analysis.sweep import sweep
-from analysis.theory_report import report_theory
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from analysis import metrics
+    from analysis.comparison import compare
+    from analysis.costs import report_costs
+    from analysis.key_sweep import sweep
+    from analysis.load import Runs, load_runs, load_settings
+    from analysis.network import handover_figures, report_network
+    from analysis.report import Report
+    from analysis.results import Comparison, SettingsTable
+    from analysis.settings import compare_settings
+    from analysis.theory import report_theory
 
 __all__ = [
     "Comparison",
+    "Report",
     "Runs",
     "SettingsTable",
     "compare",
@@ -26,3 +31,28 @@ __all__ = [
     "report_theory",
     "sweep",
 ]
+# Imported when first used: the command line shows its help without pandas.
+_LAZY = {
+    "comparison": ("compare",),
+    "costs": ("report_costs",),
+    "key_sweep": ("sweep",),
+    "load": ("Runs", "load_runs", "load_settings"),
+    "network": ("handover_figures", "report_network"),
+    "report": ("Report",),
+    "results": ("Comparison", "SettingsTable"),
+    "settings": ("compare_settings",),
+    "theory": ("report_theory",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "metrics":
+        return import_module("analysis.metrics")
+    for module, names in _LAZY.items():
+        if name in names:
+            return getattr(import_module(f"analysis.{module}"), name)
+    raise AttributeError(f"module 'analysis' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

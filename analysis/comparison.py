@@ -1,24 +1,23 @@
 """A study at a glance: every variant's adaptation and cost, over seeds, as tables, files and one figure."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from analysis import averages, metrics
-from analysis.figures.column import save
+from analysis.choices import FIRST_ROUNDS, OVERLAP, PLAIN, Layout, Recurring
 from analysis.figures.comparison import adaptation_figure, cost_figure
 from analysis.figures.curves import curves_figure
 from analysis.figures.pareto import pareto_figure
 from analysis.figures.sweep import words_of
-from analysis.load import Paths, Runs, load_runs
+from analysis.load import Paths, Runs
 from analysis.metrics import SESSION
-from analysis.populations import OVERLAP, notes_on, population_kinds
-from analysis.results import PLAIN, Comparison, Layout
+from analysis.populations import notes_on, population_kinds
+from analysis.results import Comparison
 from analysis.scope import (
-    FIRST_ROUNDS,
     common_seeds,
     have_rounds,
     own_notes,
@@ -26,19 +25,11 @@ from analysis.scope import (
     scope_of,
     variants_of,
 )
-from analysis.tables.comparison import check_columns, latex, markdown
+from analysis.tables.comparison import check_columns, report
 from analysis.targets import Target, targets_of, usable
 from analysis.transitions import transitions
-from analysis.writing import writing_to
 
 FIGURE_NUMBERS = "comparison.csv"  # name of the PNG's text with the table
-PARETO = "comparison_pareto.png"
-FILES = {
-    "table": "comparison.csv",
-    "per_session": "comparison_sessions.csv",
-    "to_targets": "comparison_targets.csv",
-    "tests": "comparison_tests.csv",
-}
 
 
 def compare(
@@ -47,7 +38,7 @@ def compare(
     out: str | Path | None = None,
     reference: str | None = None,
     target: str | float | Target | Iterable[str | float | Target] = "95%",
-    recurring: Literal["labels", "population"] = "labels",
+    recurring: Recurring = "labels",
     overlap: float = OVERLAP,
     layout: Layout = PLAIN,
 ) -> Comparison:
@@ -71,7 +62,7 @@ def compare(
         ValueError: no completed run, no such reference, no seed that all variants share, a target or an overlap
             outside (0, 1], or a folder that cannot be written.
     """
-    runs = runs if isinstance(runs, Runs) else load_runs(runs)
+    runs = Runs.of(runs)
     notes = [*runs.left_out, *runs.remarks, *own_notes(runs.info)]
     some = have_rounds(runs.info, runs.rounds)
     if not some.any():
@@ -128,7 +119,9 @@ def compare(
         trained=trained,
         notes=tuple(notes),
     )
-    _write(comparison, rounds)
+    # the figure carries its numbers: whoever finds it can see whether they are still those of a run
+    inside = {FIGURE_NUMBERS: comparison.table.to_csv(index=False)}
+    replace(report(comparison), figures=_figures(comparison, rounds), inside=inside).write()
     return comparison
 
 
@@ -185,22 +178,11 @@ def _pareto(comparison: Comparison) -> Figure:
     return pareto_figure(pd.DataFrame(points), (words_of(names[0], target), words_of(names[1], target)))
 
 
-def _write(comparison: Comparison, rounds: pd.DataFrame) -> None:
-    """Write all files of a comparison."""
+def _figures(comparison: Comparison, rounds: pd.DataFrame) -> dict[str, Figure]:
     draw = adaptation_figure if comparison.trained else cost_figure
-    with writing_to(comparison.out):
-        for name in ("table", "per_session", "to_targets", "tests"):
-            frame: pd.DataFrame = getattr(comparison, name)
-            if name in ("table", "per_session") or len(frame) > 0:
-                frame.to_csv(comparison.out / FILES[name], index=False)
-        (comparison.out / "comparison.md").write_text(markdown(comparison), encoding="utf-8")
-        (comparison.out / "comparison.tex").write_text(latex(comparison), encoding="utf-8")
-        # the figure carries its numbers: whoever finds it can see whether they are still those of a run
-        numbers = {FIGURE_NUMBERS: comparison.table.to_csv(index=False)}
-        figure = draw(comparison, rounds)
-        figure.savefig(comparison.figure, metadata=numbers)
-        figure.savefig(comparison.figure.with_suffix(".pdf"), metadata={"CreationDate": None})
-        if comparison.trained:
-            save(curves_figure(comparison, rounds), comparison.out / "comparison_curves.png")
-        if len(comparison.table) > 1:
-            save(_pareto(comparison), comparison.out / PARETO)
+    figures = {"comparison": draw(comparison, rounds)}
+    if comparison.trained:
+        figures["comparison_curves"] = curves_figure(comparison, rounds)
+    if len(comparison.table) > 1:
+        figures["comparison_pareto"] = _pareto(comparison)
+    return figures

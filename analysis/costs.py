@@ -1,14 +1,42 @@
-"""What adaptation costs beyond training: the journal paper's cost analysis, stage by stage."""
+"""What runs cost: where joules and seconds went, and the journal paper's cost analysis, stage by stage."""
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from analysis.load import Runs
+from analysis import tables
+from analysis.breakdown import breakdown
+from analysis.load import Paths, Runs
+from analysis.markup import bullets, latex_table, page, section
 from analysis.metrics import RUN
+from analysis.report import Report, noted
 from analysis.scenario_keys import keys_of
+from analysis.scope import variants_of
 
 STAGES = {"pilot": "pilot", "probe": "gradient", "train": "training"}  # phase -> stage, J's words
+
+
+def report_costs(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
+    """Measure the costs of all runs, and write costs.csv, costs_stages.csv, costs.md and costs.tex.
+
+    Raises:
+        ValueError: no completed run, or a folder that cannot be written.
+    """
+    runs = Runs.of(runs)
+    of_runs, stages = breakdown(runs), cost_analysis(runs)
+    shown = tables.costs.tables(of_runs, stages, variants_of(runs.info, None))
+    sentences = [*tables.costs.EXPLANATIONS, *noted(runs.said())]
+    parts = [section(title, table, "") for title, table in shown.items()]
+    latex = [latex_table(title, table, "") for title, table in shown.items()]
+    return Report(
+        runs.folder(out),
+        tables=list(shown.items()),
+        sentences=sentences,
+        look=[("Tables", "costs.md")],
+        numbers={"costs.csv": of_runs, "costs_stages.csv": stages},
+        texts={"costs.md": page("Costs", *parts, bullets(sentences)), "costs.tex": "\n".join(latex)},
+    ).write()
 
 
 def cost_analysis(runs: Runs) -> pd.DataFrame:

@@ -2,19 +2,20 @@
 
 from pathlib import Path
 
+from analysis.choices import OVERLAP
 from analysis.figures.day import HOUR_S, day_figure
 from analysis.figures.style import variant_styles
-from analysis.load import Runs, load_runs
+from analysis.load import Paths, Runs
 from analysis.metrics import training_rounds
-from analysis.populations import OVERLAP, jaccard
+from analysis.populations import jaccard
+from analysis.report import Report
 from analysis.scope import common_seeds, reference_of, variants_of
-from analysis.writing import writing_to
 
 DAY_NUMBERS = "day.csv"  # name of the PNG's text with its numbers, hour by hour
 
 
 def draw_day(
-    runs: str | Path | Runs,
+    runs: Paths | Runs,
     *,
     cell: int = 0,
     begin_hour: float = 0.0,
@@ -33,7 +34,7 @@ def draw_day(
     Raises:
         ValueError: no such cell, no accuracy, an hour outside of the day, or a folder that cannot be written.
     """
-    runs = runs if isinstance(runs, Runs) else load_runs(runs)
+    runs = Runs.of(runs)
     if not 0 <= begin_hour < 24:
         raise ValueError(f"begin_hour is {begin_hour}: an hour of the day, from 0 to below 24")
     seeds = common_seeds(runs.info, [])
@@ -66,11 +67,10 @@ def draw_day(
     )
     hours = (begin_hour + day["start_s"] / HOUR_S).astype(int).rename("hour")
     numbers = day.groupby(["variant", hours])[["accuracy", "participants", "energy_j"]].mean().round(4)
-    folder = runs.folder(out)
-    path = folder / "day.png"
-    with writing_to(folder):
-        figure.savefig(path, metadata={DAY_NUMBERS: numbers.to_csv()})
-    return path
+    drawn = Report(
+        runs.folder(out), figures={"day": figure}, pdf=False, inside={DAY_NUMBERS: numbers.to_csv()}
+    )
+    return drawn.write().out / "day.png"
 
 
 def _notes(members: list[frozenset[str]], begun: list[str], overlap: float) -> list[str]:

@@ -1,7 +1,7 @@
 """How runs come through concept drift: F's metrics, and the seconds and joules until a model has recovered."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,11 @@ import pandas as pd
 
 from analysis.drift_reading import SAMPLES, WEIGHT, Reading
 from analysis.figures.drift import drift_figure
-from analysis.load import Runs, load_runs
+from analysis.load import Paths, Runs
 from analysis.metrics import RUN, training_rounds
 from analysis.results import DriftComparison
 from analysis.scope import common_seeds, have_rounds, reference_of, variants_of
-from analysis.tables.drift import latex, markdown
+from analysis.tables.drift import report
 
 AFTER = (1, 10, 40, 80)  # rounds after the drift is complete
 TAIL = 20  # rounds whose mean is a level: before the drift, and at the end
@@ -32,7 +32,7 @@ class Change:
 
 
 def compare_drift(
-    runs: str | Path | Runs,
+    runs: Paths | Runs,
     *,
     out: str | Path | None = None,
     reference: str | None = None,
@@ -50,8 +50,8 @@ def compare_drift(
         ValueError: no completed run, no drift in them, no seed that all variants share, a reading for which the runs
             lack a column, or a folder that cannot be written.
     """
-    runs = runs if isinstance(runs, Runs) else load_runs(runs)
-    notes = [*runs.left_out, *runs.remarks, *runs.notes]
+    runs = Runs.of(runs)
+    notes = runs.said()
     info = runs.info[have_rounds(runs.info, runs.rounds)]
     if "drifted" not in runs.rounds:
         raise ValueError(f"the runs in {runs.path} have no concept drift: give learning.drift")
@@ -71,17 +71,18 @@ def compare_drift(
         )
     some = set(detail["variant"])
     variants = [name for name in variants_of(info, reference) if name in some]
-    folder = runs.folder(out)
     comparison = DriftComparison(
         table=_table(detail, variants),
         detail=detail,
-        figure=folder / "drift.png",
+        figure=runs.folder(out) / "drift.png",
         reference=reference,
         seeds=tuple(seeds),
         reading=reading,
         notes=tuple(notes),
     )
-    _write(comparison, rounds, folder)
+    replace(
+        report(comparison), figures={"drift": drift_figure(comparison, rounds, spells_of(rounds))}
+    ).write()
     return comparison
 
 
@@ -243,15 +244,3 @@ def spells_of(rounds: pd.DataFrame) -> list[tuple[int, int, float]]:
     edges = [0, *(np.flatnonzero(np.diff(share.to_numpy())) + 1).tolist(), len(share)]
     spells = [(begin + 1, end, float(share.iloc[begin])) for begin, end in pairwise(edges)]
     return [spell for spell in spells if spell[2] > 0]
-
-
-def _write(comparison: DriftComparison, rounds: pd.DataFrame, folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        comparison.table.to_csv(folder / "drift.csv", index=False)
-        comparison.detail.to_csv(folder / "drift_runs.csv", index=False)
-        (folder / "drift.md").write_text(markdown(comparison), encoding="utf-8")
-        (folder / "drift.tex").write_text(latex(comparison), encoding="utf-8")
-        drift_figure(comparison, rounds, spells_of(rounds)).savefig(comparison.figure)
-    except OSError as error:
-        raise ValueError(f"cannot write into {folder} ({error}): choose another folder with --out") from error

@@ -2,15 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 import pandas as pd
 
-SMOOTH = 10  # rounds whose mean has to be back for a recovery
-MARGIN = 0.01  # of accuracy, below the level to come back to
-Weights = Literal["devices", "samples"]
-Recovery = Literal["level", "plateau"]
+from analysis.choices import MARGIN, SMOOTH, Recovery, Weights
+
 SAMPLES = "accuracy_by_samples"  # of rounds, where devices are tested on their own data
 WEIGHT = "test_samples"  # of a participant
 

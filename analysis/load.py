@@ -92,18 +92,27 @@ class Runs:
             raise ValueError(f"the runs in {self.path} have no positions: run them with record.positions_s")
         return read_all(self.info[some], "positions")
 
+    @classmethod
+    def of(cls, runs: "Paths | Runs") -> "Runs":
+        """Read runs from one folder or several, unless they have been read."""
+        return runs if isinstance(runs, Runs) else load_runs(runs)
+
+    def said(self) -> list[str]:
+        """List all that a reader has to know of the runs: those left out, remarks, and what they did not record."""
+        return [*self.left_out, *self.remarks, *self.notes]
+
     @property
     def notes(self) -> list[str]:
         """What the runs did not record, one sentence each."""
-        found = []
+        notes = []
         for recorded, runs in self.info.groupby("devices_recorded", sort=False):
             if recorded != "all":
                 rows = "of no round" if recorded == "none" else f"of one round in {recorded}"
-                found.append(
+                notes.append(
                     f"{len(runs)} of {len(self.info)} runs have rows of devices {rows} (record.devices): what is"
                     " made of the rows of all rounds is left out for them, and means are over those that are there"
                 )
-        return found
+        return notes
 
     @cached_property
     def ledger(self) -> pd.DataFrame:

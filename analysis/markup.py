@@ -1,6 +1,6 @@
 """Frames of text as Markdown and LaTeX."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
@@ -26,6 +26,33 @@ def markdown_table(table: pd.DataFrame, corner: str) -> str:
     return "\n".join(
         "| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines
     )
+
+
+def page(title: str, *parts: str) -> str:
+    """Write a Markdown page of the parts that are not empty."""
+    return "\n\n".join([f"# {title}", *filter(None, parts)]) + "\n"
+
+
+def section(title: str, table: pd.DataFrame, corner: str) -> str:
+    """Write a Markdown table below its heading."""
+    return f"## {title}\n\n{markdown_table(table, corner)}"
+
+
+def bullets(lines: Iterable[str]) -> str:
+    """Write a Markdown list."""
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def picture(name: str) -> str:
+    """Show the figure NAME.png in Markdown."""
+    return f"![{name}]({name}.png)"
+
+
+def latex_table(caption: str, table: pd.DataFrame, corner: str) -> str:
+    """Write a frame of text as a LaTeX tabular; `corner` stands above the index."""
+    texts = table.reset_index(names=corner).map(latex_escape)
+    head = [latex_escape(str(name)) for name in texts.columns]
+    return latex_tabular(caption, "l" + "r" * table.shape[1], [head], texts)
 
 
 def latex_tabular(caption: str, layout: str, head: Sequence[Sequence[str]], body: pd.DataFrame) -> str:

@@ -2,19 +2,46 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from analysis.load import Runs
+from analysis import tables
+from analysis.figures.network import MOST_SERIES, network_figure
+from analysis.load import Paths, Runs
 from analysis.metrics import RUN, training_rounds
+from analysis.report import Report, noted
 from analysis.vocabulary import COMPLETED, CONDITIONS, EVENTS, GONE, HANDOVER, check_known, split_outcome
 
 PERIODS = 30  # of a run, over which its course is averaged
 # what the figures are made of: of a thousand runs, every further column is copied a thousand times
 OF_EVENTS = ["time_s", "event", "device", "detail", "stay_s", "interruption_s"]
 OF_DEVICES = ["device", "outcome", "downlink_bits", "uplink_bits", "energy_j"]
+
+
+def report_network(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
+    """Measure the network of all runs, and write network.csv, network_course.csv, network.png and .pdf.
+
+    Raises:
+        ValueError: no completed run, or a folder that cannot be written.
+    """
+    runs = Runs.of(runs)
+    figures, course = handover_figures(runs), over_time(runs)
+    notes = runs.said()
+    variants = course["variant"].nunique()
+    if variants > MOST_SERIES:
+        notes.append(f"the figure shows the first {MOST_SERIES} of {variants} variants")
+    drawn = network_figure(course)
+    return Report(
+        runs.folder(out),
+        tables=[("", tables.network.headline(figures).T)],
+        sentences=noted(notes),
+        look=[] if drawn is None else [("Figure", "network.png", " and .pdf")],
+        numbers={"network.csv": figures, "network_course.csv": course},
+        figures={} if drawn is None else {"network": drawn},
+    ).write()
 
 
 def handover_figures(runs: Runs) -> pd.DataFrame:

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
+from analysis.choices import OVERLAP
 from analysis.metrics import SESSION, session_kinds
 
-OVERLAP = 0.5  # Jaccard index from which on two sessions have the same population
 PAIR = ["seed", "cell", "session"]
 
 

@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 
 from analysis import metrics
-from analysis.figures.column import save
+from analysis.choices import FIRST_ROUNDS
 from analysis.figures.question import question_figure
 from analysis.formatting import amount, ranges
 from analysis.load import Runs, Setting, load_settings
 from analysis.markup import markdown_table
-from analysis.scope import FIRST_ROUNDS, scope_of
+from analysis.report import Report
+from analysis.scope import scope_of
 from analysis.sequential import Interval, interval, pairs_wanted
 
 HIGHER_IS_BETTER = ("accuracy_end", "accuracy_first", "accuracy_start")
@@ -104,27 +105,22 @@ def answer(
     return Answer(question, axes, table, more, _sentence(question, table), tuple(notes))
 
 
-def write(found: Answer, folder: Path) -> list[Path]:
+def write(answered: Answer, folder: Path) -> list[Path]:
     """Write question.csv, .md and .json, and of a grid the map as question.png and .pdf; return the figures."""
-    table = found.table
-    told = {name: getattr(found, name) for name in ("axes", "seeds_wanted", "sentence", "notes")}
-    try:
-        table.to_csv(folder / TABLE, index=False)
-        about = {"question": asdict(found.question)} | told
-        (folder / ABOUT).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
-        names = [
-            ", ".join(map(str, row)) for row in table[list(found.axes)].itertuples(index=False, name=None)
-        ]
-        numbers = table.drop(columns=list(found.axes)).set_axis(names or ["all"]).round(6).astype(str)
-        text = [found.sentence, "", markdown_table(numbers, ", ".join(found.axes)), ""]
-        (folder / "question.md").write_text("\n".join([*text, *found.notes, ""]), encoding="utf-8")
-        if not found.axes:
-            return []
-        picture = folder / "question.png"
-        save(question_figure(table, found.axes, found.question.variants, words(found.question)[0]), picture)
-    except OSError as error:
-        raise ValueError(f"cannot write to {folder} ({error.strerror or error})") from error
-    return [picture]
+    table, axes, question = answered.table, list(answered.axes), answered.question
+    about: dict[str, object] = {"question": asdict(question)}
+    about |= {name: getattr(answered, name) for name in ("axes", "seeds_wanted", "sentence", "notes")}
+    names = [", ".join(map(str, row)) for row in table[axes].itertuples(index=False, name=None)]
+    numbers = table.drop(columns=axes).set_axis(names or ["all"]).round(6).astype(str)
+    text = [answered.sentence, "", markdown_table(numbers, ", ".join(axes)), "", *answered.notes, ""]
+    drawn = question_figure(table, axes, question.variants, words(question)[0]) if axes else None
+    report = Report(
+        folder,
+        numbers={TABLE: table},
+        texts={ABOUT: json.dumps(about, indent=2) + "\n", "question.md": "\n".join(text)},
+        figures={} if drawn is None else {"question": drawn},
+    ).write()
+    return [] if report.figure is None else [report.figure]
 
 
 def read(folder: Path) -> Answer | None:

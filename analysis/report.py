@@ -1,126 +1,112 @@
-"""The reports in the terminal."""
+"""What a command that reads runs has to say: tables, figures and sentences, written and printed in one way."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.figure import Figure
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from analysis import tables
-from analysis.costs_report import CostReport
-from analysis.network_report import NetworkReport
-from analysis.results import Comparison, DriftComparison, SettingsTable, Sweep
-from analysis.theory_report import TheoryReport
-
 GAP, EDGES = 3, 2  # blanks between the columns and around the table, as rich draws it
 
 
-def print_comparison(comparison: Comparison, console: Console | None = None) -> None:
-    """Print the headline table, the start accuracy of each session, the notes and where the figure is.
+@dataclass(frozen=True)
+class Report:
+    """Tables, figures and sentences about runs.
 
-    Variants stand side by side; those that do not fit the console's width continue in a further table.
+    Attributes:
+        out: the folder of all files.
+        caption: what the tables show.
+        tables: text for the terminal, [rows x columns], each below its title, if it has one.
+        sentences: how to read them, and what else a reader has to know.
+        look: in which files to look further: a word, the file, and what else there is to say.
+        emphasised: the column of a table that stands in bold.
+        numbers: file -> table, written as CSV.
+        texts: file -> Markdown, LaTeX or JSON.
+        figures: name -> figure, written as NAME.png, and as NAME.pdf beside it if `pdf`.
+        inside: texts that the PNG of the first figure carries along: name -> text.
     """
-    console = console or Console()
-    console.print(Text(tables.comparison.caption(comparison), style="bold"))
-    _print_table(console, tables.comparison.headline(comparison).T, comparison.reference)
-    for title, further in tables.comparison.further_tables(comparison).items():
-        console.print(Text(title, style="bold"))
-        _print_table(console, further, comparison.reference)
-    if comparison.trained:
-        console.print(
-            Text("Accuracy (%) of the model that opens each session, before training", style="bold")
-        )
-        sessions = tables.comparison.per_session(comparison)
-        labels = ("labels " + sessions["labels"]).where(sessions["labels"] != "", "")
-        columns = (sessions.index.astype(str), sessions["kind"], labels)
-        padded = [[text.ljust(max(map(len, column))) for text in column] for column in columns]
-        about = ["  ".join(words) for words in zip(*padded, strict=True)]
-        _print_table(console, sessions.drop(columns=["kind", "labels"]).set_axis(about), comparison.reference)
-    _print_end(console, tables.comparison.explanations(comparison), comparison.figure)
+
+    out: Path
+    caption: str = ""
+    tables: Sequence[tuple[str, pd.DataFrame]] = field(default=(), repr=False)
+    sentences: Sequence[str] = ()
+    look: Sequence[tuple[str, ...]] = ()
+    emphasised: str | None = None
+    numbers: Mapping[str, pd.DataFrame] = field(default_factory=dict, repr=False)
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    figures: Mapping[str, Figure] = field(default_factory=dict, repr=False)
+    pdf: bool = True
+    inside: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def figure(self) -> Path | None:
+        """The PNG of the first figure; None: there is no figure."""
+        return next((self.out / f"{name}.png" for name in self.figures), None)
+
+    def write(self) -> "Report":
+        """Write all files; make their folder where there is none.
+
+        Raises:
+            ValueError: the folder cannot be made, or not be written to.
+        """
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+            for file, frame in self.numbers.items():
+                frame.to_csv(self.out / file, index=False)
+            for file, text in self.texts.items():
+                (self.out / file).write_text(text, encoding="utf-8")
+            inside = self.inside
+            for name, figure in self.figures.items():
+                figure.savefig(self.out / f"{name}.png", metadata=inside)
+                if self.pdf:
+                    figure.savefig(self.out / f"{name}.pdf", metadata={"CreationDate": None})
+                inside = {}
+        except OSError as error:
+            raise ValueError(
+                f"cannot write to {self.out} ({error.strerror or error}): choose another folder with --out"
+            ) from error
+        return self
+
+    def print(self, console: Console | None = None) -> None:
+        """Print tables, sentences, and where to look further.
+
+        Columns that do not fit the console's width continue in a further table.
+        """
+        console = console or Console(highlight=False, markup=False, emoji=False)
+        if self.caption:
+            console.print(Text(self.caption, style="bold"))
+        for title, table in self.tables:
+            if title:
+                console.print(Text(title, style="bold"))
+            if table.index.name is not None:
+                console.print(Text(str(table.index.name), style="dim"))
+            _print_table(console, table, self.emphasised)
+        for line in self.sentences:
+            console.print(Text(line, style="dim"))
+        for word, file, *more in self.look:
+            console.print(Text.assemble(f"{word}: ", (str(self.out / file), "bold"), *more), soft_wrap=True)
 
 
-def print_settings(settings: SettingsTable, console: Console) -> None:
-    """Print the lead of the reference per setting, the counts, and where the whole table is."""
-    console.print(Text(tables.settings.caption(settings), style="bold"))
-    texts = tables.settings.cells(settings)
-    texts = texts.drop(columns=list(settings.axes)).set_axis(tables.settings.setting_names(settings))
-    _print_table(console, texts, settings.reference)
-    _print_end(console, tables.settings.explanations(settings), settings.figure)
+def noted(notes: Sequence[str]) -> list[str]:
+    """Write notes as sentences that say what they are."""
+    return [f"Note: {note}." for note in notes]
 
 
-def print_drift(comparison: DriftComparison, console: Console) -> None:
-    """Print a table for each change of concept, how it is to be read, and where the figure is."""
-    console.print(Text(tables.drift.caption(comparison), style="bold"))
-    for change, name in tables.drift.change_names(comparison).items():
-        console.print(Text(name, style="bold"))
-        _print_table(console, tables.drift.headline(comparison, change).T, comparison.reference)
-    _print_end(console, tables.drift.explanations(comparison), comparison.figure)
-
-
-def print_sweep(sweep: Sweep, console: Console) -> None:
-    """Print costs by value, how they are to be read, and where the figures are."""
-    console.print(Text(tables.sweep.caption(sweep), style="bold"))
-    table = tables.sweep.headline(sweep)
-    console.print(Text(str(table.index.name), style="dim"))
-    _print_table(console, table, None)
-    for line in tables.sweep.explanations(sweep):
-        console.print(Text(line, style="dim"))
-    for figure in sweep.figures:
-        _print_figure(console, figure)
-
-
-def print_costs(costs: CostReport, console: Console) -> None:
-    """Print every table of costs, how they are to be read, and where they are."""
-    for title, table in costs.tables.items():
-        console.print(Text(title, style="bold"))
-        _print_table(console, table, None)
-    for line in costs.explanations:
-        console.print(Text(line, style="dim"))
-    console.print(Text.assemble("Tables: ", (str(costs.out / "costs.md"), "bold")), soft_wrap=True)
-
-
-def print_theory(theory: TheoryReport, console: Console) -> None:
-    """Print constants, terms and limits, runs side by side, and where the rounds and the figure are."""
-    _print_table(console, tables.theory.headline(theory.by_run), None)
-    for line in (*tables.theory.EXPLANATIONS, *(f"Note: {note}." for note in theory.notes)):
-        console.print(Text(line, style="dim"))
-    path = theory.out / "theory_rounds.csv"
-    console.print(Text.assemble("Round by round: ", (str(path), "bold")), soft_wrap=True)
-    _print_figure(console, theory.figure)
-
-
-def print_network(network: NetworkReport, console: Console) -> None:
-    """Print the key figures of the network, runs side by side, what a reader has to know, and where the figure is."""
-    _print_table(console, tables.network.headline(network.figures).T, None)
-    for note in network.notes:
-        console.print(Text(f"Note: {note}.", style="dim"))
-    if network.figure is not None:
-        _print_figure(console, network.figure)
-
-
-def _print_figure(console: Console, figure: Path) -> None:
-    console.print(Text.assemble("Figure: ", (str(figure), "bold"), " and .pdf"), soft_wrap=True)
-
-
-def _print_table(console: Console, frame: pd.DataFrame, reference: str | None) -> None:
+def _print_table(console: Console, frame: pd.DataFrame, emphasised: str | None) -> None:
     for block in _blocks(frame, console.width):
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         table.add_column("")
         for name in block.columns:
-            style = "bold" if name == reference else ""
+            style = "bold" if name == emphasised else ""
             table.add_column(Text(name), justify="right", style=style, header_style="bold")
         for index, row in zip(block.index, block.to_numpy().tolist(), strict=True):
             table.add_row(Text(index), *map(Text, row))
         console.print(table)
-
-
-def _print_end(console: Console, explanations: Iterable[str], figure: Path) -> None:
-    for line in explanations:
-        console.print(Text(line, style="dim"))
-    console.print(Text.assemble("Figure: ", (str(figure), "bold")), soft_wrap=True)
 
 
 def _blocks(frame: pd.DataFrame, width: int) -> Iterator[pd.DataFrame]:

@@ -14,10 +14,10 @@ from pathlib import Path
 import pandas as pd
 
 from analysis import metrics
+from analysis.choices import FIRST_ROUNDS
 from analysis.formatting import named_seeds
 from analysis.load import Runs, load_settings
 from analysis.markup import markdown_table
-from analysis.scope import FIRST_ROUNDS
 
 PAPERS = Path(__file__).parent / "papers"
 AS_RUN = "_as_run"

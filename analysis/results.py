@@ -5,35 +5,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from analysis.choices import Layout
 from analysis.drift_reading import Reading
 from analysis.targets import Target
 
 RECURRING = "recurring sessions"  # a comparison's usual scope
 RETURNING = "sessions whose population came back"
 DIFFER = "differ"  # labels of a session that are not the same in every seed and cell
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How a table is laid out in the terminal, Markdown and LaTeX.
-
-    Attributes:
-        columns: names of the columns, see `tables.comparison.COLUMNS`; none: all that apply.
-        transposed: LaTeX and Markdown with a column per variant, as the terminal has it.
-        interval: behind ± stands half the 95 % interval of the mean (Student's t) in place of the deviation.
-    """
-
-    columns: tuple[str, ...] = ()
-    transposed: bool = False
-    interval: bool = False
-
-    @property
-    def spread(self) -> str:
-        """Ending of the columns that hold what stands behind ±."""
-        return "ci" if self.interval else "std"
-
-
-PLAIN = Layout()
 
 
 @dataclass(frozen=True)

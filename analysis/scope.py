@@ -9,8 +9,6 @@ from analysis.load import UNKNOWN
 from analysis.metrics import RUN, training_rounds
 from analysis.results import RECURRING, RETURNING
 
-FIRST_ROUNDS = 10  # J, Tables II, III and X to XII
-
 
 def have_rounds(info: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
     """Mark the runs that have at least one training round; probe rounds alone compare nothing."""

@@ -1,17 +1,18 @@
 """The variants of a study side by side in every setting of its grid, as the papers' large tables print them."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from analysis import metrics
+from analysis.choices import FIRST_ROUNDS
 from analysis.figures.settings import settings_figure
 from analysis.load import Runs, Setting, load_settings
 from analysis.results import SettingsTable
-from analysis.scope import FIRST_ROUNDS, have_rounds, own_notes, reference_of, scope_of, variants_of
-from analysis.tables.settings import latex, markdown
-from analysis.writing import writing_to
+from analysis.scope import have_rounds, own_notes, reference_of, scope_of, variants_of
+from analysis.tables.settings import report
 
 # of `metrics.totals`
 COSTS = (
@@ -79,7 +80,6 @@ def compare_settings(
     else:
         notes.append("no run has an accuracy (runs without training): latency and energy only")
     shown = table["session"] if trained else _sessions(by_setting, sessions)
-    folder = Path(out) if out is not None else Path(path)
     settings = SettingsTable(
         table=table,
         axes=axes,
@@ -89,10 +89,10 @@ def compare_settings(
         sessions=tuple(sorted({int(session) for session in shown})),
         first_rounds=first_rounds,
         trained=trained,
-        figure=folder / "settings.png",
+        figure=Path(path if out is None else out) / "settings.png",
         notes=tuple(notes),
     )
-    _write(settings, folder)
+    replace(report(settings), figures={"settings": settings_figure(settings)}).write()
     return settings
 
 
@@ -173,11 +173,3 @@ def _add_leads(table: pd.DataFrame, variants: list[str], reference: str | None) 
     if reference and others:
         lead = means[reference] - means[others].max(axis=1)
         table["lead"] = lead.where(means.notna().all(axis=1))
-
-
-def _write(settings: SettingsTable, folder: Path) -> None:
-    with writing_to(folder):
-        settings.table.to_csv(folder / "settings.csv", index=False)
-        (folder / "settings.md").write_text(markdown(settings), encoding="utf-8")
-        (folder / "settings.tex").write_text(latex(settings), encoding="utf-8")
-        settings_figure(settings).savefig(settings.figure)

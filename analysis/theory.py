@@ -2,15 +2,42 @@
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from analysis.load import Runs
+from analysis import tables
+from analysis.figures.theory import MOST_PANELS, theory_figure
+from analysis.load import Paths, Runs
 from analysis.metrics import RUN, SESSION, training_rounds
+from analysis.report import Report, noted
 
 TERMS = ["a", "b", "c", "d"]
 MEASURED = "theory_lr"  # the first of the columns that `learning.theory` makes a run record
+
+
+def report_theory(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
+    """Compute the bound along all runs, and write theory.csv, theory_rounds.csv, theory.png and .pdf.
+
+    Raises:
+        ValueError: no completed run, no run that has measured gradients, or a folder that cannot be written.
+    """
+    runs = Runs.of(runs)
+    by_round, by_run = along(runs)
+    lengths = training_rounds(runs.rounds).groupby("session")["round"].max()
+    notes = [*runs.left_out, *runs.remarks]
+    variants = by_round["variant"].nunique()
+    if variants > MOST_PANELS:
+        notes.append(f"the figure shows the first {MOST_PANELS} of {variants} variants")
+    return Report(
+        runs.folder(out),
+        tables=[("", tables.theory.headline(by_run))],
+        sentences=[*tables.theory.EXPLANATIONS, *noted(notes)],
+        look=[("Round by round", "theory_rounds.csv"), ("Figure", "theory.png", " and .pdf")],
+        numbers={"theory_rounds.csv": by_round, "theory.csv": by_run},
+        figures={"theory": theory_figure(by_round, lengths)},
+    ).write()
 
 
 def measured_rounds(runs: Runs) -> pd.DataFrame:

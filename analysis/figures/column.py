@@ -1,7 +1,6 @@
 """What the figures at column width share: size, series told apart by colour, dash and mark, PNG and PDF."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -76,9 +75,3 @@ def legend(figure: Figure, *axes: Axes) -> None:
             handletextpad=0.5,
             columnspacing=1.2,
         )
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG, and beside it as PDF."""
-    figure.savefig(path)
-    figure.savefig(path.with_suffix(".pdf"), metadata={"CreationDate": None})

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from analysis.choices import FIRST_ROUNDS
 from analysis.figures.column import SMALL, legend, mark, panels, series_styles
 from analysis.figures.style import INK
 from analysis.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, unit_for
 from analysis.results import Sweep
-from analysis.scope import FIRST_ROUNDS
 from analysis.targets import Target
 from analysis.units import axis_of
 

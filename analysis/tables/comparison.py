@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import pandas as pd
 
+from analysis.choices import COLUMNS, Layout
 from analysis.formatting import (
     ENERGY_UNITS,
     NOTHING,
@@ -17,8 +18,9 @@ from analysis.formatting import (
     unit_for,
     with_spread,
 )
-from analysis.markup import latex_escape, latex_tabular, markdown_table
-from analysis.results import Comparison, Layout
+from analysis.markup import bullets, latex_table, markdown_table, page, picture, section
+from analysis.report import Report, noted
+from analysis.results import Comparison
 
 POINTS = (("points", 0.01),)
 # what is tested -> words, units
@@ -31,15 +33,6 @@ QUANTITIES: dict[str, tuple[str, tuple[tuple[str, float], ...]]] = {
     "simulated_s": ("Total time ({unit})", TIME_UNITS),
     "latency_s": ("Round latency ({unit})", TIME_UNITS),
     "round_energy_j": ("Round energy ({unit})", ENERGY_UNITS),
-}
-# name -> whether runs have it: with training, without, or both
-COLUMNS = {
-    **dict.fromkeys(
-        ("start", "first", "rounds", "seconds", "joules", "missed", "speed_up", "gain"), "trained"
-    ),
-    **dict.fromkeys(("dip", "recovery"), "asked for"),
-    **dict.fromkeys(("latency", "latency_mean", "round_energy"), "untrained"),
-    **dict.fromkeys(("total_energy", "total_time"), "both"),
 }
 
 
@@ -166,23 +159,46 @@ def explanations(comparison: Comparison) -> list[str]:
             " 2^(1-n));"
             " not corrected for the number of comparisons. Pairs in which a target was missed are left out."
         )
-    return lines + [f"Note: {note}." for note in comparison.notes]
+    return lines + noted(comparison.notes)
 
 
-def markdown(comparison: Comparison) -> str:
-    """Write the whole comparison as a Markdown page."""
-    table = headline(comparison)
-    if comparison.layout.transposed:
-        table = table.T
-    parts = [f"# {caption(comparison)}", markdown_table(table, _corner(comparison))]
-    parts.append("\n".join(f"- {line}" for line in explanations(comparison)))
-    for title, further in further_tables(comparison).items():
-        parts += [f"## {title}", markdown_table(further, "")]
+def report(comparison: Comparison) -> Report:
+    """Tell of a comparison."""
+    title, name = caption(comparison), comparison.figure.stem
+    table, sentences, further = headline(comparison), explanations(comparison), further_tables(comparison)
+    shown = [("", table.T), *further.items()]
+    opening = "Accuracy (%) of the model that opens each session, before training"
     if comparison.trained:
-        parts += ["## Accuracy (%) of the model that opens each session, before training"]
-        parts += [markdown_table(per_session(comparison), "session")]
-    parts.append(f"![comparison]({comparison.figure.name})")
-    return "\n\n".join(part for part in parts if part) + "\n"
+        sessions = per_session(comparison)
+        labels = ("labels " + sessions["labels"]).where(sessions["labels"] != "", "")
+        columns = (sessions.index.astype(str), sessions["kind"], labels)
+        padded = [[text.ljust(max(map(len, column))) for text in column] for column in columns]
+        about = ["  ".join(words) for words in zip(*padded, strict=True)]
+        shown.append((opening, sessions.drop(columns=["kind", "labels"]).set_axis(about)))
+    corner = "variant"
+    if comparison.layout.transposed:
+        table, corner = table.T, ""
+    text = page(
+        title,
+        markdown_table(table, corner),
+        bullets(sentences),
+        *(section(title, further_table, "") for title, further_table in further.items()),
+        section(opening, sessions, "session") if comparison.trained else "",
+        picture(name),
+    )
+    numbers = {"": comparison.table, "_sessions": comparison.per_session}
+    some = {"_targets": comparison.to_targets, "_tests": comparison.tests}
+    numbers |= {ending: frame for ending, frame in some.items() if len(frame)}
+    return Report(
+        comparison.out,
+        caption=title,
+        tables=shown,
+        sentences=sentences,
+        look=[("Figure", comparison.figure.name)],
+        emphasised=comparison.reference,
+        numbers={f"{name}{ending}.csv": frame for ending, frame in numbers.items()},
+        texts={f"{name}.md": text, f"{name}.tex": latex_table(title, table, corner.capitalize())},
+    )
 
 
 def further_tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
@@ -191,20 +207,6 @@ def further_tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
     if comparison.reference is not None:
         found[f"Differences to {comparison.reference}, paired by seed"] = tests(comparison)
     return {title: table for title, table in found.items() if len(table)}
-
-
-def latex(comparison: Comparison) -> str:
-    """Write the headline table as a LaTeX tabular, for the package booktabs."""
-    table = headline(comparison)
-    if comparison.layout.transposed:
-        table = table.T
-    texts = table.reset_index(names=_corner(comparison).capitalize()).map(latex_escape)
-    head = [latex_escape(name) for name in texts.columns]
-    return latex_tabular(caption(comparison), "l" + "r" * (len(head) - 1), [head], texts)
-
-
-def _corner(comparison: Comparison) -> str:
-    return "" if comparison.layout.transposed else "variant"
 
 
 Columns = dict[str, tuple[str, list[str]]]  # name -> heading, cells

@@ -7,7 +7,6 @@ import pandas as pd
 
 from analysis.averages import spread
 from analysis.formatting import ENERGY_UNITS, NOTHING, TIME_UNITS, amount, unit_for, with_spread
-from analysis.markup import latex_escape, latex_tabular, markdown_table
 
 ENERGY = {
     "receive_j": "receive",
@@ -37,6 +36,14 @@ COUNTS = {
     "epochs": "local epochs",
     "iterations": "local iterations",
 }
+EXPLANATIONS = (
+    "Means over seeds, ± standard deviation. Energy: of all devices; wasted: on updates that were not aggregated.",
+    "Time of a participation: of completed ones in training rounds; waiting: queued between the steps. The slowest"
+    " device's steps add up to the latency of a synchronous round.",
+    "Stages (J, section V): pilot sessions; gradient, the V probe rounds of each later session; training. A"
+    " broadcast is a round; uploads are those that arrived. Models kept: in all cells alike, each of the size of a"
+    " transfer.",
+)
 
 
 def tables(breakdown: pd.DataFrame, costs: pd.DataFrame, variants: Sequence[str]) -> dict[str, pd.DataFrame]:
@@ -92,22 +99,3 @@ def _stages(costs: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
         columns[variant] = cells
     table = pd.DataFrame(columns).fillna(NOTHING)
     return table[(table != NOTHING).any(axis=1)]
-
-
-def markdown(found: dict[str, pd.DataFrame], explanations: Sequence[str]) -> str:
-    """Write the tables as a Markdown page."""
-    parts = ["# Costs"]
-    for title, table in found.items():
-        parts += [f"## {title}", markdown_table(table, "")]
-    parts.append("\n".join(f"- {line}" for line in explanations))
-    return "\n\n".join(parts) + "\n"
-
-
-def latex(found: dict[str, pd.DataFrame]) -> str:
-    """Write the tables as LaTeX tabulars, for the package booktabs."""
-    parts = []
-    for title, table in found.items():
-        texts = table.reset_index(names="").map(latex_escape)
-        head = [latex_escape(str(name)) for name in texts.columns]
-        parts.append(latex_tabular(title, "l" + "r" * table.shape[1], [head], texts))
-    return "\n".join(parts)

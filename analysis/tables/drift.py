@@ -6,7 +6,8 @@ from collections.abc import Callable
 import pandas as pd
 
 from analysis.formatting import ENERGY_UNITS, NOTHING, TIME_UNITS, amount, named_seeds, unit_for, with_spread
-from analysis.markup import latex_escape, latex_tabular, markdown_table
+from analysis.markup import bullets, latex_table, page, picture, section
+from analysis.report import Report, noted
 from analysis.results import DriftComparison
 
 # heading -> column of shares
@@ -75,29 +76,28 @@ def explanations(comparison: DriftComparison) -> list[str]:
         *comparison.reading.words(),
         "epochs: of all participants together, per round, in 20 rounds before the drift and the 20 after its last"
         " step; personal: participants' own models after local training.",
-        *(f"Note: {note}." for note in comparison.notes),
+        *noted(comparison.notes),
     ]
 
 
-def markdown(comparison: DriftComparison) -> str:
-    """Write the table as a Markdown page."""
-    parts = [f"# {caption(comparison)}"]
-    for change, name in change_names(comparison).items():
-        parts += [f"## {name}", markdown_table(headline(comparison, change), "variant")]
-    parts.append("\n".join(f"- {line}" for line in explanations(comparison)))
-    parts.append(f"![drift]({comparison.figure.name})")
-    return "\n\n".join(parts) + "\n"
-
-
-def latex(comparison: DriftComparison) -> str:
-    """Write the table as LaTeX tabulars, one per change, for the package booktabs."""
-    parts = []
-    for change, name in change_names(comparison).items():
-        table = headline(comparison, change)
-        head = [latex_escape(text) for text in ("variant", *table.columns)]
-        body = table.map(latex_escape)
-        body.insert(0, "variant", [latex_escape(str(name)) for name in table.index])
-        parts.append(
-            latex_tabular(f"{caption(comparison)}, {name}", "l" + "r" * table.shape[1], [head], body)
-        )
-    return "\n".join(parts)
+def report(comparison: DriftComparison) -> Report:
+    """Tell of a comparison: a table for each change of concept."""
+    title, sentences, name = caption(comparison), explanations(comparison), comparison.figure.stem
+    changes = {words: headline(comparison, change) for change, words in change_names(comparison).items()}
+    parts = [section(words, table, "variant") for words, table in changes.items()]
+    return Report(
+        comparison.figure.parent,
+        caption=title,
+        tables=[(words, table.T) for words, table in changes.items()],
+        sentences=sentences,
+        look=[("Figure", comparison.figure.name)],
+        emphasised=comparison.reference,
+        numbers={f"{name}.csv": comparison.table, f"{name}_runs.csv": comparison.detail},
+        texts={
+            f"{name}.md": page(title, *parts, bullets(sentences), picture(name)),
+            f"{name}.tex": "\n".join(
+                latex_table(f"{title}, {words}", table, "variant") for words, table in changes.items()
+            ),
+        },
+        pdf=False,
+    )

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import pandas as pd
 
 from analysis.formatting import ENERGY_UNITS, TIME_UNITS, named_seeds, ranges, unit_for, with_spread
-from analysis.markup import latex_escape, latex_tabular, markdown_table
+from analysis.markup import bullets, latex_escape, latex_tabular, markdown_table, page, picture
+from analysis.report import Report, noted
 from analysis.results import SettingsTable
 
 # What a table of runs without training shows: quantity of `SettingsTable.table` -> words, units
@@ -124,16 +125,29 @@ def explanations(settings: SettingsTable) -> list[str]:
             lines.append(
                 f"Behind: {where}, session {row['session']}: {row['best']} by {-100 * row['lead']:.2f}."
             )
-    return lines + [f"Note: {note}." for note in settings.notes]
+    return lines + noted(settings.notes)
 
 
-def markdown(settings: SettingsTable) -> str:
-    """Write the table of settings as a Markdown page; the best of each session is bold."""
-    table = cells(settings, lambda text, best: f"**{text}**" if best else text).set_index(settings.axes[0])
-    parts = [f"# {caption(settings)}", markdown_table(table, settings.axes[0])]
-    parts.append("\n".join(f"- {line}" for line in explanations(settings)))
-    parts.append(f"![settings]({settings.figure.name})")
-    return "\n\n".join(parts) + "\n"
+def report(settings: SettingsTable) -> Report:
+    """Tell of a table of settings; in Markdown and LaTeX the best of each session is bold."""
+    title, sentences, name = caption(settings), explanations(settings), settings.figure.stem
+    axes = list(settings.axes)
+    best = cells(settings, lambda text, best: f"**{text}**" if best else text).set_index(axes[0])
+    table = markdown_table(best, axes[0])
+    return Report(
+        settings.figure.parent,
+        caption=title,
+        tables=[("", cells(settings).drop(columns=axes).set_axis(setting_names(settings)))],
+        sentences=sentences,
+        look=[("Figure", settings.figure.name)],
+        emphasised=settings.reference,
+        numbers={f"{name}.csv": settings.table},
+        texts={
+            f"{name}.md": page(title, table, bullets(sentences), picture(name)),
+            f"{name}.tex": latex(settings),
+        },
+        pdf=False,
+    )
 
 
 def latex(settings: SettingsTable) -> str:

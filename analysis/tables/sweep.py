@@ -4,7 +4,8 @@ import pandas as pd
 
 from analysis.figures.sweep import UNITS, label_of, lower_bounds
 from analysis.formatting import amount, named_seeds, unit_for, with_spread
-from analysis.markup import latex_escape, latex_tabular, markdown_table
+from analysis.markup import bullets, latex_table, markdown_table, page, picture
+from analysis.report import Report, noted
 from analysis.results import Sweep
 from analysis.units import axis_of
 
@@ -55,27 +56,25 @@ def explanations(found: Sweep) -> list[str]:
             f"To reach {found.target.named(found.reference)}, from the start of the session, probe rounds included;"
             " means over recurring sessions, if there are any. >: missed somewhere, whole sessions counted."
         )
-    return lines + [f"Note: {note}." for note in found.notes]
+    return lines + noted(found.notes)
 
 
-def markdown(found: Sweep) -> str:
-    """Write the table as a Markdown page."""
-    table = headline(found)
-    shown = table.T if found.layout.transposed else table
-    parts = [
-        f"# {caption(found)}",
-        markdown_table(shown, "" if found.layout.transposed else str(table.index.name)),
-    ]
-    parts.append("\n".join(f"- {line}" for line in explanations(found)))
-    parts += [f"![{figure.stem}]({figure.name})" for figure in found.figures]
-    return "\n\n".join(parts) + "\n"
-
-
-def latex(found: Sweep) -> str:
-    """Write the table as a LaTeX tabular, for the package booktabs."""
-    table = headline(found)
-    corner = str(table.index.name)
-    shown = table.T if found.layout.transposed else table
-    texts = shown.reset_index(names=corner).map(latex_escape)
-    head = [latex_escape(str(name)) for name in texts.columns]
-    return latex_tabular(caption(found), "l" + "r" * shown.shape[1], [head], texts)
+def report(sweep: Sweep) -> Report:
+    """Tell of a sweep: costs by value."""
+    title, sentences, table = caption(sweep), explanations(sweep), headline(sweep)
+    axis = str(table.index.name)
+    # LaTeX names the axis also where it stands in the head
+    turned, corner = (table.T, "") if sweep.layout.transposed else (table, axis)
+    pictures = [picture(figure.stem) for figure in sweep.figures]
+    return Report(
+        sweep.out,
+        caption=title,
+        tables=[("", table)],
+        sentences=sentences,
+        look=[("Figure", figure.name, " and .pdf") for figure in sweep.figures],
+        numbers={"sweep.csv": sweep.table},
+        texts={
+            "sweep.md": page(title, markdown_table(turned, corner), bullets(sentences), *pictures),
+            "sweep.tex": latex_table(title, turned, axis),
+        },
+    )

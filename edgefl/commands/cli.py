@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 import edgefl
+from analysis.command_line import app as reading
 from edgefl.commands import bench
-from edgefl.commands.compare import CONTEXT, READING, reading
 from edgefl.commands.describe import describe, list_
 from edgefl.commands.examples import examples
 from edgefl.commands.export import export
@@ -29,6 +29,7 @@ from edgefl.config import outside, shipped
 from edgefl.errors import EdgeflError
 
 app = typer.Typer(
+    name="edgefl",
     help="Wireless edge network co-simulator for federated learning.",
     no_args_is_help=True,
     add_completion=False,
@@ -57,8 +58,7 @@ COMMANDS = (
 )
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)
-for name, help_ in READING.items():
-    app.command(name, help=help_, add_help_option=False, context_settings=CONTEXT)(reading(name))
+app.add_typer(reading)
 app.add_typer(bench.app, name="bench")
 
 

@@ -193,16 +193,16 @@ def _parts(text: str) -> tuple[int, int]:
 
 def _print_study(path: Path, *, grid: bool) -> None:
     """Compare the runs of a study that are complete."""
-    from analysis import compare, compare_settings
-    from analysis.report import print_comparison, print_settings
+    from analysis import compare, compare_settings, tables
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
             if grid:
-                print_settings(compare_settings(path), console)
+                report = tables.settings.report(compare_settings(path))
             else:
-                print_comparison(compare(path), console)
+                report = tables.comparison.report(compare(path))
+            report.print(console)
     except ValueError as error:
         raise EdgeflError(f"not compared: {error}") from error
 

@@ -1,5 +1,6 @@
 """Runs of several folders, and runs that are not completed."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pandas as pd
 import pytest
 
 from analysis import compare, load_runs, reading
+from analysis.command_line import main
 
 Write = Callable[..., Path]
 SESSIONS = [{"session": 1, "accuracy_start": 0.1}]
@@ -140,3 +142,16 @@ def test_files_read_together_are_as_if_read_one_by_one(
     one_by_one = load_runs(root)
     for name in ("rounds", "sessions", "events", "devices"):
         pd.testing.assert_frame_equal(getattr(together, name), getattr(one_by_one, name), check_dtype=False)
+
+
+def test_names_are_given_one_after_another(
+    write_run: Write, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Also before the runs, as every command line ends a list of values: with another option, or with `--`."""
+    a, b = (str(write_run(name, rounds(0.5), SESSIONS)) for name in ("a", "b"))
+    out = ["--out", str(tmp_path / "out"), "--target", "0.5"]
+    for arguments in ([a, b, "--names", "old", "new", *out], [*out, "--names", "old", "new", "--", a, b]):
+        assert main(["compare", *arguments]) == 0
+        assert re.search("old +new", capsys.readouterr().out)
+    assert main(["compare", a, b, "--names", "old", *out]) == 2
+    assert capsys.readouterr().err == "error: 1 names for 2 folders: give one for each\n"

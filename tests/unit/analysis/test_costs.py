@@ -9,8 +9,7 @@ import yaml
 
 from analysis import load_runs
 from analysis.breakdown import breakdown
-from analysis.costs import cost_analysis
-from analysis.costs_report import report_costs
+from analysis.costs import cost_analysis, report_costs
 
 Write = Callable[..., Path]
 

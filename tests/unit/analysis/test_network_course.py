@@ -82,7 +82,7 @@ def test_the_report_has_tables_and_a_figure_at_column_width(write_run: Write) ->
     assert (root / "network.pdf").read_bytes().startswith(b"%PDF")
     assert len(pd.read_csv(root / "network_course.csv")) == 2 * PERIODS
     assert list(pd.read_csv(root / "network.csv")["handovers"]) == [2, 2]
-    drawn = network_figure(report.course)
+    drawn = network_figure(report.numbers["network_course.csv"])
     assert drawn is not None
     labels = [ax.get_ylabel() for ax in drawn.axes]
     assert labels == ["handovers per hour", "devices in service", "round time (s)"]
@@ -98,7 +98,7 @@ def test_what_does_not_change_or_is_not_there_has_no_panel(write_run: Write) -> 
 def test_many_runs_are_printed_as_means_of_their_variants(write_run: Write) -> None:
     for seed in range(1, 14):
         root = moving(write_run, seed=seed)
-    text = headline(report_network(root).figures)
+    text = headline(report_network(root).numbers["network.csv"])
     assert list(text.index) == ["a, mean of 13"]
     assert text.loc["a, mean of 13", "Handovers"] == "2"
 
@@ -107,4 +107,4 @@ def test_a_line_for_each_variant_up_to_as_many_as_can_be_told_apart(write_run: W
     for variant in "abcdefg":
         root = moving(write_run, variant)
     report = report_network(root)
-    assert "the figure shows the first 5 of 7 variants" in report.notes
+    assert "Note: the figure shows the first 5 of 7 variants." in report.sentences

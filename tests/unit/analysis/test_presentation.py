@@ -15,9 +15,8 @@ from rich.console import Console
 from analysis import compare, formatting
 from analysis.figures.comparison import styles_of
 from analysis.formatting import natural
-from analysis.report import print_comparison
 from analysis.results import Comparison
-from analysis.tables.comparison import headline
+from analysis.tables.comparison import headline, report
 from tests.unit.analysis.conftest import leave_figures_empty, write_study
 
 Write = Callable[..., Path]
@@ -75,7 +74,7 @@ def test_the_terminal_never_cuts_a_name_or_a_number(six: Comparison) -> None:
     table = headline(six)
     for width in (60, 80, 200):
         output = io.StringIO()
-        print_comparison(six, Console(file=output, width=width))
+        report(six).print(Console(file=output, width=width))
         printed = output.getvalue()
         assert "…" not in printed, width
         for text in (*table.index, *table.columns, *table.to_numpy().ravel()):

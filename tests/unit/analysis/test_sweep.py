@@ -10,12 +10,13 @@ import yaml
 from PIL import Image
 
 from analysis import load_runs
+from analysis.choices import Metric
 from analysis.figures.column import DPI, WIDTH_INCH
 from analysis.figures.curves import curves_of
 from analysis.figures.pareto import efficient, pareto_figure
 from analysis.figures.sweep import heat_figure, sweep_figure
+from analysis.key_sweep import sweep
 from analysis.scenario_keys import differing, flat
-from analysis.sweep import Metric, sweep
 from analysis.tables.sweep import headline
 from analysis.units import axis_of
 

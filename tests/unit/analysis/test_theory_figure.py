@@ -42,6 +42,7 @@ def measured(write_run: Write, variant: str, seed: int, lr: float) -> Path:
 def test_the_report_has_tables_and_a_figure_at_column_width(write_run: Write) -> None:
     root = measured(write_run, "a", 1, 0.01)
     report = report_theory(root)
+    assert report.figure is not None
     assert Image.open(report.figure).width == round(WIDTH_INCH * DPI)
     assert report.figure.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
     assert len(pd.read_csv(root / "theory_rounds.csv")) == 6
@@ -50,14 +51,14 @@ def test_the_report_has_tables_and_a_figure_at_column_width(write_run: Write) ->
 
 def test_terms_are_lines_on_a_logarithmic_axis_that_break_between_sessions(write_run: Write) -> None:
     report = report_theory(measured(write_run, "a", 1, 0.01))
-    (ax,) = theory_figure(report.by_round, pd.Series({1: 3, 2: 3})).axes
+    (ax,) = theory_figure(report.numbers["theory_rounds.csv"], pd.Series({1: 3, 2: 3})).axes
     assert ax.get_yscale() == "log"
     lines = {line.get_label(): line for line in ax.get_lines()}
     assert {"bound (sum)", "(a) progress", "(b) steps", "(c) drift", "(d) divergence"} <= set(lines)
     x, y = lines["bound (sum)"].get_data()
     assert list(x[~np.isnan(y)]) == [1, 2, 3, 4, 5, 6]
     assert list(np.isnan(y)) == [True, False, False, False] * 2, "an empty place before each session"
-    means = report.by_run.set_index("variant").loc["a"]
+    means = report.numbers["theory.csv"].set_index("variant").loc["a"]
     assert y[1] == means["bound"] > means["gradient2"]
 
 
@@ -66,8 +67,8 @@ def test_a_round_that_one_seed_has_no_bound_for_is_ticked(write_run: Write) -> N
     measured(write_run, "a", 1, 0.01)
     root = measured(write_run, "a", 2, 0.5)
     report = report_theory(root)
-    assert report.by_run.set_index("seed")["without_bound"].to_dict() == {1: 0, 2: 6}
-    (ax,) = theory_figure(report.by_round, pd.Series({1: 3, 2: 3})).axes
+    assert report.numbers["theory.csv"].set_index("seed")["without_bound"].to_dict() == {1: 0, 2: 6}
+    (ax,) = theory_figure(report.numbers["theory_rounds.csv"], pd.Series({1: 3, 2: 3})).axes
     lines = {line.get_label(): line for line in ax.get_lines()}
     assert list(lines["no bound (14)"].get_xdata()) == [1, 2, 3, 4, 5, 6]
     assert np.isnan(lines["bound (sum)"].get_ydata()).all()
@@ -77,4 +78,5 @@ def test_a_round_that_one_seed_has_no_bound_for_is_ticked(write_run: Write) -> N
 def test_variants_beyond_the_panels_are_told(write_run: Write) -> None:
     for variant in "abcde":
         root = measured(write_run, variant, 1, 0.01)
-    assert report_theory(root).notes == ("the figure shows the first 4 of 5 variants",)
+    (note,) = (line for line in report_theory(root).sentences if line.startswith("Note:"))
+    assert note == "Note: the figure shows the first 4 of 5 variants."

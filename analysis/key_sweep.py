@@ -1,28 +1,28 @@
 """A swept key: what a target, or a round, costs against its value; maps of two keys; time against energy."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from analysis import averages, metrics
-from analysis.figures.column import save
+from analysis.choices import FIRST_ROUNDS, Layout, Metric
 from analysis.figures.pareto import pareto_figure
 from analysis.figures.sweep import heat_figure, lower_bounds, sweep_figure, words_of
 from analysis.load import Paths, load_settings
-from analysis.results import Layout, Sweep
+from analysis.results import Sweep
 from analysis.scenario_keys import differing, of_points
-from analysis.scope import FIRST_ROUNDS, have_rounds, reference_of, scope_of
-from analysis.tables.sweep import latex, markdown
+from analysis.scope import have_rounds, reference_of, scope_of
+from analysis.tables.sweep import report
 from analysis.targets import Target, target_of, usable
 from analysis.units import axis_of
-from analysis.writing import writing_to
 
 TRAINED = ("seconds_to_target", "joules_to_target")
 UNTRAINED = ("latency_s", "round_energy_j")
 AT_LEAST = {"seconds_to_target": "session_s", "joules_to_target": "session_j"}
-Metric = Literal["seconds", "joules", "rounds", "accuracy"]
 METRICS: dict[Metric, tuple[str, str | None]] = {  # name -> column with a target to reach, and without one
     "seconds": ("seconds_to_target", "latency_s"),
     "joules": ("joules_to_target", "round_energy_j"),
@@ -78,8 +78,8 @@ def sweep(
     table = _table(by_seed, points, chosen)
     folder = first.folder(out)
     costs = (TRAINED if goals else UNTRAINED) if metric is None else (_column(metric, trained, bool(goals)),)
-    files = ["sweep_map.png"] if len(chosen) == 2 else ["sweep.png"]
-    found = Sweep(
+    first_figure = "sweep_map" if len(chosen) == 2 else "sweep"
+    result = Sweep(
         table=table,
         keys=tuple(chosen),
         costs=costs,
@@ -88,11 +88,13 @@ def sweep(
         seeds=tuple(sorted(int(seed) for seed in info["seed"].unique())),
         layout=layout or Layout(interval=True),
         out=folder,
-        figures=tuple(folder / file for file in (*files, "sweep_pareto.png")),
+        figures=tuple(folder / f"{name}.png" for name in (first_figure, "sweep_pareto")),
         notes=tuple(dict.fromkeys(notes)),
     )
-    _write(found, pareto_points(found, *(TRAINED if goals else UNTRAINED)))
-    return found
+    draw = heat_figure if len(chosen) == 2 else sweep_figure
+    figures = {first_figure: draw(result), "sweep_pareto": _pareto(result)}
+    replace(report(result), figures=figures).write()
+    return result
 
 
 def _column(metric: str, trained: bool, goals: bool) -> str:
@@ -108,21 +110,21 @@ def _column(metric: str, trained: bool, goals: bool) -> str:
     return column
 
 
-def pareto_points(found: Sweep, time: str, energy: str) -> pd.DataFrame:
-    """Make the points of time against energy, see `figures.pareto`."""
-    sizes = [axis_of(key, found.table[key])[1] for key in found.keys]
-    values = found.table[list(found.keys)].itertuples(index=False, name=None)
-    return pd.DataFrame(
-        {
-            "series": found.table["series"],
-            "label": [
-                ", ".join(f"{v / size:g}" for v, size in zip(row, sizes, strict=True)) for row in values
-            ],
-            "time_s": found.table[f"{time}_mean"],
-            "energy_j": found.table[f"{energy}_mean"],
-            "missed": lower_bounds(found.table, time),
-        }
-    )
+def _pareto(result: Sweep) -> Figure:
+    """Draw time against energy, a point for each value."""
+    table, keys = result.table, list(result.keys)
+    time, energy = TRAINED if result.target else UNTRAINED
+    named, sizes = zip(*(axis_of(key, table[key]) for key in keys), strict=True)
+    values = table[keys].itertuples(index=False, name=None)
+    points = {
+        "series": table["series"],
+        "label": [", ".join(f"{v / size:g}" for v, size in zip(row, sizes, strict=True)) for row in values],
+        "time_s": table[f"{time}_mean"],
+        "energy_j": table[f"{energy}_mean"],
+        "missed": lower_bounds(table, time),
+    }
+    words = words_of(time, result.target), words_of(energy, result.target)
+    return pareto_figure(pd.DataFrame(points), words, f"numbers: {', '.join(named)}")
 
 
 def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> list[str]:
@@ -225,15 +227,3 @@ def _series(points: Mapping[Any, Mapping[str, Any]], keys: Sequence[str]) -> dic
         for place in group:
             found[place] = str(place[1]) if by_variant and others else words or "all"
     return found
-
-
-def _write(found: Sweep, points: pd.DataFrame) -> None:
-    time, energy = TRAINED if found.target else UNTRAINED
-    words = words_of(time, found.target), words_of(energy, found.target)
-    named = ", ".join(axis_of(key, found.table[key])[0] for key in found.keys)
-    with writing_to(found.out):
-        found.table.to_csv(found.out / "sweep.csv", index=False)
-        (found.out / "sweep.md").write_text(markdown(found), encoding="utf-8")
-        (found.out / "sweep.tex").write_text(latex(found), encoding="utf-8")
-        save((heat_figure if len(found.keys) == 2 else sweep_figure)(found), found.figures[0])
-        save(pareto_figure(points, words, f"numbers: {named}"), found.figures[1])
