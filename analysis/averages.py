@@ -124,8 +124,8 @@ def tests(
             continue
         for variant in variants:
             if variant != reference and variant in by_seed:
-                found = paired(by_seed[variant].to_numpy(float), by_seed[reference].to_numpy(float))
-                rows.append({"quantity": quantity, "variant": variant} | found._asdict())
+                test = paired(by_seed[variant].to_numpy(float), by_seed[reference].to_numpy(float))
+                rows.append({"quantity": quantity, "variant": variant} | test._asdict())
     return pd.DataFrame(rows, columns=["quantity", "variant", *FOUND])
 
 

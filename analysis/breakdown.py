@@ -28,24 +28,24 @@ def breakdown(runs: Runs) -> pd.DataFrame:
     """
     rounds = runs.rounds
     by_run = rounds.groupby(RUN)
-    found = by_run[list(ENERGIES.values())].sum().set_axis([f"{name}_j" for name in ENERGIES], axis=1)
+    parts = by_run[list(ENERGIES.values())].sum().set_axis([f"{name}_j" for name in ENERGIES], axis=1)
     idle = _idle(runs)
-    found["idle_j"] = idle.reindex(found.index) if idle is not None else math.nan
-    found["total_j"] = found.sum(axis=1)
+    parts["idle_j"] = idle.reindex(parts.index) if idle is not None else math.nan
+    parts["total_j"] = parts.sum(axis=1)
     probes = rounds[rounds["phase"] == "probe"]
-    found["probe_j"] = probes.groupby(RUN)["energy_j"].sum().reindex(found.index).fillna(0.0)
+    parts["probe_j"] = probes.groupby(RUN)["energy_j"].sum().reindex(parts.index).fillna(0.0)
     for name in ("wasted", "server"):
         column = f"energy_{name}_j"
-        found[f"{name}_j"] = by_run[column].sum() if column in rounds else math.nan
+        parts[f"{name}_j"] = by_run[column].sum() if column in rounds else math.nan
     simulated = runs.info.set_index(RUN)["simulated_s"].astype(float)
-    found["simulated_s"] = simulated.reindex(found.index).fillna(by_run["end_s"].max())
+    parts["simulated_s"] = simulated.reindex(parts.index).fillna(by_run["end_s"].max())
     cells = by_run["cell"].nunique()
     lasting = rounds.assign(lasts_s=rounds["end_s"] - rounds["start_s"])
     for name, some in (("rounds_s", training_rounds(lasting)), ("probe_s", lasting[probes_of(lasting)])):
-        found[name] = some.groupby(RUN)["lasts_s"].sum().reindex(found.index).fillna(0.0) / cells
-    between = found["simulated_s"] - found["rounds_s"] - found["probe_s"]
-    found["between_s"] = between.where(between > ROUNDING * found["simulated_s"], 0.0)
-    return found.join(_participations(runs.devices, rounds)).reset_index()
+        parts[name] = some.groupby(RUN)["lasts_s"].sum().reindex(parts.index).fillna(0.0) / cells
+    between = parts["simulated_s"] - parts["rounds_s"] - parts["probe_s"]
+    parts["between_s"] = between.where(between > ROUNDING * parts["simulated_s"], 0.0)
+    return parts.join(_participations(runs.devices, rounds)).reset_index()
 
 
 def probes_of(rounds: pd.DataFrame) -> pd.Series:

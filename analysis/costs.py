@@ -57,16 +57,16 @@ def cost_analysis(runs: Runs) -> pd.DataFrame:
     keys = [*RUN, "stage"]
     sums = {"participants": "participations", "completed": "uploads"}
     wanted = [name for name in (*sums, "downlink_bits", "uplink_bits", "energy_j") if name in rounds]
-    found = rounds.groupby(keys)[wanted].sum().rename(columns=sums)
-    found.insert(0, "rounds", rounds.groupby(keys).size())
+    by_stage = rounds.groupby(keys)[wanted].sum().rename(columns=sums)
+    by_stage.insert(0, "rounds", rounds.groupby(keys).size())
     whole = runs.info.loc[runs.info["devices_recorded"] == "all", RUN]
     devices = runs.devices.merge(whole, on=RUN)
     devices = devices.assign(stage=devices["phase"].map(STAGES))
     for name in ("iterations", "epochs"):
         column = devices.groupby(keys)[name].sum(min_count=1) if name in devices else pd.Series(dtype=float)
-        found[name] = column.reindex(found.index)
+        by_stage[name] = column.reindex(by_stage.index)
     stored = pd.DataFrame([{**_storage(run, runs.rounds)} for run in runs.info.itertuples()])
-    return found.reset_index().merge(stored, on=RUN, how="left")
+    return by_stage.reset_index().merge(stored, on=RUN, how="left")
 
 
 def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:

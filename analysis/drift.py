@@ -24,7 +24,7 @@ PLAIN = Reading()
 
 @dataclass(frozen=True)
 class Change:
-    """Data that drift in one direction: rounds (from 1) of the first and last step, and the last of this concept."""
+    """Drift in one direction: the rounds (from 1) of its first and last step, and the last round of the new concept."""
 
     first: int
     last: int
@@ -100,8 +100,8 @@ def participants(devices: pd.DataFrame, reading: Reading = PLAIN) -> pd.DataFram
     """
     training = training_rounds(devices)
     keys = [*RUN, "cell", "session", "round"]
-    found = training[keys].drop_duplicates(ignore_index=True)
-    means = pd.DataFrame(index=pd.MultiIndex.from_frame(found))
+    rounds = training[keys].drop_duplicates(ignore_index=True)
+    means = pd.DataFrame(index=pd.MultiIndex.from_frame(rounds))
     if "accuracy_personal" in training:
         known = training[training["accuracy_personal"].notna()]
         weight = known[WEIGHT] if reading.by == "samples" else pd.Series(1.0, known.index)
@@ -117,14 +117,14 @@ def changes_of(drifted: np.ndarray) -> list[Change]:
     """Find where the share of drifted devices [rounds] goes up or down, steps in one direction taken together."""
     steps = np.flatnonzero(np.diff(drifted, prepend=0.0)) + 1
     directions = np.sign(np.diff(drifted, prepend=0.0))[steps - 1]
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     for i, step in enumerate(steps.tolist()):
         if i and directions[i] == directions[i - 1]:
-            found[-1].append(step)
+            groups[-1].append(step)
         else:
-            found.append([step])
-    ends = [group[0] - 1 for group in found[1:]] + [len(drifted)] * bool(found)
-    return [Change(group[0], group[-1], end) for group, end in zip(found, ends, strict=True)]
+            groups.append([step])
+    ends = [group[0] - 1 for group in groups[1:]] + [len(drifted)] * bool(groups)
+    return [Change(group[0], group[-1], end) for group, end in zip(groups, ends, strict=True)]
 
 
 def drift_figures(
@@ -189,7 +189,7 @@ def _measure(series: dict[str, np.ndarray], change: Change, reading: Reading) ->
     rounds = reading.recovery_rounds(accuracy[after], level, final)
     reached = math.isfinite(rounds)
     back = change.last - 1 + int(rounds) if reached else 0
-    found = {
+    return {
         "before": level,
         "dip": reading.dip(accuracy[during]),
         **{f"after_{k}": _at(accuracy[after], k) for k in AFTER},
@@ -205,11 +205,10 @@ def _measure(series: dict[str, np.ndarray], change: Change, reading: Reading) ->
         "epochs_before": _mean(series["epochs"][before]),
         "epochs_after": _mean(series["epochs"][after][:TAIL]),
     }
-    return found
 
 
 def _at(accuracy: np.ndarray, number: int) -> float:
-    """Return the accuracy `number` rounds after the drift, or of the next tested round; NaN: there is none."""
+    """Return the accuracy `number` rounds after the drift, or in the next tested round; NaN: no round was tested."""
     later = accuracy[number - 1 :]
     later = later[np.isfinite(later)]
     return float(later[0]) if len(later) else math.nan

@@ -15,7 +15,7 @@ WEIGHT = "test_samples"  # of a participant
 
 @dataclass(frozen=True)
 class Reading:
-    """A way to read accuracies. The default is the plain one; F's paper leaves all of these open but the interval.
+    """A way to read accuracies. F's paper leaves all of it open but the interval; the default is the plain way.
 
     Attributes:
         by: whose mean an accuracy is: each device counts alike, or each test sample.
@@ -65,7 +65,7 @@ class Reading:
         return float(known.min()) if len(known) else math.nan
 
     def recovery_rounds(self, accuracy: np.ndarray, before: float, final: float) -> float:
-        """Count the rounds [from the drift on] before the first from which on it has recovered; inf: never."""
+        """Count the rounds [from the drift on] until the model has recovered; inf: never."""
         tested = np.flatnonzero(np.isfinite(accuracy))
         level = np.fmin(before, final) - self.margin
         if math.isnan(level) or not len(tested):

@@ -168,7 +168,7 @@ def _measure(
     """Measure the runs of one setting: a row per variant and seed."""
     for path in info.loc[~have_rounds(info, rounds), "path"]:
         notes.append(f"left out {path}: it has no rounds")
-    found = metrics.totals(rounds)
+    costs = metrics.totals(rounds)
     detail = metrics.session_kinds(rounds, sessions)
     scope_of(detail, [])
     scope = detail.loc[detail["in_scope"], metrics.SESSION]
@@ -184,7 +184,7 @@ def _measure(
     times["rounds_to_target"] = times["rounds_to_target"].where(known)
     by_run = times.groupby(metrics.RUN)
     means = by_run[MEASURED].mean().join(by_run[["missed", "targets"]].sum())
-    return found.merge(means.reset_index(), on=metrics.RUN, how="left")
+    return costs.merge(means.reset_index(), on=metrics.RUN, how="left")
 
 
 def _table(
@@ -216,7 +216,7 @@ def _series(points: Mapping[Any, Mapping[str, Any]], keys: Sequence[str]) -> dic
     groups: dict[tuple[str, ...], list[Any]] = {}
     for place, point in points.items():
         groups.setdefault(tuple(repr(point.get(key)) for key in others), []).append(place)
-    found = {}
+    names = {}
     variants = [tuple(dict.fromkeys(variant for _, variant in group)) for group in groups.values()]
     by_variant = all(len(own) == 1 for own in variants) and len(set(variants)) == len(variants)
     for values, group in groups.items():
@@ -225,5 +225,5 @@ def _series(points: Mapping[Any, Mapping[str, Any]], keys: Sequence[str]) -> dic
             for key, value in zip(others, values, strict=True)
         )
         for place in group:
-            found[place] = str(place[1]) if by_variant and others else words or "all"
-    return found
+            names[place] = str(place[1]) if by_variant and others else words or "all"
+    return names

@@ -269,7 +269,7 @@ def _told_apart(info: pd.DataFrame, roots: Sequence[Path], names: Sequence[str],
 
 
 def _of_different_settings(info: pd.DataFrame) -> bool:
-    """Whether runs outside of studies have one name, but are not seeds of one scenario."""
+    """Tell whether runs outside of studies have one name, but are not seeds of one scenario."""
     loose = info[info["study"].isna()]
     for _, runs in loose.groupby("variant"):
         if len(runs) > 1 and differing([keys_of(path) for path in runs["path"]]):
@@ -287,17 +287,17 @@ def _called(info: pd.DataFrame, names: Sequence[str]) -> list[str]:
 
 
 def _apart(roots: Sequence[Path]) -> list[str]:
-    """Name folders by as many of their last parts as tell them apart."""
+    """Name folders by as few of their last parts as tell them apart."""
     parts = [root.resolve().parts for root in roots]
     for length in range(1, max(map(len, parts)) + 1):
-        found = ["/".join(own[-length:]) for own in parts]
-        if len(set(found)) == len(found):
-            return found
+        names = ["/".join(own[-length:]) for own in parts]
+        if len(set(names)) == len(names):
+            return names
     raise ValueError(f"the folder {roots[0]} is given twice: give different ones")
 
 
 class _NotUsableError(Exception):
-    """Why one run directory is left out."""
+    """Says why a run directory is left out."""
 
 
 def _run_directories(root: Path) -> list[Path]:
@@ -339,13 +339,13 @@ def _info(directory: Path, partial: bool) -> dict[str, Any]:
 
 
 def _index(run: dict[str, Any]) -> int:
-    """Return which of its study's variants a run is of, as the file has them; UNKNOWN: it does not say."""
+    """Return the place of a run's variant in its study's file; UNKNOWN: the run does not say."""
     listed = run.get("variants") or []
     return listed.index(run["variant"]) if run.get("variant") in listed else UNKNOWN
 
 
 def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
-    """Say what a run without result is in, and how to bring it to its end."""
+    """Say why a run has no result, and how to bring it to its end."""
     status = run.get("status")
     sentence = f"its status is '{status}', not 'completed'"
     resume = f"`edgefl resume {shlex.quote(str(directory))}`"

@@ -139,7 +139,7 @@ def time_to_target(
     training = training_rounds(spells).merge(
         target_accuracy(rounds, reference=reference, target=target), on=SPELL, how="left"
     )
-    found = training.groupby(SESSION).agg(
+    times = training.groupby(SESSION).agg(
         target_accuracy=("target_accuracy", "first"),
         tested=("accuracy", "count"),
         trained=("round", "size"),
@@ -148,22 +148,22 @@ def time_to_target(
         session_s=("end_s", "max"), session_j=("energy_j", "sum"), all_rounds=("round", "size")
     )
     starts = sessions.drop_duplicates(SESSION).set_index(SESSION)["start_s"]
-    found = found.join(whole).join(starts)
-    for key in found.index[found["start_s"].isna()]:
+    times = times.join(whole).join(starts)
+    for key in times.index[times["start_s"].isna()]:
         raise ValueError(
             f"session {key[3]} of '{key[0]}', seed {key[1]}, has rounds but no row in sessions.csv"
         )
-    found["session_s"] -= found["start_s"]
-    found["probe_rounds"] = found["all_rounds"] - found["trained"]
+    times["session_s"] -= times["start_s"]
+    times["probe_rounds"] = times["all_rounds"] - times["trained"]
     reached = training[training["accuracy"] >= training["target_accuracy"] - TIE].drop_duplicates(SESSION)
-    first = reached.set_index(SESSION)[["round", "end_s", "spent_j"]].reindex(found.index)
-    nothing = found["target_accuracy"].isna() | (found["tested"] == 0)
-    missing = pd.Series(math.inf, found.index).mask(nothing, math.nan)
-    found["rounds_to_target"] = first["round"].astype(float).fillna(missing)
-    found["seconds_to_target"] = (first["end_s"] - found["start_s"]).fillna(missing)
-    found["joules_to_target"] = first["spent_j"].fillna(missing)
+    first = reached.set_index(SESSION)[["round", "end_s", "spent_j"]].reindex(times.index)
+    nothing = times["target_accuracy"].isna() | (times["tested"] == 0)
+    missing = pd.Series(math.inf, times.index).mask(nothing, math.nan)
+    times["rounds_to_target"] = first["round"].astype(float).fillna(missing)
+    times["seconds_to_target"] = (first["end_s"] - times["start_s"]).fillna(missing)
+    times["joules_to_target"] = first["spent_j"].fillna(missing)
     columns = ["target_accuracy", "rounds_to_target", "seconds_to_target", "joules_to_target"]
-    return found[[*columns, "probe_rounds", "session_s", "session_j"]].reset_index()
+    return times[[*columns, "probe_rounds", "session_s", "session_j"]].reset_index()
 
 
 def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:

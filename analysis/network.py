@@ -93,7 +93,7 @@ def _course(own: "_Own", runs: Runs, rounds: pd.DataFrame, edges_s: np.ndarray) 
     # [edges]: how long devices were missing before each, all together
     missing_s = np.clip(until_s[:, None] - gaps[:, 0], 0.0, gaps[:, 1] - gaps[:, 0]).sum(axis=1)
     period = np.clip(np.searchsorted(edges_s, rounds["start_s"], side="right") - 1, 0, len(edges_s) - 2)
-    found = pd.DataFrame(
+    course = pd.DataFrame(
         {
             "variant": run.variant,
             "seed": run.seed,
@@ -104,7 +104,7 @@ def _course(own: "_Own", runs: Runs, rounds: pd.DataFrame, edges_s: np.ndarray) 
             "round_s": rounds["latency_s"].groupby(period).mean().reindex(range(len(edges_s) - 1)).to_numpy(),
         }
     )
-    return found[~np.isnan(lasted_s)]
+    return course[~np.isnan(lasted_s)]
 
 
 class _Own(NamedTuple):
@@ -193,7 +193,7 @@ def _gaps(events: pd.DataFrame, until_s: float) -> list[tuple[float, float]]:
 
 
 def _gaps_of(changes: Iterable[tuple[float, str]], until_s: float) -> list[tuple[float, float]]:
-    """List those of one device, by its events (time, name) in order of time."""
+    """List the gaps of one device, by its events (time, name) in order of time."""
     lacks: dict[str, float] = {}  # condition -> since when
     known: set[str] = set()
     gaps: list[tuple[float, float]] = []

@@ -144,7 +144,7 @@ def read(folder: Path) -> Answer | None:
 
 
 def words(question: Question) -> tuple[str, float]:
-    """Return the unit in which a difference is told, and how many of it are one of the metric's."""
+    """Return the unit in which a difference is told, and the factor from the metric's unit to it."""
     if question.metric in HIGHER_IS_BETTER:
         return "percentage points", 100.0
     return {"rounds_to_target": "rounds", "joules_to_target": "J", "energy_j": "J"}.get(
@@ -163,15 +163,17 @@ def _values(runs: Runs, question: Question, reference: str | None) -> pd.Series:
     detail = metrics.session_kinds(rounds, sessions)
     scope_of(detail, [])
     if metric in TO_TARGET:
-        found = metrics.time_to_target(rounds, sessions, reference=reference, target=question.target or "95%")
+        measured = metrics.time_to_target(
+            rounds, sessions, reference=reference, target=question.target or "95%"
+        )
     elif metric == "accuracy_start":
-        found = metrics.accuracy_after_change(rounds, sessions)
+        measured = metrics.accuracy_after_change(rounds, sessions)
     elif metric == "accuracy_first":
-        found = metrics.accuracy_first_rounds(rounds, FIRST_ROUNDS)
+        measured = metrics.accuracy_first_rounds(rounds, FIRST_ROUNDS)
     else:
         training = metrics.training_rounds(rounds).sort_values("start_s")
-        found = training.groupby(metrics.SESSION)["accuracy"].last().rename(metric).reset_index()
-    merged = detail[detail["in_scope"]].merge(found, on=metrics.SESSION, how="left")
+        measured = training.groupby(metrics.SESSION)["accuracy"].last().rename(metric).reset_index()
+    merged = detail[detail["in_scope"]].merge(measured, on=metrics.SESSION, how="left")
     return merged.groupby(metrics.RUN)[metric].agg(lambda values: values.mean(skipna=False))
 
 

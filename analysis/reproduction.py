@@ -105,11 +105,11 @@ def reproduce(path: str | Path) -> Reproduction:
     paper, source = papers_table(study)
     by = "metric" if "metric" in paper else "session"
     axes = tuple(column for column in paper if column not in ("variant", by, "mean", "std"))
-    found = [
+    of_settings = [
         _ours(runs, paper, by).assign(**{axis: dict(setting).get(axis) for axis in axes})
         for setting, runs in by_setting.items()
     ]
-    ours = pd.concat(found, ignore_index=True)
+    ours = pd.concat(of_settings, ignore_index=True)
     table = paper.rename(columns={"mean": "paper", "std": "paper_std"})
     table = table.merge(ours, on=[*axes, "variant", by], how="left")
     if table["ours"].isna().all():

@@ -26,14 +26,14 @@ def keys_of(run: str | Path) -> dict[str, Any]:
 
 def flat(tree: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     """Write a tree of settings as dotted keys; a component's name stands at its own key."""
-    found: dict[str, Any] = {}
+    keys: dict[str, Any] = {}
     for key, value in tree.items():
         dotted = above if key == "name" and above else f"{above}.{key}" if above else str(key)
         if isinstance(value, Mapping):
-            found |= flat(value, dotted)
+            keys |= flat(value, dotted)
         else:
-            found[dotted] = value
-    return found
+            keys[dotted] = value
+    return keys
 
 
 def of_points(info: pd.DataFrame) -> dict[tuple[Any, str], dict[str, Any]]:

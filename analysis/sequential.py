@@ -37,7 +37,7 @@ SPREAD = 1.0
 
 @dataclass(frozen=True)
 class Interval:
-    """What the pairs seen so far say of the mean of their difference.
+    """The interval of the mean difference, from the pairs seen so far.
 
     Attributes:
         pairs: how many.

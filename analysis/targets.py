@@ -65,17 +65,17 @@ def target_of(given: "str | float | Target") -> Target:
     """
     if isinstance(given, Target):
         return given
-    found = RELATIVE.fullmatch(given) if isinstance(given, str) else None
+    share = RELATIVE.fullmatch(given) if isinstance(given, str) else None
     try:
-        value = float(found["share"]) / 100 if found else float(given)
+        value = float(share["share"]) / 100 if share else float(given)
     except ValueError as error:
         raise ValueError(f"target '{given}' cannot be read: give one {HOW}") from error
     if not (math.isfinite(value) and 0 < value <= 1):
-        also = "; for a share of a peak write '95%'" if not found and 1 < value <= 100 else ""
+        also = "; for a share of a peak write '95%'" if not share and 1 < value <= 100 else ""
         raise ValueError(
             f"target is {given}: must be an accuracy or a share above 0 and at most 1, {HOW}{also}"
         )
-    return Target(value, relative=found is not None, peak=found["peak"] if found else None)
+    return Target(value, relative=share is not None, peak=share["peak"] if share else None)
 
 
 def targets_of(given: "str | float | Target | Iterable[str | float | Target]") -> tuple[Target, ...]:

@@ -64,13 +64,13 @@ def constants(measured: pd.DataFrame) -> pd.DataFrame:
         a lower bound beyond them); rounds measured.
     """
     divergence = measured["theory_gradient2_devices"] - measured["theory_gradient2"]
-    found = measured.assign(divergence=divergence.clip(lower=0.0)).groupby(RUN, sort=False)
+    by_run = measured.assign(divergence=divergence.clip(lower=0.0)).groupby(RUN, sort=False)
     return pd.concat(
         [
-            found["theory_smoothness"].max().rename("beta"),
-            found["theory_smoothness"].median().rename("beta_median"),
-            found["divergence"].max().rename("zeta2"),
-            found.size().rename("rounds"),
+            by_run["theory_smoothness"].max().rename("beta"),
+            by_run["theory_smoothness"].median().rename("beta_median"),
+            by_run["divergence"].max().rename("zeta2"),
+            by_run.size().rename("rounds"),
         ],
         axis=1,
     ).reset_index()
@@ -100,18 +100,18 @@ def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float 
     control = (x * zeta1 / (1 - x)).where(x < 1)
     control = control.where(control < 1)
     slack = 1 - control
-    found = measured[[*SESSION, "round"]].copy()
-    found["gradient2"] = measured["theory_gradient2"]
-    found["a"] = 2 * (measured["theory_loss"] - measured["theory_loss_after"]) / (lr * slack)
-    found["b"] = 2 * beta * lr * measured["theory_noise_steps"] / slack
-    found["c"] = 2 * beta**2 * lr**2 * measured["theory_noise_drift"] / slack
-    found["d"] = 8 * beta**2 * lr**2 * pairs * zeta2 / slack
-    found["bound"] = found[TERMS].sum(axis=1, skipna=False)
-    found["control"] = control
-    found["lr"] = lr
-    found["lr_limit_steps"] = (0.5 - (1 / measured["theory_steps_min"] - 1) ** 2) / beta
-    found["lr_limit_drift"] = 1 / (2 * beta * np.sqrt((zeta1 + 1) * pairs.where(pairs > 0)))
-    return found
+    bounds = measured[[*SESSION, "round"]].copy()
+    bounds["gradient2"] = measured["theory_gradient2"]
+    bounds["a"] = 2 * (measured["theory_loss"] - measured["theory_loss_after"]) / (lr * slack)
+    bounds["b"] = 2 * beta * lr * measured["theory_noise_steps"] / slack
+    bounds["c"] = 2 * beta**2 * lr**2 * measured["theory_noise_drift"] / slack
+    bounds["d"] = 8 * beta**2 * lr**2 * pairs * zeta2 / slack
+    bounds["bound"] = bounds[TERMS].sum(axis=1, skipna=False)
+    bounds["control"] = control
+    bounds["lr"] = lr
+    bounds["lr_limit_steps"] = (0.5 - (1 / measured["theory_steps_min"] - 1) ** 2) / beta
+    bounds["lr_limit_drift"] = 1 / (2 * beta * np.sqrt((zeta1 + 1) * pairs.where(pairs > 0)))
+    return bounds
 
 
 def along(runs: Runs) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -29,21 +29,21 @@ def transitions(rounds: pd.DataFrame, sessions: pd.DataFrame, *, margin: float =
     tested = training[training["accuracy"].notna()]
     last = tested.groupby(SESSION)["accuracy"].last().rename("last")
     lowest = tested.groupby(SESSION)["accuracy"].min().rename("lowest")
-    found = sessions.drop_duplicates(SESSION).sort_values(SESSION)[[*SESSION, "start_s", "accuracy_start"]]
-    found = found.merge(last, on=SESSION, how="left").merge(lowest, on=SESSION, how="left")
-    found["accuracy_before"] = found.groupby(OF_RUN)["last"].shift()
-    found["accuracy_dip"] = found[["accuracy_start", "lowest"]].min(axis=1)
-    found["dip"] = found["accuracy_before"] - found["accuracy_dip"]
-    found["level"] = found["accuracy_before"] - margin - TIE
-    back = tested.merge(found[[*SESSION, "level", "start_s"]], on=SESSION, suffixes=("", "_session"))
+    changes = sessions.drop_duplicates(SESSION).sort_values(SESSION)[[*SESSION, "start_s", "accuracy_start"]]
+    changes = changes.merge(last, on=SESSION, how="left").merge(lowest, on=SESSION, how="left")
+    changes["accuracy_before"] = changes.groupby(OF_RUN)["last"].shift()
+    changes["accuracy_dip"] = changes[["accuracy_start", "lowest"]].min(axis=1)
+    changes["dip"] = changes["accuracy_before"] - changes["accuracy_dip"]
+    changes["level"] = changes["accuracy_before"] - margin - TIE
+    back = tested.merge(changes[[*SESSION, "level", "start_s"]], on=SESSION, suffixes=("", "_session"))
     back = back[back["accuracy"] >= back["level"]].drop_duplicates(SESSION)
     back["recovery_rounds"] = back["round"].astype(float)
     back["recovery_s"] = back["end_s"] - back["start_s_session"]
     back["recovery_j"] = back["spent_j"]
     recoveries = ["recovery_rounds", "recovery_s", "recovery_j"]
-    found = found.merge(back[[*SESSION, *recoveries]], on=SESSION, how="left")
-    known = found["level"].notna() & found["accuracy_dip"].notna()
-    opens = found["accuracy_start"] >= found["level"]
+    changes = changes.merge(back[[*SESSION, *recoveries]], on=SESSION, how="left")
+    known = changes["level"].notna() & changes["accuracy_dip"].notna()
+    opens = changes["accuracy_start"] >= changes["level"]
     for name in recoveries:
-        found[name] = found[name].fillna(float("inf")).where(~opens, 0.0).where(known)
-    return found[[*SESSION, "accuracy_before", "accuracy_dip", "dip", *recoveries]]
+        changes[name] = changes[name].fillna(float("inf")).where(~opens, 0.0).where(known)
+    return changes[[*SESSION, "accuracy_before", "accuracy_dip", "dip", *recoveries]]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from analysis.export.records import Exported, Study, study_of
+from analysis.export.records import Exported, StudyRecord, study_of
 
 TO = ("mlflow", "wandb")
 
@@ -36,7 +36,7 @@ def export(path: str | Path, to: str, out: str | Path | None = None) -> Exported
         ) from error
 
 
-def _writer(to: str) -> Callable[[Study, Path], Exported]:
+def _writer(to: str) -> Callable[[StudyRecord, Path], Exported]:
     # here, since each needs a package of its own
     if to == "mlflow":
         from analysis.export.to_mlflow import write

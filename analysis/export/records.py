@@ -19,7 +19,7 @@ FILES = ("*.csv", "*.md", "*.tex", "*.png", "*.pdf")  # of a study's own folder
 
 
 @dataclass(frozen=True)
-class Record:
+class RunRecord:
     """A run.
 
     Attributes:
@@ -43,12 +43,12 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Study:
+class StudyRecord:
     """A study's runs, and the files that comparisons have left in its folder."""
 
     path: Path
     name: str
-    runs: Sequence[Record]
+    runs: Sequence[RunRecord]
     files: Sequence[Path]
     notes: Sequence[str]
 
@@ -71,7 +71,7 @@ class Exported:
     notes: Sequence[str] = ()
 
 
-def study_of(path: str | Path) -> Study:
+def study_of(path: str | Path) -> StudyRecord:
     """Gather the completed runs in and below a folder.
 
     Raises:
@@ -93,7 +93,7 @@ def study_of(path: str | Path) -> Study:
             own = runs.rounds[(runs.rounds["variant"] == row.variant) & (runs.rounds["seed"] == row.seed)]
             key = (row.variant, row.seed)
             records.append(
-                Record(
+                RunRecord(
                     path=run,
                     name=f"{group} seed {row.seed}",
                     key=f"{(about.get('identity') or {}).get('hash', '')} {group} {row.seed}".strip(),
@@ -108,7 +108,7 @@ def study_of(path: str | Path) -> Study:
     if (folder / "run.json").exists():  # a single run: its tables are no comparison's
         files = []
     notes = dict.fromkeys(note for runs in by_setting.values() for note in runs.left_out)
-    return Study(folder, name, records, files, tuple(notes))
+    return StudyRecord(folder, name, records, files, tuple(notes))
 
 
 def _about(about: dict[str, Any]) -> dict[str, str]:

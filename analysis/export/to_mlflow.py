@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from analysis.export.records import Exported, Record, Study
+from analysis.export.records import Exported, RunRecord, StudyRecord
 
 KEY = "edgefl.key"
 # limits of one request, and of a value, in MLflow
 MOST_METRICS, MOST_PARAMS, LONGEST = 1000, 100, 6000
 
 
-def write(study: Study, out: Path) -> Exported:
+def write(study: StudyRecord, out: Path) -> Exported:
     """Write each run as a run of an experiment named as the study, and its files as those of a parent run.
 
     The time axis of curves is simulated time.
@@ -23,12 +23,12 @@ def write(study: Study, out: Path) -> Exported:
 
     database = out / "mlflow.db"
     client = MlflowClient(tracking_uri=f"sqlite:///{database}")
-    found = client.get_experiment_by_name(study.name)
-    if found is None:
+    known = client.get_experiment_by_name(study.name)
+    if known is None:
         place = (out / "mlartifacts" / study.name).as_uri()
         experiment = client.create_experiment(study.name, artifact_location=place)
     else:
-        experiment = found.experiment_id
+        experiment = known.experiment_id
     there = _there(client, experiment)
     whole = f"study {study.name}"
     parent = there.get(whole)
@@ -65,7 +65,7 @@ def _there(client: Any, experiment: str) -> dict[str, str]:
             return there
 
 
-def _write_run(client: Any, experiment: str, parent: str, record: Record) -> None:
+def _write_run(client: Any, experiment: str, parent: str, record: RunRecord) -> None:
     from mlflow.entities import Metric, Param
 
     tags = {KEY: record.key, "mlflow.parentRunId": parent, "edgefl.group": record.group}

@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.export.records import Exported, Record, Study
+from analysis.export.records import Exported, RunRecord, StudyRecord
 
 WHOLE = "complete"  # a file beside a run's own, so that one cut short is written again
 
 
-def write(study: Study, out: Path) -> Exported:
+def write(study: StudyRecord, out: Path) -> Exported:
     """Write each run as an offline run of a project named as the study, its tables and figures as one more."""
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
     new = [record for record in study.runs if not _is_there(out, record.key)]
@@ -42,7 +42,7 @@ def _is_there(out: Path, key: str) -> bool:
     return any((out / "wandb").glob(f"offline-run-*-{_id(key)}/{WHOLE}"))
 
 
-def _begun(study: Study, out: Path, key: str, **about: Any) -> Any:
+def _begun(study: StudyRecord, out: Path, key: str, **about: Any) -> Any:
     import wandb
 
     # nothing of this machine belongs to a simulation's results
@@ -58,7 +58,7 @@ def _ended(run: Any) -> None:
     (folder / WHOLE).touch()
 
 
-def _write_run(study: Study, record: Record, out: Path) -> None:
+def _write_run(study: StudyRecord, record: RunRecord, out: Path) -> None:
     config = record.settings | {f"edgefl.{name}": value for name, value in record.about.items()}
     run = _begun(study, out, record.key, name=record.name, group=record.group, job_type="run", config=config)
     for step, (_, values) in enumerate(record.rounds):
@@ -67,7 +67,7 @@ def _write_run(study: Study, record: Record, out: Path) -> None:
     _ended(run)
 
 
-def _write_files(study: Study, key: str, out: Path) -> None:
+def _write_files(study: StudyRecord, key: str, out: Path) -> None:
     """Write tables and pictures; other files go along as they are."""
     import wandb
 

@@ -22,13 +22,13 @@ def curves_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
     figure, axes = panels(2, 4.2, sharey=True)
     worst = float(rounds["accuracy"].min())
     lowest = 0 if worst < 0.4 else 10 * math.floor(10 * worst) - 5
-    found = {name: curves_of(rounds[rounds["variant"] == name]) for name in variants}
+    curves = {name: curves_of(rounds[rounds["variant"] == name]) for name in variants}
     for number, (ax, units, words) in enumerate(
         zip(axes, (TIME_UNITS, ENERGY_UNITS), ("simulated time", "energy of all devices"), strict=True)
     ):
-        unit, size = unit_for([float(found[name][number][0].max()) for name in variants], units)
+        unit, size = unit_for([float(curves[name][number][0].max()) for name in variants], units)
         for name, style in series_styles(variants).items():
-            x, mean, std = found[name][number]
+            x, mean, std = curves[name][number]
             look = {"color": style["color"], "zorder": 4}
             ax.plot(x / size, 100 * mean, linewidth=1.2, label=name, linestyle=style["linestyle"], **look)
             if np.isfinite(std).any():
@@ -41,7 +41,7 @@ def curves_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
         ax.set_ylim(lowest, 100)
     of_first = rounds[rounds["variant"] == variants[0]]
     starts_s = of_first.groupby(["session", "seed"])["start_s"].min().groupby("session").mean()
-    _, size = unit_for([float(found[name][0][0].max()) for name in variants], TIME_UNITS)
+    _, size = unit_for([float(curves[name][0][0].max()) for name in variants], TIME_UNITS)
     for start_s in starts_s.iloc[1:] if len(starts_s) <= 12 else []:
         axes[0].axvline(start_s / size, color=SOFT, linewidth=0.5, linestyle=":", zorder=1)
     legend(figure, axes[0])

@@ -67,7 +67,7 @@ def day_figure(
 
 
 def _sessions(axes: tuple[Axes, Axes], sessions: pd.DataFrame, begin_hour: float, last_h: float) -> None:
-    """Shade the sessions, and write above the longer ones how many devices they began with, and who these were."""
+    """Shade the sessions; write number, devices and note of the longer ones above them."""
     starts = [begin_hour + start_s / HOUR_S for start_s in sessions["start_s"]]
     for number, (start, end, row) in enumerate(
         zip(starts, [*starts[1:], last_h], sessions.itertuples(), strict=True)
@@ -83,5 +83,5 @@ def _sessions(axes: tuple[Axes, Axes], sessions: pd.DataFrame, begin_hour: float
 
 
 def _step_h(hours: float) -> int:
-    """Hours between two ticks, so that there are at most a dozen or so."""
+    """Choose the hours between two ticks: about a dozen ticks at most."""
     return next(step for step in (1, 2, 3, 4, 6, 12, 24) if hours / step <= 14 or step == 24)

@@ -77,7 +77,7 @@ def _panel(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles, x: str) ->
 def _over_time(
     ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles, drift: int, back: pd.Series
 ) -> None:
-    """Draw accuracy over the time since the drift, until twice what the slowest needs that comes back.
+    """Draw accuracy over the time since the drift, until twice the longest time that a variant took to recover.
 
     Args:
         drift: its first round.

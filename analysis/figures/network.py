@@ -14,7 +14,7 @@ FEW = 40  # places of a line, up to which they are marked
 
 
 def network_figure(course: pd.DataFrame) -> Figure | None:
-    """Draw what there is over simulated time, variants as lines; band: one deviation over seeds. None: nothing is.
+    """Draw the network's course over time, variants as lines; band: a deviation over seeds. None: there is no course.
 
     Handovers have a panel where there are any, devices in service where their number changes.
 

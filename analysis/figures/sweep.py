@@ -44,24 +44,24 @@ def label_of(cost: str, target: Target | None, unit: str) -> str:
     return words if unit == "rounds" else f"{words} ({unit})"
 
 
-def sweep_figure(found: Sweep) -> Figure:
+def sweep_figure(sweep: Sweep) -> Figure:
     """Draw the metrics against the key; whiskers: 95 % intervals; open marks: a target missed, a lower bound."""
-    figure, axes = panels(len(found.costs), 0.6 + 1.7 * len(found.costs), sharex=True)
-    key = found.keys[0]
-    label, size = axis_of(key, found.table[key])
-    styles = series_styles(list(dict.fromkeys(found.table["series"])))
-    for ax, cost in zip(axes, found.costs, strict=True):
-        unit, scale = unit_for(found.table[f"{cost}_mean"], UNITS[cost])
+    figure, axes = panels(len(sweep.costs), 0.6 + 1.7 * len(sweep.costs), sharex=True)
+    key = sweep.keys[0]
+    label, size = axis_of(key, sweep.table[key])
+    styles = series_styles(list(dict.fromkeys(sweep.table["series"])))
+    for ax, cost in zip(axes, sweep.costs, strict=True):
+        unit, scale = unit_for(sweep.table[f"{cost}_mean"], UNITS[cost])
         for name, style in styles.items():
-            rows = found.table[found.table["series"] == name].sort_values(key)
+            rows = sweep.table[sweep.table["series"] == name].sort_values(key)
             # beside one another: where series agree, one would hide the other's whisker
             shift = DODGE * (list(styles).index(name) - (len(styles) - 1) / 2)
-            spread = float(found.table[key].max() - found.table[key].min()) / size
+            spread = float(sweep.table[key].max() - sweep.table[key].min()) / size
             x, y = rows[key] / size + shift * spread, rows[f"{cost}_mean"] / scale
             ax.errorbar(
                 x,
                 y,
-                yerr=rows[f"{cost}_{found.layout.spread}"].fillna(0) / scale,
+                yerr=rows[f"{cost}_{sweep.layout.spread}"].fillna(0) / scale,
                 label=name,
                 linewidth=1.2,
                 elinewidth=0.8,
@@ -72,10 +72,10 @@ def sweep_figure(found: Sweep) -> Figure:
                 zorder=4,
             )
             mark(ax, x.to_numpy(), y.to_numpy(), style, ~lower_bounds(rows, cost).to_numpy())
-        tops = found.table[f"{cost}_mean"] + found.table[f"{cost}_{found.layout.spread}"].fillna(0)
+        tops = sweep.table[f"{cost}_mean"] + sweep.table[f"{cost}_{sweep.layout.spread}"].fillna(0)
         ax.set_ylim(0, 1.08 * float(tops.max()) / scale)
-        ax.set_ylabel(label_of(cost, found.target, unit))
-    values = sorted(found.table[key].unique() / size)
+        ax.set_ylabel(label_of(cost, sweep.target, unit))
+    values = sorted(sweep.table[key].unique() / size)
     if values[0] > 0 and values[-1] / values[0] >= LOGARITHMIC:
         axes[-1].set_xscale("log")
     if len(values) <= 8:
@@ -91,19 +91,19 @@ def lower_bounds(rows: pd.DataFrame, cost: str) -> pd.Series:
     return (rows["not_reached"] > 0) & cost.endswith("_to_target")
 
 
-def heat_figure(found: Sweep) -> Figure:
+def heat_figure(sweep: Sweep) -> Figure:
     """Draw the metric of each pair of values as a map, one for each series: darker is less, numbers in the cells."""
-    cost = found.costs[0]
-    names = list(dict.fromkeys(found.table["series"]))[:MOST_MAPS]
-    across, down = found.keys
-    unit, scale = unit_for(found.table[f"{cost}_mean"], UNITS[cost])
-    columns, rows = (sorted(found.table[key].unique()) for key in found.keys)
+    cost = sweep.costs[0]
+    names = list(dict.fromkeys(sweep.table["series"]))[:MOST_MAPS]
+    across, down = sweep.keys
+    unit, scale = unit_for(sweep.table[f"{cost}_mean"], UNITS[cost])
+    columns, rows = (sorted(sweep.table[key].unique()) for key in sweep.keys)
     figure, axes = panels(len(names), 0.7 + len(names) * (0.55 + 0.3 * len(rows)), sharex=True)
-    finite = found.table[f"{cost}_mean"] / scale
+    finite = sweep.table[f"{cost}_mean"] / scale
     limits = {"vmin": finite.min(), "vmax": finite.max()}
     (x_label, x_size), (y_label, y_size) = axis_of(across, columns), axis_of(down, rows)
     for ax, name in zip(axes, names, strict=True):
-        own = found.table[found.table["series"] == name]
+        own = sweep.table[sweep.table["series"] == name]
         grid = own.pivot(index=down, columns=across, values=f"{cost}_mean").reindex(
             index=rows, columns=columns
         )
@@ -128,6 +128,6 @@ def heat_figure(found: Sweep) -> Figure:
             side.set_visible(False)
     axes[-1].set_xlabel(x_label)
     bar = figure.colorbar(image, ax=axes, shrink=0.9, pad=0.02)
-    bar.set_label(label_of(cost, found.target, unit), fontsize=SMALL)
+    bar.set_label(label_of(cost, sweep.target, unit), fontsize=SMALL)
     bar.ax.tick_params(labelsize=SMALL)
     return figure

@@ -47,18 +47,18 @@ def pack(columns: Mapping[str, Column]) -> dict[str, Any]:
 
 def unpack(packed: Mapping[str, Any]) -> dict[str, np.ndarray]:
     """Undo `pack`, as the page does."""
-    data, at, found = zlib.decompress(base64.b64decode(packed["data"])), 0, {}
+    data, at, columns = zlib.decompress(base64.b64decode(packed["data"])), 0, {}
     for head in packed["columns"]:
         kind = np.dtype(f"<i{head['bytes']}")
         length = math.prod(head["shape"]) * kind.itemsize
         rows = np.frombuffer(data[at : at + length], np.uint8).reshape(kind.itemsize, -1).T
         steps = np.ascontiguousarray(rows).reshape(-1).view(kind).reshape(head["shape"])
         whole = np.cumsum(steps, axis=-1, dtype=kind)
-        found[head["name"]] = np.where(whole == np.iinfo(kind).min, np.nan, whole * head["unit"])
+        columns[head["name"]] = np.where(whole == np.iinfo(kind).min, np.nan, whole * head["unit"])
         at += length
-    return found
+    return columns
 
 
 def unit_of(largest: float, steps: float = 2e9) -> float:
-    """The power of ten of which `largest` has at most so many: the finest unit that fits."""
+    """Choose the finest power of ten of which `largest` has at most this many."""
     return 10.0 ** math.ceil(math.log10(largest / steps)) if largest > 0 else 1.0

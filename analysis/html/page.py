@@ -37,7 +37,7 @@ def write_report(path: str | Path, out: str | Path | None = None) -> Path:
 
 
 def report(runs: Runs) -> str:
-    """The report's text."""
+    """Write the report's text."""
     shown = list(runs.info.itertuples())[:MOST_REPLAYS]
     replays = [_replay(runs, run, len(shown)) for run in shown]
     first = next(runs.info.itertuples())

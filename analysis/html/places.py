@@ -10,7 +10,7 @@ DIRECTIONS = ((1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1))
 
 
 def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
-    """The sites and what is drawn around them, of a complete scenario.
+    """Find the sites of a complete scenario, and what is drawn around them.
 
     Returns:
         sites [[x, y]], sectors, azimuth_deg, shape (disc: one cell; hexagons; open), isd_m, radius_m (of the world),
@@ -36,14 +36,14 @@ def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
     rings, isd_m = int(layout["rings"]), float(layout["isd_m"])
     if not rings:
         return {**about, "shape": "disc", "sites": [[0.0, 0.0]], "isd_m": 0.0, "radius_m": radius_m}
-    found = hexagonal_sites_m(rings, isd_m).round(2).tolist()
+    sites_m = hexagonal_sites_m(rings, isd_m).round(2).tolist()
     if layout.get("edge") != "guard_ring":
         about["images"] = images_m(rings, isd_m).round(2).tolist()
-    return {**about, "shape": "hexagons", "sites": found, "isd_m": isd_m, "radius_m": (rings + 0.5) * isd_m}
+    return {**about, "shape": "hexagons", "sites": sites_m, "isd_m": isd_m, "radius_m": (rings + 0.5) * isd_m}
 
 
 def hexagonal_sites_m(rings: int, isd_m: float) -> np.ndarray:
-    """[sites, 2]: the centre first, then ring by ring, each counter-clockwise from the x axis."""
+    """Place [sites, 2]: the centre first, then ring by ring, each counter-clockwise from the x axis."""
     axial = [(0, 0)]
     for ring in range(1, rings + 1):
         for corner, side in zip(DIRECTIONS, DIRECTIONS[2:] + DIRECTIONS[:2], strict=True):
@@ -52,7 +52,7 @@ def hexagonal_sites_m(rings: int, isd_m: float) -> np.ndarray:
 
 
 def images_m(rings: int, isd_m: float) -> np.ndarray:
-    """[7, 2]: how far a layout that repeats itself is moved, to stand beside itself on six sides; first: not."""
+    """List [7, 2] how far a repeated layout is moved, to stand beside itself on six sides; first: not at all."""
     moved = [(0, 0), (rings + 1, rings)]
     for _ in range(5):
         q, r = moved[-1]
@@ -66,15 +66,15 @@ def _metres(axial: list[tuple[int, int]], isd_m: float) -> np.ndarray:
 
 
 def areas_of(scenario: dict[str, Any]) -> list[dict[str, Any]]:
-    """The areas whose shape the file has: {name, points} or {name, centre, radius}; those of maps are left out."""
-    found = []
+    """List the areas whose shape the file has, {name, points} or {name, centre, radius}; maps are left out."""
+    areas = []
     for name, area in (scenario.get("areas") or {}).items():
         if disc := area.get("disc"):
-            found.append({"name": name, "centre": list(disc["centre_m"]), "radius": disc["radius_m"]})
+            areas.append({"name": name, "centre": list(disc["centre_m"]), "radius": disc["radius_m"]})
         elif box := area.get("rectangle"):
             (left, low), (right, high) = box["from_m"], box["to_m"]
             corners = [[left, low], [right, low], [right, high], [left, high]]
-            found.append({"name": name, "points": corners})
+            areas.append({"name": name, "points": corners})
         elif polygon := area.get("polygon"):
-            found.append({"name": name, "points": [list(point) for point in polygon["points_m"]]})
-    return found
+            areas.append({"name": name, "points": [list(point) for point in polygon["points_m"]]})
+    return areas

@@ -65,7 +65,7 @@ def _mine(table: pd.DataFrame, run: Any) -> pd.DataFrame:
 
 
 def _classes(ledger: pd.DataFrame, ids: np.ndarray) -> tuple[list[str], list[int]]:
-    """The classes by name, and the number of each device's; one without name where there are none."""
+    """List the classes by name, and the number of each device's; one without name where there are none."""
     if "class" not in ledger:
         return [""], [0] * len(ids)
     of = ledger.set_index("device")["class"].reindex(ids).fillna("")
@@ -74,18 +74,18 @@ def _classes(ledger: pd.DataFrame, ids: np.ndarray) -> tuple[list[str], list[int
 
 
 def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) -> dict[str, Any]:
-    """Tracks [devices, times] of x, y and the serving cell, and the times; empty: none were recorded."""
+    """Read tracks [devices, times] of x, y and the serving cell, and the times; empty: none were recorded."""
     try:
-        found = _mine(runs.positions, run)
+        positions = _mine(runs.positions, run)
     except ValueError:
-        found = pd.DataFrame()
-    if not len(found):
+        positions = pd.DataFrame()
+    if not len(positions):
         notes.append(
             "No positions were recorded (record.positions_s). Each device is drawn as far from its base station as "
             "it was in its latest round, in a direction that means nothing."
         )
         return {}
-    times_s = np.sort(found["time_s"].unique())
+    times_s = np.sort(positions["time_s"].unique())
     every = max(1, -(-len(ids) * len(times_s) // most))
     if every > 1:
         notes.append(
@@ -93,12 +93,12 @@ def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) 
             "devices are drawn on a straight line."
         )
         kept = times_s[::every]
-        found, times_s = found[found["time_s"].isin(kept)], kept
-    row, column = np.searchsorted(ids, found["device"]), np.searchsorted(times_s, found["time_s"])
+        positions, times_s = positions[positions["time_s"].isin(kept)], kept
+    row, column = np.searchsorted(ids, positions["device"]), np.searchsorted(times_s, positions["time_s"])
 
     def track(name: str) -> np.ndarray:
         table = np.full((len(ids), len(times_s)), np.nan)
-        table[row, column] = found[name].to_numpy(float)
+        table[row, column] = positions[name].to_numpy(float)
         return table
 
     x_m, y_m = track("x_m"), track("y_m")
@@ -115,7 +115,7 @@ def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) 
 def _battery(
     ledger: pd.DataFrame, rows: pd.DataFrame, run: Any, ids: np.ndarray, times_s: np.ndarray, notes: list[str]
 ) -> np.ndarray | None:
-    """[devices, times] share of the battery that is left; NaN: on mains. None: nobody has one, or not known."""
+    """Follow [devices, times] the share of the battery that is left; NaN: on mains. None: no battery, or not known."""
     if "left_j" not in ledger or not ledger["left_j"].notna().any():
         return None
     if run.devices_recorded != "all":
@@ -147,7 +147,7 @@ def _battery(
 def _rows(
     rows: pd.DataFrame, rounds: pd.DataFrame, ids: np.ndarray, run: Any, notes: list[str], most: int
 ) -> dict[str, Any]:
-    """What each device did in each round, by device and time."""
+    """Pack what each device did in each round, by device and time."""
     every = max(1, -(-len(rows) // most))
     if every > 1:
         notes.append(
@@ -192,7 +192,7 @@ def _rows(
 
 
 def _events(events: pd.DataFrame, ids: np.ndarray, run: Any, notes: list[str]) -> dict[str, Any]:
-    """What happened to devices, in order of time."""
+    """Pack what happened to devices, in order of time."""
     mine = events[events["event"].isin(EVENTS) & events["device"].isin(ids)].sort_values("time_s")
     every = max(1, -(-len(mine) // MOST_EVENTS))
     if every > 1:

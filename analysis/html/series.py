@@ -17,7 +17,7 @@ ACTIVITIES = {"energy_rx_j": "receiving", "energy_compute_j": "computing", "ener
 
 
 def label_of(run: Any, runs: Runs) -> str:
-    """What a run is called among those of its folder."""
+    """Name a run among those of its folder."""
     if len(runs.info) == 1:
         return str(run.name)
     seeds = runs.info["seed"].nunique() > 1
@@ -25,12 +25,12 @@ def label_of(run: Any, runs: Runs) -> str:
 
 
 def charts(runs: Runs) -> list[dict[str, Any]]:
-    """The charts of all runs of a folder, each with one or more views (what the x axis is)."""
+    """Make the charts of all runs of a folder, each with one or more views (what the x axis is)."""
     mine = [(label_of(run, runs), run, _of(runs.rounds, run)) for run in runs.info.itertuples()]
-    found = []
+    charts = []
     if runs.rounds["accuracy"].notna().any():
-        found.append(_accuracy(mine))
-    found.append(
+        charts.append(_accuracy(mine))
+    charts.append(
         {
             "id": "latency",
             "title": "Time of a round",
@@ -39,8 +39,8 @@ def charts(runs: Runs) -> list[dict[str, Any]]:
             "views": _by_round(mine, "latency_s"),
         }
     )
-    found.append(_energy(mine))
-    found.append(
+    charts.append(_energy(mine))
+    charts.append(
         {
             "id": "participants",
             "title": "Participants of a round",
@@ -49,11 +49,11 @@ def charts(runs: Runs) -> list[dict[str, Any]]:
             "views": _participants(mine),
         }
     )
-    return found
+    return charts
 
 
 def population(replay: dict[str, Any]) -> dict[str, Any]:
-    """Devices that each cell serves at each recorded time; without positions, none."""
+    """Count the devices that each cell serves at each recorded time; without positions, none."""
     if not replay["placed"]:
         return {"time": [], "series": []}
     frames = unpack(replay["frames"])
@@ -70,7 +70,7 @@ def population(replay: dict[str, Any]) -> dict[str, Any]:
 
 
 def timeline(runs: Runs, run: Any) -> dict[str, Any]:
-    """Accuracy and joules of one run by simulated time, for the replay."""
+    """Follow accuracy and joules of one run by simulated time, for the replay."""
     rounds = _of(runs.rounds, run).sort_values("end_s")
     joules = thinned(rounds["end_s"], rounds["energy_j"].cumsum())
     sessions = _of(runs.sessions, run).sort_values("start_s")
@@ -84,7 +84,7 @@ def timeline(runs: Runs, run: Any) -> dict[str, Any]:
 
 
 def thinned(x: pd.Series, y: pd.Series) -> dict[str, Any]:
-    """Every n-th point of a line, the last one always; `every` says which n."""
+    """Keep every n-th point of a line, the last one always; `every` says which n."""
     every = max(1, -(-len(x) // MOST_POINTS))
     rows = sorted({*range(0, len(x), every), len(x) - 1} - {-1})
     return {"x": _short(x.to_numpy(float)[rows]), "y": _short(y.to_numpy(float)[rows]), "every": every}
@@ -118,7 +118,7 @@ def _accuracy(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict[str, Any]:
 
 
 def _mean_of_cells(rounds: pd.DataFrame) -> dict[str, Any]:
-    """The mean of the cells' latest accuracies at each end of a round."""
+    """Average the cells' latest accuracies at each end of a round."""
     known = rounds[rounds["accuracy"].notna()]
     if not len(known):
         return {"x": [], "y": [], "every": 1}
@@ -127,7 +127,7 @@ def _mean_of_cells(rounds: pd.DataFrame) -> dict[str, Any]:
 
 
 def _by_round(mine: Sequence[tuple[str, Any, pd.DataFrame]], column: str) -> list[dict[str, Any]]:
-    """A view by the number of the round, counted through all sessions of a cell; the mean of the cells."""
+    """Make a view by the number of the round, counted through all sessions of a cell; the mean of the cells."""
     series = []
     for label, _, rounds in mine:
         known = training_rounds(rounds).sort_values(["cell", "start_s"])
@@ -173,7 +173,7 @@ def _short(values: np.ndarray) -> list[float | None]:
 
 
 def _digits(value: float) -> float | None:
-    """Six significant digits, and whole numbers as such; JSON knows no NaN."""
+    """Keep six significant digits, and whole numbers as such; JSON knows no NaN."""
     if not np.isfinite(value):
         return None
     text = float(f"{value:.{DIGITS}g}")

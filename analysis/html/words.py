@@ -1,4 +1,4 @@
-"""What a run found, in sentences, and the tables of the report."""
+"""The report in words: sentences about the runs, and its tables."""
 
 import html
 from pathlib import Path
@@ -17,28 +17,28 @@ MOST_SESSIONS = 200  # rows of the table of sessions
 
 
 def summary(runs: Runs) -> list[str]:
-    """A few sentences about the runs of a folder."""
+    """Say a few sentences about the runs of a folder."""
     first = next(runs.info.itertuples())
     scenario = yaml.safe_load((Path(str(first.path)) / "scenario.yaml").read_text(encoding="utf-8"))
-    found = [_setting(runs, first, scenario)]
+    sentences = [_setting(runs, first, scenario)]
     if len(runs.info) == 1:
-        found += _one(runs, first)
+        sentences += _one(runs, first)
     else:
-        found.append(
+        sentences.append(
             f"{len(runs.info)} runs: {', '.join(label_of(run, runs) for run in runs.info.itertuples())}."
         )
         if runs.rounds["accuracy"].notna().any():
             last = training_rounds(runs.rounds).dropna(subset=["accuracy"])
             best = last.groupby(["variant"])["accuracy"].mean()
-            found.append(
+            sentences.append(
                 f"Over all training rounds, {best.idxmax()} has the highest mean accuracy, {_percent(best.max())}; "
                 f"{best.idxmin()} the lowest, {_percent(best.min())}."
             )
-    return found
+    return sentences
 
 
 def comparison(runs: Runs) -> pd.DataFrame:
-    """A row per run: what it learned, how long that took, and what it cost."""
+    """Make a row per run: what it learned, how long that took, and what it cost."""
     rows = []
     for run in runs.info.itertuples():
         rounds, sessions = (
@@ -65,7 +65,7 @@ def comparison(runs: Runs) -> pd.DataFrame:
 
 
 def session_table(runs: Runs, run: Any) -> pd.DataFrame:
-    """A row per session of one run."""
+    """Make a row per session of one run."""
     rounds, sessions = (
         table[(table["variant"] == run.variant) & (table["seed"] == run.seed)]
         for table in (runs.rounds, runs.sessions)
@@ -95,7 +95,7 @@ def session_table(runs: Runs, run: Any) -> pd.DataFrame:
 
 
 def outcome_table(runs: Runs, run: Any) -> pd.DataFrame:
-    """A row per outcome of participations, with its meaning."""
+    """Make a row per outcome of participations, with its meaning."""
     devices = runs.devices[(runs.devices["variant"] == run.variant) & (runs.devices["seed"] == run.seed)]
     rows = []
     for word, group in devices.groupby("outcome", sort=False):
@@ -114,7 +114,7 @@ def outcome_table(runs: Runs, run: Any) -> pd.DataFrame:
 
 
 def device_table(runs: Runs, run: Any) -> pd.DataFrame:
-    """A row per device of one run, or per class where there are many: its joules by what it was doing."""
+    """Make a row per class of devices of one run: the mean joules of a device by what it was doing."""
     ledger = runs.ledger[(runs.ledger["variant"] == run.variant) & (runs.ledger["seed"] == run.seed)]
     tails = ["tail_j"] if "tail_j" in ledger else []  # of radios between transfers
     names = ["receive_j", "compute_j", "transmit_j", *tails, "idle_j", "total_j", "wasted_j"]
@@ -128,7 +128,7 @@ def device_table(runs: Runs, run: Any) -> pd.DataFrame:
 
 
 def table_html(frame: pd.DataFrame, caption: str, name: str) -> str:
-    """A frame of text as an HTML table that scrolls by itself and can be downloaded."""
+    """Write a frame of text as an HTML table that scrolls by itself and can be downloaded."""
     if not len(frame):
         return f"<p>{html.escape(caption)}: none.</p>"
     rows = frame.astype(str).to_numpy().tolist()
@@ -157,12 +157,12 @@ def table_html(frame: pd.DataFrame, caption: str, name: str) -> str:
 
 
 def time_text(seconds: float) -> str:
-    """A time with its unit, such as `42.5 ms`."""
+    """Write a time with its unit, such as `42.5 ms`."""
     return _with_unit(seconds, TIME_UNITS)
 
 
 def energy_text(joules: float) -> str:
-    """An energy with its unit."""
+    """Write an energy with its unit."""
     return _with_unit(joules, ENERGY_UNITS)
 
 
@@ -192,7 +192,7 @@ def _one(runs: Runs, run: Any) -> list[str]:
     rounds, devices = runs.rounds, runs.devices
     training = training_rounds(rounds)
     joules = rounds["energy_j"].sum()
-    found = [
+    sentences = [
         f"{len(runs.sessions)} session{'s' * (len(runs.sessions) != 1)} with {len(training):,} training rounds take "
         f"{time_text(run.simulated_s)} of simulated time and {energy_text(joules)} in the devices; a round takes "
         f"{time_text(training['latency_s'].median())} in the median."
@@ -201,7 +201,7 @@ def _one(runs: Runs, run: Any) -> list[str]:
     if len(known):
         top = known.loc[known["accuracy"].idxmax()]
         last = known.groupby("cell")["accuracy"].last().mean()
-        found.append(
+        sentences.append(
             f"The last models classify {_percent(last)} of the test samples correctly, in the mean of the cells; the "
             f"best is {_percent(top['accuracy'])}, in cell {int(top['cell'])}, session {int(top['session'])}, after "
             f"round {int(top['round'])}."
@@ -211,19 +211,19 @@ def _one(runs: Runs, run: Any) -> list[str]:
         )
         opened = runs.sessions.loc[runs.sessions["session"] > 1, "accuracy_start"].dropna()
         if len(opened):
-            found.append(
+            sentences.append(
                 f"Sessions after the first open with models of {_percent(opened.min())} to {_percent(opened.max())}."
             )
     if len(devices):
         lost = devices[devices["outcome"] != COMPLETED]
         share = f"{len(devices) - len(lost):,} of {len(devices):,} participations completed"
         waste = _share(rounds, "energy_wasted_j")
-        found.append(f"{share}; {_percent(waste)} of the joules went into updates that were not used.")
+        sentences.append(f"{share}; {_percent(waste)} of the joules went into updates that were not used.")
     handovers = runs.events[runs.events["event"] == HANDOVER]
     if len(handovers):
         back = int((handovers["detail"] == "ping_pong").sum())
-        found.append(f"{len(handovers):,} handovers, {back} of them soon back to the cell just left.")
-    return found
+        sentences.append(f"{len(handovers):,} handovers, {back} of them soon back to the cell just left.")
+    return sentences
 
 
 def _named(part: Any) -> str:

@@ -64,17 +64,17 @@ def targets(comparison: Comparison) -> pd.DataFrame:
     """Write what each target costs, [targets x (variant, unit)]; empty where there is only one target."""
     if len(comparison.targets) < 2:
         return pd.DataFrame()
-    found, table = {}, comparison.to_targets
+    columns, table = {}, comparison.to_targets
     energy, joules = unit_for(table["joules_to_target_at_least"], ENERGY_UNITS)
     time, seconds = unit_for(table["seconds_to_target_at_least"], TIME_UNITS)
     ending = comparison.layout.spread
     for variant, rows in table.groupby("variant", sort=False):
         medians = rows["rounds_to_target_median"]
-        found[f"{variant}, rounds"] = [f"{m:g}" if math.isfinite(m) else amount(m) for m in medians]
+        columns[f"{variant}, rounds"] = [f"{m:g}" if math.isfinite(m) else amount(m) for m in medians]
         for unit, kind, size in ((time, "seconds", seconds), (energy, "joules", joules)):
             cells = [_to_target(row, kind, size, ending) for _, row in rows.iterrows()]
-            found[f"{variant}, {unit}"] = cells
-    return pd.DataFrame(found, index=[target.short for target in comparison.targets])
+            columns[f"{variant}, {unit}"] = cells
+    return pd.DataFrame(columns, index=[target.short for target in comparison.targets])
 
 
 def tests(comparison: Comparison) -> pd.DataFrame:
@@ -203,10 +203,10 @@ def report(comparison: Comparison) -> Report:
 
 def further_tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
     """Write the tables that stand behind the headline where there are several targets or seeds: title -> table."""
-    found = {"Cost of each target (median rounds, mean time and energy)": targets(comparison)}
+    tables = {"Cost of each target (median rounds, mean time and energy)": targets(comparison)}
     if comparison.reference is not None:
-        found[f"Differences to {comparison.reference}, paired by seed"] = tests(comparison)
-    return {title: table for title, table in found.items() if len(table)}
+        tables[f"Differences to {comparison.reference}, paired by seed"] = tests(comparison)
+    return {title: table for title, table in tables.items() if len(table)}
 
 
 Columns = dict[str, tuple[str, list[str]]]  # name -> heading, cells

@@ -48,7 +48,7 @@ EXPLANATIONS = (
 
 def tables(breakdown: pd.DataFrame, costs: pd.DataFrame, variants: Sequence[str]) -> dict[str, pd.DataFrame]:
     """Write all tables, [quantities x variants] each, means over seeds: title -> table."""
-    found = {}
+    written = {}
     for title, words, units in (
         ("Energy of a run", ENERGY, ENERGY_UNITS),
         ("Simulated time of a run", RUN_TIME, TIME_UNITS),
@@ -56,9 +56,9 @@ def tables(breakdown: pd.DataFrame, costs: pd.DataFrame, variants: Sequence[str]
     ):
         table, unit = _spreads(breakdown, words, variants, units)
         if len(table):
-            found[f"{title} ({unit})"] = table
-    found["Cost analysis (J, section V), means over seeds"] = _stages(costs, variants)
-    return {title: table for title, table in found.items() if len(table)}
+            written[f"{title} ({unit})"] = table
+    written["Cost analysis (J, section V), means over seeds"] = _stages(costs, variants)
+    return {title: table for title, table in written.items() if len(table)}
 
 
 def _spreads(

@@ -38,29 +38,29 @@ class Group(NamedTuple):
 
 
 def groups(settings: SettingsTable) -> list[Group]:
-    """The table cut into groups of columns, each with a column per variant."""
-    found = []
+    """Cut the table into groups of columns, each with a column per variant."""
+    cut = []
     if settings.trained:
         every = settings.table[list(settings.axes)].drop_duplicates()
         for session in settings.sessions:
             of_session = settings.table[settings.table["session"] == session]
             rows = every.merge(of_session, on=list(settings.axes), how="left")
             means, stds = (_columns(rows, settings.variants, kind) for kind in ("_mean", "_std"))
-            found.append(Group(str(session), f"Session {session}", "%", 100, 2, means, stds))
-        return found
+            cut.append(Group(str(session), f"Session {session}", "%", 100, 2, means, stds))
+        return cut
     for quantity, (words, units) in SHOWN_COSTS.items():
         means, stds = (
             _columns(settings.table, settings.variants, f"_{quantity}{kind}") for kind in ("_mean", "_std")
         )
         unit, size = unit_for(means.to_numpy().ravel(), units)
         title = f"{words} ({unit})"
-        found.append(Group(title, title, unit, 1 / size, None, means, stds))
-    return found
+        cut.append(Group(title, title, unit, 1 / size, None, means, stds))
+    return cut
 
 
 def _columns(rows: pd.DataFrame, variants: Sequence[str], ending: str) -> pd.DataFrame:
-    found = rows[[f"{variant}{ending}" for variant in variants]]
-    return found.set_axis(list(variants), axis=1).reset_index(drop=True)
+    columns = rows[[f"{variant}{ending}" for variant in variants]]
+    return columns.set_axis(list(variants), axis=1).reset_index(drop=True)
 
 
 def cells(

@@ -10,20 +10,20 @@ from analysis.results import Sweep
 from analysis.units import axis_of
 
 
-def headline(found: Sweep) -> pd.DataFrame:
+def headline(sweep: Sweep) -> pd.DataFrame:
     """Write a row per value, a column per series and cost; the values are the index."""
     texts: dict[str, list[str]] = {}
-    places = found.table[list(found.keys)].drop_duplicates().sort_values(list(found.keys))
-    labels = [axis_of(key, found.table[key]) for key in found.keys]
-    for cost in found.costs:
-        unit, size = unit_for(found.table[f"{cost}_mean"], UNITS[cost])
-        for series, rows in found.table.groupby("series", sort=False):
-            own = places.merge(rows, on=list(found.keys), how="left")
+    places = sweep.table[list(sweep.keys)].drop_duplicates().sort_values(list(sweep.keys))
+    labels = [axis_of(key, sweep.table[key]) for key in sweep.keys]
+    for cost in sweep.costs:
+        unit, size = unit_for(sweep.table[f"{cost}_mean"], UNITS[cost])
+        for series, rows in sweep.table.groupby("series", sort=False):
+            own = places.merge(rows, on=list(sweep.keys), how="left")
             lead = "" if series == "all" else f"{series}: "
-            texts[lead + label_of(cost, found.target, unit)] = [
+            texts[lead + label_of(cost, sweep.target, unit)] = [
                 f"> {amount(row[f'{cost}_mean'] / size)}"
                 if lower
-                else with_spread(row[f"{cost}_mean"] / size, row[f"{cost}_{found.layout.spread}"] / size)
+                else with_spread(row[f"{cost}_mean"] / size, row[f"{cost}_{sweep.layout.spread}"] / size)
                 for lower, (_, row) in zip(lower_bounds(own, cost), own.iterrows(), strict=True)
             ]
     index = [
@@ -35,28 +35,28 @@ def headline(found: Sweep) -> pd.DataFrame:
     return table
 
 
-def caption(found: Sweep) -> str:
+def caption(sweep: Sweep) -> str:
     """Say in one line what the table shows."""
-    return f"Costs against {' and '.join(found.keys)} ({named_seeds(found.seeds, found.layout.interval)})"
+    return f"Costs against {' and '.join(sweep.keys)} ({named_seeds(sweep.seeds, sweep.layout.interval)})"
 
 
-def explanations(found: Sweep) -> list[str]:
+def explanations(sweep: Sweep) -> list[str]:
     """Say how numbers are defined, and repeat the notes."""
     lines = []
-    if found.costs == ("accuracy_first",):
+    if sweep.costs == ("accuracy_first",):
         lines.append(
             "Means over the first training rounds of each session, and over recurring sessions, if there are any."
         )
-    elif found.target is None:
+    elif sweep.target is None:
         lines.append(
             "Round latency: until the slowest device is done. Energy: of all devices. No probe rounds."
         )
     else:
         lines.append(
-            f"To reach {found.target.named(found.reference)}, from the start of the session, probe rounds included;"
+            f"To reach {sweep.target.named(sweep.reference)}, from the start of the session, probe rounds included;"
             " means over recurring sessions, if there are any. >: missed somewhere, whole sessions counted."
         )
-    return lines + noted(found.notes)
+    return lines + noted(sweep.notes)
 
 
 def report(sweep: Sweep) -> Report:

@@ -111,7 +111,7 @@ def compare(
 
     folders = [one for given in runs for one in ([given] if isinstance(given, str | Path) else given)]
     try:
-        runs_found = analysis.load_runs(folders, names=names, partial=partial)
-        return analysis.compare(runs_found, out=out, **options)
+        loaded = analysis.load_runs(folders, names=names, partial=partial)
+        return analysis.compare(loaded, out=out, **options)
     except ValueError as error:
         raise EdgeflError(f"not compared: {error}") from error
