@@ -9,7 +9,7 @@ from analysis import tables
 from analysis.breakdown import breakdown
 from analysis.load import Paths, Runs
 from analysis.markup import bullets, latex_table, page, section
-from analysis.metrics import RUN
+from analysis.metrics import RUN, of_run
 from analysis.report import Report, noted
 from analysis.scenario_keys import keys_of
 from analysis.scope import variants_of
@@ -72,7 +72,7 @@ def cost_analysis(runs: Runs) -> pd.DataFrame:
 def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:
     """Count the models that the warm start of a run keeps, in multiples of Z, by the scenario's settings."""
     settings = keys_of(run.path)
-    own = rounds[(rounds["variant"] == run.variant) & (rounds["seed"] == run.seed)]
+    own = of_run(rounds, run)
     pilots = int(settings.get("learning.pilot_sessions", 1))
     later = max(0, own.groupby("cell")["session"].nunique().max() - pilots) if len(own) else 0
     kept = min(later, settings.get("learning.warm_start.history") or later)

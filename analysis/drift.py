@@ -24,7 +24,7 @@ PLAIN = Reading()
 
 @dataclass(frozen=True)
 class Change:
-    """Drift in one direction: the rounds (from 1) of its first and last step, and the last round of the new concept."""
+    """Drift in one direction: rounds (from 1) of its first and last step, and the last round of the new concept."""
 
     first: int
     last: int

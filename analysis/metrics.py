@@ -9,6 +9,7 @@ NaN means that there is nothing to measure (no training, no reference); inf mean
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,11 @@ SESSION = [*RUN, "cell", "session"]
 SPELL = ["seed", "cell", "session"]  # what the variants of a study have in common
 # accuracies are shares of test samples written in decimal: equal up to this is a tie, and a tie reaches the target
 TIE = 1e-9
+
+
+def of_run(table: pd.DataFrame, run: Any) -> pd.DataFrame:
+    """Keep the rows of one run, a row of `Runs.info`."""
+    return table[(table["variant"] == run.variant) & (table["seed"] == run.seed)]
 
 
 def training_rounds(rounds: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import pandas as pd
 from analysis import tables
 from analysis.figures.network import MOST_SERIES, network_figure
 from analysis.load import Paths, Runs
-from analysis.metrics import RUN, training_rounds
+from analysis.metrics import RUN, of_run, training_rounds
 from analysis.report import Report, noted
 from analysis.vocabulary import COMPLETED, CONDITIONS, EVENTS, GONE, HANDOVER, check_known, split_outcome
 
@@ -138,9 +138,7 @@ def _devices_of(own: _Own, runs: Runs) -> set[int]:
     """Return the devices of a run."""
     if own.run.devices_recorded == "all":
         return {*own.devices["device"].dropna().astype(int), *own.events["device"].dropna().astype(int)}
-    ledger = runs.ledger  # it has them all
-    of_run = (ledger["variant"] == own.run.variant) & (ledger["seed"] == own.run.seed)
-    return {*ledger.loc[of_run, "device"]}
+    return {*of_run(runs.ledger, own.run)["device"]}  # it has them all
 
 
 def _figures_of(own: _Own, runs: Runs) -> dict[str, Any]:

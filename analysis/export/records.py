@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.load import load_settings
-from analysis.metrics import RUN, totals
+from analysis.metrics import RUN, of_run, totals
 from analysis.scenario_keys import keys_of
 
 CURVES = ("accuracy", "loss", "latency_s", "energy_j")  # per round
@@ -90,7 +90,6 @@ def study_of(path: str | Path) -> StudyRecord:
             about = json.loads((run / "run.json").read_text(encoding="utf-8"))
             name = about.get("study") or name
             group = ", ".join([*(f"{axis} {label}" for axis, label in setting), str(row.variant)])
-            own = runs.rounds[(runs.rounds["variant"] == row.variant) & (runs.rounds["seed"] == row.seed)]
             key = (row.variant, row.seed)
             records.append(
                 RunRecord(
@@ -100,7 +99,7 @@ def study_of(path: str | Path) -> StudyRecord:
                     group=group,
                     settings=keys_of(run),
                     about=_about(about),
-                    rounds=list(_rounds(own)),
+                    rounds=list(_rounds(of_run(runs.rounds, row))),
                     totals=_finite(spent.loc[key].to_dict()) if key in spent.index else {},
                 )
             )

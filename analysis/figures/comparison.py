@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from analysis import metrics
 from analysis.figures.bars import draw_bars
 from analysis.figures.lines import curve_of, draw_lines, label_lines, session_bands
-from analysis.figures.style import DPI, INK, SOFT, Styles, variant_styles
+from analysis.figures.style import DPI, INK, Styles, heading, variant_styles
 from analysis.formatting import ENERGY_UNITS, TIME_UNITS, ranges, unit_for
 from analysis.results import RECURRING, Comparison
 
@@ -24,7 +24,7 @@ SUBTITLE: dict[str, Any] = {"loc": "left", "fontsize": 9, "color": INK, "pad": 8
 def adaptation_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
     """Draw accuracy over training rounds, and below it what each session of the scope paid for the target."""
     figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison)
-    _title(
+    heading(
         figure,
         0.965,
         "Test accuracy on the labels present, round by round",
@@ -42,7 +42,7 @@ def adaptation_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
     means = _spread(comparison, "whiskers")
     explained = f"{again}{means}Counted from the start of the session{probes}.{hatched}"
     goal = comparison.targets[0].named(comparison.reference, len(comparison.table) == 1)
-    _title(figure, 0.365, f"What it takes to reach {goal}", explained)
+    heading(figure, 0.365, f"What it takes to reach {goal}", explained)
     time = _cost_bars(figure.add_axes(LEFT), comparison, styles, "seconds", "session_s", TIME_UNITS)
     time.set_title(f"simulated time ({time.get_label()})", **SUBTITLE)
     energy = _cost_bars(figure.add_axes(RIGHT), comparison, styles, "joules", "session_j", ENERGY_UNITS)
@@ -54,7 +54,7 @@ def cost_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
     """Draw each round's latency, and what a round costs on average: for runs without training."""
     figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison)
     explained = "The slowest device's latency, which a synchronous round waits for."
-    _title(figure, 0.965, "Latency of each round", _spread(comparison) + explained)
+    heading(figure, 0.965, "Latency of each round", _spread(comparison) + explained)
     top = figure.add_axes(TOP)
     starts = session_bands(top, comparison.per_session, rounds)
     time, seconds = unit_for(comparison.table["latency_s_mean"], TIME_UNITS)
@@ -72,7 +72,7 @@ def cost_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
 def _round_costs(figure: Figure, comparison: Comparison, styles: Styles) -> None:
     time, seconds = unit_for(comparison.table["latency_s_mean"], TIME_UNITS)
     means = f"{_spread(comparison, 'whiskers')}Each seed's mean over all rounds but probe rounds."
-    _title(figure, 0.365, "What a round costs", means)
+    heading(figure, 0.365, "What a round costs", means)
     latency = figure.add_axes(LEFT)
     names = {"latency_s": "slowest device", "latency_mean_s": "mean over devices"}
     draw_bars(latency, _averages(comparison, names, seconds), list(names.values()), styles)
@@ -96,11 +96,6 @@ def styles_of(comparison: Comparison) -> Styles:
 def _spread(comparison: Comparison, sign: str = "band") -> str:
     n = len(comparison.seeds)
     return f"Mean of {n} seeds, {sign} ± 1 standard deviation. " if n > 1 else ""
-
-
-def _title(figure: Figure, height: float, title: str, explained: str) -> None:
-    figure.text(0.012, height, title, fontsize=12.5, fontweight="bold", color=INK, va="center")
-    figure.text(0.012, height - 0.031, explained, fontsize=9, color=SOFT, va="center")
 
 
 def _accuracy(ax: Axes, comparison: Comparison, rounds: pd.DataFrame, styles: Styles) -> None:

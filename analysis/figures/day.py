@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from analysis.figures.lines import BAND, PILOT, label_lines, write_above
-from analysis.figures.style import DPI, INK, SOFT, Styles, plain
+from analysis.figures.style import DPI, INK, Styles, heading, plain
 from analysis.metrics import over_seeds
 
 SIZE_INCH = (32 / 3, 17 / 3)  # 1600 x 850 pixels
@@ -28,12 +28,11 @@ def day_figure(
         begin_hour: hour of the day at time 0.
     """
     figure = Figure(figsize=SIZE_INCH, dpi=DPI)
-    figure.text(0.012, 0.96, title, fontsize=12.5, fontweight="bold", color=INK, va="center")
     seeds = rounds["seed"].nunique()
     what = "Accuracy of the cell's model, mean over the rounds of ten minutes."
     if seeds > 1:
         what += f" Mean of {seeds} seeds; sessions of the first one."
-    figure.text(0.012, 0.923, what, fontsize=9, color=SOFT, va="center")
+    heading(figure, 0.96, title, what)
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)
     first_h, last_h = begin_hour, begin_hour + rounds["end_s"].max() / HOUR_S
     for ax in (top, bottom):

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from analysis.figures.style import DPI, INK, SOFT, Styles, plain, variant_styles
+from analysis.figures.style import DPI, INK, SOFT, Styles, heading, plain, variant_styles
 from analysis.formatting import TIME_UNITS, amount, unit_for
 from analysis.results import DriftComparison
 
@@ -41,9 +40,7 @@ def drift_figure(comparison: DriftComparison, rounds: pd.DataFrame, spells: Sequ
     how = [f"Mean of {many} seeds."] if many > 1 else []
     how += [f"Running mean of {window} rounds, not across a drift."] if window > 1 else []
     how.append("Shaded: data have drifted, on that share of the devices.")
-    title: dict[str, Any] = {"fontsize": 12.5, "fontweight": "bold", "color": INK, "va": "center"}
-    figure.text(0.012, 0.968, "Test accuracy through concept drift", **title)
-    figure.text(0.012, 0.937, " ".join(how), fontsize=9, color=SOFT, va="center")
+    heading(figure, 0.968, "Test accuracy through concept drift", " ".join(how))
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)
     _panel(top, curves, styles, "number")
     top.set_xlim(0, max(float(curve["number"].max()) for curve in curves.values()))

@@ -106,14 +106,15 @@ def label_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> No
     if len(places):
         places -= max(places[-1] - high, 0)
         places += max(low - places[0], 0)
-    right = ax.get_xlim()[1]
+    beside = ax.get_yaxis_transform()  # across in shares of the axis
     for name, place in zip(names, places, strict=True):
         colour, heavy = styles[name]["color"], styles[name]["linewidth"] > 2
-        ax.plot([right, right * 1.013], [ends[name], place], color=colour, linewidth=0.8, clip_on=False)
+        ax.plot([1, 1.013], [ends[name], place], transform=beside, color=colour, linewidth=0.8, clip_on=False)
         ax.text(
-            right * 1.017,
+            1.017,
             place,
             name,
+            transform=beside,
             va="center",
             fontsize=max(6.5, min(10, 10 * 17 / len(name))),
             fontweight="bold" if heavy else "normal",

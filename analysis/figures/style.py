@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 DPI = 150
@@ -29,6 +30,12 @@ def variant_styles(names: Sequence[str], emphasised: str | None) -> Styles:
         styles[name] = {"color": colour, "linestyle": dash, "linewidth": 1.5, "zorder": 4}
         others += 1
     return styles
+
+
+def heading(figure: Figure, height: float, title: str, explained: str) -> None:
+    """Write a title at this height of a figure, and below it what is drawn."""
+    figure.text(0.012, height, title, fontsize=12.5, fontweight="bold", color=INK, va="center")
+    figure.text(0.012, height - 0.031, explained, fontsize=9, color=SOFT, va="center")
 
 
 def plain(ax: Axes, grid: bool = False) -> None:

@@ -9,6 +9,7 @@ import yaml
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, RegularPolygon
 
@@ -47,12 +48,8 @@ def draw_run(path: str | Path, out: str | Path) -> None:
     _map(figure.add_subplot(grid[:, 0]), layout_of(scenario), frames, runs.events)
     lines = timeline(runs, run)
     axes = [figure.add_subplot(grid[row, 1]) for row in range(3)]
-    _line(
-        axes[0],
-        lines["accuracy"],
-        "test accuracy, %" + ", mean of the cells" * (not lines["one_cell"]),
-        100.0,
-    )
+    accuracy = "test accuracy, %" + ", mean of the cells" * (not lines["one_cell"])
+    _line(axes[0], lines["accuracy"], accuracy, 100.0)
     _line(axes[1], lines["joules"], "joules spent by the devices", 1.0)
     _population(axes[2], frames)
     for one in axes:
@@ -79,23 +76,15 @@ def _map(axes: Axes, layout: dict[str, Any], frames: dict[str, np.ndarray], even
         whole = np.hypot(*(points[1:] - points[:-1]).T) < 0.5 * layout["radius_m"]  # not: came in elsewhere
         age = np.linspace(0.08, 0.75, len(pieces))
         colours = [
-            (*_rgb(PALETTE[int(number) % 7] if number >= 0 else SOFT), float(alpha))
+            to_rgba(PALETTE[int(number) % 7] if number >= 0 else SOFT, float(alpha))
             for number, alpha in zip(cell[device][1:], age, strict=True)
         ]
         kept = [colour for colour, fine in zip(colours, whole, strict=True) if fine]
         axes.add_collection(LineCollection(list(pieces[whole]), colors=kept, linewidths=1.1, zorder=2))
     for number in np.unique(cell[:, -1][np.isfinite(cell[:, -1])]).astype(int):
         here = cell[:, -1] == number
-        axes.scatter(
-            x_m[here, -1],
-            y_m[here, -1],
-            s=30,
-            marker=MARKERS[number % 7],
-            color=PALETTE[number % 7],
-            edgecolor="white",
-            linewidth=0.7,
-            zorder=4,
-        )
+        kind = {"marker": MARKERS[number % 7], "color": PALETTE[number % 7]}
+        axes.scatter(x_m[here, -1], y_m[here, -1], s=30, edgecolor="white", linewidth=0.7, zorder=4, **kind)
     moved = events[events["event"] == HANDOVER]
     columns = np.searchsorted(frames["time_s"], moved["time_s"]).clip(max=len(frames["time_s"]) - 1)
     rows = moved["device"].to_numpy(int)
@@ -114,12 +103,10 @@ def _map(axes: Axes, layout: dict[str, Any], frames: dict[str, np.ndarray], even
         sites[:, 0], sites[:, 1], marker="^", s=95, color="white", edgecolor=INK, linewidth=1.3, zorder=5
     )
     crosses = f"; crosses: {len(moved):,} handovers" if len(moved) else ""
-    axes.set_title(
+    _title(
+        axes,
         f"{len(x_m)} devices walk among {len(sites)} base station{'s' * (len(sites) > 1)}{crosses}\n"
         "colour and shape: the cell that serves; lines: the way, darker as time goes on",
-        fontsize=8.5,
-        loc="left",
-        color=INK,
     )
     axes.set_aspect("equal")
     axes.margins(0.03)
@@ -127,9 +114,13 @@ def _map(axes: Axes, layout: dict[str, Any], frames: dict[str, np.ndarray], even
     axes.axis("off")
 
 
+def _title(axes: Axes, title: str) -> None:
+    axes.set_title(title, fontsize=8.5, loc="left", color=INK)
+
+
 def _line(axes: Axes, line: dict[str, Any], title: str, factor: float) -> None:
     axes.step(line["x"], factor * np.array(line["y"], float), where="post", color=PALETTE[0], linewidth=1.6)
-    axes.set_title(title, fontsize=8.5, loc="left", color=INK)
+    _title(axes, title)
     plain(axes)
 
 
@@ -138,15 +129,6 @@ def _population(axes: Axes, frames: dict[str, np.ndarray]) -> None:
     for number in cells[:8]:
         count = (frames["cell"] == number).sum(axis=0)
         axes.step(frames["time_s"], count, where="post", color=PALETTE[number % 7], linewidth=1.2)
-    axes.set_title(
-        "devices in each cell" if len(cells) > 1 else "devices in the cell",
-        fontsize=8.5,
-        loc="left",
-        color=INK,
-    )
+    _title(axes, "devices in each cell" if len(cells) > 1 else "devices in the cell")
     axes.set_ylim(bottom=0)
     plain(axes)
-
-
-def _rgb(colour: str) -> tuple[float, ...]:
-    return tuple(int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))

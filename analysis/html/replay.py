@@ -10,6 +10,7 @@ import yaml
 from analysis.html.packing import Column, pack, unit_of
 from analysis.html.places import areas_of, layout_of
 from analysis.load import Runs
+from analysis.metrics import of_run
 
 MOST_PLACES = 800_000  # devices times times: about 2.5 MB
 MOST_ROWS = 60_000  # of devices and rounds: about 1.5 MB
@@ -29,7 +30,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
     """
     scenario = yaml.safe_load((Path(run.path) / "scenario.yaml").read_text(encoding="utf-8"))
     ledger, rows, rounds, events = (
-        _mine(table, run) for table in (runs.ledger, runs.devices, runs.rounds, runs.events)
+        of_run(table, run) for table in (runs.ledger, runs.devices, runs.rounds, runs.events)
     )
     ids = np.sort(ledger["device"].to_numpy(int))
     classes, class_of = _classes(ledger, ids)
@@ -60,10 +61,6 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
     }
 
 
-def _mine(table: pd.DataFrame, run: Any) -> pd.DataFrame:
-    return table[(table["variant"] == run.variant) & (table["seed"] == run.seed)]
-
-
 def _classes(ledger: pd.DataFrame, ids: np.ndarray) -> tuple[list[str], list[int]]:
     """List the classes by name, and the number of each device's; one without name where there are none."""
     if "class" not in ledger:
@@ -76,7 +73,7 @@ def _classes(ledger: pd.DataFrame, ids: np.ndarray) -> tuple[list[str], list[int
 def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) -> dict[str, Any]:
     """Read tracks [devices, times] of x, y and the serving cell, and the times; empty: none were recorded."""
     try:
-        positions = _mine(runs.positions, run)
+        positions = of_run(runs.positions, run)
     except ValueError:
         positions = pd.DataFrame()
     if not len(positions):
@@ -115,7 +112,7 @@ def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) 
 def _battery(
     ledger: pd.DataFrame, rows: pd.DataFrame, run: Any, ids: np.ndarray, times_s: np.ndarray, notes: list[str]
 ) -> np.ndarray | None:
-    """Follow [devices, times] the share of the battery that is left; NaN: on mains. None: no battery, or not known."""
+    """Follow [devices, times] the share of the battery left; NaN: on mains. None: no battery, or not known."""
     if "left_j" not in ledger or not ledger["left_j"].notna().any():
         return None
     if run.devices_recorded != "all":

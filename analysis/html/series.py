@@ -8,7 +8,7 @@ import pandas as pd
 
 from analysis.html.packing import unpack
 from analysis.load import Runs
-from analysis.metrics import training_rounds
+from analysis.metrics import of_run, training_rounds
 
 MOST_POINTS = 2000  # of one line
 MOST_CELLS = 8  # more are shown as their mean, or as their sum
@@ -26,30 +26,26 @@ def label_of(run: Any, runs: Runs) -> str:
 
 def charts(runs: Runs) -> list[dict[str, Any]]:
     """Make the charts of all runs of a folder, each with one or more views (what the x axis is)."""
-    mine = [(label_of(run, runs), run, _of(runs.rounds, run)) for run in runs.info.itertuples()]
+    mine = [(label_of(run, runs), run, of_run(runs.rounds, run)) for run in runs.info.itertuples()]
     charts = []
     if runs.rounds["accuracy"].notna().any():
         charts.append(_accuracy(mine))
-    charts.append(
-        {
-            "id": "latency",
-            "title": "Time of a round",
-            "about": "Until the new model is made; the mean of all cells.",
-            "y": "seconds",
-            "views": _by_round(mine, "latency_s"),
-        }
-    )
+    about = "Until the new model is made; the mean of all cells."
+    charts.append(_chart("latency", "Time of a round", about, "seconds", _by_round(mine, "latency_s")))
     charts.append(_energy(mine))
-    charts.append(
-        {
-            "id": "participants",
-            "title": "Participants of a round",
-            "about": "The mean of all cells; completed are those whose update arrived.",
-            "y": "devices",
-            "views": _participants(mine),
-        }
-    )
+    about = "The mean of all cells; completed are those whose update arrived."
+    charts.append(_chart("participants", "Participants of a round", about, "devices", _participants(mine)))
     return charts
+
+
+def _chart(
+    name: str, title: str, about: str, y: str, views: list[dict[str, Any]], **more: Any
+) -> dict[str, Any]:
+    return {"id": name, "title": title, "about": about, "y": y, **more, "views": views}
+
+
+def _by_time(label: str, series: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"label": label, "x": "simulated time, s", "series": series}
 
 
 def population(replay: dict[str, Any]) -> dict[str, Any]:
@@ -71,9 +67,9 @@ def population(replay: dict[str, Any]) -> dict[str, Any]:
 
 def timeline(runs: Runs, run: Any) -> dict[str, Any]:
     """Follow accuracy and joules of one run by simulated time, for the replay."""
-    rounds = _of(runs.rounds, run).sort_values("end_s")
+    rounds = of_run(runs.rounds, run).sort_values("end_s")
     joules = thinned(rounds["end_s"], rounds["energy_j"].cumsum())
-    sessions = _of(runs.sessions, run).sort_values("start_s")
+    sessions = of_run(runs.sessions, run).sort_values("start_s")
     first = sessions[sessions["cell"] == sessions["cell"].min()]
     return {
         "accuracy": _mean_of_cells(rounds),
@@ -90,10 +86,6 @@ def thinned(x: pd.Series, y: pd.Series) -> dict[str, Any]:
     return {"x": _short(x.to_numpy(float)[rows]), "y": _short(y.to_numpy(float)[rows]), "every": every}
 
 
-def _of(table: pd.DataFrame, run: Any) -> pd.DataFrame:
-    return table[(table["variant"] == run.variant) & (table["seed"] == run.seed)]
-
-
 def _accuracy(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict[str, Any]:
     by_time = []
     for label, _, rounds in mine:
@@ -104,17 +96,9 @@ def _accuracy(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict[str, Any]:
                 by_time.append({"label": f"cell {cell}", **thinned(own["end_s"], own["accuracy"])})
         else:
             by_time.append({"label": label, **_mean_of_cells(rounds.sort_values("end_s"))})
-    return {
-        "id": "accuracy",
-        "title": "Test accuracy",
-        "about": "Of the model that each round leaves behind; several cells: the mean of their latest models.",
-        "y": "accuracy",
-        "share": True,
-        "views": [
-            {"label": "by simulated time", "x": "simulated time, s", "series": by_time},
-            *_by_round(mine, "accuracy"),
-        ],
-    }
+    about = "Of the model that each round leaves behind; several cells: the mean of their latest models."
+    views = [_by_time("by simulated time", by_time), *_by_round(mine, "accuracy")]
+    return _chart("accuracy", "Test accuracy", about, "accuracy", views, share=True)
 
 
 def _mean_of_cells(rounds: pd.DataFrame) -> dict[str, Any]:
@@ -148,16 +132,9 @@ def _energy(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict[str, Any]:
             ]
         else:
             spent.append({"label": label, **thinned(rounds["end_s"], rounds["energy_j"].cumsum())})
-    return {
-        "id": "energy",
-        "title": "Energy of the devices",
-        "about": "Spent so far by all devices together, without idle power; or by one round.",
-        "y": "joules",
-        "views": [
-            {"label": "by simulated time, so far", "x": "simulated time, s", "series": spent},
-            *_by_round(mine, "energy_j"),
-        ],
-    }
+    about = "Spent so far by all devices together, without idle power; or by one round."
+    views = [_by_time("by simulated time, so far", spent), *_by_round(mine, "energy_j")]
+    return _chart("energy", "Energy of the devices", about, "joules", views)
 
 
 def _participants(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> list[dict[str, Any]]:

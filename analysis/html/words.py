@@ -10,7 +10,7 @@ import yaml
 from analysis.formatting import ENERGY_UNITS, NOTHING, TIME_UNITS, amount, compact_labels, unit_for
 from analysis.html.series import label_of
 from analysis.load import Runs
-from analysis.metrics import training_rounds
+from analysis.metrics import of_run, training_rounds
 from analysis.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
 
 MOST_SESSIONS = 200  # rows of the table of sessions
@@ -41,10 +41,7 @@ def comparison(runs: Runs) -> pd.DataFrame:
     """Make a row per run: what it learned, how long that took, and what it cost."""
     rows = []
     for run in runs.info.itertuples():
-        rounds, sessions = (
-            table[(table["variant"] == run.variant) & (table["seed"] == run.seed)]
-            for table in (runs.rounds, runs.sessions)
-        )
+        rounds, sessions = of_run(runs.rounds, run), of_run(runs.sessions, run)
         training = training_rounds(rounds)
         known = rounds.dropna(subset=["accuracy"]).sort_values("end_s")
         rows.append(
@@ -66,10 +63,7 @@ def comparison(runs: Runs) -> pd.DataFrame:
 
 def session_table(runs: Runs, run: Any) -> pd.DataFrame:
     """Make a row per session of one run."""
-    rounds, sessions = (
-        table[(table["variant"] == run.variant) & (table["seed"] == run.seed)]
-        for table in (runs.rounds, runs.sessions)
-    )
+    rounds, sessions = of_run(runs.rounds, run), of_run(runs.sessions, run)
     grouped = dict(list(rounds.groupby(["cell", "session"])))
     rows = []
     for row in sessions.sort_values(["start_s", "cell"]).head(MOST_SESSIONS).itertuples():
@@ -96,7 +90,7 @@ def session_table(runs: Runs, run: Any) -> pd.DataFrame:
 
 def outcome_table(runs: Runs, run: Any) -> pd.DataFrame:
     """Make a row per outcome of participations, with its meaning."""
-    devices = runs.devices[(runs.devices["variant"] == run.variant) & (runs.devices["seed"] == run.seed)]
+    devices = of_run(runs.devices, run)
     rows = []
     for word, group in devices.groupby("outcome", sort=False):
         cut = split_outcome(str(word))
@@ -115,7 +109,7 @@ def outcome_table(runs: Runs, run: Any) -> pd.DataFrame:
 
 def device_table(runs: Runs, run: Any) -> pd.DataFrame:
     """Make a row per class of devices of one run: the mean joules of a device by what it was doing."""
-    ledger = runs.ledger[(runs.ledger["variant"] == run.variant) & (runs.ledger["seed"] == run.seed)]
+    ledger = of_run(runs.ledger, run)
     tails = ["tail_j"] if "tail_j" in ledger else []  # of radios between transfers
     names = ["receive_j", "compute_j", "transmit_j", *tails, "idle_j", "total_j", "wasted_j"]
     by = ledger["class"] if "class" in ledger else pd.Series("all devices", index=ledger.index)
@@ -174,8 +168,7 @@ def _with_unit(value: float, units: tuple[tuple[str, float], ...]) -> str:
 
 
 def _setting(runs: Runs, run: Any, scenario: dict[str, Any]) -> str:
-    ledger = runs.ledger
-    devices = len(ledger[(ledger["variant"] == run.variant) & (ledger["seed"] == run.seed)])
+    devices = len(of_run(runs.ledger, run))
     cells = runs.rounds["cell"].nunique()
     where = "one cell" if cells == 1 else f"{cells} cells with a federation each"
     learning = scenario.get("learning")
