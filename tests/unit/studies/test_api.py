@@ -167,13 +167,15 @@ def test_a_study_from_python_answers_its_question(tmp_path: Path) -> None:
 
 
 def test_several_folders_are_compared_under_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
     base = edgefl.load_scenario(SMALL)
     one = edgefl.simulate(base, out=tmp_path / "one")
     two = edgefl.simulate(base.with_(radio__bandwidth_hz=1e7), out=tmp_path / "two")
     compared = edgefl.compare(one, two, names=["old", "new"], reference="old")
     assert list(compared.table["variant"]) == ["old", "new"]
-    assert compared.out == Path("comparison")
+    assert compared.out == tmp_path / "comparison", "beside the runs"
+    assert list(Path.cwd().iterdir()) == []
     assert (tmp_path / "comparison" / "comparison_pareto.pdf").exists()
     assert list(edgefl.compare([one, two], out="both").table["variant"]) == ["one", "two"]
     with pytest.raises(EdgeflError, match="1 names for 2 folders"):
