@@ -5,7 +5,7 @@ and shadowing, and is spared the transfers.
 """
 
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from edgefl.engine.links import DIRECTIONS
 from edgefl.engine.radio_round import Link
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
+from edgefl.run.preflight import Nowhere
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
@@ -92,7 +93,7 @@ def _row(devices: int, simulated_s: float) -> dict[str, Any]:
     }
 
 
-class _Traffic:
+class _Traffic(Nowhere):
     """Devices that upload once per period, each at its own phase; a handover breaks an upload."""
 
     def __init__(self, scenario: Scenario) -> None:
@@ -105,14 +106,8 @@ class _Traffic:
         tick_s = scenario.handover.measurement_interval_s
         self.env.process(self._start_uploads(world.count, tick_s))
 
-    def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
-        pass
-
     def write_columns(self, row_type: type, **columns: Any) -> None:
         self.handovers += len(columns["device"])
-
-    def flush(self) -> None:
-        pass
 
     def _start_uploads(self, devices: int, tick_s: float) -> Generator[simpy.Event, None, None]:
         ticks = round(PERIOD_S / tick_s)

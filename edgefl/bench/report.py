@@ -1,5 +1,6 @@
 """Bench figures as tables for the terminal."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich import box
@@ -27,28 +28,20 @@ def radio(figures: dict[str, Any]) -> Table:
 def network(figures: dict[str, Any]) -> Table:
     """Show the network's figures, a row per number of devices."""
     rival = figures["rival"]
-    table = _table(
+    table = _filled(
         f"{figures['cells']} cells, {figures['simulated_s']:g} s simulated, measured every 0.2 s",
-        "wall s",
-        "ms per\ndevice-h",
-        "rival\ntakes",
-        "MB",
-        "handovers",
-        "transfers",
-        "of them\nbroken",
-        corner="devices",
+        figures["rows"],
+        {
+            "devices": "{devices:,}",
+            "wall s": "{wall_s:.1f}",
+            "ms per\ndevice-h": "{wall_ms_per_device_hour:.1f}",
+            "rival\ntakes": "{ratio:.0f}x",
+            "MB": "{peak_memory_mb:.0f}",
+            "handovers": "{handovers:,}",
+            "transfers": "{transfers:,}",
+            "of them\nbroken": "{transfers_broken:,}",
+        },
     )
-    for row in figures["rows"]:
-        table.add_row(
-            f"{row['devices']:,}",
-            f"{row['wall_s']:.1f}",
-            f"{row['wall_ms_per_device_hour']:.1f}",
-            f"{row['ratio']:.0f}x",
-            f"{row['peak_memory_mb']:.0f}",
-            f"{row['handovers']:,}",
-            f"{row['transfers']:,}",
-            f"{row['transfers_broken']:,}",
-        )
     each = f"{rival['wall_ms_per_device_hour']:,.0f} ms per device-hour, without transfers"
     table.caption = f"Rival: {rival['name']}, {each}"
     return table
@@ -74,18 +67,15 @@ def training(figures: dict[str, Any]) -> Group:
 def memory(figures: dict[str, Any]) -> Table:
     """Show peak memory, a row per algorithm."""
     batches = f"{figures['rounds']} rounds of {figures['steps']} x {figures['batch']}"
-    title = f"ResNet-18, {figures['devices']} devices, {batches}"
-    table = _table(title, "peak GB", "models GB", "paper GB", "wall s")
-    for row in figures["rows"]:
-        paper = f"{row['paper_gb']:.0f}" if row["paper_gb"] else ""
-        table.add_row(
-            row["algorithm"],
-            f"{row['peak_memory_gb']:.1f}",
-            f"{row['models_gb']:.1f}",
-            paper,
-            f"{row['wall_s']:.0f}",
-        )
-    return table
+    rows = [{**row, "paper": f"{row['paper_gb']:.0f}" if row["paper_gb"] else ""} for row in figures["rows"]]
+    cells = {
+        "": "{algorithm}",
+        "peak GB": "{peak_memory_gb:.1f}",
+        "models GB": "{models_gb:.1f}",
+        "paper GB": "{paper}",
+        "wall s": "{wall_s:.0f}",
+    }
+    return _filled(f"ResNet-18, {figures['devices']} devices, {batches}", rows, cells)
 
 
 def run(figures: dict[str, Any]) -> Table:
@@ -97,6 +87,15 @@ def run(figures: dict[str, Any]) -> Table:
         table.add_row(name, f"{100 * share:.1f} %", f"{share * figures['wall_s']:.2f}")
     table.min_width = 60
     table.caption = f"All but training and evaluation, while the clock runs: {100 * figures['other']:.1f} %"
+    return table
+
+
+def _filled(title: str, rows: Sequence[Mapping[str, Any]], cells: Mapping[str, str]) -> Table:
+    """Make a table of rows; cells: heading -> how a row's figures are written."""
+    corner, *columns = cells
+    table = _table(title, *columns, corner=corner)
+    for row in rows:
+        table.add_row(*(cell.format(**row) for cell in cells.values()))
     return table
 
 

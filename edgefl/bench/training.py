@@ -1,7 +1,7 @@
 """Speed of local training: a round of many devices against a sequential PyTorch loop in the same run."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -61,6 +61,11 @@ CNN = TrainingTask(
     "SVHN CNN (listing 2), 3x32x32", SvhnCnn(variant="early"), (3, 32, 32), 20, 320, 5, 64, rounds=1
 )
 RESNET = TrainingTask("ResNet-18, 3x32x32", Resnet18(), (3, 32, 32), 100, 320, 5, 64, rounds=1)
+OF_CNN = {
+    "": None,
+    ", channels last": Precision(channels_last=True),
+    ", channels last, bf16": Precision(bf16=True, channels_last=True),
+}
 ON_A_GPU = (LOGISTIC, replace(CNN, devices=100), RESNET)
 
 
@@ -79,7 +84,11 @@ def run(repeats: int = 5, threads: int = 2, torch_device: torch.device = CPU) ->
     torch.set_num_threads(1)
     try:
         if torch_device.type == "cpu":
-            return {"threads": threads, "tasks": [_logistic(repeats, threads), _cnn(repeats, threads)]}
+            tasks = [
+                _beside_loop(LOGISTIC, {"": None}, repeats, threads),
+                _beside_loop(CNN, OF_CNN, repeats, threads),
+            ]
+            return {"threads": threads, "tasks": tasks}
         peak = matrix_peak_flops(torch_device)
         tasks = [beside_peak(task, torch_device, peak, repeats) for task in ON_A_GPU]
         return {"matrix_peak_flops": peak, "tasks": tasks}
@@ -117,26 +126,16 @@ def matrix_peak_flops(torch_device: torch.device, size: int = PEAK_SIZE) -> floa
     return PEAK_PRODUCTS * 2 * size**3 / (time.perf_counter() - began)
 
 
-def _logistic(repeats: int, threads: int) -> dict[str, Any]:
-    data = LOGISTIC.data()
-    jobs: dict[str, Callable[[], float]] = {
-        RIVAL: Loop(LOGISTIC, data),
-        "edgefl, 1 thread": Ours(LOGISTIC, data, 1),
-    }
-    if threads > 1:
-        jobs[f"edgefl, {threads} threads"] = Ours(LOGISTIC, data, threads)
-    return _measured(LOGISTIC, jobs, repeats)
-
-
-def _cnn(repeats: int, threads: int) -> dict[str, Any]:
-    data = CNN.data()
-    jobs: dict[str, Callable[[], float]] = {RIVAL: Loop(CNN, data)}
+def _beside_loop(
+    task: TrainingTask, precisions: Mapping[str, Precision | None], repeats: int, threads: int
+) -> dict[str, Any]:
+    """Measure a task on a CPU, with one thread and with several, in each precision."""
+    data = task.data()
+    jobs: dict[str, Callable[[], float]] = {RIVAL: Loop(task, data)}
     for count in sorted({1, threads}):
-        name = f"edgefl, {count} thread{'s' * (count > 1)}"
-        jobs[name] = Ours(CNN, data, count)
-        jobs[f"{name}, channels last"] = Ours(CNN, data, count, Precision(channels_last=True))
-        jobs[f"{name}, channels last, bf16"] = Ours(CNN, data, count, Precision(True, channels_last=True))
-    return _measured(CNN, jobs, repeats)
+        for name, precision in precisions.items():
+            jobs[f"edgefl, {count} thread{'s' * (count > 1)}{name}"] = Ours(task, data, count, precision)
+    return _measured(task, jobs, repeats)
 
 
 def _measured(task: TrainingTask, jobs: dict[str, Callable[[], float]], repeats: int) -> dict[str, Any]:

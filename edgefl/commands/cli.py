@@ -12,7 +12,6 @@ import edgefl
 from analysis.command_line import app as reading
 from edgefl.commands import bench
 from edgefl.commands.describe import describe, list_
-from edgefl.commands.examples import examples
 from edgefl.commands.export import export
 from edgefl.commands.merge import merge
 from edgefl.commands.new import new
@@ -20,7 +19,7 @@ from edgefl.commands.preview import preview
 from edgefl.commands.record import record
 from edgefl.commands.report import report
 from edgefl.commands.run import resume, run
-from edgefl.commands.scenarios import scenarios
+from edgefl.commands.scenarios import examples, scenarios
 from edgefl.commands.schema import schema
 from edgefl.commands.study import study
 from edgefl.commands.validate import validate

@@ -7,7 +7,6 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-import annotated_types
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
@@ -51,6 +50,7 @@ F: K. Panchal et al., Flash: Concept Drift Adaptation in Federated Learning, ICM
 
 A number behind a letter is that of an equation: J 18 is equation (18) of the journal paper."""
 CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
+SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}  # by the name that annotated_types gives a bound
 TYPES = {float: "a number", int: "a whole number", str: "text", bool: "true or false", Path: "a path"}
 
 
@@ -119,38 +119,34 @@ def _key(dotted: str, file: Path | None) -> str:
     from edgefl.commands.layout_text import cells
     from edgefl.scenario.scenario import load
 
-    section, place, field = _scenario(), dotted.split("."), None
-    for depth, part in enumerate(place):
-        field = section.model_fields.get(part)
-        before = ".".join(place[:depth])
-        if field is None:
-            known = did_you_mean(part, list(section.model_fields))
-            hint = (
-                f"{before} has no such key"
-                if before
-                else "write KIND/NAME, e.g. algorithms/fedprox, or a key"
-            )
-            raise EdgeflError(f"'{dotted}': {hint}{known}")
+    section, before = _scenario(), ""
+    *above, last = dotted.split(".")
+    for part in above:
+        field = _field(section, part, before, dotted)
         inner = _model(field.annotation)
-        if depth == len(place) - 1:
-            break
         if inner is None:
             named = _named(field)
-            remedy = (
-                f"edgefl describe {named.kind}/NAME"
-                if named
-                else f"edgefl describe {before + '.' * bool(before)}{part}"
-            )
-            raise EdgeflError(f"'{dotted}': {part} is no section with keys of its own; see {remedy}")
-        section = inner
-    assert field is not None
+            see = f"edgefl describe {named.kind}/NAME" if named else f"edgefl describe {before}{part}"
+            raise EdgeflError(f"'{dotted}': {part} is no section with keys of its own; see {see}")
+        section, before = inner, f"{before}{part}."
+    field = _field(section, last, before, dotted)
     inner = _model(field.annotation)
     if inner is None:
-        return "\n".join([dotted, "", *_one(field, place[-1])])
+        return "\n".join([dotted, "", *_one(field, last)])
     lines = [_section(dotted, inner, field)]
     if dotted == "layout":
         lines += ["", *cells(load(file) if file else None)]
     return "\n".join(lines)
+
+
+def _field(section: type[BaseModel], part: str, before: str, dotted: str) -> FieldInfo:
+    if part in section.model_fields:
+        return section.model_fields[part]
+    known = did_you_mean(part, list(section.model_fields))
+    hint = (
+        f"{before[:-1]} has no such key" if before else "write KIND/NAME, e.g. algorithms/fedprox, or a key"
+    )
+    raise EdgeflError(f"'{dotted}': {hint}{known}")
 
 
 def _section(name: str, section: type[BaseModel], field: FieldInfo | None = None) -> str:
@@ -243,12 +239,15 @@ def _word(kind: Any) -> str:
     return TYPES.get(kind, getattr(kind, "__name__", str(kind)))
 
 
+def _marks(field: FieldInfo) -> Iterator[Any]:
+    """Yield the marks of a key: bounds and kinds, also those of the options of a union."""
+    inner = (mark for each in _options(field.annotation) for mark in getattr(each, "__metadata__", ()))
+    for mark in (*field.metadata, *inner):
+        yield from mark.metadata if isinstance(mark, FieldInfo) else [mark]
+
+
 def _named(field: FieldInfo) -> Named | None:
-    marks = [
-        *field.metadata,
-        *(mark for each in _options(field.annotation) for mark in getattr(each, "__metadata__", ())),
-    ]
-    return next((mark for mark in marks if isinstance(mark, Named)), None)
+    return next((mark for mark in _marks(field) if isinstance(mark, Named)), None)
 
 
 def _model(annotation: Any) -> type[BaseModel] | None:
@@ -267,26 +266,8 @@ def _options(annotation: Any) -> Iterator[Any]:
 
 
 def _bounds(field: FieldInfo) -> str:
-    inner = [mark for each in _options(field.annotation) for mark in getattr(each, "__metadata__", ())]
-    marks = [
-        part
-        for mark in [*field.metadata, *inner]
-        for part in (mark.metadata if isinstance(mark, FieldInfo) else [mark])
-    ]
-    return ", ".join(filter(None, (_bound(item) for item in marks)))
-
-
-def _bound(item: Any) -> str | None:
-    match item:
-        case annotated_types.Ge():
-            return f">= {_number(item.ge)}"
-        case annotated_types.Gt():
-            return f"> {_number(item.gt)}"
-        case annotated_types.Le():
-            return f"<= {_number(item.le)}"
-        case annotated_types.Lt():
-            return f"< {_number(item.lt)}"
-    return None
+    bounds = ((sign, getattr(mark, name, None)) for mark in _marks(field) for name, sign in SIGNS.items())
+    return ", ".join(f"{sign} {_number(value)}" for sign, value in bounds if value is not None)
 
 
 def _number(value: Any) -> str:
