@@ -3,11 +3,11 @@
 `plan` reads a study file, `run` carries out what is still to be done of it in its directory.
 """
 
+from edgefl.studies.adding_seeds import ask
 from edgefl.studies.execution import run
 from edgefl.studies.options import OnRay, StudyOptions
 from edgefl.studies.outcome import Failed, IncompleteStudy
 from edgefl.studies.planning import Run, StudyCase, StudyPlan, load, plan
-from edgefl.studies.question import ask
 from edgefl.studies.study_file import LONGEST_LABEL, Study
 
 __all__ = [

@@ -8,10 +8,10 @@ from pathlib import Path
 from edgefl.run.progress import wall_time
 from edgefl.run.results import StudyResults
 from edgefl.scenario.data_loading import Loaded
+from edgefl.studies.adding_seeds import pairs, setting_of
 from edgefl.studies.cost_estimate import CostEstimate, Range, estimate, size, total
 from edgefl.studies.directory import FILE, check_unchanged
 from edgefl.studies.planning import Run, StudyPlan
-from edgefl.studies.question import pairs, setting_of
 from edgefl.studies.states import State, state_of
 from edgefl.studies.training_reuse import ReusePlan, plan_reuse
 

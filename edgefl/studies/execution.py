@@ -12,11 +12,11 @@ from edgefl.run_directory.interruption import interruptible
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario
 from edgefl.studies import on_ray
+from edgefl.studies.adding_seeds import answered, ask
 from edgefl.studies.directory import FILE, make, place, shard_of
 from edgefl.studies.one_run import work
 from edgefl.studies.options import OnRay, StudyOptions
 from edgefl.studies.planning import Run, StudyPlan
-from edgefl.studies.question import answered, ask
 from edgefl.studies.run_queue import RunQueue
 from edgefl.studies.scheduler import RunScheduler
 from edgefl.studies.states import State, state_of

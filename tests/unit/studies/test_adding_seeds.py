@@ -10,7 +10,7 @@ from scipy import stats
 from analysis.sequential import interval, pairs_wanted
 from edgefl.errors import EdgeflError
 from edgefl.studies import StudyPlan, ask, plan
-from edgefl.studies.question import Seeds, Setting
+from edgefl.studies.adding_seeds import Seeds, Setting
 from tests.unit.studies.asked import GRID, STUDY, written
 
 EASY, HARD = ((("bandwidth_hz", label),) for label in ("1000000.0", "2000000.0"))
@@ -68,7 +68,9 @@ def test_the_answer_of_a_whole_study_errs_as_seldom_as_it_says(
 ) -> None:
     """The loop itself, seeds added by what was seen: the true difference, zero, is missed in 5 % at most."""
     first = plan(written(tmp_path))
-    monkeypatch.setattr("edgefl.studies.question.pairs", lambda first, added: first)  # nothing to plan again
+    monkeypatch.setattr(
+        "edgefl.studies.adding_seeds.pairs", lambda first, added: first
+    )  # nothing to plan again
     missed, stops = 0, set()
     for salt in range(STUDIES):
         world = World(salt)
