@@ -32,7 +32,7 @@ REQUIRED = {
     "at_hours": [8, 17.5],
     "begin": {"a": 0.7, "b": 0.3},
     "flows": FLOWS,
-    "function": "edgefl.testing.factories:tiny",
+    "function": "tests.tools.factories:tiny",
 }
 # and those that fit a component to the small world of its check
 FITTING: dict[tuple[str, str], dict[str, Any]] = {

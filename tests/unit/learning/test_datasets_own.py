@@ -198,7 +198,7 @@ def test_without_its_package_the_hub_is_refused_with_the_remedy(monkeypatch: pyt
 
 
 def test_a_model_of_another_library() -> None:
-    module = Factory(function="edgefl.testing.factories:tiny", channels="in_chans").build((1, 8, 8), 5)
+    module = Factory(function="tests.tools.factories:tiny", channels="in_chans").build((1, 8, 8), 5)
     assert module(torch.zeros(2, 1, 8, 8)).shape == (2, 5)
 
 

@@ -1,4 +1,4 @@
-"""A function that makes a module, as other libraries have them: something to try the model `factory` with."""
+"""Make a module as other libraries do, to try the model `factory` with."""
 
 from torch import nn
 
