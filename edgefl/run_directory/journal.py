@@ -18,6 +18,7 @@ from edgefl.run_directory.circumstances import SCENARIO, differences
 from edgefl.run_directory.files import writing
 from edgefl.run_directory.interruption import held
 from edgefl.run_directory.plain import decoded, encoded, words
+from edgefl.run_directory.questions import Place
 from edgefl.run_directory.seal import sealed, unsealed
 from edgefl.run_directory.snapshot import DEFAULT, Every, Snapshot, Snapshotable, Snapshots
 from edgefl.version import __version__
@@ -28,20 +29,6 @@ FOLDER = "snapshots"
 LENT = "lent"  # snapshots that another run of a study goes on from; the study removes them
 Lends = Callable[[int], bool]  # session -> whether a snapshot is taken before it opens
 NEVER: Lends = lambda session: False  # noqa: E731
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where in a run a learner is asked."""
-
-    cell: int
-    session: int = 0
-    phase: str = ""
-    round: int = 0
-
-    def __str__(self) -> str:
-        session = f", session {self.session}" if self.session else ""
-        return f"cell {self.cell}{session}" + (f", {self.phase} round {self.round}" if self.round else "")
 
 
 class Records:

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgefl.contract import BEGIN, Evaluation, LocalRound, Now, SessionStart, Stage, StageFacts
+from edgefl.contract import BEGIN, Now, Stage
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.circumstances import differences
-from edgefl.run_directory.journal import FILE, LENT, Place, header, lines
+from edgefl.run_directory.journal import FILE, LENT, header, lines
 from edgefl.run_directory.plain import decoded, encoded
-from edgefl.run_directory.replay import RecordedStage, Resumable
+from edgefl.run_directory.questions import Answering, Asked, Resumable
 from edgefl.run_directory.snapshot import Snapshot, Snapshotable, Snapshots
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _unfinished(entries: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in last.values() if entry]
 
 
-class BorrowingLearner:
+class BorrowingLearner(Answering):
     """A cell's learner that answers from a loan, and trains itself once that is over.
 
     Args:
@@ -160,77 +160,23 @@ class BorrowingLearner:
     """
 
     def __init__(self, learner: Resumable, cell: int, loan: Loan) -> None:
-        self.flops_per_sample = learner.flops_per_sample
-        self.payload_bits = learner.payload_bits
-        self.sees_time = learner.sees_time
-        self.at = Place(cell)  # what a recorded stage notes
-        self._learner = learner
-        self._cell = cell
+        super().__init__(cell, learner.flops_per_sample, learner.payload_bits, learner.sees_time)
+        self._own = Asked(learner)
         self._loan = loan
-        self._stages: Iterator[Stage] = iter(())
-        self._stage: Stage | None = None
-
-    def session(self, start: SessionStart) -> Iterator[Stage]:
-        """The stages of a session."""
-        facts = self._answer("session", {"start": start})
-        while facts is not None:
-            yield RecordedStage(self, facts)
-            facts = self._answer("stage", {})
 
     def stages(self) -> Iterator[Stage]:
         """Stages of the session that is open, from the present one on."""
-        facts = self.present().facts
-        while facts is not None:
-            yield RecordedStage(self, facts)
-            facts = self._answer("stage", {})
+        stage = self._own.present()
+        return self._stages_from(stage.facts if stage else None)
 
-    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
-        """As the present stage does."""
-        progress = {} if now.progress is None else {"progress": now.progress}
-        time = {"time_s": now.time_s} if self.sees_time else {}
-        found: LocalRound = self._answer("train", {"ids": ids, "round": round_, **progress, **time}, now)
-        return found
-
-    def aggregate(self, ids: Sequence[int]) -> None:
-        """As the present stage does."""
-        self._answer("aggregate", {"ids": ids})
-
-    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
-        """As the present stage does."""
-        found: Evaluation | None = self._answer("evaluate", {"present": present})
-        return found
+    def answer(self, call: str, asked: Mapping[str, Any], now: Now = BEGIN) -> Any:
+        if self._loan.takes(self.at.cell, call, asked):
+            return self._loan.answer()
+        if not self._loan.over:
+            self._loan.end()
+        return self._own.ask(call, asked, now)
 
     def ask(self, entry: Entry) -> Any:
         """Ask this cell's own learner what an entry says."""
         asked = {name: decoded(value) for name, value in entry["asked"].items()}
-        now = Now(asked.get("time_s", 0.0), asked.get("progress"))
-        return self._own(entry["call"], asked, now)
-
-    def present(self) -> Stage:
-        """The own learner's present stage; in the middle of a session it goes on from a snapshot."""
-        if self._stage is None:
-            self._stages = iter(self._learner.stages())
-            self._stage = next(self._stages)
-        return self._stage
-
-    def _answer(self, call: str, asked: Mapping[str, Any], now: Now = BEGIN) -> Any:
-        if self._loan.takes(self._cell, call, asked):
-            return self._loan.answer()
-        if not self._loan.over:
-            self._loan.end()
-        return self._own(call, asked, now)
-
-    def _own(self, call: str, asked: Mapping[str, Any], now: Now) -> Any:
-        if call == "session":
-            self._stages = iter(self._learner.session(asked["start"]))
-            return self._open_next()
-        stage = self.present()
-        if call == "stage":
-            return self._open_next()
-        if call == "train":
-            return stage.train(asked["ids"], asked["round"], now)
-        return stage.aggregate(asked["ids"]) if call == "aggregate" else stage.evaluate(asked["present"])
-
-    def _open_next(self) -> StageFacts | None:
-        self._stage = next(self._stages, None)
-        return self._stage.facts if self._stage else None
+        return self._own.ask(entry["call"], asked, Now(asked.get("time_s", 0.0), asked.get("progress")))

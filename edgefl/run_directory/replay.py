@@ -1,87 +1,18 @@
 """Learners that answer from a journal: for a run that goes on, and for a training that is run again."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from edgefl.contract import BEGIN, Evaluation, Learner, LocalRound, Now, SessionStart, Stage, StageFacts
+from edgefl.contract import BEGIN, LocalRound, Now
 from edgefl.errors import EdgeflError
-from edgefl.run_directory.journal import Journal, Place, Records, header, lines
+from edgefl.run_directory.journal import Journal, Records, header, lines
+from edgefl.run_directory.questions import Answering, Asked, Resumable
 
 
-class Resumable(Learner, Protocol):
-    """A learner that can go on where another of its kind has stopped.
-
-    sees_time: whether its training depends on simulated time, as where data drift by the clock.
-    """
-
-    sees_time: bool
-
-    def stages(self) -> Iterator[Stage]:
-        """Stages of the session that is open, from the present one on."""
-
-
-class RecordedLearner:
-    """A cell's learner as its records show it: each call is compared, and its answer given again."""
-
-    def __init__(
-        self,
-        cell: int,
-        records: Records,
-        flops_per_sample: float,
-        payload_bits: int,
-        *,
-        sees_time: bool = False,
-    ) -> None:
-        self.sees_time = sees_time
-        self.flops_per_sample = flops_per_sample
-        self.payload_bits = payload_bits
-        self.at = Place(cell)
-        self.facts: StageFacts | None = None  # of the present stage
-        self._records = records
-
-    def session(self, start: SessionStart) -> Iterator[Stage]:
-        """The stages of a session."""
-        self.at = Place(self.at.cell, start.number)
-        self.facts = self.open(start)
-        while self.facts is not None:
-            self.at = Place(self.at.cell, start.number, self.facts.phase)
-            yield RecordedStage(self, self.facts)
-            self.facts = self.advance()
-
-    def open(self, start: SessionStart) -> StageFacts | None:
-        """A session's first stage."""
-        found: StageFacts | None = self._records.answer(self.at, "session", {"start": start})
-        return found
-
-    def advance(self) -> StageFacts | None:
-        """The stage after the present one; None: the session is over."""
-        found: StageFacts | None = self._records.answer(self.at, "stage", {})
-        return found
-
-    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
-        """As the present stage does; at another time, too, where training does not depend on it."""
-        found: LocalRound = self._records.answer(self.at, "train", self._asked(ids, round_, now))
-        return found
-
-    def aggregate(self, ids: Sequence[int]) -> None:
-        """As the present stage does."""
-        self._records.answer(self.at, "aggregate", {"ids": ids})
-
-    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
-        """As the present stage does."""
-        found: Evaluation | None = self._records.answer(self.at, "evaluate", {"present": present})
-        return found
-
-    def _asked(self, ids: Sequence[int], round_: int, now: Now) -> dict[str, Any]:
-        """What training depends on: of the moment only what this learner sees of it."""
-        progress = {} if now.progress is None else {"progress": now.progress}
-        time = {"time_s": now.time_s} if self.sees_time else {}
-        return {"ids": ids, "round": round_, **progress, **time}
-
-
-class ReplayLearner(RecordedLearner):
+class ReplayLearner(Answering):
     """A finished training run again, say over another radio: nothing is trained.
 
     Devices must take part and arrive as they did: another call than the recorded one is an error. With several
@@ -104,12 +35,14 @@ class ReplayLearner(RecordedLearner):
             "a training is run again only where its devices take part as they did: train for this scenario"
         )
         sees_time = any("time_s" in entry["asked"] for entry in entries)
-        super().__init__(
-            cell, Records(journal, entries[1:], remedy), **entries[0]["asked"], sees_time=sees_time
-        )
+        super().__init__(cell, **entries[0]["asked"], sees_time=sees_time)
+        self._records = Records(journal, entries[1:], remedy)
+
+    def answer(self, call: str, asked: Mapping[str, Any], now: Now = BEGIN) -> Any:
+        return self._records.answer(self.at, call, asked)
 
 
-class JournaledLearner(RecordedLearner):
+class JournaledLearner(Answering):
     """A learner with a journal: answers from it while it lasts, then goes on live and writes it.
 
     Args:
@@ -117,124 +50,64 @@ class JournaledLearner(RecordedLearner):
     """
 
     def __init__(self, learner: Resumable, cell: int, journal: Journal) -> None:
-        super().__init__(
-            cell, journal, learner.flops_per_sample, learner.payload_bits, sees_time=learner.sees_time
-        )
-        self._learner = learner
+        super().__init__(cell, learner.flops_per_sample, learner.payload_bits, learner.sees_time)
+        self._own = Asked(learner)
         self._journal = journal
-        self._stages: Iterator[Stage] = iter(())
-        self._stage: Stage | None = None  # the learner's own that stands for the present one
-        # the latest round, where only the records know it
-        self._untrained: tuple[Sequence[int], int, Now, LocalRound] | None = None
+        # the latest training, what it was asked and its answer, where only the records know it
+        self._untrained: tuple[Mapping[str, Any], Now, LocalRound] | None = None
         self._unlike: dict[int, str] = {}  # device -> what its training, done again, has made otherwise
         asked = {"flops_per_sample": self.flops_per_sample, "payload_bits": self.payload_bits}
         (journal.answer if journal.replays() else journal.record)(self.at, "learner", asked)
 
-    def open(self, start: SessionStart) -> StageFacts | None:
-        self._untrained = None
-        if self._journal.replays():
-            return super().open(start)
-        self._journal.opens(start.number)
-        with self._journal.changing():
-            self._stages = iter(self._learner.session(start))
-            return self._next("session", {"start": start})
+    def answer(self, call: str, asked: Mapping[str, Any], now: Now = BEGIN) -> Any:
+        journal = self._journal
+        if journal.replays():
+            answered = journal.answer(self.at, call, asked)
+            if call != "evaluate":
+                self._untrained = (asked, now, answered) if call == "train" else None
+            return answered
+        if call == "session":
+            journal.opens(asked["start"].number)
+        else:
+            self._go_on()
+        if call == "aggregate":
+            self._require_like(asked["ids"])
+        with nullcontext() if call in ("train", "evaluate") else journal.changing():
+            answered = journal.record(self.at, call, asked, self._own.ask(call, asked, now))
+        if call == "train":
+            self._unlike = {id_: what for id_, what in self._unlike.items() if id_ not in asked["ids"]}
+        elif call == "aggregate":
+            journal.aggregated()
+        return answered
 
-    def advance(self) -> StageFacts | None:
-        if self._journal.replays():
-            self._untrained = None
-            return super().advance()
-        self._present()
-        with self._journal.changing():
-            return self._next("stage", {})
+    def _go_on(self) -> None:
+        """Let the own learner stand where the journal ends; in the middle of a session it goes on from a snapshot.
 
-    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
-        if self._journal.replays():
-            local = super().train(ids, round_, now)
-            self._untrained = ids, round_, now, local
-            return local
-        local = self._present().train(ids, round_, now)
-        self._unlike = {id_: what for id_, what in self._unlike.items() if id_ not in ids}
-        found: LocalRound = self._journal.record(self.at, "train", self._asked(ids, round_, now), local)
-        return found
-
-    def aggregate(self, ids: Sequence[int]) -> None:
-        if self._journal.replays():
-            self._untrained = None
-            return super().aggregate(ids)
-        stage = self._present()
-        for id_ in self._unlike.keys() & set(ids):
-            raise EdgeflError(
-                f"{self.at}: device {id_} {self._unlike[id_]} before the run was left; training is not reproducible"
-                " here: start the run anew"
-            )
-        with self._journal.changing():
-            stage.aggregate(ids)
-            self._journal.record(self.at, "aggregate", {"ids": ids})
-        self._journal.aggregated()
-
-    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
-        if self._journal.replays():
-            return super().evaluate(present)
-        tested = self._present().evaluate(present)
-        found: Evaluation | None = self._journal.record(self.at, "evaluate", {"present": present}, tested)
-        return found
-
-    def _next(self, call: str, asked: Mapping[str, Any]) -> StageFacts | None:
-        self._stage = next(self._stages, None)
-        facts = self._stage.facts if self._stage else None
-        found: StageFacts | None = self._journal.record(self.at, call, asked, facts)
-        return found
-
-    def _present(self) -> Stage:
-        """The learner's own present stage; in the middle of a session the learner goes on from its snapshot.
-
-        Of the latest round the snapshot has no update if these can be trained again from it, which is done here.
+        Updates that can be trained again are in no snapshot: this is done here.
         """
-        if self._stage is None:
+        if not self._own.is_open:
             assert self.facts is not None
-            self._stages = iter(self._learner.stages())
-            self._stage = next(self._stages, None)
-            found = self._stage and replace(self._stage.facts, opening=None)
-            if self._stage is None or found != replace(self.facts, opening=None):
+            stage = self._own.present()
+            found = stage and replace(stage.facts, opening=None)
+            if found != replace(self.facts, opening=None):
                 raise EdgeflError(
                     f"{self.at}: the snapshot goes on with {found}, the journal with {self.facts}"
                 )
         if self._untrained is not None:
-            ids, round_, moment, recorded = self._untrained
+            asked, moment, recorded = self._untrained
             self._untrained = None
-            again = self._stage.train(ids, round_, moment)
+            again: LocalRound = self._own.ask("train", asked, moment)
             # a device that has moved on to another cell may differ: its update does not arrive here
             self._unlike = {
                 id_: f"makes {now} iterations, and made {then}"
-                for id_, now, then in zip(ids, again.iterations, recorded.iterations, strict=True)
+                for id_, now, then in zip(again.ids, again.iterations, recorded.iterations, strict=True)
                 if now != then
             }
-        return self._stage
 
-
-class Answering(Protocol):
-    """A learner that answers for its present stage; at: where it is asked."""
-
-    at: Place
-
-    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound: ...
-    def aggregate(self, ids: Sequence[int]) -> None: ...
-    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None: ...
-
-
-class RecordedStage:
-    """The present stage of a learner which answers for it."""
-
-    def __init__(self, learner: Answering, facts: StageFacts) -> None:
-        self.facts = facts
-        self._learner = learner
-
-    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
-        self._learner.at = replace(self._learner.at, round=round_)
-        return self._learner.train(ids, round_, now)
-
-    def aggregate(self, ids: Sequence[int]) -> None:
-        self._learner.aggregate(ids)
-
-    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
-        return self._learner.evaluate(present)
+    def _require_like(self, arrived: Any) -> None:
+        """Refuse updates that were trained again and came out otherwise."""
+        for id_ in self._unlike.keys() & set(arrived):
+            raise EdgeflError(
+                f"{self.at}: device {id_} {self._unlike[id_]} before the run was left; training is not"
+                " reproducible here: start the run anew"
+            )

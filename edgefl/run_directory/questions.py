@@ -1,0 +1,133 @@
+"""A learner's verbs as questions, by name and by what they depend on: to be recorded, compared and asked again."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from edgefl.contract import BEGIN, Evaluation, Learner, LocalRound, Now, SessionStart, Stage, StageFacts
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a run a learner is asked."""
+
+    cell: int
+    session: int = 0
+    phase: str = ""
+    round: int = 0
+
+    def __str__(self) -> str:
+        session = f", session {self.session}" if self.session else ""
+        return f"cell {self.cell}{session}" + (f", {self.phase} round {self.round}" if self.round else "")
+
+
+class Resumable(Learner, Protocol):
+    """A learner that can go on where another of its kind has stopped.
+
+    sees_time: whether its training depends on simulated time, as where data drift by the clock.
+    """
+
+    sees_time: bool
+
+    def stages(self) -> Iterator[Stage]:
+        """Stages of the session that is open, from the present one on."""
+
+
+class Answering(ABC):
+    """A cell's learner that answers each question in its own way.
+
+    Attributes:
+        at: where it is asked. facts: of the present stage.
+    """
+
+    def __init__(self, cell: int, flops_per_sample: float, payload_bits: int, sees_time: bool) -> None:
+        self.flops_per_sample, self.payload_bits = flops_per_sample, payload_bits
+        self.sees_time = sees_time
+        self.at = Place(cell)
+        self.facts: StageFacts | None = None
+
+    @abstractmethod
+    def answer(self, call: str, asked: Mapping[str, Any], now: Now = BEGIN) -> Any:
+        """Answer a question.
+
+        Args:
+            call: session, stage, train, aggregate or evaluate.
+            asked: all that the answer depends on.
+            now: the moment; training that does not depend on it is not asked with it.
+        """
+
+    def session(self, start: SessionStart) -> Iterator[Stage]:
+        """The stages of a session."""
+        self.at = Place(self.at.cell, start.number)
+        return self._stages_from(self.answer("session", {"start": start}))
+
+    def _stages_from(self, facts: StageFacts | None) -> Iterator[Stage]:
+        while facts is not None:
+            self.facts, self.at = facts, Place(self.at.cell, self.at.session, facts.phase)
+            yield _AnsweredStage(self, facts)
+            facts = self.answer("stage", {})
+
+
+class _AnsweredStage:
+    """The present stage of a learner, which answers for it."""
+
+    def __init__(self, learner: Answering, facts: StageFacts) -> None:
+        self.facts = facts
+        self._learner = learner
+
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
+        learner = self._learner
+        learner.at = replace(learner.at, round=round_)
+        asked: dict[str, Any] = {"ids": ids, "round": round_}
+        if now.progress is not None:
+            asked["progress"] = now.progress
+        if learner.sees_time:
+            asked["time_s"] = now.time_s
+        local: LocalRound = learner.answer("train", asked, now)
+        return local
+
+    def aggregate(self, ids: Sequence[int]) -> None:
+        self._learner.answer("aggregate", {"ids": ids})
+
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
+        evaluation: Evaluation | None = self._learner.answer("evaluate", {"present": present})
+        return evaluation
+
+
+class Asked:
+    """A learner that trains, asked by the names of questions; it may begin in the middle of a session."""
+
+    def __init__(self, learner: Resumable) -> None:
+        self._learner = learner
+        self._stages: Iterator[Stage] = iter(())
+        self._stage: Stage | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether one of its stages has begun."""
+        return self._stage is not None
+
+    def present(self) -> Stage | None:
+        """Return the present stage; None: there is none, as no session is open."""
+        if self._stage is None:
+            self._stages = iter(self._learner.stages())
+            self._stage = next(self._stages, None)
+        return self._stage
+
+    def ask(self, call: str, asked: Mapping[str, Any], now: Now = BEGIN) -> Any:
+        """Ask the learner itself."""
+        if call == "session":
+            self._stages = iter(self._learner.session(asked["start"]))
+            return self._open_next()
+        stage = self.present()
+        assert stage is not None
+        if call == "stage":
+            return self._open_next()
+        if call == "train":
+            return stage.train(asked["ids"], asked["round"], now)
+        return stage.aggregate(asked["ids"]) if call == "aggregate" else stage.evaluate(asked["present"])
+
+    def _open_next(self) -> StageFacts | None:
+        self._stage = next(self._stages, None)
+        return self._stage.facts if self._stage else None
