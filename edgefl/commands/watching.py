@@ -5,8 +5,9 @@ import math
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import yaml
@@ -57,12 +58,11 @@ class Watched:
 
     def __init__(self, path: Path, label: str) -> None:
         self.path, self.label = path, label
-        self._progress: RunProgress | None = None
+        self._progress = RunProgress(load(path / "scenario.yaml"))
         self._read = 0  # bytes of rounds.csv
         self._head: list[str] = []
-        self._last: dict[int, float] = {}  # cell -> its latest accuracy
+        self._accuracies: dict[int, float] = {}  # cell -> its latest
         self._joules, self._where = 0.0, ""
-        self._began: float | None = None
 
     def look(self) -> Standing:
         """Read what is new, and say how the run stands.
@@ -72,23 +72,21 @@ class Watched:
         """
         about = status.read(self.path)
         self._follow()
-        share = 1.0 if about["status"] == "completed" else self._progress.share if self._progress else 0.0
-        heartbeat = (about.get("process") or {}).get("heartbeat")
-        silent_s = (
-            (datetime.now(UTC) - datetime.fromisoformat(heartbeat)).total_seconds() if heartbeat else 0.0
-        )
+        running = about["status"] == "running"
+        share = 1.0 if about["status"] == "completed" else self._progress.share
+        heartbeat = (about.get("process") or {}).get("heartbeat") if running else None
+        silent = datetime.now(UTC) - datetime.fromisoformat(heartbeat) if heartbeat else timedelta()
         wall_s = time.time() - (self.path / "scenario.yaml").stat().st_mtime
-        known = about["status"] == "running" and 0.01 < share < 1
         return Standing(
             label=self.label,
             status=about["status"],
             share=share,
-            rounds=self._progress.rounds if self._progress else 0,
+            rounds=self._progress.rounds,
             where=self._where,
-            accuracy=sum(self._last.values()) / len(self._last) if self._last else None,
+            accuracy=fmean(self._accuracies.values()) if self._accuracies else None,
             joules=self._joules,
-            left_s=wall_s * (1 / share - 1) if known else math.nan,
-            silent_s=silent_s if about["status"] == "running" else 0.0,
+            left_s=wall_s * (1 / share - 1) if running and 0.01 < share < 1 else math.nan,
+            silent_s=silent.total_seconds(),
             error=about.get("error"),
         )
 
@@ -99,27 +97,21 @@ class Watched:
             return
         if table.stat().st_size < self._read:  # it was resumed, and its tables began anew
             self.__init__(self.path, self.label)  # type: ignore[misc]
-        if self._progress is None:
-            self._progress = RunProgress(load(self.path / "scenario.yaml"))
         with table.open("rb") as file:
             file.seek(self._read)
             new = file.read()
         new = new[: new.rfind(b"\n") + 1]  # the last line may be under way
         self._read += len(new)
-        lines = new.decode().splitlines()
-        if lines and not self._head:
-            self._head = next(csv.reader(lines[:1]))
-            lines = lines[1:]
-        for cells in csv.reader(lines):
-            self._take(_round(dict(zip(self._head, cells, strict=True))))
-
-    def _take(self, row: Round) -> None:
-        assert self._progress is not None
-        self._progress.follow(row)
-        self._joules += row.energy_j
-        if row.accuracy is not None:
-            self._last[row.cell] = row.accuracy
-        self._where = " · ".join(self._progress.text(row).split(" · ")[:1])
+        for cells in csv.reader(new.decode().splitlines()):
+            if not self._head:
+                self._head = cells
+                continue
+            row = _round(dict(zip(self._head, cells, strict=True)))
+            self._progress.follow(row)
+            self._joules += row.energy_j
+            if row.accuracy is not None:
+                self._accuracies[row.cell] = row.accuracy
+            self._where = self._progress.text(row).partition(" · ")[0]
 
 
 def find(path: Path) -> list[Watched]:

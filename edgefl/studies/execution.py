@@ -1,6 +1,5 @@
 """Carry out what is left of a study: alone, or beside other processes that work in the same directory."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,13 +9,12 @@ from edgefl.run.results import StudyResults
 from edgefl.run_directory import files
 from edgefl.run_directory.interruption import interruptible
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.scenario import Scenario
 from edgefl.studies import on_ray
 from edgefl.studies.adding_seeds import answered, ask
 from edgefl.studies.directory import FILE, make, place, shard_of
 from edgefl.studies.one_run import work
 from edgefl.studies.options import OnRay, StudyOptions
-from edgefl.studies.planning import Run, StudyPlan
+from edgefl.studies.planning import StudyPlan
 from edgefl.studies.run_queue import RunQueue
 from edgefl.studies.scheduler import RunScheduler
 from edgefl.studies.states import State, state_of
@@ -67,10 +65,8 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     )
     ray = options.executor if isinstance(options.executor, OnRay) else None
     # before anything is written, and in each part of a study the same runs
-    first_runs = _one_of_each_case(plan.runs, queue.new)
-    check_builds(
-        first_runs, "auto" if ray else options.device, load
-    )  # on Ray the device is another machine's
+    device = "auto" if ray else options.device  # on Ray it is another machine's
+    check_builds(plan.first_runs(queue.new), device, load)
     make(directory, go_on=options.go_on)
     files.replace(directory / FILE, plan.file.read_text(encoding="utf-8"))
     for each in queue.completed:
@@ -103,12 +99,3 @@ def _on_gpu(plan: StudyPlan, device: str) -> bool:
     if device == "cpu" or (device == "auto" and not (trains and may_have_gpu())):
         return False
     return torch_device(device).type == "cuda"
-
-
-def _one_of_each_case(runs: Sequence[Run], new: Sequence[Run]) -> list[tuple[str, Scenario]]:
-    """Return label and scenario of the first run of each variant in each setting that has new ones."""
-    first: dict[tuple[str, ...], Run] = {}
-    for each in runs:
-        first.setdefault(each.case, each)
-    cases = dict.fromkeys(each.case for each in new)
-    return [(each.label, each.scenario) for each in (first[case] for case in cases)]

@@ -63,10 +63,13 @@ class StudyPlan:
     runs: Sequence[Run]
     question: QuestionSettings | None = None
 
-    def first_runs(self) -> list[tuple[str, Scenario]]:
-        """Return label and scenario of every variant in every setting, with the first seed."""
-        seed = self.runs[0].scenario.seed
-        return [(run.label, run.scenario) for run in self.runs if run.scenario.seed == seed]
+    def first_runs(self, like: Sequence[Run] | None = None) -> list[tuple[str, Scenario]]:
+        """Return label and scenario of the first run of each case: of every one, or of those of the given runs."""
+        first: dict[tuple[str, ...], Run] = {}
+        for run in self.runs:
+            first.setdefault(run.case, run)
+        cases = dict.fromkeys(run.case for run in (self.runs if like is None else like))
+        return [(first[case].label, first[case].scenario) for case in cases]
 
 
 def load(path: str | Path, seeds: Sequence[int] = ()) -> tuple[Study, list[StudyCase]]:
