@@ -240,7 +240,7 @@ def _word(kind: Any) -> str:
 
 
 def _marks(field: FieldInfo) -> Iterator[Any]:
-    """Yield the marks of a key: bounds and kinds, also those of the options of a union."""
+    """Yield the marks of a key, bounds and kinds, also of the options of a union."""
     inner = (mark for each in _options(field.annotation) for mark in getattr(each, "__metadata__", ()))
     for mark in (*field.metadata, *inner):
         yield from mark.metadata if isinstance(mark, FieldInfo) else [mark]

@@ -180,7 +180,7 @@ def _untrained(scenario: Scenario, build: BuildCheck) -> Scenario:
 
 
 def _switched_on(world: World, times_s: np.ndarray) -> np.ndarray | None:
-    """[times, devices] whether each is switched on; None: they switch too often to find out."""
+    """Return [times, devices] whether each is switched on; None: devices switch too often to find out."""
     on = np.ones((len(times_s), world.count), bool)
     for device, switches in enumerate(world.fleet.switches(world.streams)):
         until = takewhile(lambda time_s: time_s <= times_s[-1], switches)
@@ -192,7 +192,7 @@ def _switched_on(world: World, times_s: np.ndarray) -> np.ndarray | None:
 
 
 def _tracks(world: World, times_s: np.ndarray, on: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """[times, devices, 2] where devices are, and [times, cells] how many that are on are in each cell."""
+    """Return [times, devices, 2] places, and [times, cells] how many devices that are on are in each cell."""
     layout, gains = world.scenario.layout, world.gains
     tracks_m = np.array([np.array(world.movement.positions_m(float(time_s)), float) for time_s in times_s])
     within = np.hypot(tracks_m[..., 0], tracks_m[..., 1]) <= world.extent.edge_m  # NaN, absent: it is not
@@ -209,7 +209,7 @@ def _tracks(world: World, times_s: np.ndarray, on: np.ndarray | None) -> tuple[n
 
 
 class _Handovers(Nowhere):
-    """A recorder that keeps which devices handed over; they come as columns."""
+    """Keep which devices handed over; handovers are recorded as columns."""
 
     def __init__(self) -> None:
         self.devices: list[int] = []
@@ -220,7 +220,7 @@ class _Handovers(Nowhere):
 
 
 def _walk(world: World, span_s: float) -> tuple[np.ndarray, float]:
-    """Run the network without rounds: [n, 2] where devices handed over, and how long that was."""
+    """Run the network without rounds; return [n, 2] where devices handed over, and how long it ran, s."""
     if not (world.scenario.layout.several and world.movement.moves):
         return np.empty((0, 2)), span_s
     events = _Handovers()
@@ -237,7 +237,7 @@ def _walk(world: World, span_s: float) -> tuple[np.ndarray, float]:
 
 
 def _snr_db(world: World, reach_m: float) -> np.ndarray:
-    """[GRID, GRID] of a link to the strongest cell over the whole band, without fading; NaN outside the world."""
+    """Return [GRID, GRID] SNR of a link to the strongest cell over the whole band, without fading; NaN: outside."""
     radio, extent = world.scenario.radio, world.extent
     axis = np.linspace(-reach_m, reach_m, GRID)
     points_m = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
@@ -261,7 +261,7 @@ def _snr_db(world: World, reach_m: float) -> np.ndarray:
 
 
 def _mix(run: RunPlan) -> dict[int, dict[int, int]]:
-    """Samples of each label that all devices hold, session by session."""
+    """Count the samples of each label that all devices hold, session by session."""
     scenario = run.world.scenario
     if scenario.learning is None:
         return {}

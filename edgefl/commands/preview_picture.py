@@ -145,7 +145,7 @@ def _changes(preview: Preview) -> bool:
 
 
 def _links(axes: Axes, preview: Preview) -> None:
-    """How good the devices' links are at the start."""
+    """Draw how good the devices' links are at the start."""
     axis = np.linspace(-preview.reach_m, preview.reach_m, len(preview.snr_db))
     places_m = preview.tracks_m[0][np.isfinite(preview.tracks_m[0]).all(axis=1)]
     column, row = (np.abs(axis[:, None] - place_m).argmin(axis=0) for place_m in places_m.T)

@@ -139,7 +139,7 @@ def study(
 
 
 class _Shown:
-    """Progress in the terminal: a display of the runs under way, and another one for those that are added to them.
+    """Show progress in the terminal: a display of the runs under way, and another one for added runs.
 
     Args:
         quiet: whether a run that fails is told by the error that ends the study, and not before.

@@ -54,7 +54,7 @@ class Counts:
                 self.warm += bool(row.weights)
 
     def see_columns(self, row_type: type, columns: dict[str, Any]) -> None:
-        """Count rows that are written as columns: of those that count here, only handovers are."""
+        """Count rows that are written as columns: only handovers matter here."""
         if row_type is Event:
             self.events[columns["event"]] += len(columns["device"])
 

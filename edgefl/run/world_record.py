@@ -176,7 +176,7 @@ class _Seen:
     def write_columns(
         self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
     ) -> None:
-        """Keep events; other rows are the servers' and positions, and there are none of these."""
+        """Keep events; there are no other rows without servers and recorded positions."""
         if row_type is not Event:
             return
         columns = vars(Event(**columns))

@@ -44,7 +44,7 @@ def ask(
 
 
 def answered(plan: StudyPlan, directory: Path, seeds: Seeds) -> dict[Setting, int]:
-    """Answer a study's question from these seeds, write the answer, and say how many seeds each setting needs.
+    """Answer a study's question from the seeds run so far, write the answer, and say how many each setting needs.
 
     Raises:
         EdgeflError: there is nothing to answer it from.
@@ -67,7 +67,7 @@ def setting_of(run: Run) -> Setting:
 
 
 def pairs(first: StudyPlan, added: Seeds) -> StudyPlan:
-    """Plan the runs of the question's two variants with these seeds."""
+    """Plan the runs of the question's two variants with the added seeds."""
     assert first.question is not None
     both = first.question.variants
     whole = plan(first.file, sorted({seed for seeds in added.values() for seed in seeds}))

@@ -64,7 +64,7 @@ class StudyPlan:
     question: QuestionSettings | None = None
 
     def first_runs(self, like: Sequence[Run] | None = None) -> list[tuple[str, Scenario]]:
-        """Return label and scenario of the first run of each case: of every one, or of those of the given runs."""
+        """Return label and scenario of the first run of each case; like: only cases of these runs."""
         first: dict[tuple[str, ...], Run] = {}
         for run in self.runs:
             first.setdefault(run.case, run)

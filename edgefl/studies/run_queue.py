@@ -59,7 +59,7 @@ class RunQueue:
         return list(self._waiting)
 
     def take(self) -> Run | None:
-        """Return a run to begin now; None: there is none, or those that wait need what others are about to train."""
+        """Return a run to begin now; None: no run waits, or every one needs a training that is not done yet."""
         self.elsewhere = []
         waited_for: dict[Path, bool] = {}
         for run in list(self._waiting):

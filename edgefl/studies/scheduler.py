@@ -1,4 +1,4 @@
-"""Hand the runs of a study to processes as tasks, and take in how they end."""
+"""Hand the runs of a study to processes as tasks, and take in how each run ends."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from edgefl.studies.workers import LOOK_AGAIN_S, Failure
 
 
 class RunScheduler:
-    """Supply tasks (see `edgefl.studies.workers.Supply`), and take in what they report and how they end."""
+    """Supply tasks (see `edgefl.studies.workers.Supply`), and take in the reports and the end of each."""
 
     def __init__(
         self, queue: RunQueue, reuse: Mapping[Path, ReusePlan], directory: Path, options: StudyOptions

@@ -146,7 +146,7 @@ def summary(checks: list[BuildCheck]) -> list[str]:
 
 
 def _day_that_hardly_passes(scenario: Scenario) -> list[str]:
-    """Say that people who live by the clock may never set out, where nothing makes the run last for hours."""
+    """Note a day by whose clock devices live, and a run that nothing makes last for hours."""
     lasts = scenario.duration_s or scenario.rounds.every_s or scenario.rounds.pause_s
     if scenario.day is None or lasts or scenario.sessions.longest is None:
         return []
