@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -83,7 +84,7 @@ def flat(errors: Sequence[Any], model: type[BaseModel] | None, unnamed: str | No
         else:
             # a check of the whole document names the key itself
             place = place or getattr(context.get("error"), "place", ())
-            faults.append(Fault(place, _Message(error, place, model, unnamed)))
+            faults.append(Fault(place, partial(_message, error, place, model, unnamed)))
     doubled = _keys_of_empty_sections(errors, model) | _meant_by_others(errors, model)
     return [fault for fault in faults if fault.place not in doubled]
 
@@ -117,41 +118,35 @@ def _keys_of_empty_sections(errors: Sequence[Any], model: type[BaseModel] | None
     return {place for place in unknown if place[-1] in known}
 
 
-@dataclass(frozen=True)
-class _Message:
-    error: Mapping[str, Any]
-    place: Place
-    model: type[BaseModel] | None
-    unnamed: str | None
+def _message(
+    error: Mapping[str, Any], place: Place, model: type[BaseModel] | None, unnamed: str | None
+) -> str:
+    if error["type"] == "extra_forbidden":
+        return _unknown(error, place[-1], _known(model, place), unnamed)
+    parent = _model_at(model, place[:-1])
+    field = parent.model_fields.get(place[-1]) if parent and place else None
+    meaning = f" ({field.description})" if field and field.description else ""
+    if place and place[-1] == "[key]":
+        meaning = " (a letter, then letters, digits, _ and -)"
+    if error["type"] == "missing":
+        return f"is missing; add it{meaning}"
+    if error["type"] == "value_error":
+        return str(error["ctx"]["error"])
+    text = _WORDS.get(error["type"]) or str(error["msg"])
+    for words, shorter in _SHORTER.items():
+        text = text.replace(words, shorter)
+    if error["type"] != "strict":  # which has said what it got
+        text = f"{text}, got {quoted(error['input'])}{_remedy(error) or unit_slip(place, error)}"
+    return f"{text}{meaning}"
 
-    def __call__(self) -> str:
-        error, place = self.error, self.place
-        parent = _model_at(self.model, place[:-1])
-        if error["type"] == "extra_forbidden":
-            return self._unknown(_known(self.model, place))
-        field = parent.model_fields.get(place[-1]) if parent and place else None
-        meaning = f" ({field.description})" if field and field.description else ""
-        if place and place[-1] == "[key]":
-            meaning = " (a letter, then letters, digits, _ and -)"
-        if error["type"] == "missing":
-            return f"is missing; add it{meaning}"
-        if error["type"] == "value_error":
-            return str(error["ctx"]["error"])
-        text = _WORDS.get(error["type"]) or str(error["msg"])
-        for words, shorter in _SHORTER.items():
-            text = text.replace(words, shorter)
-        if error["type"] != "strict":  # which has said what it got
-            text = f"{text}, got {quoted(error['input'])}{_remedy(error) or unit_slip(place, error)}"
-        return f"{text}{meaning}"
 
-    def _unknown(self, known: list[str]) -> str:
-        key = self.place[-1]
-        if key.isdigit() and self.error["input"] is None:  # {mu: 0,1} is a mapping of mu and 1
-            return "unknown key; is the comma before it a decimal one? write a point, as in 0.1"
-        if self.unnamed and not nearest(key, known):
-            write = f"{{name: ..., {key}: ...}}"
-            return f"unknown key of {self.unnamed}, which is taken where no name is given: write {write}"
-        return f"unknown key{did_you_mean(key, known)}" if known else "this takes no parameters"
+def _unknown(error: Mapping[str, Any], key: str, known: list[str], unnamed: str | None) -> str:
+    if key.isdigit() and error["input"] is None:  # {mu: 0,1} is a mapping of mu and 1
+        return "unknown key; is the comma before it a decimal one? write a point, as in 0.1"
+    if unnamed and not nearest(key, known):
+        write = f"{{name: ..., {key}: ...}}"
+        return f"unknown key of {unnamed}, which is taken where no name is given: write {write}"
+    return f"unknown key{did_you_mean(key, known)}" if known else "this takes no parameters"
 
 
 def _is_option(place: Place, model: type[BaseModel] | None) -> bool:
