@@ -1,11 +1,12 @@
-"""Settings of device classes: what the devices of one class have of their own."""
+"""Settings of devices: what they are like, and what those of one class have of their own."""
 
 import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, create_model, model_validator
+from pydantic.fields import FieldInfo
 
 from edgefl.config.scenario_fields import Named, Section
 
@@ -13,48 +14,108 @@ from edgefl.config.scenario_fields import Named, Section
 SHARE_TOLERANCE = 1e-9
 # Names of classes are cells of tables: nothing that has to be quoted, or looks like a number
 CLASS_NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
-# which of a class's keys are not those of `devices`
-OF_THE_CLASS = frozenset({"share", "count", "ut_height_m", "samples"})
+MOST_DEVICES = 1_000_000
 
 
-class ClassSettings(Section):
-    """One class of devices; what is left out is that of `devices`."""
+class DeviceNumber(Section):
+    """How many devices there are."""
+
+    count: int | None = Field(
+        None, ge=1, le=MOST_DEVICES, description="number of devices; or give density_per_km2"
+    )
+    density_per_km2: float | None = Field(
+        None, gt=0, le=1e6, description="mean devices per km^2 of a Poisson point process, in place of count"
+    )
+    populations: int = Field(
+        1,
+        ge=1,
+        le=1_000_000,
+        description="standing populations that take turns: the devices, in order of their ids, are cut into this"
+        " many groups of a size, session s is that of group s, and after the last group the first one follows",
+    )
+
+
+class EveryDevice(DeviceNumber):
+    """What devices are like: keys of `devices` and, each of them optional, of a class."""
+
+    mobility: Annotated[Any, Named("mobility", "static")] = Field(
+        "static", validate_default=True, description="mobility model"
+    )
+    transmit_power_dbm: float = Field(23.0, ge=-40, le=40, description="uplink power, dBm, -40 to 40")
+    power: Annotated[Any, Named("power_models", "journal")] = Field(
+        "journal",
+        validate_default=True,
+        description="what the radio draws: journal, by the three keys about its circuits below; or as measured",
+    )
+    circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving, W")
+    clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f, Hz, 1e6 to 1e11")
+    flops_per_cycle: float = Field(
+        8.0, ge=1e-3, le=1e6, description="processor efficiency chi, FLOPs per cycle"
+    )
+    capacitance: float = Field(1.0e-28, ge=0, le=1e-20, description="effective chipset capacitance xi")
+    pa_efficiency: float = Field(
+        1.0, gt=0, le=1, description="radiated over drawn power of the amplifier; J counts radiated power"
+    )
+    uplink_circuit_power_w: float = Field(
+        0.0, ge=0, le=100, description="circuit power while sending, beside the amplifier, W"
+    )
+    idle_power_w: float = Field(0.0, ge=0, le=100, description="power while switched on and idle, W")
+    churn: Annotated[Any, Named("churn", "always_on")] = Field(
+        "always_on", validate_default=True, description="when devices are switched on"
+    )
+    battery_j: float | None = Field(None, ge=1e-9, le=1e12, description="battery capacity, J; none: mains")
+    recharge_w: float = Field(0.0, ge=0, le=1e6, description="power into the battery at all times, W")
+    return_share: float = Field(
+        0.2, ge=1e-6, le=1, description="an empty device comes back at this share of its capacity"
+    )
+    indoor_share: float = Field(
+        0.0, ge=0, le=1, description="probability of being indoors, at each place (UMi and UMa only)"
+    )
+    penetration: Literal["low_loss", "high_loss"] = Field(
+        "low_loss",
+        description="what the walls of buildings let through (38.901, Table 7.4.3-2): low_loss, plain glass, takes"
+        " 12.7 dB at 3.5 GHz, high_loss, coated glass, 26.9 dB; the way inside 4.2 dB more, in the mean",
+    )
+
+
+# where a class's key is told otherwise than that of `devices`
+OF_A_CLASS = {
+    "power": "what the radio draws",
+    "pa_efficiency": "radiated over drawn power of the amplifier",
+    "indoor_share": "probability of being indoors, at each place",
+    "penetration": "what outer walls let through",
+}
+
+
+def _optional(field: FieldInfo, description: str | None) -> Any:
+    """Return a key of `devices` as one of a class, which has its own or leaves it out."""
+    components = [one for one in field.metadata if isinstance(one, Named)]
+    limits = [one for one in field.metadata if not isinstance(one, Named)]
+    kind: Any = Annotated[field.annotation, *components] if components else field.annotation
+    kind = kind | None
+    return Annotated[kind, *limits] if limits else kind, Field(None, description=description)
+
+
+class ClassSize(Section):
+    """How many of the devices are of a class."""
 
     share: float | None = Field(None, gt=0, le=1, description="of all devices, above 0 to 1; or give count")
-    count: int | None = Field(None, ge=1, le=1_000_000, description="number of devices of this class")
-    mobility: Annotated[Any, Named("mobility", "static")] | None = Field(None, description="mobility model")
-    transmit_power_dbm: float | None = Field(None, ge=-40, le=40, description="uplink power, dBm, -40 to 40")
-    power: Annotated[Any, Named("power_models", "journal")] | None = Field(
-        None, description="what the radio draws"
-    )
-    circuit_power_w: float | None = Field(None, ge=0, le=100, description="circuit power while receiving, W")
-    clock_hz: float | None = Field(None, ge=1e6, le=1e11, description="CPU clock f, Hz, 1e6 to 1e11")
-    flops_per_cycle: float | None = Field(
-        None, ge=1e-3, le=1e6, description="processor efficiency chi, FLOPs per cycle"
-    )
-    capacitance: float | None = Field(None, ge=0, le=1e-20, description="effective chipset capacitance xi")
-    pa_efficiency: float | None = Field(
-        None, gt=0, le=1, description="radiated over drawn power of the amplifier"
-    )
-    uplink_circuit_power_w: float | None = Field(
-        None, ge=0, le=100, description="circuit power while sending, beside the amplifier, W"
-    )
-    idle_power_w: float | None = Field(None, ge=0, le=100, description="power while switched on and idle, W")
-    churn: Annotated[Any, Named("churn", "always_on")] | None = Field(
-        None, description="when devices are switched on"
-    )
+    count: int | None = Field(None, ge=1, le=MOST_DEVICES, description="number of devices of this class")
+
+
+OWN_KEYS = {
+    name: _optional(field, OF_A_CLASS.get(name, field.description))
+    for name, field in EveryDevice.model_fields.items()
+    if name not in DeviceNumber.model_fields
+}
+_ClassSettings: Any = create_model("_ClassSettings", __base__=ClassSize, **OWN_KEYS)
+
+
+class ClassSettings(_ClassSettings):
+    """One class of devices; what is left out is that of `devices`."""
+
     battery_j: Annotated[float, Field(ge=1e-9, le=1e12)] | Literal["mains"] | None = Field(
         None, description="battery capacity, J, or mains"
-    )
-    recharge_w: float | None = Field(None, ge=0, le=1e6, description="power into the battery at all times, W")
-    return_share: float | None = Field(
-        None, ge=1e-6, le=1, description="an empty device comes back at this share of its capacity"
-    )
-    indoor_share: float | None = Field(
-        None, ge=0, le=1, description="probability of being indoors, at each place"
-    )
-    penetration: Literal["low_loss", "high_loss"] | None = Field(
-        None, description="what outer walls let through"
     )
     ut_height_m: float | None = Field(
         None, gt=0, le=22.5, description="device antenna height, m; none: that of cell.ut_height_m"
@@ -71,8 +132,7 @@ class ClassSettings(Section):
 
     def own(self) -> dict[str, Any]:
         """Return what the class has of its own, of the keys that `devices` has too."""
-        own = {name: getattr(self, name) for name in type(self).model_fields if name not in OF_THE_CLASS}
-        own = {name: value for name, value in own.items() if value is not None}
+        own = {name: value for name in OWN_KEYS if (value := getattr(self, name)) is not None}
         if own.get("battery_j") == "mains":
             own["battery_j"] = None
         return own

@@ -7,11 +7,10 @@ from pydantic import Field, model_validator
 from channel.units import dbm_to_watt
 from edgefl.config import registry
 from edgefl.config.scenario_fields import Named, Section
-from edgefl.engine.class_settings import CLASS_NAME, ClassSettings, check_sizes
+from edgefl.engine.class_settings import CLASS_NAME, MOST_DEVICES, ClassSettings, EveryDevice, check_sizes
 from edgefl.engine.power_models import CIRCUITS, Draws, Equipment
 
 LONGEST_S = 1e9  # s, 32 years: of any time that is given
-MOST_DEVICES = 1_000_000
 
 
 class CellSettings(Section):
@@ -76,60 +75,9 @@ class HandoverSettings(Section):
     )
 
 
-class DeviceSettings(Section):
+class DeviceSettings(EveryDevice):
     """The devices, their number, movement, powers and processors."""
 
-    count: int | None = Field(
-        None, ge=1, le=MOST_DEVICES, description="number of devices; or give density_per_km2"
-    )
-    density_per_km2: float | None = Field(
-        None, gt=0, le=1e6, description="mean devices per km^2 of a Poisson point process, in place of count"
-    )
-    populations: int = Field(
-        1,
-        ge=1,
-        le=1_000_000,
-        description="standing populations that take turns: the devices, in order of their ids, are cut into this"
-        " many groups of a size, session s is that of group s, and after the last group the first one follows",
-    )
-    mobility: Annotated[Any, Named("mobility", "static")] = Field(
-        "static", validate_default=True, description="mobility model"
-    )
-    transmit_power_dbm: float = Field(23.0, ge=-40, le=40, description="uplink power, dBm, -40 to 40")
-    power: Annotated[Any, Named("power_models", "journal")] = Field(
-        "journal",
-        validate_default=True,
-        description="what the radio draws: journal, by the three keys about its circuits below; or as measured",
-    )
-    circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving, W")
-    clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f, Hz, 1e6 to 1e11")
-    flops_per_cycle: float = Field(
-        8.0, ge=1e-3, le=1e6, description="processor efficiency chi, FLOPs per cycle"
-    )
-    capacitance: float = Field(1.0e-28, ge=0, le=1e-20, description="effective chipset capacitance xi")
-    pa_efficiency: float = Field(
-        1.0, gt=0, le=1, description="radiated over drawn power of the amplifier; J counts radiated power"
-    )
-    uplink_circuit_power_w: float = Field(
-        0.0, ge=0, le=100, description="circuit power while sending, beside the amplifier, W"
-    )
-    idle_power_w: float = Field(0.0, ge=0, le=100, description="power while switched on and idle, W")
-    churn: Annotated[Any, Named("churn", "always_on")] = Field(
-        "always_on", validate_default=True, description="when devices are switched on"
-    )
-    battery_j: float | None = Field(None, ge=1e-9, le=1e12, description="battery capacity, J; none: mains")
-    recharge_w: float = Field(0.0, ge=0, le=1e6, description="power into the battery at all times, W")
-    return_share: float = Field(
-        0.2, ge=1e-6, le=1, description="an empty device comes back at this share of its capacity"
-    )
-    indoor_share: float = Field(
-        0.0, ge=0, le=1, description="probability of being indoors, at each place (UMi and UMa only)"
-    )
-    penetration: Literal["low_loss", "high_loss"] = Field(
-        "low_loss",
-        description="what the walls of buildings let through (38.901, Table 7.4.3-2): low_loss, plain glass, takes"
-        " 12.7 dB at 3.5 GHz, high_loss, coated glass, 26.9 dB; the way inside 4.2 dB more, in the mean",
-    )
     classes: dict[Annotated[str, Field(pattern=CLASS_NAME)], ClassSettings] | None = Field(
         None,
         min_length=1,
@@ -157,7 +105,7 @@ class DeviceSettings(Section):
         ]
         _refuse_ignored("", self.power, given)
         for name, one in (self.classes or {}).items():
-            power = self.power if one.power is None else one.power
+            power = one.own().get("power", self.power)
             given = [key for key in sorted(CIRCUITS) if getattr(one, key) is not None]
             _refuse_ignored(f"classes.{name}.", power, given)
         return self
@@ -187,10 +135,14 @@ class DeviceSettings(Section):
 
     def mobilities(self) -> list[tuple[tuple[str, ...], Any]]:
         """Return where the mobility model of each class stands, its own or that of all, and the model."""
-        of_all = ("devices", "mobility"), self.mobility
+        if self.classes is None:
+            return [(("devices", "mobility"), self.mobility)]
+        own = {name: one.own().get("mobility") for name, one in self.classes.items()}
         return [
-            of_all if one.mobility is None else (("devices", "classes", name, "mobility"), one.mobility)
-            for name, one in (self.classes or {"": ClassSettings()}).items()
+            (("devices", "mobility"), self.mobility)
+            if mobility is None
+            else (("devices", "classes", name, "mobility"), mobility)
+            for name, mobility in own.items()
         ]
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from edgefl.engine.churn import Churn
-from edgefl.engine.settings import MOST_DEVICES
+from edgefl.engine.class_settings import MOST_DEVICES
 from edgefl.errors import quoted
 from edgefl.rng import Streams
 
