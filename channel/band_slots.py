@@ -1,4 +1,4 @@
-"""Run the flows that share a band from slot to slot; `channel.shared_band` knows who is there, and when."""
+"""Run the flows that share a band from slot to slot; `channel.shared_band` knows which flows are there, and when."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -77,7 +77,7 @@ class BandState:
 
 @dataclass(frozen=True)
 class BandRules:
-    """Who gets which share of a band, and the rates on it; see `channel.shared_band.SharedBand`."""
+    """Share a band among flows, and rate them; see `channel.shared_band.SharedBand`."""
 
     scheduler: Scheduler
     carrier: Carrier
@@ -110,7 +110,7 @@ class BandRules:
     def run(
         self, flows: Sequence[BandFlow], state: BandState, stop: int, shares: FloatArray | None, now: int
     ) -> tuple[BandState, list[int]]:
-        """Go on to slot `stop`, in the block of state.slot, or to the first end; return the state and who ended."""
+        """Go on to slot `stop`, in the block of state.slot, or the first end; return the state and the rows that ended."""
         power = np.stack([flow.power(state.slot, stop - state.slot, now) for flow in flows])
         if shares is None:
             return self._run_by_slot(flows, state, power)

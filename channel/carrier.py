@@ -85,7 +85,7 @@ class Carrier:
 
     @property
     def plain(self) -> bool:
-        """Whether rates are Shannon's over Rayleigh fading, of which renewal knows how they average out."""
+        """Whether rates are Shannon's over Rayleigh fading, whose averages renewal knows."""
         return self.steps is None and self.taps == 1
 
     def part(self, share: float) -> "Carrier":

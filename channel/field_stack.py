@@ -46,7 +46,7 @@ class FieldStack:
         return self
 
     def equals(self, other: "FieldStack") -> bool:
-        """Whether another one has the same values everywhere."""
+        """Tell whether another stack has equal values everywhere."""
         return len(self.layers) == len(other.layers) and all(
             map(GaussianFields.equals, self.layers, other.layers)
         )
@@ -64,7 +64,7 @@ class FieldStack:
         return _sum(parts)
 
     def one_at(self, positions_m: FloatArray, fields: npt.NDArray[np.intp]) -> Float32Array:
-        """[layers, n] value at each position of one field each, the same numbers as `at` gives."""
+        """[layers, n] value of one field at each position, equal to what `at` gives."""
         places = self.places(positions_m)
         parts = self._table[places.nodes, fields]
         parts *= places.weights
@@ -100,10 +100,10 @@ class FieldStack:
         np.multiply(sides, up[:, 1], out=weights[2:])
         corner = lower[:, 1] * grids.width
         corner += lower[:, 0]
-        found = FieldPlaces(corner + grids.nodes, weights)
+        places = FieldPlaces(corner + grids.nodes, weights)
         if asked:
-            self._last = asked, found
-        return found
+            self._last = asked, places
+        return places
 
     @cached_property
     def _table(self) -> Float32Array:

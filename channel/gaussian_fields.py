@@ -123,7 +123,7 @@ class GaussianFields:
         return self
 
     def equals(self, other: "GaussianFields") -> bool:
-        """Whether another one has the same values everywhere."""
+        """Tell whether another field has equal values everywhere."""
         mine, its = (
             (one.keys, one.correlation_m, one.area_radius_m, one._stream, one._common, one._correlation_law)
             for one in (self, other)

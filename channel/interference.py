@@ -41,7 +41,7 @@ class TransmitterActivity:
         return self._uniform(index, 0) < self.load
 
     def _groups(self, index: int) -> list[IntArray]:
-        """Return, of each group of transmitters, [BLOCK] who of them send: a bit for each, the first the lowest."""
+        """Return, of each group of transmitters, [BLOCK] which of them send: a bit for each, the first the lowest."""
         sends = self._sends(index).astype(np.intp)
         return [
             np.asarray(np.bitwise_or.reduce(some << np.arange(len(some))[:, None], axis=0))
@@ -89,12 +89,12 @@ class Heard:
             levels: [receivers, transmitters], kept as they are: not to be written to.
         """
         means = activity.load * np.add.accumulate(levels, axis=1)[:, -1]
-        sums, found = _Sums(levels), []
+        sums, receivers = _Sums(levels), []
         for row, mean in enumerate(means.tolist()):
             one = cls.__new__(cls)
             one._activity, one.mean, one._sums, one._row = activity, mean, sums, row
-            found.append(one)
-        return found
+            receivers.append(one)
+        return receivers
 
     def over_noise(self, first_slot: int, count: int) -> FloatArray:
         """[count] interference over noise of the slots first_slot, first_slot + 1, ..."""
@@ -146,15 +146,15 @@ class _Sums:
     @cached_property
     def groups(self) -> list[FloatArray]:
         """Of each group [receivers, 2^transmitters], by a bit for each transmitter, the first the lowest."""
-        found = []
+        groups = []
         for first in range(0, self._levels.shape[1], _GROUP):
             some = self._levels[:, first : first + _GROUP]
             sums = np.zeros((len(some), 1 << some.shape[1]))
             for place in range(some.shape[1]):
                 half = 1 << place
                 np.add(sums[:, :half], some[:, place, None], out=sums[:, half : 2 * half])
-            found.append(sums)
-        return found
+            groups.append(sums)
+        return groups
 
 
 class Interfered:

@@ -206,7 +206,7 @@ class LargeScale:
         return self.links_to(positions_m, sites)[0]
 
     def links_to(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """[n] `gain_db_to` and [n] `distance_m` of the same links, in little more than the time of one."""
+        """Return [n] `gain_db_to` and [n] `distance_m` of links, in little more than the time of one."""
         positions, chosen = self._checked_pairs(positions_m, sites)
         framed, values = self._framed(positions), self.fields.one_at(positions, chosen)
         margin = None
@@ -219,7 +219,7 @@ class LargeScale:
     def links_among(
         self, positions_m: npt.ArrayLike, sites: npt.ArrayLike
     ) -> tuple[FloatArray, FloatArray, Float32Array]:
-        """`links_to`, and [n, S] `gain_db` of the same positions, in little more than the time of one."""
+        """Return `links_to`, and [n, S] `gain_db` of the positions, in little more than the time of one."""
         positions, chosen = self._checked_pairs(positions_m, sites)
         framed, values = self._framed(positions), self.fields.at(positions).swapaxes(1, 2)
         log_square, clamped = self._log_square(self._apart(framed.astype(np.float32)))

@@ -1,4 +1,4 @@
-"""Count the slots of many transfers at once."""
+"""Fast path of `Flow.slots`: count the slots of many transfers at once."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -79,7 +79,7 @@ class BackgroundTraffic:
             )
 
     def _delay_s(self, cell: int, direction: Direction, mean_s: float, files: float) -> float:
-        """Return the time from now on in which so many files come in the mean; inf: there never will."""
+        """Return the time until a number of files has come in the mean; inf: it never has."""
         time_s = self.env.now
         while True:
             load, until_s = self.settings.load(direction, cell, time_s)

@@ -1,4 +1,4 @@
-"""The users whose background traffic shares a cell's band: where they are, and how strong their links."""
+"""Draw the users of background traffic: where they are in a cell, and how strong their links are."""
 
 from dataclasses import dataclass
 
@@ -61,13 +61,13 @@ class BackgroundUsers:
         self, gains: SpatialGains, cell: int, rng: np.random.Generator, ring: dict[str, float]
     ) -> FloatArray:
         """Draw places until there are enough for which this cell is the strongest."""
-        users, found = self.settings.users, np.empty((0, 2))
+        users, inside_m = self.settings.users, np.empty((0, 2))
         for _ in range(MOST_DRAWS):
             places_m = sample_ring(rng, users, **ring)
             mine = gains.power_db_of(places_m, np.zeros(users, dtype=np.intp)).argmax(axis=1) == cell
-            found = np.concatenate([found, places_m[mine]])[:users]
-            if len(found) == users:
-                return found
+            inside_m = np.concatenate([inside_m, places_m[mine]])[:users]
+            if len(inside_m) == users:
+                return inside_m
         raise EdgeflError(
             f"cell {cell} is too small a part of the world for background users", ("radio", "background")
         )

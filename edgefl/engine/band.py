@@ -73,7 +73,7 @@ class BandInUse:
         return self._band.sent_slots
 
     def catch_up(self, slot: int) -> None:
-        """End every flow whose last bit arrives up to a boundary, which is not in the future."""
+        """End the flows that are complete at a boundary, which is not in the future."""
         while True:
             due = self._band.next_end(max(slot, self._band.slot))
             if due is None or due[0] > slot or not due[1]:

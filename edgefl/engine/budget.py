@@ -61,7 +61,7 @@ class Budget:
         return self.mean_snr(state, 0 if self._settings.by_slot else neighbours)
 
     def mean_snr(self, state: LargeScaleState, neighbours: int | np.ndarray) -> dict[Direction, np.ndarray]:
-        """Return the same with the mean interference of some shares at each of the other sites in the noise."""
+        """Return `snr` with the mean interference of a number of shares at each other site in the noise."""
         gain, down_w = db_to_linear(state.gains_db), self._quiet_w["downlink"]
         if np.any(neighbours):
             # on average, noise rises by this factor

@@ -98,11 +98,11 @@ class Device:
             self._network.link_failed(self.id)
             if link.round.elsewhere is None:
                 break
-            gap, found = yield from self._search.run(link, direction, patient)
+            gap, new_link = yield from self._search.run(link, direction, patient)
             gaps.append(gap)
-            if found is None:
+            if new_link is None:
                 break
-            link = found
+            link = new_link
         return joined(pieces, gaps), link
 
     def _transfer(self, link: Link, direction: Direction, bits: int) -> Generator[simpy.Event, None, Span]:

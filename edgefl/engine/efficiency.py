@@ -42,10 +42,10 @@ class Efficiency:
         for direction, counts in self._counts.items():
             spans = [part.downlink if direction == "downlink" else part.uplink for part in parts]
             if self._dynamic:
-                found = _of_the_band(spans, self._bandwidth_hz * self._on_share[direction])
+                values = _of_the_band(spans, self._bandwidth_hz * self._on_share[direction])
             else:
-                found = _of_each(spans, shares[direction].tolist(), self._bandwidth_hz)
-            for value in found:
+                values = _of_each(spans, shares[direction].tolist(), self._bandwidth_hz)
+            for value in values:
                 counts[min(int(value / STEP), STEPS)] += 1
 
     def median(self, direction: Direction) -> float:

@@ -40,7 +40,7 @@ class Extent:
         return self._path_loss.ut_height_m if given is None else given
 
     def at_height(self, ut_height_m: float | None) -> "Extent":
-        """The same for devices at another height; None: at this one."""
+        """Return the extent for devices at another height; None: at this one."""
         if ut_height_m is None:
             return self
         return replace(self, cell=self.cell.model_copy(update={"ut_height_m": ut_height_m}))
@@ -98,7 +98,7 @@ class Extent:
 
     @property
     def farthest_m(self) -> float:
-        """Largest 2D distance of a link whose gain may be asked for."""
+        """Largest 2D distance at which a gain may be asked for."""
         if not self.layout.several:
             return self.cell.radius_m if self.radio.shadowing == "round" else self.field_radius_m
         if self.wraparound:

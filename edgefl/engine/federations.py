@@ -14,7 +14,7 @@ class Stop(NamedTuple):
 
 
 class Federations:
-    """Who works, who waits for a device, who is done.
+    """Keep which federations work, wait for a device, or are done.
 
     A federation without a device waits for one as long as any other works: an empty cell stops only itself.
     Once none works, those that wait do so for patience_s more, all together; a device that comes in time sets

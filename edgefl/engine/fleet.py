@@ -1,4 +1,4 @@
-"""The devices of a run by class: which is of which, and what each is like."""
+"""The devices of a run by class: the class of each device, and what its devices are like."""
 
 from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class Fleet:
 
     @classmethod
     def drawn(cls, settings: DeviceSettings, devices: int, streams: Streams) -> "Fleet":
-        """Say which of a number of devices is of which class.
+        """Draw the class of each device.
 
         With `classes_by: seed` every device draws a number, and the classes take the devices in ascending order
         of these. What else is drawn does not matter; a class that is split leaves the members of all others
@@ -104,12 +104,12 @@ class Fleet:
         """Return each device's times of switching; empty: all are always on."""
         if all(isinstance(kind.churn, AlwaysOn) for kind in self.kinds):
             return []  # no process per device for nothing
-        found: list[Iterator[float]] = [iter(())] * len(self)
+        times_s: list[Iterator[float]] = [iter(())] * len(self)
         for churn, ids in self.groups(lambda kind: kind.churn):
             with moved(("devices", "churn"), self.first_with("churn", churn)[1]):
                 for number, id_ in enumerate(ids.tolist()):
-                    found[id_] = churn.switches(number if churn.own_numbers else id_, streams)
-        return found
+                    times_s[id_] = churn.switches(number if churn.own_numbers else id_, streams)
+        return times_s
 
     def members(self, session: int) -> Collection[int] | None:
         """Return the only devices that may take part in a session; None: all that are present."""
@@ -129,9 +129,9 @@ class Fleet:
 
     def groups(self, component: Callable[[DeviceSettings], Any]) -> list[tuple[Any, np.ndarray]]:
         """Return each component that classes have, and the ids of the devices of all classes that have it."""
-        found: dict[Hashable, tuple[Any, list[int]]] = {}
+        groups: dict[Hashable, tuple[Any, list[int]]] = {}
         for number, kind in enumerate(self.kinds):
             one = component(kind)
             key = (type(one), one.model_dump_json())
-            found.setdefault(key, (one, []))[1].append(number)
-        return [(one, np.flatnonzero(np.isin(self.of, numbers))) for one, numbers in found.values()]
+            groups.setdefault(key, (one, []))[1].append(number)
+        return [(one, np.flatnonzero(np.isin(self.of, numbers))) for one, numbers in groups.values()]

@@ -39,7 +39,7 @@ class LargeScaleState:
         return LargeScaleState(ids, gains_db, distances_m, others, self.key, of_cells, self.everywhere_m)
 
     def behind(self, loss_db: np.ndarray) -> "LargeScaleState":
-        """Return the state of the same devices with a further loss [devices] towards all sites."""
+        """Return the state with a further loss [devices] towards all sites."""
         through = db_to_linear(-loss_db)
         of_cells = None if self.of_cells is None else self.of_cells * through[:, None]
         gains_db, others = self.gains_db - loss_db, self.others * through
@@ -229,7 +229,7 @@ class SpatialGains:
         return self.power_db_of(positions_m, np.arange(len(positions_m)))
 
     def power_db_of(self, positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """Return the same of some devices, [n, cells] at positions [n, 2]."""
+        """Return `power_db` of some devices, [n, cells] at positions [n, 2]."""
         here = within(positions_m, self.large_scale.area_radius_m * (1 + 1e-10))
         large_scale, sectors = self._kinds[0]
         if here.all() and len(self._kinds) == 1:
@@ -245,7 +245,7 @@ class SpatialGains:
 
 
 def _of_cells(gain_db: np.ndarray, sectors: Sectors | None, positions_m: np.ndarray) -> np.ndarray:
-    """Return [n, cells] the gain in dB at places [n, 2] whose gain to the sites is gain_db [n, S]."""
+    """Return [n, cells] the gain in dB from gain_db [n, S], that to the sites, at places [n, 2]."""
     if sectors is None:
         return gain_db
     panels_dbi = sectors.gain_dbi(positions_m, single=True)

@@ -63,7 +63,7 @@ class Indoors:
         streams: Streams,
         name: tuple[str | int, ...],
     ) -> "Indoors":
-        """Return the walls of some who are all alike, with a stream of this name."""
+        """Return the walls of users who are all alike, with a stream of this name."""
         return cls(
             np.full(count, share),
             np.full(count, wall_loss_db(carrier_hz, penetration)),
@@ -97,7 +97,7 @@ class Indoors:
 
 
 class BehindWalls:
-    """Gains of devices some of which are indoors."""
+    """Gains less the loss of walls, for devices indoors."""
 
     def __init__(self, gains: LargeScaleGains, indoors: Indoors) -> None:
         self._gains = gains

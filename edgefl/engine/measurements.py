@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Measurements:
-    """The power at which devices measure the cells, a function of the place: who stands still keeps what it had.
+    """Measure the power of the cells at devices: a function of the place, measured again where one has moved.
 
     Args:
         devices: how many there are.
@@ -29,7 +29,7 @@ class Measurements:
         self._last_db = np.empty((cells, devices), np.float32).T
 
     def now_db(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [devices, cells] the power at all devices; who stands where it was has the power it had."""
+        """Return [devices, cells] the power at all devices, measured again for those that have moved."""
         assert self._power_db is not None  # of one cell nothing is measured
         # bit by bit, so that one that stays absent (nan) has not moved
         changed = positions_m.view(np.int64) != self._places_m.view(np.int64)
@@ -48,7 +48,7 @@ class Measurements:
         return int(self._power_at(positions_m[[device]], np.array([device])).argmax())
 
     def strongest(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [devices] the same of all."""
+        """Return [devices] `strongest_of` each device."""
         if self._power_db is None:
             return np.zeros(len(positions_m), dtype=int)
         return self._power_db(np.nan_to_num(positions_m)).argmax(axis=1)

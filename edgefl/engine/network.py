@@ -191,7 +191,7 @@ class Network:
             self._announce_device(device)
 
     def link_failed(self, device: int) -> None:
-        """Let a device whose radio link has failed have none, until it finds one or its part of the round is over."""
+        """Disconnect a device after a radio link failure, until it has a link or its part of the round is over."""
         cell, since_s = int(self._served.cell[device]), float(self._served.since_s[device])
         self._write(EventName.RADIO_LINK_FAILURE, device, cell)
         self._failed_s[device] = self.env.now, since_s
@@ -205,7 +205,7 @@ class Network:
         return self._measurements.strongest_of(device, positions_m) if here else None
 
     def reestablished(self, device: int, cell: int) -> bool:
-        """Give a device whose link had failed one to a cell; return whether its part of the round goes on.
+        """Connect a device to a cell after a radio link failure; return whether its part of the round goes on.
 
         In another cell than before it has been handed over, and the policy decides as it does then.
         """

@@ -56,7 +56,7 @@ class Outcome(StrEnum):
 
 
 class Stall(NamedTuple):
-    """What of an activity passed without a link that carries anything; part of its time and energy.
+    """Time and energy of an activity that passed without a link that carries anything.
 
     failures: how often the link was given up.
     """

@@ -1,4 +1,4 @@
-"""Rounds that nothing can disturb: all parts computed at once, without a process for each.
+"""Fast path of `Device.take_part`: rounds that nothing can disturb, all parts computed at once.
 
 With static shares a round is known when it opens: every transfer's slots follow from its link's fading, every
 computation's time from its samples. Where nobody moves, switches or runs empty, and no deadline cuts anybody

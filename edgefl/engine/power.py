@@ -117,7 +117,7 @@ class Power:
         self._look(device, battery)
 
     def radio_off(self, device: int, end_s: float, bits_j: float) -> float:
-        """Let a transfer end: its bits cost so much beside its time. Return what of that the battery had.
+        """End a transfer: book the energy of its bits beside that of its time; return how much the battery had.
 
         When within a transfer its bits are paid for is left out: an empty battery pays no more than it had.
         """

@@ -52,7 +52,7 @@ class Search:
         failed = self._air.next_slot(env.now)
         released = failed + rules.t311
         network.power.search(self._device, self._listen_w)
-        found: Link | None = None
+        new_link: Link | None = None
         cut: Cause | None = None
         listens = True
         hopeless: bytes | None = None  # the place at which no cell can carry anything, whoever else sends
@@ -72,17 +72,17 @@ class Search:
                     continue
                 cell = network.best_cell(self._device)
                 opened = None if cell is None else link.round.elsewhere(link, cell)
-                found = None if opened is None else next(iter(opened))
-                if found is not None and found.carries(direction):
+                new_link = None if opened is None else next(iter(opened))
+                if new_link is not None and new_link.carries(direction):
                     break
-                if found is not None and not found.carries(direction, alone=True):
+                if new_link is not None and not new_link.carries(direction, alone=True):
                     hopeless = here
-                found = None
+                new_link = None
         except simpy.Interrupt as interrupt:
             cut = interrupt.cause
-        if found is not None and not network.reestablished(self._device, found.cell):
-            found, cut = None, Cause.LEFT
-        return self._span(failed, cut, env.now), found
+        if new_link is not None and not network.reestablished(self._device, new_link.cell):
+            new_link, cut = None, Cause.LEFT
+        return self._span(failed, cut, env.now), new_link
 
     def _span(self, failed: int, cut: Cause | None, end_s: float) -> Span:
         """Return the search as a span: the receiver's power while T311 ran, then that of a device without one."""

@@ -1,4 +1,4 @@
-"""Synchronous rounds: who takes part, what each device does, until when the server waits."""
+"""Synchronous rounds: select the participants, let them work, wait for their updates."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class Rounds:
         return sorted(present[i] for i in order[:wanted])
 
     def of(self, ids: list[int], key: RoundKey, present: Sequence[int]) -> Selection:
-        """Return the selection of these devices, all of which the round waits for."""
+        """Select exactly these devices; the round waits for all of them."""
         return Selection(ids, len(ids), self._large_scale(key, present).of(ids))
 
     def carry_out(

@@ -166,7 +166,7 @@ class Server:
         )
 
     def _state(self, session: OpenSession, done: int) -> SessionState:
-        """Return what the policy may know of a session with so many rounds of training."""
+        """Return what the policy may know of a session after a number of rounds of training."""
         return SessionState(
             done,
             frozenset(session.members),

@@ -117,7 +117,7 @@ class DeviceSettings(EveryDevice):
         return self
 
     def draws(self) -> Draws:
-        """Return what the radio of such a device draws."""
+        """Return what the radio of a device with these settings draws."""
         equipment = Equipment(
             dbm_to_watt(self.transmit_power_dbm),
             self.pa_efficiency,

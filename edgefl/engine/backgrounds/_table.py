@@ -36,10 +36,10 @@ def steps_of(path: Path) -> dict[int | None, LoadSteps]:
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    found: dict[int | None, LoadSteps] = {}
+    steps_of: dict[int | None, LoadSteps] = {}
     for line, row in _csv_rows(path) if path.suffix == ".csv" else _parquet_rows(path):
         cell = _cell(path, line, row.get("cell"))
-        steps = found.setdefault(cell, LoadSteps())
+        steps = steps_of.setdefault(cell, LoadSteps())
         time_s = _number(path, line, "time_s", row["time_s"])
         of = "all cells" if cell is None else f"cell {cell}"
         if not steps.times_s and time_s != 0:
@@ -54,9 +54,9 @@ def steps_of(path: Path) -> dict[int | None, LoadSteps]:
             if not 0 <= load <= 1:
                 raise _error(path, line, f"{name} is {load:g}: a load is a share of time, 0 to 1")
             steps.loads[direction].append(load)
-    if not found:
+    if not steps_of:
         raise EdgeflError(f"{path}: has no row; write one at least", PLACE)
-    return found
+    return steps_of
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

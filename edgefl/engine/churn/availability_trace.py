@@ -126,12 +126,12 @@ def _read(path: Path, folder: Path, changed_ns: int, size: int) -> list[Client]:
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in values:
             raise ValueError(f"{quoted(name)} is there twice")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def _no_number(word: str) -> float:

@@ -1,4 +1,4 @@
-"""Power as measured on 5G phones: a base while the radio is in use, and so much for each bit."""
+"""Power as measured on 5G phones: a base while the radio is in use, and energy for each bit."""
 
 from typing import ClassVar
 

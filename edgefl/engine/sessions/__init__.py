@@ -43,7 +43,7 @@ class SessionPolicy(Component):
         """The most rounds that a session can have; None: its length is no number of rounds."""
 
     def until_s(self, start_s: float) -> float:
-        """Return from when on no round begins in a session that began at start_s; inf: no such time.
+        """Return the time at which rounds stop beginning in a session that began at start_s; inf: never.
 
         A session has one round of training even so. At that time, or when the round that is then under way has
         ended, `reason_to_end` is asked, and has to name one.
