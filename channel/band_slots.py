@@ -110,7 +110,7 @@ class BandRules:
     def run(
         self, flows: Sequence[BandFlow], state: BandState, stop: int, shares: FloatArray | None, now: int
     ) -> tuple[BandState, list[int]]:
-        """Go on to slot `stop`, in the block of state.slot, or the first end; return the state and the rows that ended."""
+        """Go on to slot `stop`, in the block of state.slot, or the first end; return the state and ended rows."""
         power = np.stack([flow.power(state.slot, stop - state.slot, now) for flow in flows])
         if shares is None:
             return self._run_by_slot(flows, state, power)

@@ -3,11 +3,11 @@
 import itertools
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import simpy
 
-from channel.geometry import within
 from edgefl.engine.arrivals import Arrivals
 from edgefl.engine.battery import Battery
 from edgefl.engine.handover import EventA3, Layer3Filter
@@ -18,7 +18,34 @@ from edgefl.engine.power_models import Draws
 from edgefl.engine.records import Event, EventName, Recorder
 from edgefl.engine.serving_cells import NOWHERE, ServingCells
 from edgefl.engine.settings import HandoverSettings
+from edgefl.engine.whereabouts import Whereabouts
 from edgefl.mobility import Movement
+
+
+@dataclass(frozen=True)
+class PartsUnderWay:
+    """The devices that take part in a round just now.
+
+    failed_s: device whose link has failed -> since when it has none, and since when it had one. guests: devices that
+    have another cell than the one in whose round they take part.
+    """
+
+    processes: dict[int, simpy.Process] = field(default_factory=dict)
+    failed_s: dict[int, tuple[float, float]] = field(default_factory=dict)
+    guests: set[int] = field(default_factory=set)
+
+    def end(self, device: int) -> tuple[bool, tuple[float, float] | None]:
+        """Forget a device's part; return whether it was a guest, and its times in failed_s."""
+        del self.processes[device]
+        guest = device in self.guests
+        self.guests.discard(device)
+        return guest, self.failed_s.pop(device, None)
+
+    def cut_off(self, device: int, cause: Cause) -> None:
+        """Interrupt a device's part, if it has one under way."""
+        process = self.processes.get(device)
+        if process is not None and process.is_alive:
+            process.interrupt(cause)
 
 
 class Network:
@@ -66,23 +93,18 @@ class Network:
         draws: Sequence[Draws] = (),
     ) -> None:
         self.env = env
-        self._movement = movement
-        self._radius_m = radius_m
+        self._whereabouts = Whereabouts(env, movement, radius_m)
         self._tick_s = tick_s
         self._handover = handover
         self._recorder = recorder
-        self._places_s = -math.inf  # when the devices were at _places_m
-        self._places_m = np.empty((0, 2))
         positions_m = self.positions_m()
         count = len(positions_m)
         self._measurements = Measurements(count, cells, power_db, power_db_of)
         self._served = ServingCells(count)
-        self._parts: dict[int, simpy.Process] = {}  # of the devices that take part in a round just now
+        self._parts = PartsUnderWay()
         self._a3 = EventA3(handover, count, cells)
         self._filter = Layer3Filter(handover, count, cells)
         self._arrivals = Arrivals(env, cells)
-        self._failed_s: dict[int, tuple[float, float]] = {}  # who has no link: since when, and had one since
-        self._guests: set[int] = set()  # who has another cell than the one in whose round it takes part
         self.power = Power(
             env,
             count,
@@ -92,7 +114,7 @@ class Network:
             listener=PowerListener(self._power_event, self._announce_device, self._stop),
             draws=draws,
         )
-        self._seen = self._here(positions_m)  # at the last look
+        self._seen = self._whereabouts.here(positions_m)  # at the last look
         self._inside = self._seen.copy()  # have arrived and not departed: who works may finish outside
         served = self._seen & self._may_be_served()
         self._served.cell[served] = self._measurements.strongest(positions_m)[served]
@@ -100,11 +122,11 @@ class Network:
     def present(self, cell: int) -> list[int]:
         """Return the sorted ids of the devices that can take part in a round of this cell."""
         present = (self._served.connected(self.env.now) == cell) & self.power.running & self._seen
-        if self._movement.moves:
+        if self._whereabouts.moves:
             # one that is absent since the last look at all devices
             present &= np.isfinite(self.positions_m()[:, 0])
-        if self._guests:
-            present[list(self._guests)] = False
+        if self._parts.guests:
+            present[list(self._parts.guests)] = False
         return np.flatnonzero(present).tolist()
 
     def serving(self, devices: np.ndarray) -> np.ndarray:
@@ -113,11 +135,7 @@ class Network:
 
     def positions_m(self) -> np.ndarray:
         """Return [devices, 2] the positions now, read-only; nan: a device that is outside the simulated area."""
-        if self._places_s != self.env.now:
-            self._places_m = self._movement.positions_m(self.env.now).copy()  # a model may go on with its own
-            self._places_m.flags.writeable = False
-            self._places_s = self.env.now
-        return self._places_m
+        return self._whereabouts.positions_m()
 
     def arrival(self, cell: int) -> simpy.Event:
         """Return an event that succeeds when the next device becomes present in the cell."""
@@ -126,13 +144,13 @@ class Network:
     @property
     def still(self) -> bool:
         """Whether nothing ever changes: nobody moves, is switched or runs on a battery."""
-        return not self._movement.moves and self.power.constant
+        return not self._whereabouts.moves and self.power.constant
 
     # -- processes ------------------------------------------------------------------------------------
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
         """Yield all generators that the composition root must start."""
-        if self._movement.moves:
+        if self._whereabouts.moves:
             yield self._watch()
         yield from self.power.processes()
 
@@ -142,7 +160,7 @@ class Network:
             # an absolute grid, so that ticks do not drift with rounding
             yield self.env.timeout(max(0.0, tick * self._tick_s - self.env.now))
             positions_m = self.positions_m()
-            here = self._seen = self._here(positions_m)
+            here = self._seen = self._whereabouts.here(positions_m)
             gone = np.flatnonzero(~here & self._inside)
             if len(gone):
                 self._leave(gone, np.full(len(gone), NOWHERE))
@@ -170,15 +188,12 @@ class Network:
 
     def part_begins(self, device: int, process: simpy.Process) -> None:
         """Register a device's process in a round; it is interrupted when the device cannot go on."""
-        self._parts[device] = process
+        self._parts.processes[device] = process
 
     def part_ended(self, device: int) -> None:
         """Note that a device's part of a round is over; a device that waited to leave goes, if it still should."""
-        del self._parts[device]
+        guest, failed = self._parts.end(device)
         self.power.rest(device)
-        guest = device in self._guests
-        self._guests.discard(device)
-        failed = self._failed_s.pop(device, None)
         if failed is not None and self._seen[device] and self._served.cell[device] != NOWHERE:
             self._select_after_failure(device, failed)
             return
@@ -194,14 +209,14 @@ class Network:
         """Disconnect a device after a radio link failure, until it has a link or its part of the round is over."""
         cell, since_s = int(self._served.cell[device]), float(self._served.since_s[device])
         self._write(EventName.RADIO_LINK_FAILURE, device, cell)
-        self._failed_s[device] = self.env.now, since_s
+        self._parts.failed_s[device] = self.env.now, since_s
         self._served.since_s[device] = math.inf
         self._a3.forget(device)
 
     def best_cell(self, device: int) -> int | None:
         """Return the cell that a device measures as the strongest now; None: it is outside of all of them."""
         positions_m = self.positions_m()
-        here = self._here(positions_m[[device]])[0]
+        here = self._whereabouts.here(positions_m[[device]])[0]
         return self._measurements.strongest_of(device, positions_m) if here else None
 
     def reestablished(self, device: int, cell: int) -> bool:
@@ -209,7 +224,7 @@ class Network:
 
         In another cell than before it has been handed over, and the policy decides as it does then.
         """
-        source, (failed_s, since_s) = int(self._served.cell[device]), self._failed_s.pop(device)
+        source, (failed_s, since_s) = int(self._served.cell[device]), self._parts.failed_s.pop(device)
         after_s = self.env.now - failed_s
         self._recorder.write(
             Event(
@@ -226,7 +241,7 @@ class Network:
             self._served.since_s[device] = self.env.now
             return True
         self._served.since_s[device] = since_s + after_s  # it stayed until the failure
-        self._guests.add(device)
+        self._parts.guests.add(device)
         self._move(np.array([device]), np.array([cell]), 0.0)
         return self._handover.policy == "finish"
 
@@ -243,25 +258,20 @@ class Network:
 
     def _stop(self, device: int, cause: Cause) -> None:
         """Cut off a device that has been switched off or is empty; with several cells it loses its cell."""
-        self._cut_off(device, cause)
+        self._parts.cut_off(device, cause)
         if self._measurements.several:
             self._served.cell[device] = NOWHERE
             self._a3.forget(device)
             self._filter.forget(device)
 
-    def _cut_off(self, device: int, cause: Cause) -> None:
-        process = self._parts.get(device)
-        if process is not None and process.is_alive:
-            process.interrupt(cause)
-
     def _leave(self, devices: np.ndarray, targets: np.ndarray) -> None:
         """Move devices [n] to other cells [n] or to none; those caught in a round stay with policy `finish`."""
-        caught = np.array([device in self._parts for device in devices.tolist()], dtype=bool)
+        caught = np.array([device in self._parts.processes for device in devices.tolist()], dtype=bool)
         if self._handover.policy == "finish":
             devices, targets = devices[~caught], targets[~caught]  # `part_ended` decides about the others
         else:
             for device in devices[caught].tolist():
-                self._cut_off(device, Cause.LEFT)
+                self._parts.cut_off(device, Cause.LEFT)
         self._move(devices, targets)
 
     def _move(self, devices: np.ndarray, targets: np.ndarray, interruption_s: float | None = None) -> None:
@@ -315,7 +325,7 @@ class Network:
         """Record that a device has been switched, is empty or back; if it now runs, it selects a cell."""
         if self.power.running[device] and self._inside[device] and self._served.cell[device] == NOWHERE:
             positions_m = self.positions_m()
-            if self._here(positions_m[[device]])[0]:
+            if self._whereabouts.here(positions_m[[device]])[0]:
                 self._select_cell(device, positions_m)
         self._write(name, device, int(self._served.cell[device]))
 
@@ -330,10 +340,3 @@ class Network:
     def _may_be_served(self) -> np.ndarray:
         """Return [devices] whether a cell may serve each: one cell has all that are within its edge."""
         return self.power.running | (not self._measurements.several)
-
-    def _here(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [devices] whether each is in the simulated area: the cell, or that of all cells."""
-        if self._radius_m is None:
-            return np.isfinite(positions_m[:, 0])
-        # a comparison with nan is false: an absent device is not in the cell
-        return within(positions_m, self._radius_m)

@@ -1,0 +1,42 @@
+"""Where the devices are now, and which of them are in the simulated area."""
+
+import math
+
+import numpy as np
+import simpy
+
+from channel.geometry import within
+from edgefl.mobility import Movement
+
+
+class Whereabouts:
+    """The devices' positions on the clock.
+
+    Args:
+        radius_m: distance from the origin beyond which a device is absent; None: none is.
+    """
+
+    def __init__(self, env: simpy.Environment, movement: Movement, radius_m: float | None) -> None:
+        self.moves = movement.moves
+        self._env = env
+        self._movement = movement
+        self._radius_m = radius_m
+        self._places_s = -math.inf  # when the devices were at _places_m
+        self._places_m = np.empty((0, 2))
+
+    def positions_m(self) -> np.ndarray:
+        """Return [devices, 2] the positions now, read-only; nan: a device that is outside the simulated area."""
+        if self._places_s != self._env.now:
+            self._places_m = self._movement.positions_m(
+                self._env.now
+            ).copy()  # a model may go on with its own
+            self._places_m.flags.writeable = False
+            self._places_s = self._env.now
+        return self._places_m
+
+    def here(self, positions_m: np.ndarray) -> np.ndarray:
+        """Tell [n] whether devices at positions [n, 2] are in the simulated area: the cell, or all cells."""
+        if self._radius_m is None:
+            return np.isfinite(positions_m[:, 0])
+        # a comparison with nan is false: an absent device is not in the cell
+        return within(positions_m, self._radius_m)
