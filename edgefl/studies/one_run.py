@@ -4,7 +4,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
@@ -73,13 +72,10 @@ def leave_a_trace(task: RunTask, failure: Failure) -> None:
 
 
 def _begin(task: RunTask, state: State, report: Callable[[Round | str], None]) -> None:
-    left = task.path if state in {*LEFT, State.FAILED} else None
-    if left is not None and not can_go_on(left, task.run.scenario):
-        clear(left)
-        left = None
-    if left is not None:
-        status.give_up(left)
-    options: dict[str, Any] = {"resume_from": left} if left else {}
+    goes_on = False
+    if state in {*LEFT, State.FAILED}:
+        goes_on = can_go_on(task.path, task.run.scenario)
+        status.give_up(task.path) if goes_on else clear(task.path)
     simulate(
         task.run.scenario,
         task.path,
@@ -88,7 +84,7 @@ def _begin(task: RunTask, state: State, report: Callable[[Round | str], None]) -
         on_round=report,
         member=task.run.member,
         every=task.every,
+        resume_from=task.path if goes_on else None,
         load=_LOADED,
         sharing=task.sharing,
-        **options,
     )

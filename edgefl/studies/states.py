@@ -45,7 +45,7 @@ def standing(about: dict[str, Any], claimed: bool | None) -> State:
 
     Args:
         about: what its run.json says.
-        claimed: whether another process that is alive has claimed it; None: nobody has.
+        claimed: whether the process that has claimed it is alive; None: nobody has claimed it.
     """
     recorded = about.get("status")
     if recorded == State.COMPLETED:

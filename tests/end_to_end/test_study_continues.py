@@ -103,9 +103,10 @@ def test_other_data_or_another_version_of_results_is_another_run(
         trace.write_text(trace.read_text().replace("20,0", "21,0"))
         message = "the data of devices.mobility.path is "
     else:
-        import edgefl.scenario.identity
+        from edgefl.scenario.identity import Identity
 
-        monkeypatch.setattr(edgefl.scenario.identity.Identity.__init__, "__defaults__", (999,))
+        _, *others = Identity.__init__.__defaults__ or ()
+        monkeypatch.setattr(Identity.__init__, "__defaults__", (999, *others))
         message = f"the version of results is {RESULTS_VERSION}, here 999"
     with pytest.raises(EdgeflError, match=message):
         run(plan(radio, [1]), tmp_path / "out", StudyOptions(jobs=1))
