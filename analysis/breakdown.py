@@ -41,16 +41,14 @@ def breakdown(runs: Runs) -> pd.DataFrame:
     parts["simulated_s"] = simulated.reindex(parts.index).fillna(by_run["end_s"].max())
     cells = by_run["cell"].nunique()
     lasting = rounds.assign(lasts_s=rounds["end_s"] - rounds["start_s"])
-    for name, some in (("rounds_s", training_rounds(lasting)), ("probe_s", lasting[probes_of(lasting)])):
+    for name, some in (
+        ("rounds_s", training_rounds(lasting)),
+        ("probe_s", lasting[lasting["phase"] == "probe"]),
+    ):
         parts[name] = some.groupby(RUN)["lasts_s"].sum().reindex(parts.index).fillna(0.0) / cells
     between = parts["simulated_s"] - parts["rounds_s"] - parts["probe_s"]
     parts["between_s"] = between.where(between > ROUNDING * parts["simulated_s"], 0.0)
     return parts.join(_participations(runs.devices, rounds)).reset_index()
-
-
-def probes_of(rounds: pd.DataFrame) -> pd.Series:
-    """Mark the probe rounds."""
-    return rounds["phase"] == "probe"
 
 
 def _idle(runs: Runs) -> Any:

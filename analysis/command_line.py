@@ -217,8 +217,7 @@ def settings(
     out: Out = None,
     reference: Reference = None,
     session: Annotated[
-        list[int] | None,
-        typer.Option(help="Only this session; may be repeated. Default: recurring ones."),
+        list[int] | None, typer.Option(help="Only this session; may be repeated. Default: recurring ones.")
     ] = None,
     first_rounds: Annotated[int, typer.Option(help="Rounds to average over.")] = FIRST_ROUNDS,
 ) -> None:
@@ -245,8 +244,7 @@ def drift(
     out: Out = None,
     reference: Reference = None,
     by: Annotated[
-        Weights,
-        _one_of(Weights, "Whose mean an accuracy is: each device counts alike, or each test sample."),
+        Weights, _one_of(Weights, "Whose mean an accuracy is: each device counts alike, or each test sample.")
     ] = "devices",
     window: Annotated[int, typer.Option(help="Rounds whose mean is looked at for the dip.")] = 1,
     first: Annotated[

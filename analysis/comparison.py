@@ -17,14 +17,7 @@ from analysis.load import Paths, Runs
 from analysis.metrics import SESSION
 from analysis.populations import notes_on, population_kinds
 from analysis.results import Comparison
-from analysis.scope import (
-    common_seeds,
-    have_rounds,
-    own_notes,
-    reference_of,
-    scope_of,
-    variants_of,
-)
+from analysis.scope import common_seeds, have_rounds, own_notes, reference_of, scope_of, variants_of
 from analysis.tables.comparison import check_columns, report
 from analysis.targets import Target, targets_of, usable
 from analysis.transitions import transitions
@@ -91,7 +84,10 @@ def compare(
     detail = _detail(kinds, rounds, sessions, reference, targets)
     scope = scope_of(detail, notes if trained else [], recurring)
     if trained:
-        _check_paired(detail, notes)
+        if listed := metrics.unpaired(detail, "labels"):
+            notes.append(
+                f"the variants met different labels in session {listed} of one seed: not a paired comparison"
+            )
     else:
         notes.append("no run has an accuracy (runs without training): latency and energy only")
     variants = [name for name in names if name in set(detail["variant"])]
@@ -153,18 +149,6 @@ def _detail(
     if reference is None:
         detail[["speed_up_rounds", "speed_up_seconds", "speed_up_joules", "gain"]] = float("nan")
     return detail
-
-
-def _check_paired(detail: pd.DataFrame, notes: list[str]) -> None:
-    """Note the sessions in which the variants met different labels."""
-    sets = detail["labels"].map(lambda labels: frozenset(labels.split()))
-    differing = sets.groupby([detail[column] for column in metrics.SPELL]).nunique()
-    unpaired = sorted({int(session) for _, _, session in differing.index[differing > 1]})
-    if unpaired:
-        listed = ", ".join(map(str, unpaired))
-        notes.append(
-            f"the variants met different labels in session {listed} of one seed: not a paired comparison"
-        )
 
 
 def _pareto(comparison: Comparison) -> Figure:

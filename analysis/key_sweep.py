@@ -12,7 +12,7 @@ from analysis import averages, metrics
 from analysis.choices import FIRST_ROUNDS, Layout, Metric
 from analysis.figures.pareto import pareto_figure
 from analysis.figures.sweep import heat_figure, lower_bounds, sweep_figure, words_of
-from analysis.load import Paths, load_settings
+from analysis.load import Paths, load_settings, together
 from analysis.results import Sweep
 from analysis.scenario_keys import differing, of_points
 from analysis.scope import have_rounds, reference_of, scope_of
@@ -60,9 +60,7 @@ def sweep(
     """
     goal = target_of(target)
     by_setting = load_settings(path, partial=partial)
-    info = pd.concat([runs.info for runs in by_setting.values()], ignore_index=True)
-    first = next(iter(by_setting.values()))
-    notes = [*first.left_out, *dict.fromkeys(note for runs in by_setting.values() for note in runs.remarks)]
+    info, notes = together(by_setting)
     reference = reference_of(info, reference, notes)
     points = of_points(info)
     chosen = _chosen(points, keys)
@@ -76,7 +74,7 @@ def sweep(
         measured.append(part)
     by_seed = pd.concat(measured, ignore_index=True)
     table = _table(by_seed, points, chosen)
-    folder = first.folder(out)
+    folder = next(iter(by_setting.values())).folder(out)
     costs = (TRAINED if goals else UNTRAINED) if metric is None else (_column(metric, trained, bool(goals)),)
     first_figure = "sweep_map" if len(chosen) == 2 else "sweep"
     result = Sweep(
@@ -188,9 +186,7 @@ def _measure(
 
 
 def _table(
-    by_seed: pd.DataFrame,
-    points: Mapping[Any, Mapping[str, Any]],
-    keys: Sequence[str],
+    by_seed: pd.DataFrame, points: Mapping[Any, Mapping[str, Any]], keys: Sequence[str]
 ) -> pd.DataFrame:
     names = _series(points, keys)
     wanted = [*MEASURED, "latency_s", "round_energy_j", "energy_j", "simulated_s"]

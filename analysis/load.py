@@ -5,7 +5,7 @@ import math
 import os
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -167,6 +167,13 @@ def load_settings(path: Paths, *, partial: bool = False) -> dict[Setting, Runs]:
         folder = root if len(group) == len(info) else _folder(group)
         by_setting[setting] = _read(group, folder, said)
     return by_setting
+
+
+def together(by_setting: Mapping[Setting, Runs]) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows of `info` of all settings, and what a reader has to know of their runs."""
+    info = pd.concat([runs.info for runs in by_setting.values()], ignore_index=True)
+    sentences = (note for runs in by_setting.values() for note in (*runs.left_out, *runs.remarks))
+    return info, list(dict.fromkeys(sentences))
 
 
 def _folder(info: pd.DataFrame) -> Path:

@@ -70,6 +70,13 @@ def session_kinds(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
     return kinds
 
 
+def unpaired(table: pd.DataFrame, column: str) -> str:
+    """List the sessions of a seed for which the variants have different sets of words in a column; empty: none."""
+    sets = table[column].map(lambda words: frozenset(str(words).split()))
+    count = sets.groupby([table[name] for name in SPELL]).nunique()
+    return ", ".join(map(str, sorted({int(session) for *_, session in count.index[count > 1]})))
+
+
 def accuracy_after_change(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
     """Find the accuracy right after each session change, on the session's test labels.
 
@@ -146,9 +153,7 @@ def time_to_target(
         target_accuracy(rounds, reference=reference, target=target), on=SPELL, how="left"
     )
     times = training.groupby(SESSION).agg(
-        target_accuracy=("target_accuracy", "first"),
-        tested=("accuracy", "count"),
-        trained=("round", "size"),
+        target_accuracy=("target_accuracy", "first"), tested=("accuracy", "count"), trained=("round", "size")
     )
     whole = spells.groupby(SESSION).agg(
         session_s=("end_s", "max"), session_j=("energy_j", "sum"), all_rounds=("round", "size")

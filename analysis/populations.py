@@ -3,9 +3,7 @@
 import pandas as pd
 
 from analysis.choices import OVERLAP
-from analysis.metrics import SESSION, session_kinds
-
-PAIR = ["seed", "cell", "session"]
+from analysis.metrics import SESSION, SPELL, session_kinds, unpaired
 
 
 def population_kinds(
@@ -42,7 +40,7 @@ def population_kinds(
             if not row.pilot:
                 earlier[int(str(row.session))] = members
     kinds["recurring"] = kinds["overlap"] >= overlap
-    kinds["recurring"] = kinds.groupby(PAIR)["recurring"].transform("all")
+    kinds["recurring"] = kinds.groupby(SPELL)["recurring"].transform("all")
     return kinds
 
 
@@ -70,10 +68,6 @@ def notes_on(kinds: pd.DataFrame, sessions: pd.DataFrame, overlap: float) -> lis
             f"{stayed} of the {len(back)} sessions whose population came back are most like the session directly"
             " before: there it stayed rather than came back"
         )
-    members = sessions["devices"].map(lambda devices: frozenset(str(devices).split()))
-    differing = members.groupby([sessions[column] for column in PAIR]).nunique()
-    unpaired = sorted({int(session) for _, _, session in differing.index[differing > 1]})
-    if unpaired:
-        listed = ", ".join(map(str, unpaired))
+    if listed := unpaired(sessions, "devices"):
         notes.append(f"the variants met different devices in session {listed}: not a paired comparison")
     return notes

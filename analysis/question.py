@@ -73,10 +73,7 @@ class Answer:
 
 
 def answer(
-    path: str | Path,
-    question: Question,
-    seeds: Mapping[Setting, Sequence[int]],
-    reference: str | None = None,
+    path: str | Path, question: Question, seeds: Mapping[Setting, Sequence[int]], reference: str | None = None
 ) -> Answer:
     """Compare the two variants on the pairs of these seeds, and say how many seeds are wanted.
 

@@ -9,7 +9,7 @@ import pandas as pd
 from analysis import metrics
 from analysis.choices import FIRST_ROUNDS
 from analysis.figures.settings import settings_figure
-from analysis.load import Runs, Setting, load_settings
+from analysis.load import Runs, Setting, load_settings, together
 from analysis.results import SettingsTable
 from analysis.scope import have_rounds, own_notes, reference_of, scope_of, variants_of
 from analysis.tables.settings import report
@@ -51,9 +51,7 @@ def compare_settings(
     axes = tuple(axis for axis, _ in next(iter(by_setting)))
     if not axes:
         raise ValueError(f"the runs in {path} are of no grid: use `edgefl compare`")
-    info = pd.concat([runs.info for runs in by_setting.values()], ignore_index=True)
-    notes = list(dict.fromkeys(note for runs in by_setting.values() for note in runs.left_out))
-    notes += dict.fromkeys(note for runs in by_setting.values() for note in runs.remarks)
+    info, notes = together(by_setting)
     notes += own_notes(info)
     seeds = _seeds(by_setting, notes)
     reference = reference_of(info, reference, notes)

@@ -45,14 +45,9 @@ def panels(count: int, height_inch: float, **choices: Any) -> tuple[Figure, list
 
 def mark(ax: Axes, x: np.ndarray, y: np.ndarray, style: dict[str, Any], filled: np.ndarray) -> None:
     """Draw marks of a series: filled, or open in the same colour."""
+    look = style | {"markersize": 4.2, "linestyle": "none", "zorder": 5}
     for face, some in ((style["color"], filled), ("white", ~filled)):
-        look: dict[str, Any] = {
-            "marker": style["marker"],
-            "markersize": 4.2,
-            "linestyle": "none",
-            "zorder": 5,
-        }
-        ax.plot(x[some], y[some], markerfacecolor=face, markeredgecolor=style["color"], **look)
+        ax.plot(x[some], y[some], markerfacecolor=face, **look)
 
 
 def legend(figure: Figure, *axes: Axes) -> None:

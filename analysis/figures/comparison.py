@@ -153,15 +153,7 @@ def _cost_bars(
     missed = np.isinf(scope["rounds_to_target"])
     spent = scope[f"{quantity}_to_target"].mask(missed, scope[length])
     unit, size = unit_for(spent, units)
-    sessions = pd.DataFrame(
-        {
-            "variant": scope["variant"],
-            "seed": scope["seed"],
-            "group": place,
-            "spent": spent / size,
-            "missed": missed,
-        }
-    )
+    sessions = scope[["variant", "seed"]].assign(group=place, spent=spent / size, missed=missed)
     by_seed = sessions.groupby(["variant", "group", "seed"]).agg(
         spent=("spent", "mean"), missed=("missed", "sum")
     )
@@ -179,7 +171,5 @@ def _averages(comparison: Comparison, names: dict[str, str], size: float) -> pd.
     parts = []
     for group, column in enumerate(names):
         mean, std = table[f"{column}_mean"] / size, table[f"{column}_std"] / size
-        parts.append(
-            pd.DataFrame({"variant": table["variant"], "group": group, "mean": mean, "std": std, "missed": 0})
-        )
+        parts.append(table[["variant"]].assign(group=group, mean=mean, std=std, missed=0))
     return pd.concat(parts)

@@ -15,7 +15,7 @@ TINTS = (
     "#9ecae1",
     "#fdd49e",
     "#ffffff",
-)  # of the first variant, the second, neither; told apart in grey by text
+)  # the first variant, the second, neither; told apart in grey by text
 
 
 def question_figure(table: pd.DataFrame, axes: Sequence[str], variants: tuple[str, str], unit: str) -> Figure:
@@ -30,10 +30,6 @@ def question_figure(table: pd.DataFrame, axes: Sequence[str], variants: tuple[st
     return draw(table, axes, variants, scale, title)
 
 
-def _tint(better: str, variants: tuple[str, str]) -> str:
-    return TINTS[variants.index(better)] if better in variants else TINTS[2]
-
-
 def _map(
     table: pd.DataFrame, axes: Sequence[str], variants: tuple[str, str], scale: float, title: str
 ) -> Figure:
@@ -44,18 +40,12 @@ def _map(
         if own.empty:
             continue
         row = own.iloc[0]
-        decided = row["better"] in variants
-        ax.add_patch(
-            Rectangle(
-                (i - 0.5, j - 0.5),
-                1,
-                1,
-                facecolor=_tint(row["better"], variants),
-                edgecolor=SOFT,
-                hatch=None if decided else "....",
-                linewidth=0.5,
-            )
+        tint = TINTS[variants.index(row["better"])] if row["better"] in variants else TINTS[2]
+        hatch = None if row["better"] in variants else "...."
+        square = Rectangle(
+            (i - 0.5, j - 0.5), 1, 1, facecolor=tint, hatch=hatch, edgecolor=SOFT, linewidth=0.5
         )
+        ax.add_patch(square)
         half = scale * (row["high"] - row["low"]) / 2
         text = f"{amount(scale * row['mean'])} ± {amount(half)}\n{row['better']}"
         ax.text(i, j, text, ha="center", va="center", fontsize=SMALL - 1, color=INK)
@@ -78,16 +68,10 @@ def _intervals(
     known = table["high"].abs() < float("inf")
     for place, (_, row) in enumerate(table.iterrows()):
         if known.loc[row.name]:
-            decided = row["better"] in variants
-            colour = PALETTE[variants.index(row["better"])] if decided else SOFT
+            which = variants.index(row["better"]) if row["better"] in variants else 2
+            colour, marker = (*PALETTE[:2], SOFT)[which], "osx"[which]
             ax.plot([scale * row["low"], scale * row["high"]], [place, place], color=colour, linewidth=1.2)
-            ax.plot(
-                scale * row["mean"],
-                place,
-                marker="os"[variants.index(row["better"])] if decided else "x",
-                color=colour,
-                markersize=4,
-            )
+            ax.plot(scale * row["mean"], place, marker=marker, color=colour, markersize=4)
     ax.axvline(0, color=INK, linewidth=0.7)
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)

@@ -30,11 +30,7 @@ def settings_figure(settings: SettingsTable) -> Figure:
     figure.legend(handles, labels, loc="lower center", ncols=len(labels), frameon=False, fontsize=9)
     figure.text(0.012, 1 - 0.22 / height, caption(settings), fontsize=11, fontweight="bold", color=INK)
     figure.subplots_adjust(
-        left=2.4 / width,
-        right=1 - 0.2 / width,
-        top=1 - 0.75 / height,
-        bottom=0.85 / height,
-        wspace=0.06,
+        left=2.4 / width, right=1 - 0.2 / width, top=1 - 0.75 / height, bottom=0.85 / height, wspace=0.06
     )
     return figure
 

@@ -62,10 +62,7 @@ def tables(breakdown: pd.DataFrame, costs: pd.DataFrame, variants: Sequence[str]
 
 
 def _spreads(
-    frame: pd.DataFrame,
-    words: dict[str, str],
-    variants: Sequence[str],
-    units: tuple[tuple[str, float], ...],
+    frame: pd.DataFrame, words: dict[str, str], variants: Sequence[str], units: tuple[tuple[str, float], ...]
 ) -> tuple[pd.DataFrame, str]:
     known = {name: title for name, title in words.items() if name in frame and frame[name].notna().any()}
     unit, size = unit_for(frame[list(known)].to_numpy().ravel() if known else [], units)
