@@ -69,29 +69,22 @@ def _one_of(words: object, help_: str) -> Any:
 
 
 Folder = Annotated[Path, typer.Argument(metavar="RUNS_DIR", help="Folder of a study or of a run.")]
-Folders = Annotated[
-    list[Path], typer.Argument(metavar="RUNS_DIR...", help="Folder of a study or of a run, or several.")
-]
+Folders = Annotated[list[Path], typer.Argument(metavar="RUNS_DIR...", help="Folders of studies, or of runs.")]
 Partial = Annotated[
-    bool, typer.Option("--partial", help="Also runs that are not completed, as far as they came.")
+    bool, typer.Option("--partial", help="Also what there is of runs under way or cut short.")
 ]
-Names = Annotated[
-    list[str] | None, typer.Option(metavar="NAME...", help="One for each folder, in their order.")
-]
+Names = Annotated[list[str] | None, typer.Option(metavar="NAME...", help="One for each folder, in order.")]
 Out = Annotated[
     Path | None,
     typer.Option(help="Where to write the files. Default: RUNS_DIR; of several `comparison` beside them."),
 ]
 Reference = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Variant that relative targets are of, that others are measured against, and that figures emphasise."
-        " Default: the study's.",
-    ),
+    str | None, typer.Option(metavar="NAME", help="Variant to measure others by. Default: the study's.")
 ]
-Transpose = Annotated[
-    bool, typer.Option("--transpose", help="A column per variant, or value, in Markdown and LaTeX.")
+Transpose = Annotated[bool, typer.Option("--transpose", help="In files, a column per variant, or value.")]
+Overlap = Annotated[
+    float,
+    typer.Option(help="Devices in both of two sessions, over those in either: from here on one population."),
 ]
 TARGET = (
     "Accuracy to reach: 0.8, or a share of the best one: 95% (of the reference's, the default), '95% of NAME',"
@@ -118,19 +111,12 @@ def compare(
         typer.Option(metavar="NAME,...", help=f"Columns of the tables, in this order: {', '.join(COLUMNS)}."),
     ] = None,
     transpose: Transpose = False,
-    interval: Annotated[
-        bool, typer.Option("--interval", help="95 % intervals (Student's t) in place of standard deviations.")
-    ] = False,
+    interval: Annotated[bool, typer.Option("--interval", help="95 % intervals, not deviations.")] = False,
     recurring: Annotated[
         Recurring,
         _one_of(Recurring, "Average over sessions whose labels, or whose population, were there before."),
     ] = "labels",
-    overlap: Annotated[
-        float,
-        typer.Option(
-            help="Devices in both of two sessions, over those in either, from which on they have the same population."
-        ),
-    ] = OVERLAP,
+    overlap: Overlap = OVERLAP,
 ) -> None:
     """Compare variants, or any runs: tables, paired tests over seeds, figures.
 
@@ -178,9 +164,7 @@ def sweep(
         ),
     ] = None,
     transpose: Transpose = False,
-    deviation: Annotated[
-        bool, typer.Option("--deviation", help="Standard deviations in place of 95 % intervals.")
-    ] = False,
+    deviation: Annotated[bool, typer.Option("--deviation", help="Deviations, not 95 % intervals.")] = False,
 ) -> None:
     """Draw what a target costs against the swept key; maps of two keys; time against energy.
 
@@ -247,11 +231,9 @@ def drift(
         Weights, _one_of(Weights, "Whose mean an accuracy is: each device counts alike, or each test sample.")
     ] = "devices",
     window: Annotated[int, typer.Option(help="Rounds whose mean is looked at for the dip.")] = 1,
-    first: Annotated[
-        int, typer.Option("--from", help="First round of the dip's interval; 1: the drift's.")
-    ] = 1,
+    first: Annotated[int, typer.Option("--from", help="First round of the dip; 1: the drift's.")] = 1,
     last: Annotated[
-        int | None, typer.Option("--to", help="Its last round. Default: until the next change.")
+        int | None, typer.Option("--to", help="Last one. Default: until the next change.")
     ] = None,
     recovery: Annotated[
         Recovery,
@@ -313,7 +295,7 @@ def day(
     reference: Reference = None,
     cell: Annotated[int, typer.Option(help="Whose day.")] = 0,
     begin_hour: Annotated[float, typer.Option(help="Hour of the day at time 0.")] = 0.0,
-    overlap: Annotated[float, typer.Option(help="As for compare --recurring population.")] = OVERLAP,
+    overlap: Overlap = OVERLAP,
 ) -> None:
     """Draw the day of a cell: its population, and each variant's accuracy by the hour.
 
