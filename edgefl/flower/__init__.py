@@ -34,9 +34,9 @@ def __getattr__(name: str) -> Any:
         import flwr  # noqa: F401
     except ImportError as error:
         raise EdgeflError("Flower is not installed: pip install 'edgefl-cosim[flower]'") from error
-    found = getattr(importlib.import_module(_HOME[name]), name)
-    globals()[name] = found
-    return found
+    exported = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = exported
+    return exported
 
 
 def __dir__() -> list[str]:

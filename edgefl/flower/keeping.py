@@ -43,21 +43,21 @@ Arrays = dict[str, np.ndarray]
 
 
 class Unkept(EdgeflError):
-    """Something that is no data."""
+    """The error that an attribute is not data."""
 
 
 def state_of(strategy: Any) -> dict[str, Any]:
-    """Return what a strategy has come to, as data.
+    """Return the state of a strategy as data.
 
     Raises:
         Unkept: an attribute is no data, and the strategy does not say what it keeps.
     """
     if _says_itself(strategy):
         return dict(strategy.state_dict())
-    found = {}
+    states = {}
     for name, value in vars(strategy).items():
         if isinstance(value, BOTH):
-            found[name] = state_of(value)
+            states[name] = state_of(value)
         elif not isinstance(value, CODE):
             try:
                 pack(value, {})
@@ -66,8 +66,8 @@ def state_of(strategy: Any) -> dict[str, Any]:
                     f"{type(strategy).__name__}.{name} is {error}, which a snapshot cannot hold: give the strategy"
                     " state_dict() and load_state_dict(dict), of numbers, texts and arrays"
                 ) from None
-            found[name] = value
-    return found
+            states[name] = value
+    return states
 
 
 def restore(strategy: Any, state: Mapping[str, Any]) -> None:
@@ -83,7 +83,7 @@ def restore(strategy: Any, state: Mapping[str, Any]) -> None:
 
 
 def _says_itself(strategy: Any) -> bool:
-    """Whether a strategy says what it keeps."""
+    """Whether a strategy gives its state itself."""
     return hasattr(strategy, "state_dict") and hasattr(strategy, "load_state_dict")
 
 
@@ -121,7 +121,7 @@ def pack(value: Any, arrays: Arrays) -> Any:
 
 
 def unpack(facts: Any, arrays: Arrays) -> Any:
-    """Return the data that `pack` made these facts and arrays of."""
+    """Make data again from the facts and arrays that `pack` gave."""
     if not isinstance(facts, list):
         return facts
     name, first, *rest = facts

@@ -58,7 +58,7 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not there where types are 
 
     @contextmanager
     def of(self, devices: Sequence[int], *name: str | int) -> Iterator[None]:
-        """These devices are connected, and what is drawn from common random numbers is of this name."""
+        """Connect these devices, and let common random numbers be drawn under this name."""
         before, self.connected, self._asked = (self.connected, self._name), tuple(devices), 0
         self._name = name
         try:
@@ -73,11 +73,11 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not there where types are 
         return {device: self._answer(device, sent[device]) for device in sorted(sent)}
 
     def state(self) -> dict[int, RecordDict]:
-        """Return what devices have put into their contexts."""
+        """Return the contents of the devices' contexts."""
         return {device: context.state for device, context in self._contexts.items()}
 
     def restore(self, states: Mapping[int, RecordDict]) -> None:
-        """Give devices what was in their contexts."""
+        """Put contents back into the devices' contexts."""
         for device, state in states.items():
             self._context(device).state = state
 
@@ -103,7 +103,7 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not there where types are 
     # ---- as Flower's Grid
 
     def set_run(self, run: Any) -> None:
-        """There is one run, this one."""
+        """Do nothing: this run is the only one."""
 
     @property
     def run(self) -> Any:
@@ -126,9 +126,9 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not there where types are 
         return [node_of(device) for device in self.connected]
 
     def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        found = {f"{number}": reply for number, reply in self.answers(messages).items()}
-        self._replies |= found
-        return list(found)
+        replies = {f"{number}": reply for number, reply in self.answers(messages).items()}
+        self._replies |= replies
+        return list(replies)
 
     def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
         return [self._replies.pop(id_) for id_ in message_ids if id_ in self._replies]
@@ -151,7 +151,7 @@ def bits_of(content: RecordDict) -> int:
 
 @contextmanager
 def _identity() -> Iterator[None]:
-    """Be the server's task: messages are made by one."""
+    """Act as the server's task, which messages are made by."""
     names = ("_task_id", "_run_id", "_node_id")
     before = [getattr(TaskIdentity, name) for name in names]
     for name in names:

@@ -1,4 +1,4 @@
-"""What a strategy with openings knows of sessions: where training stands in this one, what is kept of past ones."""
+"""Follow sessions for a strategy with openings: training in the present one, models of past ones."""
 
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ CHANGING = (
 
 
 class Openings:
-    """What is kept of past sessions, and where in a session training stands; models are named arrays."""
+    """The models of past sessions, and how far training in the present one is; models are named arrays."""
 
     def __init__(
         self, warm_start: WarmStart, rounds: int | None, changed_share: float | None, pilot_sessions: int
@@ -93,28 +93,28 @@ class Openings:
             self.probe = self._named(self._pilot, model)
         return self.probes_left
 
-    def probed(self, found: Mapping[str, np.ndarray] | None) -> None:
+    def probed(self, measured: Mapping[str, np.ndarray] | None) -> None:
         """Take the average of a probe round; None: nothing arrived."""
         self.probes_left -= 1
-        if found is not None:
+        if measured is not None:
             assert self._pilot is not None
-            self.probe = dict(found)
-            self._gradient = self._flat(found) - self._pilot
+            self.probe = dict(measured)
+            self._gradient = self._flat(measured) - self._pilot
 
     def open(self, model: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Make the model with which the session's training begins."""
         self.opening = dict(model)
         if self.number > self._pilots:
-            found = self._warm_start.opening(self._flat(model), self._saved, self._gradient)
-            self.opening, self.weights = self._named(found.model, model), found.weights
+            opening = self._warm_start.opening(self._flat(model), self._saved, self._gradient)
+            self.opening, self.weights = self._named(opening.model, model), opening.weights
         return self.opening
 
     def trained(self) -> None:
-        """A round of training begins."""
+        """Note that a round of training begins."""
         self._trained += 1
 
     def aggregated(self) -> None:
-        """The session has a model of its own."""
+        """Note that the session has made a model of its own."""
         self.opening = None
 
     @property
@@ -128,7 +128,7 @@ class Openings:
         return self._trained > 0 or self.opening is not None
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what sessions have changed, as data."""
+        """Return the state as data."""
         kept = {name: getattr(self, name) for name in CHANGING}
         return kept | {
             "weights": dict(self.weights),

@@ -187,15 +187,15 @@ class FlowerLearner:
     def evaluate(self, present: Sequence[int]) -> Evaluation:
         """Test at the server, or else on the devices that are there."""
         with self.nodes.of(present, "test", self.number):
-            found = self.rounds.test(self.number)
-            if found is None and self.tests_on_devices and present:
+            metrics = self.rounds.test(self.number)
+            if metrics is None and self.tests_on_devices and present:
                 replies = self.nodes.answers(self.rounds.configure_test(self.number))
-                found = self.rounds.tested(self.number, list(replies.values())) if replies else None
-        found = found or {}
+                metrics = self.rounds.tested(self.number, list(replies.values())) if replies else None
+        metrics = metrics or {}
         return Evaluation(
-            _first(found, ACCURACY),
-            _first(found, LOSS),
-            {name: _first(found, (name,)) for name in self.columns},
+            _first(metrics, ACCURACY),
+            _first(metrics, LOSS),
+            {name: _first(metrics, (name,)) for name in self.columns},
         )
 
 

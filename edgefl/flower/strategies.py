@@ -35,7 +35,7 @@ class StrategyRounds(Protocol):
         """Make the messages of a round."""
 
     def aggregate(self, number: int, arrived: Sequence[Message], missing: Sequence[Message]) -> None:
-        """Make the new model of the replies that arrived; missing: messages whose replies did not."""
+        """Make the new model from the replies that arrived; missing: messages whose replies did not."""
 
     def test(self, number: int) -> Metrics | None:
         """Test the model at the server; None: it does not."""
@@ -44,7 +44,7 @@ class StrategyRounds(Protocol):
         """Make the messages that ask devices for a test."""
 
     def tested(self, number: int, replies: Sequence[Message]) -> Metrics:
-        """Return what devices found, put together."""
+        """Combine the devices' test results."""
 
     def examples(self, reply: Message) -> int:
         """Return how many samples a reply says that it was trained on."""
@@ -125,13 +125,13 @@ class OfResults:
         content = compat.getparametersins_to_recorddict(GetParametersIns(config={}))
         asked = Message(content, node_of(0), MessageTypeLegacy.GET_PARAMETERS)
         reply = self._nodes.answers([asked])[0]
-        found = compat.recorddict_to_getparametersres(reply.content, keep_input=False)
-        if found.status.code != Code.OK:
+        answer = compat.recorddict_to_getparametersres(reply.content, keep_input=False)
+        if answer.status.code != Code.OK:
             raise EdgeflError(
                 "nobody has a first model: give initial=, the strategy initial_parameters, or clients "
                 "get_parameters()"
             )
-        return found.parameters
+        return answer.parameters
 
     def configure(self, number: int) -> list[Message]:
         asked = self.strategy.configure_fit(number, self._parameters, _Manager(self._nodes))
@@ -144,15 +144,15 @@ class OfResults:
         results: list[Any] = []
         failures: list[Any] = [ConnectionError("its update did not arrive") for _ in missing]
         for reply in arrived:
-            found = compat.recorddict_to_fitres(reply.content, keep_input=False)
-            pair = _Proxy(reply.metadata.src_node_id), found
-            (results if found.status.code == Code.OK else failures).append(pair)
+            result = compat.recorddict_to_fitres(reply.content, keep_input=False)
+            pair = _Proxy(reply.metadata.src_node_id), result
+            (results if result.status.code == Code.OK else failures).append(pair)
         parameters, _ = self.strategy.aggregate_fit(number, results, failures)
         self._parameters = self._parameters if parameters is None else parameters
 
     def test(self, number: int) -> Metrics | None:
-        found = self.strategy.evaluate(number, self._parameters)
-        return None if found is None else {**found[1], "loss": found[0]}
+        tested = self.strategy.evaluate(number, self._parameters)
+        return None if tested is None else {**tested[1], "loss": tested[0]}
 
     def configure_test(self, number: int) -> list[Message]:
         asked = self.strategy.configure_evaluate(number, self._parameters, _Manager(self._nodes))
@@ -166,9 +166,9 @@ class OfResults:
     def tested(self, number: int, replies: Sequence[Message]) -> Metrics:
         results = []
         for reply in replies:
-            found = compat.recorddict_to_evaluateres(reply.content)
-            if found.status.code == Code.OK:
-                results.append((_Proxy(reply.metadata.src_node_id), found))
+            result = compat.recorddict_to_evaluateres(reply.content)
+            if result.status.code == Code.OK:
+                results.append((_Proxy(reply.metadata.src_node_id), result))
         if not results:
             return {}
         loss, metrics = self.strategy.aggregate_evaluate(number, results, [])
@@ -182,15 +182,17 @@ class OfResults:
 
 def _averaged(results: Sequence[Any]) -> dict[str, float]:
     """Average accuracies by examples, as Flower's tutorials do."""
-    total = sum(found.num_examples for _, found in results)
-    have = total and all("accuracy" in found.metrics for _, found in results)
+    total = sum(result.num_examples for _, result in results)
+    have = total and all("accuracy" in result.metrics for _, result in results)
     if not have:
         return {}
-    return {"accuracy": sum(found.num_examples * found.metrics["accuracy"] for _, found in results) / total}
+    return {
+        "accuracy": sum(result.num_examples * result.metrics["accuracy"] for _, result in results) / total
+    }
 
 
 class _Proxy(ClientProxy):  # type: ignore[misc]
-    """A device as older strategies know it: they name it, and never talk to it themselves."""
+    """A device for older strategies, which name it and never talk to it themselves."""
 
     def __init__(self, node: int) -> None:
         super().__init__(str(node))

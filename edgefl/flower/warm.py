@@ -64,7 +64,7 @@ def _record(model: Mapping[str, np.ndarray]) -> ArrayRecord:
 
 
 class _Around:
-    """What strategies of both kinds have in common with openings around them."""
+    """Base of strategies of both kinds with openings around them."""
 
     def __init__(self, inner: Any, openings: Openings) -> None:
         self.inner, self.openings = inner, openings
@@ -74,7 +74,7 @@ class _Around:
         return getattr(vars(self)["inner"], name)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what the strategy and its openings have come to, as data."""
+        """Return the state of the strategy and its openings as data."""
         return {
             "inner": state_of(self.inner),
             "openings": self.openings.state_dict(),
@@ -88,7 +88,7 @@ class _Around:
         self._probing = state["probing"]
 
     def begin_session(self, arrays: ArrayRecord) -> int:
-        """A session of a scenario begins; return how many probe rounds come first."""
+        """Begin a session of a scenario; return the number of its probe rounds."""
         self.openings.told = True
         return self.openings.begin(_arrays(arrays))
 
@@ -174,12 +174,12 @@ class OldWarmStarted(_Around, OldStrategy):  # type: ignore[misc]
             if parameters is not None:
                 self.openings.aggregated()
             return parameters, metrics
-        found = None
+        probed = None
         if results:
-            found = _named_by_number(
+            probed = _named_by_number(
                 aggregate([(parameters_to_ndarrays(one.parameters), one.num_examples) for _, one in results])
             )
-        self.openings.probed(found)
+        self.openings.probed(probed)
         return None, {}
 
     def configure_evaluate(self, server_round: int, parameters: Any, client_manager: Any) -> Any:

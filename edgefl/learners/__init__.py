@@ -1,1 +1,1 @@
-"""Who may stand behind the contract's Learner: PyTorch's, none, or your own."""
+"""The learners that a run may have: PyTorch's, one that trains nothing, or your own."""

@@ -34,7 +34,7 @@ _GPUS = ("nvidia[0-9]*", "nvhost-gpu", "kfd", "dxg")  # of NVIDIA, on its boards
 
 @dataclass(frozen=True)
 class Training:
-    """What a run trains, and where; only such a run has a journal: without tensors, the engine alone is as fast.
+    """What a run trains, and where. A run that trains nothing has no journal: the engine alone is as fast.
 
     further: circumstances in which it is trained, beside those of all runs.
     """

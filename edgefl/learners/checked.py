@@ -71,19 +71,19 @@ class CheckedStage:
         self._stage.aggregate(tuple(ids))
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
-        found = self._stage.evaluate(tuple(present))
-        if found is None:
+        evaluation = self._stage.evaluate(tuple(present))
+        if evaluation is None:
             return None
-        if not isinstance(found, Evaluation):
+        if not isinstance(evaluation, Evaluation):
             raise EdgeflError(
-                f"{self._where}: evaluate() gave {type(found).__name__}; return an edgefl.contract.Evaluation, or"
-                " None where nothing is tested"
+                f"{self._where}: evaluate() gave {type(evaluation).__name__}; return an"
+                " edgefl.contract.Evaluation, or None where nothing is tested"
             )
-        accuracy = _scalar(self._where, "accuracy", found.accuracy)
+        accuracy = _scalar(self._where, "accuracy", evaluation.accuracy)
         if accuracy is not None and not 0 <= accuracy <= 1:
             raise EdgeflError(f"{self._where}: evaluate() gave accuracy {accuracy:g}; it is a share, 0 to 1")
-        scalars = {name: _scalar(self._where, name, value) for name, value in found.scalars.items()}
-        return Evaluation(accuracy, _scalar(self._where, "loss", found.loss), scalars)
+        scalars = {name: _scalar(self._where, name, value) for name, value in evaluation.scalars.items()}
+        return Evaluation(accuracy, _scalar(self._where, "loss", evaluation.loss), scalars)
 
 
 def checked_number(where: Where, name: str, value: Any, *, whole: bool = False, least: float = 0) -> Any:

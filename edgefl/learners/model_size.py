@@ -23,7 +23,7 @@ from edgefl.scenario.world import World
 
 @dataclass(frozen=True)
 class SizedLearner:
-    """A learner of which only the data and the size are known."""
+    """The data and the size of a learner, known without building its model."""
 
     device_data: DeviceData
     payload_bits: int

@@ -1,4 +1,4 @@
-"""Who trains the chunks of a round: threads of this process, or whoever a chunk can be sent to."""
+"""Train the chunks of a round: in threads of this process, or in other processes that a chunk is sent to."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -54,7 +54,7 @@ class ChunkTrainers(Protocol):
 
 
 class Threads:
-    """Trains so many chunks at the same time in this process."""
+    """Trains chunks in this process, a given number of them at the same time."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -76,7 +76,7 @@ class Threads:
             done.result()
 
     def workers(self, kit: Kit, count: int = 1) -> list[Worker]:
-        """Return so many workers of a kit."""
+        """Return `count` workers of a kit."""
         workers = self._workers.setdefault(kit, [])
         workers += [kit.worker() for _ in range(count - len(workers))]
         return workers[:count]

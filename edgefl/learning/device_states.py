@@ -42,7 +42,7 @@ class DeviceStates:
         self._data: Callable[[], int] = lambda: 0
 
     def of(self, data: Callable[[], int]) -> "DeviceStates":
-        """Return the same rows as they are seen by who deals out data of this key, now and from now on."""
+        """Return a view of the same rows in which only those count that are of the data with this key."""
         view = copy.copy(self)
         view._data = data
         return view

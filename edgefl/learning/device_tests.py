@@ -35,7 +35,7 @@ class Scores:
         return float(accuracy.mean()), float(loss.mean()), float(accuracy.std())
 
     def by_samples(self) -> float:
-        """Return the accuracy over all their test samples together: who has more of them weighs more."""
+        """Return the accuracy over all devices' test samples together: a device with more samples weighs more."""
         known = self.known
         if not known.any():
             return float("nan")

@@ -68,7 +68,7 @@ class TrainedRound:
         )
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all but the batches by name, for `of`."""
+        """Return everything but the batches as tensors by name, for `of`."""
         models = self.models
         named = {
             "ids": torch.tensor(self.ids, dtype=torch.int64),
@@ -88,7 +88,7 @@ class TrainedRound:
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor]) -> "TrainedRound":
-        """Return the round of which `tensors` gave these."""
+        """Make a round again from what `tensors` gave."""
         received, sent = (
             {name.removeprefix(begin): tensors[name] for name in tensors if name.startswith(begin)}
             for begin in ("notes 0/", "notes 1/")

@@ -46,7 +46,7 @@ _holder = _Holder()
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """SIGINT, SIGTERM and SIGHUP raise `Interrupted`; what a caller ignores stays ignored.
+    """Let SIGINT, SIGTERM and SIGHUP raise `Interrupted`; what a caller ignores stays ignored.
 
     Signals belong to the main thread: elsewhere nothing changes.
     """
@@ -69,7 +69,7 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """An interruption waits until this is done; a second one does not."""
+    """Let an interruption wait until this is done; a second one does not."""
     _holder.depth += 1
     try:
         yield

@@ -50,7 +50,7 @@ class Records:
         return self._next < len(self._entries)
 
     def answer(self, at: Place, call: str, asked: Mapping[str, Any]) -> Any:
-        """The recorded answer.
+        """Return the recorded answer.
 
         Raises:
             EdgeflError: another call is recorded, or none; it says what differs.
@@ -136,20 +136,20 @@ class Journal(Records):
         self.notes: list[str] = []
         self._snapshots = Snapshots(directory / FOLDER, every)
         path = directory / FILE
-        found = recover(path, circumstances, self._snapshots)
-        super().__init__(path, found.entries, "this is not the run that was left: start it anew")
-        for note in found.notes:
+        recovered = recover(path, circumstances, self._snapshots)
+        super().__init__(path, recovered.entries, "this is not the run that was left: start it anew")
+        for note in recovered.notes:
             self._note(note)
-        self._digest = found.digest
-        self._restorable = found.snapshot
-        self._in_snapshot = self._count = len(found.entries)
-        self._aggregations = sum(entry["call"] == "aggregate" for entry in found.entries)
+        self._digest = recovered.digest
+        self._restorable = recovered.snapshot
+        self._in_snapshot = self._count = len(recovered.entries)
+        self._aggregations = sum(entry["call"] == "aggregate" for entry in recovered.entries)
         # whether the learners' state is that after the last entry
-        self._settled = not found.entries
+        self._settled = not recovered.entries
         with writing(path):
             self._file = path.open("ab")
-            self._file.truncate(found.size)
-        if not found.size:
+            self._file.truncate(recovered.size)
+        if not recovered.size:
             self._put(sealed({"journal": FORMAT, **circumstances}).encode())
         self._snapshots.remove(after=self._count)
 
@@ -179,19 +179,19 @@ class Journal(Records):
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Around a call that changes the learners' state, and its entry: both or neither are in a snapshot."""
+        """Hold a call that changes the learners' state and its entry together: a snapshot has both or neither."""
         with held():
             self._settled = False
             yield
             self._settled = True
 
     def aggregated(self) -> None:
-        """A model has been made: a snapshot may be due."""
+        """Take a snapshot if one is due, now that a model has been made."""
         if self._snapshots.due(self._aggregations):
             self._take_snapshot()
 
     def opens(self, session: int) -> None:
-        """A session is about to open: another run may want to go on from here."""
+        """Take a snapshot for another run to go on from, if one is wanted before this session opens."""
         if self._lends(session) and self._settled and self._ready():
             self._attempt(self._lent)
 
@@ -234,22 +234,22 @@ class Journal(Records):
 
 
 def header(path: Path) -> dict[str, Any] | None:
-    """The circumstances in which a journal was begun; None if its first line is not whole, or not there."""
+    """Return the circumstances in which a journal was begun; None if its first line is not whole, or not there."""
     try:
         with path.open("rb") as file:
-            found = unsealed(file.readline())
+            begun = unsealed(file.readline())
     except FileNotFoundError:
         return None
-    if found is not None and found.get("journal") != FORMAT:
+    if begun is not None and begun.get("journal") != FORMAT:
         raise EdgeflError(
-            f"{path}: has format {found.get('journal')}, this edgefl {__version__} reads {FORMAT}; use the"
+            f"{path}: has format {begun.get('journal')}, this edgefl {__version__} reads {FORMAT}; use the"
             " edgefl that wrote it"
         )
-    return found
+    return begun
 
 
 def lines(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Entries and their lines, up to the first that is not whole."""
+    """Yield entries and their lines, up to the first that is not whole."""
     with path.open("rb") as file:
         file.readline()
         for number, line in enumerate(file):
@@ -260,15 +260,15 @@ def lines(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
 
 
 def recover(path: Path, circumstances: Mapping[str, str], snapshots: Snapshots) -> Recovered:
-    """What a resumed run can use of a journal, and of its snapshots.
+    """Read what a resumed run can use of a journal, and of its snapshots.
 
     Raises:
         EdgeflError: the run was begun in other circumstances.
     """
-    found = header(path)
-    if found is None:
+    begun = header(path)
+    if begun is None:
         return Recovered(notes=[f"{path}: its first line is damaged; starting anew"] if path.exists() else [])
-    if unlike := differences(found, circumstances):
+    if unlike := differences(begun, circumstances):
         raise EdgeflError(
             f"{path.parent}: cannot be resumed, its numbers would not be those of one run: "
             f"{'; '.join(unlike)}; undo that, or start anew: edgefl run {path.parent / SCENARIO}"

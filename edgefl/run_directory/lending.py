@@ -121,11 +121,11 @@ def loan(
     Args:
         lender: its run directory; it may be under way.
         circumstances: of the borrower, as `journal.circumstances` gives them.
-        sessions: from so many on the two differ; None: they may be the same throughout.
+        sessions: the last session in which the two may be the same; None: they may be the same throughout.
     """
     path = lender / FILE
-    found = header(path)
-    if found is None or differences(found, circumstances, scenario=False):
+    begun = header(path)
+    if begun is None or differences(begun, circumstances, scenario=False):
         return None
     with path.open("rb") as file:
         digest = hashlib.sha256(file.readline())
@@ -144,7 +144,10 @@ def loan(
 
 
 def _unfinished(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the rounds that a snapshot after these entries has in no model yet: local models are in no snapshot."""
+    """Return the trainings that are to be done again after a snapshot at the end of these entries.
+
+    Updates of the latest round, which can be trained again, are in no snapshot.
+    """
     last: dict[int, Entry | None] = {}
     for entry in entries:
         if entry["call"] != "evaluate":

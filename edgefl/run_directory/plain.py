@@ -18,7 +18,7 @@ _PLAIN = {int, float, str, bool, type(None)}  # what JSON has as it is
 
 
 def encoded(value: Any) -> Any:
-    """JSON of a value: a dataclass under its name, a mapping as pairs, a sequence with its runs written short."""
+    """Return a value as JSON: a dataclass under its name, a mapping as pairs, runs in a sequence written short."""
     if is_dataclass(value):
         return {type(value).__name__: {one.name: encoded(getattr(value, one.name)) for one in fields(value)}}
     if isinstance(value, Mapping):
@@ -29,7 +29,7 @@ def encoded(value: Any) -> Any:
 
 
 def decoded(value: Any) -> Any:
-    """The value again; sequences are tuples."""
+    """Return the value that `encoded` wrote; its sequences are tuples."""
     if isinstance(value, dict):
         ((name, of),) = value.items()
         if name == PAIRS:
@@ -39,7 +39,7 @@ def decoded(value: Any) -> Any:
 
 
 def words(value: Any) -> str:
-    """A value for an error's text."""
+    """Return a value as an error's text shows it."""
     text = str(value)
     if isinstance(value, list | tuple):
         text = " ".join(
@@ -50,7 +50,7 @@ def words(value: Any) -> str:
 
 
 def _python(value: Any) -> Any:
-    """NumPy's numbers are Python's."""
+    """Return NumPy's numbers as Python's."""
     return value if isinstance(value, int | str | None) or type(value) is float else value.item()
 
 
@@ -67,26 +67,26 @@ def _short(values: list[Any]) -> list[Any]:
 
 
 def _ranges(values: Sequence[int]) -> list[Any]:
-    """Increasing integers, three or more neighbours as one."""
-    found: list[Any] = []
+    """Write increasing integers short: three or more neighbours as one range."""
+    short: list[Any] = []
     first = last = values[0]
     for value in [*values[1:], None]:
         if value is not None and value == last + 1:
             last = value
             continue
-        found += [[first, TO, last]] if last - first >= 2 else range(first, last + 1)
+        short += [[first, TO, last]] if last - first >= 2 else range(first, last + 1)
         if value is not None:
             first = last = value
-    return found
+    return short
 
 
 def _long(values: Sequence[Any]) -> tuple[Any, ...]:
-    found: list[Any] = []
+    long: list[Any] = []
     for value in values:
         if not isinstance(value, list):
-            found.append(value)
+            long.append(value)
         elif value[1] == TIMES:
-            found += [value[0]] * value[2]
+            long += [value[0]] * value[2]
         else:
-            found += range(value[0], value[2] + 1)
-    return tuple(found)
+            long += range(value[0], value[2] + 1)
+    return tuple(long)

@@ -88,10 +88,10 @@ class JournaledLearner(Answering):
         if not self._own.is_open:
             assert self.facts is not None
             stage = self._own.present()
-            found = stage and replace(stage.facts, opening=None)
-            if found != replace(self.facts, opening=None):
+            present = stage and replace(stage.facts, opening=None)
+            if present != replace(self.facts, opening=None):
                 raise EdgeflError(
-                    f"{self.at}: the snapshot goes on with {found}, the journal with {self.facts}"
+                    f"{self.at}: the snapshot goes on with {present}, the journal with {self.facts}"
                 )
         if self._untrained is not None:
             asked, moment, recorded = self._untrained

@@ -37,7 +37,7 @@ class Snapshotable(Protocol):
 
 @dataclass(frozen=True)
 class TrainingParts:
-    """Several parts of a training as one; their names must not hold a slash."""
+    """The parts of a training as one; the parts' names must not hold a slash."""
 
     parts: Mapping[str, Snapshotable]
 
@@ -51,7 +51,7 @@ class TrainingParts:
         return tensors, facts
 
     def restore(self, tensors: dict[str, "Tensor"], facts: dict[str, Any]) -> None:
-        """Give each part its own."""
+        """Give each part its own state back."""
         for name, part in self.parts.items():
             own = {
                 key.removeprefix(f"{name}/"): tensors[key] for key in tensors if key.startswith(f"{name}/")
@@ -64,8 +64,8 @@ class Every:
     """How often a snapshot is taken; results do not depend on it.
 
     Args:
-        rounds: after so many aggregations, of all cells together; None: by time.
-        minutes: after so much time, and at most LARGEST_SHARE of a run is spent on it.
+        rounds: aggregations, of all cells together, from one snapshot to the next; None: by time.
+        minutes: time from one snapshot to the next, and at most LARGEST_SHARE of a run is spent on it.
     """
 
     rounds: int | None = None
@@ -99,7 +99,7 @@ class Snapshots:
 
     Args:
         folder: made with the first one.
-        keeps: so many of the newest; None: all.
+        keeps: number of the newest snapshots that are kept; None: all.
     """
 
     def __init__(self, folder: Path, every: Every = DEFAULT, keeps: int | None = KEPT) -> None:
@@ -110,14 +110,18 @@ class Snapshots:
         self._took_s = 0.0
 
     def due(self, aggregations: int) -> bool:
-        """Whether to take one, after so many aggregations since the run's first round."""
+        """Whether to take a snapshot now.
+
+        Args:
+            aggregations: since the run's first round.
+        """
         if self._every.rounds is not None:
             return aggregations % self._every.rounds == 0
         wait_s = max(60.0 * self._every.minutes, self._took_s / LARGEST_SHARE)
         return time.monotonic() - self._last >= wait_s
 
     def take(self, training: Snapshotable, entries: int, digest: str) -> None:
-        """Write the state after so many entries of the journal, whose checksum this is.
+        """Write a training's state, to go on from after this number of the journal's entries.
 
         Raises:
             EdgeflError: it cannot be written; nothing of it is left.
@@ -154,7 +158,7 @@ class Snapshots:
             self._took_s = self._last - began
 
     def newest(self, digests: Mapping[int, str]) -> tuple[Snapshot | None, list[str]]:
-        """The newest whole one that belongs to a journal, and what is wrong with those after it.
+        """Return the newest whole snapshot that belongs to a journal, and what is wrong with later ones.
 
         Args:
             digests: number of entries -> checksum of that many, for each beginning of the journal.
@@ -171,16 +175,16 @@ class Snapshots:
         return None, notes
 
     def whole(self, digests: Mapping[int, str]) -> list[Snapshot]:
-        """All whole ones that belong to a journal, oldest first."""
-        found = [(path, _about(path)) for path in self._all()]
+        """Return all whole snapshots that belong to a journal, oldest first."""
+        described = [(path, _about(path)) for path in self._all()]
         return [
             Snapshot(path, about["entries"], about["facts"])
-            for path, about in found
+            for path, about in described
             if about and digests.get(about["entries"]) == about["journal_sha256"]
         ]
 
     def remove(self, *, after: int = -1) -> None:
-        """Delete those after so many entries of the journal; without a number, all."""
+        """Delete the snapshots that lie after this number of the journal's entries; without a number, all."""
         for path in self._all():
             if not path.stem.isdigit() or int(path.stem) > after:
                 _remove(path)
@@ -197,7 +201,7 @@ class Snapshots:
 
 
 def _about(path: Path) -> dict[str, Any] | None:
-    """What a snapshot's sidecar says; None if it or the snapshot is not whole."""
+    """Read what a snapshot's sidecar says; None if it or the snapshot is not whole."""
     try:
         about = unsealed(path.with_suffix(".json").read_bytes())
         return about if about and about["sha256"] == _sha256(path) else None
@@ -217,7 +221,7 @@ def _sha256(path: Path) -> str:
 
 
 def _plain(tensors: Mapping[str, "Tensor"]) -> dict[str, "Tensor"]:
-    """Contiguous, on the CPU, and each with memory of its own: no view of another."""
+    """Return the tensors contiguous, on the CPU, each with memory of its own: no view of another."""
     plain: dict[str, Tensor] = {}
     taken = set()
     for name, tensor in tensors.items():

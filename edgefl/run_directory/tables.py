@@ -61,7 +61,7 @@ class Table:
         if unknown := columns.keys() - set(self._names):
             raise KeyError(f"{self._row_type.__name__} has no {', '.join(sorted(unknown))}")
         names = self._further_columns(further)
-        found: list[str | list[str]] = []
+        cells_of: list[str | list[str]] = []
         before: Any = None
         for name, values in [
             *vars(self._row_type(**columns)).items(),
@@ -69,14 +69,14 @@ class Table:
         ]:
             # an activity begins when the one before ends: one column is most often the other
             same = isinstance(values, list) and values == before and name.endswith("_s")
-            found.append(found[-1] if same else column(name, values))
+            cells_of.append(cells_of[-1] if same else column(name, values))
             before = values if name.endswith("_s") else None
-        lengths = {len(cells) for cells in found if not isinstance(cells, str)}
+        lengths = {len(cells) for cells in cells_of if not isinstance(cells, str)}
         if len(lengths) > 1:
             raise ValueError(f"columns of {self._row_type.__name__} have {sorted(lengths)} rows")
         rows = lengths.pop() if lengths else 1
         lines = zip(
-            *(repeat(cells, rows) if isinstance(cells, str) else cells for cells in found), strict=True
+            *(repeat(cells, rows) if isinstance(cells, str) else cells for cells in cells_of), strict=True
         )
         if rows:
             self._put("\n".join(map(",".join, lines)) + "\n")

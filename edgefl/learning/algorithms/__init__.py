@@ -159,7 +159,7 @@ class Receivers(Protocol):
         """Return [K, M] the devices' vectors of this name; `missing` [M] for a device that never kept one."""
 
     def remembered(self, name: str, missing: float) -> Tensor:
-        """Return [K] what the devices noted under this name when they last took part; `missing` for who did not."""
+        """Return [K] what the devices noted under this name when they last took part; `missing` where one did not."""
 
     def losses(self, models: Tensor) -> Tensor:
         """Compute the mean loss [K, C] of C models [C, M] on each device's training data; 0 without data."""
@@ -289,7 +289,7 @@ class Algorithm(Component):
     # ---- on the way up
 
     def upload(self, trained: Trained, state: ServerState, own: Mapping[str, Tensor]) -> Sent:
-        """What k devices send.
+        """Make what k devices send.
 
         Not overridden, it needs no memory; an algorithm that overrides it needs a second [K, M] for what is
         sent beside the local models.

@@ -1,4 +1,4 @@
-"""Several global models, of which each device trains the one that suits its data best."""
+"""Train several global models: each device trains the one that suits its data best."""
 
 from __future__ import annotations
 

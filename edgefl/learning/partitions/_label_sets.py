@@ -74,7 +74,7 @@ class RecurringLabels(Partition):
         return np.sort(ordered[first] if session % 2 else ordered[second])
 
     def _by_all(self, num_classes: int) -> tuple[slice, slice]:
-        """Return the places of the two sets' labels: so many at each end, which meet in the shared ones."""
+        """Return the places of the two sets' labels: one set from each end, meeting in the shared ones."""
         size = (num_classes + self._shared(num_classes)) // 2
         return slice(size), slice(num_classes - size, None)
 

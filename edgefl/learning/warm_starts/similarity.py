@@ -71,13 +71,13 @@ class Similarity(WarmStart):
 
     def of_model(self, layout: TensorLayout) -> Self:
         ends = list(accumulate(prod(shape) for shape in layout.shapes))
-        found = self.model_copy()
-        found._weights = tuple(
+        fitted = self.model_copy()
+        fitted._weights = tuple(
             slice(begin, end)
             for name, begin, end in zip(layout.names, [0, *ends], ends, strict=False)
             if not name.rpartition(".")[2].startswith("bias")
         )
-        return found
+        return fitted
 
     @property
     def probes(self) -> int:
