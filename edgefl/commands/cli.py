@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text that it can write
     try:
         shipped.require_own()
-        app(arguments)
+        app(arguments, prog_name="edgefl")
     except EdgeflError as error:
         # plain print: rich would wrap long lines and take brackets for markup
         print(f"edgefl: error: {error}", file=sys.stderr)

@@ -144,7 +144,7 @@ def test_commands_that_read_runs_are_commands_of_edgefl(capsys: pytest.CaptureFi
         with pytest.raises(SystemExit) as ended:
             main([command, "--help"])
         assert ended.value.code == 0
-        assert f"usage: edgefl {command}" in capsys.readouterr().out
+        assert f"Usage: edgefl {command}" in capsys.readouterr().out
 
 
 TRACED = [path for path in shipped.names("scenario").values() if "path: scenarios/" in path.read_text()]
