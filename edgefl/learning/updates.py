@@ -10,7 +10,7 @@ from torch import Tensor
 from edgefl.learning.algorithms import Notes
 from edgefl.learning.batches import Batches
 from edgefl.learning.local_task import LocalModels
-from edgefl.learning.rows import like_rows, notes_at
+from edgefl.learning.rows import like_rows
 
 
 @dataclass(frozen=True)
@@ -51,21 +51,9 @@ class TrainedRound:
 
     def part(self, positions: Sequence[int]) -> "TrainedRound":
         """Return copies of what the devices at these positions trained."""
-        places, models = list(positions), self.models
-        return replace(
-            self,
-            ids=[self.ids[k] for k in places],
-            batches=None,
-            start=self.received_by(places),
-            models=LocalModels(
-                models.rows[places],
-                None if models.personal is None else models.personal[places],
-                models.steps[places],
-                models.tested[places],
-            ),
-            sent=None if self.sent is None else self.sent[places],
-            notes=(notes_at(places, self.notes[0]), notes_at(places, self.notes[1])),
-        )
+        of_all = {"lr", "version"} | ({"start"} if self.start.dim() == 1 else set())
+        tensors = self.tensors().items()
+        return self.of({name: one if name in of_all else one[list(positions)] for name, one in tensors})
 
     def tensors(self) -> dict[str, Tensor]:
         """Return everything but the batches as tensors by name, for `of`."""
@@ -159,33 +147,15 @@ def joined(updates: Sequence[Update], model: Tensor, version: int, parameters: i
     """
     pieces = parts(updates)
     pieces = [one if one.version == version else _rebased(one, model, parameters) for one in pieces]
-    models = [one.models for one in pieces]
-    ids = np.concatenate([one.ids for one in pieces])
-    order = np.argsort(ids)
+    tensors = [one.tensors() | {"start": one.start.expand_as(one.rows)} for one in pieces]
+    order = np.argsort(np.concatenate([one.ids for one in pieces]))
     rates = np.repeat([one.lr for one in pieces], [len(one.ids) for one in pieces])[order]
-
-    def rows(tensors: Sequence[Tensor | None]) -> Tensor | None:
-        there = [tensor for tensor in tensors if tensor is not None]
-        return torch.cat(there)[order] if there else None
-
-    def notes(i: int) -> Notes:
-        return {name: torch.cat([one.notes[i][name] for one in pieces])[order] for name in pieces[0].notes[i]}
-
-    return replace(
-        pieces[0],
-        ids=ids[order].tolist(),
-        lr=pieces[0].lr if len(set(rates)) == 1 else like_rows(rates, model),
-        version=version,
-        start=torch.cat([one.start.expand_as(one.rows) for one in pieces])[order],
-        models=LocalModels(
-            torch.cat([one.rows for one in models])[order],
-            rows([one.personal for one in models]),
-            np.concatenate([one.steps for one in models])[order],
-            np.concatenate([one.tested for one in models])[order],
-        ),
-        sent=rows([one.sent for one in pieces]),
-        notes=(notes(0), notes(1)),
-    )
+    rows = {
+        name: torch.cat([one[name] for one in tensors])[order]
+        for name in tensors[0].keys() - {"lr", "version"}
+    }
+    lr = pieces[0].lr if len(set(rates)) == 1 else like_rows(rates, model)
+    return replace(TrainedRound.of(tensors[0] | rows), lr=lr, version=version)
 
 
 def _rebased(piece: TrainedRound, model: Tensor, parameters: int) -> TrainedRound:
