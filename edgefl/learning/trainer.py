@@ -291,7 +291,8 @@ def _by_model(models: Tensor, drifted: np.ndarray) -> list[tuple[Tensor, float, 
 def build_module(model: Model, input_shape: tuple[int, ...], classes: int, streams: Streams) -> nn.Module:
     """Build the model's module with initial parameters that are a function of the seed alone."""
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(int(streams("model").integers(2**62)))
+        # the CPU's alone, which draws them: `torch.manual_seed` also keeps a trace for GPUs that may come
+        torch.default_generator.manual_seed(int(streams("model").integers(2**62)))
         module = model.build(input_shape, classes)
     lazy = [name for name, each in module.named_parameters() if is_lazy(each)]
     if lazy:

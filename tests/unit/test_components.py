@@ -45,8 +45,8 @@ FITTING: dict[tuple[str, str], dict[str, Any]] = {
     ("backgrounds", "trace"): {"path": str(BAND_LOAD), "repeat": True},
 }
 ALL = [(kind, name) for kind in registry.KINDS for name in registry.names(kind)]
-# counting FLOPs of an LSTM takes seconds, building tens of layers half of one
-LARGE = [("models", name) for name in ("lstm", "resnet18", "resnet34")]
+# counting FLOPs of an LSTM takes seconds, as does a table of 30,522 words, and building tens of layers half of one
+LARGE = [("models", name) for name in ("lstm", "resnet18", "resnet34", "text_bag")]
 ALL_MARKED = [pytest.param(*one, marks=[pytest.mark.slow] * (one in LARGE)) for one in ALL]
 SCENARIO = """\
 name: outside

@@ -9,7 +9,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from analysis import comparison
+
 RENDER = Figure.savefig
+QUICK = "not slow"  # what `make quick` selects
 ROUND = {
     "version": 1,
     "phase": "train",
@@ -178,9 +181,15 @@ def leave_figures_empty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are composed as ever, their files stay empty: rendering is half of what a comparison takes."""
+def unrendered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the files of figures empty, as rendering is half of what a comparison takes.
+
+    `make quick` does not compose a comparison's figures either; `make test` does.
+    """
     leave_figures_empty(monkeypatch)
+    if request.config.option.markexpr == QUICK:
+        for name in ("adaptation_figure", "cost_figure", "curves_figure", "_pareto"):
+            monkeypatch.setattr(comparison, name, lambda *drawn: Figure())
 
 
 @pytest.fixture

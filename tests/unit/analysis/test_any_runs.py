@@ -42,6 +42,7 @@ def test_two_runs_of_other_settings_are_no_seeds_of_one_variant(write_run: Write
     assert list(load_runs(paths).info["variant"]) == ["1/quick", "2/quick"]
 
 
+@pytest.mark.slow
 def test_the_seeds_of_two_machines_are_one_study(write_run: Write) -> None:
     for seed in (1, 2):
         write_run(f"m{seed}/a", rounds(0.5), SESSIONS, variant="a", seed=seed, reference="a")
@@ -52,6 +53,7 @@ def test_the_seeds_of_two_machines_are_one_study(write_run: Write) -> None:
     assert (comparison.reference, comparison.seeds) == ("a", (1, 2))
 
 
+@pytest.mark.slow
 def test_variants_of_two_studies_keep_their_names(write_run: Write) -> None:
     for study in ("s", "t"):
         write_run(f"{study}/a", rounds(0.5), SESSIONS, variant="a", reference="a")

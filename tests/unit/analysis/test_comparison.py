@@ -115,6 +115,7 @@ def test_the_notes_of_runs_are_not_lost(write_run: Write) -> None:
     assert said in compare(path.parent).notes
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_the_figure_carries_its_numbers(write_study: Write) -> None:
     comparison = compare(write_study(sessions=4, rounds=3, seeds=(1, 2)))
@@ -125,6 +126,7 @@ def test_the_figure_carries_its_numbers(write_study: Write) -> None:
     assert Image.open(comparison.out / "comparison_curves.png").width > 100
 
 
+@pytest.mark.slow
 def test_variants_stand_in_the_order_of_the_studys_file(write_run: Write, tmp_path: Path) -> None:
     """Also where the reference is not the first of them; folders that are given, in theirs."""
     names = ["50 MHz", "200 MHz", "100 MHz"]

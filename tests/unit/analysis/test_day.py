@@ -49,6 +49,7 @@ def test_whose_population_a_session_has() -> None:
     assert [_clock(hour) for hour in (4.0, 23.999, 28.25)] == ["4:00", "0:00", "4:15"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_the_figure_carries_its_numbers(write_run: Write, tmp_path: Path) -> None:
     path = draw_day(study(write_run), begin_hour=4, reference="good", out=tmp_path / "figures")

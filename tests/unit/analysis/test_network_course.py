@@ -72,6 +72,7 @@ def test_the_rows_of_a_run_are_found_wherever_they_stand_and_copied_only_where_t
     assert len(_by_run(whole, ["time_s"])(whole.assign(variant="c").iloc[0])) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_the_report_has_tables_and_a_figure_at_column_width(write_run: Write) -> None:
     root = moving(write_run)

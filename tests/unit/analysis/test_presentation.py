@@ -100,6 +100,7 @@ def only_the_comparison_is_rendered(rendered: None, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Figure, "savefig", savefig)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("only_the_comparison_is_rendered")
 @pytest.mark.parametrize(
     "choices",

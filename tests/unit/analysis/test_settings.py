@@ -117,6 +117,7 @@ def write_costs(write_run: Write, latencies_s: dict[tuple[str, str, int], list[f
     return path.parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_without_training_settings_are_compared_by_latency_and_energy(
     write_run: Write, capsys: pytest.CaptureFixture[str]

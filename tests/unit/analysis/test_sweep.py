@@ -73,6 +73,7 @@ def test_an_axis_has_its_unit(key: str, values: list[float], expected: tuple[str
     assert axis_of(key, values) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_cost_against_the_swept_key_by_series(write_run: Write) -> None:
     """The key is one of two numbers in which the runs differ: lr goes with the variant, so it must be named."""
@@ -109,6 +110,7 @@ def test_a_missed_target_is_a_lower_bound(write_run: Write) -> None:
     assert headline(found).to_numpy().ravel()[0].startswith("> ")
 
 
+@pytest.mark.slow
 def test_two_keys_make_a_map(write_run: Write) -> None:
     root = study(write_run, powers=(20.0, 23.0))
     with pytest.raises(ValueError, match="choose one or two with --key"):
@@ -145,6 +147,7 @@ def test_the_metric_is_chosen(write_run: Write, metric: Metric, column: str, sho
     assert [figure.name for figure in line.figures] == ["sweep.png", "sweep_pareto.png"]
 
 
+@pytest.mark.slow
 def test_a_map_shows_the_metric_at_its_colour_bar(write_run: Write) -> None:
     root = study(write_run, powers=(20.0, 23.0))
     mapped = sweep(root, keys=["bandwidth_hz", "power_dbm"], target=0.5, metric="rounds")

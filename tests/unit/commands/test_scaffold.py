@@ -41,6 +41,7 @@ def test_what_is_written_is_valid(folder: Path) -> None:
         assert (folder / first.partition("$schema=")[2]).is_file()
 
 
+@pytest.mark.slow
 def test_its_study_is_checked(folder: Path) -> None:
     assert len(cli_validation(folder / "study.yaml")) == 3
 
@@ -67,6 +68,7 @@ def test_its_notebook_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (Path("runs") / "first" / "comparison.png").is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", PARTS)
 def test_its_parts_keep_their_contracts(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path / "first", name="first", devices=5, own_parts=True)

@@ -206,6 +206,7 @@ def test_cells_by_place_need_places(layout: dict[str, Any]) -> None:
         world(layout, radio={})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "layout",
     [

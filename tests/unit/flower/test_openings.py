@@ -59,6 +59,7 @@ def strategies(kind: str) -> tuple[Any, Any, Any]:
     return apps.old_app(), old.FedAvg(**ONE_OLD), None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["messages", "results"])
 def test_a_population_that_comes_back_finds_its_model(kind: str, tmp_path: Path) -> None:
     (tmp_path / "recurring.yaml").write_text(SCENARIO)

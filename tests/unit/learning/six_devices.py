@@ -1,8 +1,10 @@
 """Six devices with small images, and a model that has no gradients of its own."""
 
 import numpy as np
+import pytest
 from torch import nn
 
+from edgefl.config import registry
 from edgefl.learning.models import Model
 
 SIDE, CLASSES, SAMPLES, DEVICES = 6, 3, 120, 6
@@ -12,6 +14,12 @@ rng = np.random.default_rng(0)
 X = rng.integers(0, 256, (SAMPLES, 2, SIDE, SIDE), dtype=np.uint8)
 Y = rng.integers(0, CLASSES, SAMPLES)
 OWN = [np.arange(k, SAMPLES, DEVICES)[: 4 + 3 * k] for k in range(DEVICES)]
+# Every algorithm; a quick run takes one of each kind: plain, with terms, with states or own models of the devices.
+QUICK = ("fedavg", "moon", "scaffold", "ditto")
+ALGORITHMS = [
+    pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK))
+    for name in registry.names("algorithms")
+]
 HELD = {k: len(own) for k, own in enumerate(OWN)}
 
 

@@ -31,6 +31,7 @@ from tests.unit.learning.six_devices import (
     HELD,
     LR,
     OWN,
+    QUICK,
     RHO,
     SAMPLES,
     SIDE,
@@ -118,9 +119,13 @@ def rounds(train: LocalTraining, algorithm: Algorithm) -> list[Tensor]:
 @pytest.mark.parametrize(
     ("model", "batching", "name"),
     [
-        *[(Logistic(), "auto", name) for name in registry.names("algorithms")],
-        *[(Convolutions(), "sequential", name) for name in ("scaffold", "moon", "ditto")],
-        *[(Plain(), "stacked", name) for name in ("scaffold", "moon", "ditto")],
+        pytest.param(model, batching, name, marks=[pytest.mark.slow] * (name not in quick))
+        for model, batching, names, quick in (
+            (Logistic(), "auto", registry.names("algorithms"), QUICK),
+            (Convolutions(), "sequential", QUICK[1:], ("scaffold",)),
+            (Plain(), "stacked", QUICK[1:], ("scaffold",)),
+        )
+        for name in names
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Model) else None,
 )

@@ -27,6 +27,7 @@ from edgefl.learning.training_data import TrainingData
 from edgefl.learning.warm_starts import OpeningModel
 from edgefl.learning.warm_starts.similarity import Similarity
 from edgefl.rng import Streams
+from tests.unit.learning.six_devices import ALGORITHMS, QUICK
 
 DEVICES = 12
 EVERYONE = list(range(DEVICES))
@@ -277,7 +278,8 @@ def epochs_of(algorithm: str) -> int | None:
         pytest.param(
             warm_start,
             algorithm,
-            marks=[pytest.mark.slow] * (warm_start != "similarity" and algorithm != "fedavg"),
+            marks=[pytest.mark.slow]
+            * (algorithm != "fedavg" and (warm_start != "similarity" or algorithm not in QUICK)),
         )
         for warm_start in registry.names("warm_starts")
         for algorithm in registry.names("algorithms")
@@ -293,7 +295,7 @@ def test_every_warm_start_goes_with_every_algorithm(algorithm: str, warm_start: 
         assert played.evaluation.accuracy > 0.4, "twice as good as guessing one of five labels"
 
 
-@pytest.mark.parametrize("algorithm", registry.names("algorithms"))
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_probes_leave_no_trace(algorithm: str) -> None:
     """Session 2 opens with the current model whatever the warm start; so its end is the same, to the bit."""
     finals = []
@@ -583,7 +585,7 @@ def test_statistics_are_sent_averaged_and_used_in_tests() -> None:
     assert one.parameters == 2 * 64 + 650
     assert one.payload_bits == 32 * (one.parameters + 2 * 64)
     for number in range(1, 5):
-        played = session(one, number, 10)
+        played = session(one, number, 3)
     tensors, _ = one.state()
     assert len(tensors["saved.0.gradient"]) == one.parameters, "statistics are no gradient"
     assert played.opening.weights.keys() == {2, 3}

@@ -19,6 +19,7 @@ from edgefl.learning.models import Model
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.training_data import TrainingData
 from edgefl.rng import Streams
+from tests.unit.learning.six_devices import ALGORITHMS
 
 DEVICES, SESSIONS, ROUNDS = 6, 5, 2
 CPU = torch.device("cpu")
@@ -235,7 +236,7 @@ def test_a_round_that_theory_measures_is_tested_from_a_snapshot_too() -> None:
     assert tested.scalars["theory_loss_after"] < tested.scalars["theory_loss"]
 
 
-@pytest.mark.parametrize("algorithm", registry.names("algorithms"))
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_state_that_was_taken_does_not_change_any_more(algorithm: str) -> None:
     """Whoever writes it may do so later: local training and aggregation make new tensors."""
     cell = Cell(settings(algorithm, "checked"))

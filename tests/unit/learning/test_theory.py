@@ -24,6 +24,7 @@ def rounds_of(folder: Path, *overrides: str) -> pd.DataFrame:
     return pd.read_csv(path / "rounds.csv")
 
 
+@pytest.mark.slow
 def test_measuring_is_every_nth_round_and_changes_nothing_else(tmp_path: Path) -> None:
     plain = rounds_of(tmp_path / "plain")
     measured = rounds_of(tmp_path / "measured", "learning.theory.every=2", "learning.theory.samples=1000")

@@ -63,6 +63,7 @@ def members(run: Path) -> pd.DataFrame:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "world",
     [pytest.param(name, marks=[pytest.mark.slow] * (name in ("cells", "classes"))) for name in WORLDS],
@@ -134,6 +135,7 @@ def test_a_dynamic_band_is_timed_as_for_one(tmp_path: Path) -> None:
     assert (links.downlink_s > 0).all()
 
 
+@pytest.mark.slow
 def test_parquet_holds_the_same(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     original = scenario(tmp_path, WALK)

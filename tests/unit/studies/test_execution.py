@@ -25,6 +25,7 @@ print(_on_gpu(studies.plan(sys.argv[1]), sys.argv[2]), "torch" in sys.modules)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("device", ["auto", "cpu"])
 def test_without_a_gpu_nobody_waits_for_pytorch_to_say_so(device: str, tmp_path: Path) -> None:
     """It would cost the process that starts the others a second."""
