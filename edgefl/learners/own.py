@@ -18,7 +18,8 @@ A run can go on where it was left (`edgefl.resume(path, learner=make)`) if its l
     restore(arrays, facts)          be as when `state` gave these
     stages()                        the stages of the session that is open, from the present one on
 
-Each is asked between rounds. Without them a run that was left starts anew, and run.json says so.
+Each is asked between rounds; a round that has been trained and not aggregated by then is trained again. Without them
+a run that was left starts anew, and run.json says so.
 """
 
 from collections.abc import Callable, Iterator, Mapping

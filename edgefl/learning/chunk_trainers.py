@@ -121,7 +121,7 @@ class Piece:
         )
         return cls(part, local, positions)
 
-    def train(self, worker: Worker, momentum: float) -> "Found":
+    def train(self, worker: Worker, momentum: float) -> "PieceModels":
         """Train these devices."""
         count, like = len(self.positions), self.task.start
         models = LocalModels(
@@ -133,18 +133,18 @@ class Piece:
         for chunk in self.chunks:
             ChunkTraining(worker, self.task, momentum, models).run(chunk)
         personal = None if models.personal is None else models.personal.numpy()
-        return Found(models.rows.numpy(), personal, models.steps, models.tested)
+        return PieceModels(models.rows.numpy(), personal, models.steps, models.tested)
 
-    def put(self, found: "Found", models: LocalModels) -> None:
-        """Write what `train` has found to these devices' positions in the whole round's models."""
+    def put(self, trained: "PieceModels", models: LocalModels) -> None:
+        """Write what `train` returned to these devices' positions in the whole round's models."""
         places = list(self.positions)
-        models.rows.numpy()[places] = found.rows
-        if models.personal is not None and found.personal is not None:
-            models.personal.numpy()[places] = found.personal
-        models.steps[places], models.tested[places] = found.steps, found.tested
+        models.rows.numpy()[places] = trained.rows
+        if models.personal is not None and trained.personal is not None:
+            models.personal.numpy()[places] = trained.personal
+        models.steps[places], models.tested[places] = trained.steps, trained.tested
 
 
-class Found(NamedTuple):
+class PieceModels(NamedTuple):
     """The `LocalModels` of a piece, as arrays: they are sent without a copy."""
 
     rows: np.ndarray

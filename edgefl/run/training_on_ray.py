@@ -19,7 +19,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.chunk_trainers import Chunk, Found, Kit, Piece, one_thread_each
+from edgefl.learning.chunk_trainers import Chunk, Kit, Piece, PieceModels, one_thread_each
 from edgefl.learning.chunk_training import Worker
 from edgefl.learning.local_task import LocalModels, LocalTask
 from edgefl.run.ray_cluster import connected
@@ -234,7 +234,9 @@ class _RemoteWorker:
         """Tell what results depend on here, and which process this is."""
         return {"circumstances": of_process(), "process": this_process()}
 
-    def train(self, known: Sequence[int], number: int, references: Sequence[Any], piece: Piece) -> Found:
+    def train(
+        self, known: Sequence[int], number: int, references: Sequence[Any], piece: Piece
+    ) -> PieceModels:
         """Train a piece with the kit of this number; those that are not known any more are dropped."""
         for gone in self._workers.keys() - set(known):
             del self._workers[gone]
