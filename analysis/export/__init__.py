@@ -1,9 +1,9 @@
 """A study's runs, tables and figures for MLflow and Weights & Biases, both without a network."""
 
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
-from analysis.export.records import Exported, StudyRecord, study_of
+from analysis.export.records import Exported, study_of
 
 TO = ("mlflow", "wandb")
 
@@ -25,7 +25,9 @@ def export(path: str | Path, to: str, out: str | Path | None = None) -> Exported
     out = path if out is None else out
     try:
         Path(out).mkdir(parents=True, exist_ok=True)
-        return _writer(to)(study, Path(out).resolve())
+        # here, since each needs a package of its own
+        written: Exported = import_module(f"analysis.export.to_{to}").write(study, Path(out).resolve())
+        return written
     except ImportError as error:
         raise ValueError(
             f"export to {to} needs a package ({error}): pip install 'edgefl-cosim[{to}]'"
@@ -34,12 +36,3 @@ def export(path: str | Path, to: str, out: str | Path | None = None) -> Exported
         raise ValueError(
             f"cannot write to {out} ({error.strerror or error}): choose another --out"
         ) from error
-
-
-def _writer(to: str) -> Callable[[StudyRecord, Path], Exported]:
-    # here, since each needs a package of its own
-    if to == "mlflow":
-        from analysis.export.to_mlflow import write
-    else:
-        from analysis.export.to_wandb import write
-    return write

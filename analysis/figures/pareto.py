@@ -1,7 +1,6 @@
 """Time against energy, at column width: which points nothing else beats in both. For sweeps and comparisons alike."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -48,7 +47,8 @@ def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = ""
     if named:
         _name_all(ax, x, y, labels)
     else:
-        _name(ax, x, y, labels, [names.index(name) % 2 == 0 for name in points["series"]])
+        for place, label, name in zip(zip(x, y, strict=True), labels, points["series"], strict=True):
+            _name(ax, place, label, names.index(name) % 2 == 0, fontsize=6, color=SOFT)
     ax.set_xlabel(f"{words[0]} ({time})")
     ax.set_ylabel(f"{words[1]} ({energy})")
     said = ["filled: none better in both", corner, ">: missed, at least so much" if missed.any() else ""]
@@ -64,25 +64,10 @@ def efficient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return ~better.any(axis=0) & np.isfinite(x) & np.isfinite(y)
 
 
-def _name(
-    ax: Axes,
-    x: np.ndarray,
-    y: np.ndarray,
-    labels: Sequence[str],
-    right: Sequence[bool],
-    look: Mapping[str, Any] = MappingProxyType({"fontsize": 6, "color": SOFT}),
-) -> None:
-    """Write each label beside its point."""
-    for i, words in enumerate(labels):
-        ax.annotate(
-            words,
-            (x[i], y[i]),
-            (5, -2) if right[i] else (-5, 2),
-            textcoords="offset points",
-            ha="left" if right[i] else "right",
-            va="top" if right[i] else "bottom",
-            **look,
-        )
+def _name(ax: Axes, place: tuple[float, float], words: str, right: bool, **look: Any) -> None:
+    """Write a label beside its point."""
+    side: dict[str, Any] = {"ha": "left", "va": "top"} if right else {"ha": "right", "va": "bottom"}
+    ax.annotate(words, place, (5, -2) if right else (-5, 2), textcoords="offset points", **side, **look)
 
 
 def _name_all(ax: Axes, x: np.ndarray, y: np.ndarray, labels: Sequence[str]) -> None:
@@ -94,4 +79,4 @@ def _name_all(ax: Axes, x: np.ndarray, y: np.ndarray, labels: Sequence[str]) -> 
             there.setdefault((round(x[i] / width / CLOSE), round(y[i] / height / CLOSE)), []).append(i)
     for together in there.values():
         i, words = together[0], ", ".join(labels[k] for k in together)
-        _name(ax, x[[i]], y[[i]], [words], [x[i] < width / 2], {"fontsize": SMALL, "color": INK})
+        _name(ax, (x[i], y[i]), words, x[i] < width / 2, fontsize=SMALL, color=INK)
