@@ -208,14 +208,10 @@ def _notes_of_lengths(scenario: Scenario, lengths: Sequence[FirstRound]) -> list
             f"rounds.deadline_s {rules.deadline_s:g}: hardly any update can arrive in time; the fastest device of"
             f" the first round needs about {fastest_s:.3g} s"
         )
-    sessions, policy, length_s = scenario.sessions.count, scenario.sessions, scenario.duration_s
-    if length_s is None and isinstance(policy, TimedPolicy):
-        length_s = 0.0
-        for _ in range(sessions or 0):
-            length_s = policy.until_s(length_s)
-    many = (length_s or 0.0) / max(round_s, SHORTEST_ROUND_S)
-    back_to_back = rules.every_s is None and not rules.pause_s and isinstance(policy, TimedPolicy)
-    if back_to_back and many > MANY_ROUNDS:
+    length_s = scenario.latest_end_s
+    many = length_s / max(round_s, SHORTEST_ROUND_S)
+    at_once = rules.every_s is None and not rules.pause_s
+    if at_once and isinstance(scenario.sessions, TimedPolicy) and many > MANY_ROUNDS:
         notes.append(
             f"rounds follow one another at once for {length_s:,.0f} s: about {many:,.0f} of {round_s:.2g} s; set"
             " rounds.every_s or rounds.pause_s"

@@ -5,6 +5,7 @@
 """
 
 import copy
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -165,6 +166,16 @@ class Scenario(Section):
     def day(self) -> Day | None:
         """The day by which sessions begin, or devices move; None: there is none."""
         return next(filter(None, named_days(self.sessions, self.devices).values()), None)
+
+    @property
+    def latest_end_s(self) -> float:
+        """When the run ends by the clock: at its duration, or with the last of its sessions that end by time."""
+        policy, end_s = self.sessions, 0.0
+        for _ in range(policy.count or 0):
+            end_s = policy.until_s(end_s)
+            if end_s >= (self.duration_s or math.inf):
+                break
+        return min(self.duration_s or math.inf, end_s if policy.count else math.inf)
 
     @model_validator(mode="after")
     def _places_for_handover(self) -> Self:

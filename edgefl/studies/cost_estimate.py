@@ -149,7 +149,7 @@ def expected(scenario: Scenario, probe: RunProbe) -> CostEstimate:
     """Say what a run takes whose first rounds took what the probe did."""
     rules, federations = scenario.rounds, probe.federations
     spacing_s = max(rules.every_s or 0.0, probe.latency_s + rules.pause_s)
-    end_s = latest_end_s(scenario)
+    end_s = scenario.latest_end_s
     by_time = math.ceil(end_s / spacing_s) if spacing_s and end_s < math.inf else math.inf
     each = [min(rounds, by_time) for rounds in rounds_of_sessions(scenario)]
     rounds = Range(*(federations * number for number in each))
@@ -164,16 +164,6 @@ def expected(scenario: Scenario, probe: RunProbe) -> CostEstimate:
         wall_s=Range(*(probe.start_wall_s + number * probe.round_wall_s for number in rounds)),
         disk_bytes=Range(*(number * probe.round_bytes for number in rounds)),
     )
-
-
-def latest_end_s(scenario: Scenario) -> float:
-    """Return when a run ends by the clock: at its duration, or with the last of its sessions that end by time."""
-    policy, end_s = scenario.sessions, 0.0
-    for _ in range(policy.count or 0):
-        end_s = policy.until_s(end_s)
-        if end_s >= (scenario.duration_s or math.inf):
-            break
-    return min(scenario.duration_s or math.inf, end_s if policy.count else math.inf)
 
 
 def rounds_of_sessions(scenario: Scenario) -> Range:

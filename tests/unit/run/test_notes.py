@@ -37,7 +37,8 @@ def test_an_ordinary_run_has_nothing_to_say(tmp_path: Path) -> None:
 
 
 def test_a_run_that_never_learnt(tmp_path: Path) -> None:
-    (note,) = notes_of(tmp_path, rounds={"min_updates": 2, "deadline_s": 1e-6})
+    before, note = notes_of(tmp_path, rounds={"min_updates": 2, "deadline_s": 1e-6})
+    assert before.startswith("rounds.deadline_s 1e-06: hardly any update can arrive in time")
     assert note == (
         "no update was ever aggregated, in 4 rounds: in all, 0 of 16 participations were completed, and a round"
         " needs 2 (rounds.min_updates)"

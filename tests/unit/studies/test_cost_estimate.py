@@ -7,7 +7,7 @@ import pytest
 
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario
-from edgefl.studies.cost_estimate import Range, RunProbe, estimates, expected, latest_end_s, probe, size
+from edgefl.studies.cost_estimate import Range, RunProbe, estimates, expected, probe, size
 
 PROBE = RunProbe(
     federations=1,
@@ -62,8 +62,8 @@ def test_sessions_that_may_end_early() -> None:
 
 def test_sessions_by_time_end_a_run_by_the_clock() -> None:
     intervals = {"name": "interval", "count": 4, "length_s": 50.0}
-    assert latest_end_s(scenario(sessions=intervals)) == 200.0
-    assert latest_end_s(scenario(sessions=intervals, duration_s=120.0)) == 120.0
+    assert scenario(sessions=intervals).latest_end_s == 200.0
+    assert scenario(sessions=intervals, duration_s=120.0).latest_end_s == 120.0
     assert expected(scenario(sessions=intervals), PROBE).rounds == Range(50, 50)
 
 
