@@ -1,4 +1,4 @@
-"""The words that edgefl writes into its tables, as docs/run-directory.md lists them: outcomes of participations, and events.
+"""The words that edgefl writes into its tables (docs/run-directory.md): outcomes of participations, and events.
 
 They are repeated here since `analysis` reads files only and never imports edgefl.
 """
