@@ -40,16 +40,16 @@ def grids(correlation: float) -> tuple[Grid, ...]:
     independent = Grid(0.0, math.sqrt(0.5), None)
     if correlation == 1.0:
         return (independent,)
-    grids: list[Grid] = []
+    coarser: list[Grid] = []
     step = correlation
     # the logarithm keeps what powers of a correlation near 1 would round away
     log_step = math.log(abs(correlation)) if correlation else -math.inf
     while abs(step) >= NO_CORRELATION:
         innovation_std = math.sqrt(-math.expm1(2.0 * log_step) / 2.0)
-        grids.append(Grid(step, innovation_std, log_step))
+        coarser.append(Grid(step, innovation_std, log_step))
         log_step *= BLOCK
         step = math.exp(log_step)
-    return (*grids, independent)
+    return (*coarser, independent)
 
 
 def _bridge_weights(step: float, log_step: float) -> FloatArray:
