@@ -12,7 +12,6 @@ import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -136,6 +135,8 @@ def _installed() -> tuple[Path, ...]:
 
 def _distribution(module_name: str) -> str:
     """Name the installed distribution of a module with its version; modules of Python itself have Python's."""
+    from importlib.metadata import packages_distributions, version
+
     top = module_name.partition(".")[0]
     names = sorted(set(packages_distributions().get(top, ())))
     return " ".join(f"{name} {version(name)}" for name in names) or f"python {sys.version.partition(' ')[0]}"
