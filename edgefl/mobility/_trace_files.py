@@ -1,19 +1,19 @@
 """Reading recorded paths as streams: tables, and SUMO's floating-car data."""
 
-import gzip
 import math
 import zlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 from xml.parsers import expat
 
+from edgefl.config import foreign_files
 from edgefl.errors import EdgeflError
 from edgefl.mobility._trace_samples import Samples
 from edgefl.mobility._trace_tables import read_csv, read_parquet
 
 READABLE = (".csv", ".csv.gz", ".xml", ".xml.gz", ".parquet")
+DEEPEST = 100  # elements around an element
 # what SUMO writes into the header of a file with degrees in place of metres
 _DEGREES = 'fcd-output.geo value="true"'
 
@@ -56,10 +56,6 @@ def _reading(path: Path) -> Iterator[None]:
         raise EdgeflError(f"{path}: cannot be read ({error}); check the file") from error
 
 
-def _open(path: Path) -> IO[bytes]:
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
-
-
 def _read_fcd(path: Path, samples: Samples, kinds: Collection[str]) -> None:
     """Read floating-car data; with expat, which unlike iterparse keeps no element and knows line numbers."""
     parser = expat.ParserCreate()
@@ -67,9 +63,10 @@ def _read_fcd(path: Path, samples: Samples, kinds: Collection[str]) -> None:
     parser.StartElementHandler = reader.begin
     parser.EndElementHandler = reader.end
     parser.CommentHandler = reader.comment
-    with _open(path) as file:
+    with foreign_files.opened(path) as file:
         try:
-            parser.ParseFile(file)
+            for _ in foreign_files.parse_xml(parser, file):
+                pass
         except expat.ExpatError as error:
             raise samples.error(
                 error.lineno,
@@ -94,6 +91,8 @@ class _FcdReader:
                 line, f"<{name}> is not SUMO's floating-car data; write it with `sumo --fcd-output FILE`"
             )
         self._path.append(name)
+        if len(self._path) > DEEPEST:
+            raise self._samples.error(line, f"<{name}> lies in {DEEPEST} others; check the file")
         if name == "timestep":
             before_s = self._time_s
             self._time_s = self._samples.number(

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from edgefl.config import foreign_files
 from edgefl.errors import EdgeflError
 from edgefl.mobility._trace_samples import Samples
 
@@ -82,13 +83,14 @@ def read_csv(path: Path, samples: Samples, kinds: Collection[str]) -> None:
     opener = gzip.open if path.suffix == ".gz" else open
     # utf-8-sig: spreadsheets put a byte-order mark in front
     with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-        head = file.readline()
+        text = foreign_files.lines(file)
+        head = next(text, "")
         separator = ";" if ";" in head and "," not in head else ","
         line = 1
         try:
             names = [name.strip() for name in next(csv.reader([head], delimiter=separator), [])]
             rows = _Rows(names, samples, kinds)
-            lines = csv.reader(file, delimiter=separator)
+            lines = csv.reader(text, delimiter=separator)
             for cells in lines:
                 line = 1 + lines.line_num
                 if not cells:
@@ -111,23 +113,12 @@ def read_parquet(path: Path, samples: Samples, kinds: Collection[str]) -> None:
     if not path.exists():
         raise FileNotFoundError(path)
     try:
-        from pyarrow import ArrowException, parquet
-    except ImportError as error:
-        raise EdgeflError(
-            f"{path}: Parquet needs pyarrow: pip install 'edgefl-cosim[parquet]'; or write CSV"
-        ) from error
-    try:
-        table = parquet.ParquetFile(path)
-        names = list(table.schema_arrow.names)
-        rows = _Rows(names, samples, kinds)
-        line = 1
-        for batch in table.iter_batches(columns=[names[at] for at in rows.columns]):
-            read = [batch.column(number).to_pylist() for number in range(len(rows.columns))]
-            cells: list[Any] = [None] * len(names)
-            for values in zip(*read, strict=True):
-                line += 1
-                for at, value in zip(rows.columns, values, strict=True):
-                    cells[at] = value
-                rows.add(line, cells)
-    except ArrowException as error:
+        table = foreign_files.ParquetTable(path)
+        rows = _Rows(table.names, samples, kinds)
+        cells: list[Any] = [None] * len(table.names)
+        for line, values in enumerate(table.rows([table.names[at] for at in rows.columns]), start=2):
+            for at, value in zip(rows.columns, values, strict=True):
+                cells[at] = value
+            rows.add(line, cells)
+    except OSError as error:
         raise EdgeflError(f"{path}: cannot be read as Parquet ({error}); check the file") from error

@@ -1,6 +1,5 @@
 """Reading areas from map files: polygons of GeoJSON, and the boundary of a SUMO network."""
 
-import gzip
 import json
 import math
 import zlib
@@ -10,9 +9,11 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
+from edgefl.config import foreign_files
 from edgefl.errors import EdgeflError, quoted
 
-LARGEST_FILE = 100_000_000  # bytes
+LARGEST_FILE = 100_000_000  # bytes, unpacked
+MOST_VALUES = 8_000_000  # lists, numbers and keys of a GeoJSON file: 100 bytes each in memory
 Ring = list[tuple[float, float]]
 Pair = tuple[float, float]
 
@@ -28,7 +29,7 @@ def geojson_rings(path: Path, feature: str | None) -> list[Ring]:
         EdgeflError: names the file and the remedy.
     """
     with _reading(path, "geojson"):
-        document = json.loads(_bytes(path))
+        document = json.loads(_bytes_of_json(path))
         features = list(_features(document))
         if feature is not None:
             named = [_names(one) for one in features]
@@ -65,7 +66,10 @@ def sumo_boundary(path: Path) -> tuple[Pair, Pair]:
     parser = expat.ParserCreate()
     parser.StartElementHandler = begin
     with _reading(path, "sumo_net"):
-        parser.Parse(_bytes(path), True)
+        with foreign_files.opened(path) as file:
+            for _ in foreign_files.parse_xml(parser, file):
+                if boundaries or file.tell() > LARGEST_FILE:
+                    break
         if not boundaries or boundaries[0] is None:
             raise EdgeflError(
                 f"{path}: no <location convBoundary=...> in it; give a network of netconvert or netgenerate",
@@ -100,12 +104,10 @@ def _reading(path: Path, kind: str) -> Iterator[None]:
         raise EdgeflError(f"{path}: is not {wanted} ({error}); check the file", place) from error
 
 
-def _bytes(path: Path) -> bytes:
-    if path.stat().st_size > LARGEST_FILE:
-        raise OSError(f"larger than {LARGEST_FILE // 1_000_000} MB")
-    opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rb") as file:
-        content: bytes = file.read()
+def _bytes_of_json(path: Path) -> bytes:
+    content = foreign_files.whole(path, LARGEST_FILE)
+    if sum(map(content.count, (b"[", b"{", b",", b":"))) > MOST_VALUES:
+        raise OSError(f"holds more than {MOST_VALUES:,} values")
     return content
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from channel.tdd import Direction
-from edgefl.errors import EdgeflError, quoted
+from edgefl.config import foreign_files
+from edgefl.errors import EdgeflError, about, quoted
 
 PLACE = ("radio", "background", "path")
 READABLE = (".csv", ".parquet")
@@ -63,7 +64,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         # utf-8-sig: spreadsheets put a byte-order mark in front
         with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = csv.reader(file)
+            lines = csv.reader(foreign_files.lines(file))
             names = [name.strip() for name in next(lines, [])]
             _check_names(path, names)
             for cells in lines:
@@ -78,21 +79,13 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
-        from pyarrow import ArrowException, parquet
-    except ImportError as error:
-        raise EdgeflError(
-            f"{path}: Parquet needs pyarrow: pip install 'edgefl-cosim[parquet]'; or write CSV", PLACE
-        ) from error
-    try:
-        table = parquet.ParquetFile(path)
-        _check_names(path, list(table.schema_arrow.names))
+        with about(*PLACE):
+            table = foreign_files.ParquetTable(path)
+        _check_names(path, table.names)
         # the header counts as a line, as in a CSV table
-        line = 1
-        for batch in table.iter_batches():
-            for row in batch.to_pylist():
-                line += 1
-                yield line, row
-    except (OSError, ArrowException) as error:
+        for line, values in enumerate(table.rows(table.names), start=2):
+            yield line, dict(zip(table.names, values, strict=True))
+    except OSError as error:
         raise EdgeflError(f"{path}: cannot be read as Parquet ({error}); check the file", PLACE) from error
 
 

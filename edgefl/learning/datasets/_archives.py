@@ -11,7 +11,11 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO
 
+from edgefl.config import foreign_files
+
+LARGEST_FILE = 1_000_000_000  # bytes, unpacked; the largest of a data set known here has 550 MB
 # what reading and unpacking a damaged file may raise
 UNREADABLE = (
     OSError,
@@ -38,8 +42,7 @@ def contents(paths: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
     for path in paths:
         archive = archive_of(path)
         if archive is None:
-            content = path.read_bytes()
-            yield path, gzip.decompress(content) if path.suffix == ".gz" else content
+            yield path, foreign_files.whole(path, LARGEST_FILE)
         else:
             inside.setdefault(archive, {})[path.relative_to(archive).as_posix()] = path
     for archive, wanted in inside.items():
@@ -57,26 +60,28 @@ def _members(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[Path, byt
     missing = dict(wanted)
     for name, content in _stored(archive, missing):
         if (asked := _asked(name, missing)) is not None:
-            yield missing.pop(asked), gzip.decompress(content) if name.endswith(".gz") else content
+            packed = gzip.GzipFile(fileobj=content) if name.endswith(".gz") else content
+            yield missing.pop(asked), foreign_files.up_to(packed, LARGEST_FILE)  # type: ignore[arg-type]
         if not missing:
             return
     raise ValueError(f"the archive lacks {', '.join(missing)}")
 
 
-def _stored(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[str, bytes]]:
-    """Yield (name, content as stored) of the members that are wanted."""
+def _stored(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield (name, open file as stored) of the members that are wanted."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
             for name in packed.namelist():
                 if _asked(name, wanted) is not None:
-                    yield name, packed.read(name)
+                    with packed.open(name) as stream:
+                        yield name, stream
     else:
         with tarfile.open(archive) as tape:
             for member in tape:
                 if member.isfile() and _asked(member.name, wanted) is not None:
-                    stream = tape.extractfile(member)
-                    assert stream is not None  # it is a file
-                    yield member.name, stream.read()
+                    content = tape.extractfile(member)
+                    assert content is not None  # it is a file
+                    yield member.name, content
 
 
 def _asked(name: str, wanted: dict[str, Path]) -> str | None:

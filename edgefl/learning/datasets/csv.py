@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import Field
 
+from edgefl.config import foreign_files
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.datasets._tables import complete, divided, grouped, labelled, require_file
@@ -68,7 +69,7 @@ class Csv(Dataset):
 def _read(path: Path) -> tuple[list[str], Rows]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file)
+            reader = csv.reader(foreign_files.lines(file))
             head = next(reader, [])
             rows = []
             for row in reader:

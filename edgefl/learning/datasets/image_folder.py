@@ -1,5 +1,6 @@
 """Your own images, in a folder for each class."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from pydantic import Field
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.datasets._tables import complete, require_file, split_off
+from edgefl.learning.memory import Need, require
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
 
@@ -27,7 +29,10 @@ class ImageFolder(Dataset):
     )
 
     def check(self) -> None:
-        require_file(self.path, "a folder with a folder of images for each class is wanted")
+        wanted = "a folder with a folder of images for each class is wanted"
+        require_file(self.path, wanted)
+        if not self.path.is_dir():
+            raise EdgeflError(f"{self.path} is a file: {wanted}")
 
     def load(self) -> Data:
         self.check()
@@ -43,18 +48,26 @@ class ImageFolder(Dataset):
         return complete(train, test, tuple(names))
 
     def _read(self, root: Path, names: list[str]) -> Split:
-        from PIL import Image, UnidentifiedImageError  # comes with matplotlib
+        from PIL import Image  # comes with matplotlib
 
+        files_of = [
+            sorted(file for file in (root / name).glob("*") if file.suffix.lower() in ENDINGS)
+            for name in names
+        ]
+        count = sum(map(len, files_of))
+        size = self.height * self.width * (3 if self.colour else 1)
+        require([Need((), 2.0 * count * size, f"{count:,} images")])  # twice: one by one, and together
+        # more than 90 million pixels: Pillow warns, and takes a gigabyte
+        bomb = Image.DecompressionBombWarning
         images, labels = [], []
-        for label, name in enumerate(names):
-            files = sorted(file for file in (root / name).glob("*") if file.suffix.lower() in ENDINGS)
+        for label, files in enumerate(files_of):
             for file in files:
                 try:
-                    with Image.open(file) as image:
+                    with warnings.catch_warnings(action="error", category=bomb), Image.open(file) as image:
                         fitted = image.convert("RGB" if self.colour else "L").resize(
                             (self.width, self.height)
                         )
-                except (OSError, UnidentifiedImageError) as error:
+                except Exception as error:  # whatever a damaged or foreign file makes of it
                     raise EdgeflError(f"{file} is no image that can be read ({error})") from error
                 pixels = np.asarray(fitted, np.uint8)
                 images.append(pixels.transpose(2, 0, 1) if self.colour else pixels)

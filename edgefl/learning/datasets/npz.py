@@ -1,6 +1,10 @@
 """Your own samples in a NumPy file."""
 
+import math
+import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -8,6 +12,9 @@ from pydantic import Field
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.datasets._tables import complete, divided, grouped, labelled, require_file
+from edgefl.learning.memory import Need, require
+
+LABEL_BYTES = 24  # of a label or group beside its array: in two lists, and as a number
 
 
 class Npz(Dataset):
@@ -31,31 +38,49 @@ class Npz(Dataset):
     def load(self) -> Data:
         self.check()
         try:
-            with np.load(self.path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
+            headers = _headers(self.path)
         except Exception as error:  # whatever a damaged or foreign file makes of it
-            raise EdgeflError(
-                f"{self.path} cannot be read as a .npz file without objects ({error})"
-            ) from error
-        parts = ("_train", "_test") if "x_train" in arrays else ("",)
-        lacking = [f"{axis}{part}" for part in parts for axis in "xy" if f"{axis}{part}" not in arrays]
-        if lacking:
-            raise EdgeflError(
-                f"{self.path} lacks {', '.join(lacking)}; it has {', '.join(arrays) or 'nothing'}"
-            )
-        y = [_labels(arrays[f"y{part}"], f"{self.path}: y{part}") for part in parts]
-        numbers, names = labelled([str(value) for each in y for value in each.tolist()])
-        for part, each in zip(parts, y, strict=True):
-            x = arrays[f"x{part}"]
-            if x.ndim < 2 or len(x) != len(each) or x.dtype.kind not in "buif":
-                raise EdgeflError(
-                    f"{self.path}: x{part} is {x.dtype} {list(x.shape)}, y{part} has {len(each)} labels: x is"
-                    " [samples, ...] numbers, a row for each label"
-                )
+            raise self._unreadable(error) from error
+        parts = ("_train", "_test") if "x_train" in headers else ("",)
+        self._check_shapes(headers, parts)
+        wanted = [f"{axis}{part}" for axis in ("x", "y", "groups") for part in parts]
+        wanted = [name for name in wanted if name in headers]
+        require([Need((), sum(_bytes_of(headers[name]) for name in wanted), f"the arrays of {self.path}")])
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in wanted}
+        except Exception as error:
+            raise self._unreadable(error) from error
+        numbers, names = labelled([str(value) for part in parts for value in arrays[f"y{part}"].tolist()])
         inputs = [arrays[f"x{part}"] for part in parts]
         inputs = [x if x.dtype in (np.uint8, np.int16) else x.astype(np.float32) for x in inputs]
         groups, group_names = self._groups(arrays, parts)
         return complete(*divided(inputs, numbers, groups, self.test_share, "npz"), names, group_names)
+
+    def _unreadable(self, error: Exception) -> EdgeflError:
+        return EdgeflError(f"{self.path} cannot be read as a .npz file without objects ({error})")
+
+    def _check_shapes(self, headers: Mapping[str, "_Header"], parts: Sequence[str]) -> None:
+        """Refuse arrays that cannot be samples and their labels, of which nothing has been read but this."""
+        lacking = [f"{axis}{part}" for part in parts for axis in "xy" if f"{axis}{part}" not in headers]
+        if lacking:
+            raise EdgeflError(
+                f"{self.path} lacks {', '.join(lacking)}; it has {', '.join(headers) or 'nothing'}"
+            )
+        for part in parts:
+            (x_shape, x_type), (y_shape, y_type) = headers[f"x{part}"], headers[f"y{part}"]
+            if len(y_shape) != 1 or y_type.kind not in "biuUS":
+                raise EdgeflError(
+                    f"{self.path}: y{part} is {y_type} {list(y_shape)}: a target is one label per sample, an integer"
+                    " or a word (regression and a label per token are not supported)"
+                )
+            if len(x_shape) < 2 or x_shape[0] != y_shape[0] or x_type.kind not in "buif":
+                raise EdgeflError(
+                    f"{self.path}: x{part} is {x_type} {list(x_shape)}, y{part} has {y_shape[0]} labels: x is"
+                    " [samples, ...] numbers, a row for each label"
+                )
+            if len(headers.get(f"groups{part}", (y_shape, None))[0]) != 1:
+                raise EdgeflError(f"{self.path}: groups{part} is no list of one group for each sample")
 
     def _groups(
         self, arrays: dict[str, np.ndarray], parts: tuple[str, ...]
@@ -68,10 +93,28 @@ class Npz(Dataset):
         return grouped(words)
 
 
-def _labels(y: np.ndarray, where: str) -> np.ndarray:
-    if y.ndim != 1 or y.dtype.kind not in "biuUS":
-        raise EdgeflError(
-            f"{where} is {y.dtype} {list(y.shape)}: a target is one label per sample, an integer or a word"
-            " (regression and a label per token are not supported)"
-        )
-    return y
+_Header = tuple[tuple[int, ...], np.dtype[Any]]
+
+
+def _headers(path: Path) -> dict[str, _Header]:
+    """Read the shapes and types of the arrays in a file, and nothing of the arrays themselves."""
+    headers = {}
+    with zipfile.ZipFile(path) as packed:
+        for entry in (name for name in packed.namelist() if name.endswith(".npy")):
+            with packed.open(entry) as file:
+                version = np.lib.format.read_magic(file)
+                read = np.lib.format.read_array_header_1_0
+                if version != (1, 0):
+                    read = np.lib.format.read_array_header_2_0
+                shape, _, kind = read(file)
+            if kind.hasobject:
+                raise ValueError(f"{entry} holds objects")
+            headers[entry.removesuffix(".npy")] = (shape, kind)
+    return headers
+
+
+def _bytes_of(header: _Header) -> int:
+    """Return the memory that an array takes at least: as it is, and as what it is made into."""
+    shape, kind = header
+    made = LABEL_BYTES if len(shape) == 1 else 0 if kind in (np.uint8, np.int16) else 4
+    return math.prod(shape) * (kind.itemsize + made)

@@ -344,6 +344,7 @@ XML_FAULTS = {
     fcd(
         f'<timestep time="0">{CAR}'
     ): r":3: not well-formed XML \(mismatched tag\); perhaps the file is cut off",
+    '<?xml version="1.0" encoding="klingon"?><net/>': r": cannot be read \(unknown encoding: klingon",
     "<fcd-export>\n<timestep": r":2: not well-formed XML \(unclosed token\)",
     '<!-- \n<fcd-output.geo value="true"/>\n--><fcd-export/>': (
         ":1: x and y are degrees; set geo: true .*, or run SUMO without"

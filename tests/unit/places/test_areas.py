@@ -186,6 +186,10 @@ def test_map_files_that_cannot_be_are_refused(content: str, message: str, tmp_pa
         ('<net><location convBoundary="0,0,1"/></net>', "is not a SUMO network"),
         ('<net><location convBoundary="0,0,0,1"/></net>', "has no area"),
         ("<net>", "map.xml:1: not well-formed XML"),
+        (
+            '<?xml version="1.0" encoding="klingon"?><net/>',
+            "map.xml: cannot be read (unknown encoding: klingon",
+        ),
     ],
 )
 def test_networks_that_cannot_be_are_refused(content: str, message: str, tmp_path: Path) -> None:

@@ -1,0 +1,149 @@
+"""Reading files that a stranger may have made: no more of one is held in memory than its format needs.
+
+A kilobyte of gzip holds a megabyte of blanks, a table may be one endless line, and an XML file one endless comment.
+"""
+
+import gzip
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+from xml.parsers import expat
+
+from edgefl.errors import EdgeflError
+
+LONGEST_LINE = 10_000_000  # characters of a table's line, bytes of an XML tag or comment
+LONGEST_WORD = 1_000  # characters of a name in a Parquet table
+LARGEST_GROUP = 250_000_000  # bytes of a Parquet table's row group, unpacked
+PIECE = 1 << 16  # bytes
+
+
+def opened(path: Path) -> IO[bytes]:
+    """Open a file, plain or `.gz`, for reading what is in it."""
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+
+
+def whole(path: Path, most_bytes: int) -> bytes:
+    """Read all that is in a file, plain or `.gz`.
+
+    Raises:
+        OSError: it cannot be read, or there is more in it.
+    """
+    with opened(path) as file:
+        return up_to(file, most_bytes)
+
+
+def up_to(file: IO[bytes], most_bytes: int) -> bytes:
+    """Read all that is left in an open file.
+
+    Raises:
+        OSError: it cannot be read, or there is more in it.
+    """
+    content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise OSError(f"holds more than {most_bytes // 1_000_000} MB")
+    return content
+
+
+def lines(file: IO[str]) -> Iterator[str]:
+    """Yield the lines of a text.
+
+    Raises:
+        OSError: one is too long to be meant.
+    """
+    number = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise OSError(f"line {number} is longer than {LONGEST_LINE:,} characters")
+        yield line
+
+
+def parse_xml(parser: expat.XMLParserType, file: IO[bytes]) -> Iterator[None]:
+    """Hand an XML file to a parser; yield after each piece, and whoever has seen enough stops asking.
+
+    Raises:
+        OSError: it cannot be read, or names an encoding that nobody knows, or a tag is too long to be meant.
+        ExpatError: it is not well-formed.
+    """
+    given = 0
+    while piece := file.read(PIECE):
+        given += len(piece)
+        _parse(parser, piece, False)
+        if given - parser.CurrentByteIndex > LONGEST_LINE:
+            raise OSError(
+                f"line {parser.CurrentLineNumber}: longer than {LONGEST_LINE:,} bytes without an end"
+            )
+        yield
+    _parse(parser, b"", True)
+
+
+def _parse(parser: expat.XMLParserType, piece: bytes, last: bool) -> None:
+    try:
+        parser.Parse(piece, last)
+    except LookupError as error:
+        if isinstance(error, KeyError | IndexError):  # of a handler, and not of Python's codecs
+            raise
+        raise OSError(f"{error}; write it in UTF-8") from error
+
+
+class ParquetTable:
+    """A Parquet table that is read batch by batch; this needs pyarrow.
+
+    Raises:
+        EdgeflError: pyarrow is not installed.
+        OSError: the file is no Parquet table, or one of its columns is none of numbers or short words.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            from pyarrow import ArrowException, parquet, types
+        except ImportError as error:
+            raise EdgeflError(
+                f"{path}: Parquet needs pyarrow: pip install 'edgefl-cosim[parquet]'; or write CSV"
+            ) from error
+        self._failure = ArrowException
+        with self._reading():
+            schema = parquet.read_schema(path)
+            # words stay apart from the rows that hold them: a million rows may hold one long word
+            words = [
+                each.name for each in schema if types.is_string(each.type) or types.is_large_string(each.type)
+            ]
+            self._file = parquet.ParquetFile(path, read_dictionary=words)
+        self.names: list[str] = list(schema.names)
+        self._nested = {each.name for each in schema if types.is_nested(each.type)}
+
+    def rows(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Yield the values of these columns, row by row."""
+        if nested := self._nested & set(names):
+            raise OSError(f"column {min(nested)} holds lists")
+        self._check_sizes(names)
+        with self._reading():
+            for batch in self._file.iter_batches(columns=list(names)):
+                yield from zip(*map(_values, batch.columns), strict=True)
+
+    def _check_sizes(self, names: Sequence[str]) -> None:
+        about = self._file.metadata
+        for group in range(about.num_row_groups):
+            columns = [about.row_group(group).column(at) for at in range(about.num_columns)]
+            size = sum(each.total_uncompressed_size for each in columns if each.path_in_schema in names)
+            if size > LARGEST_GROUP:
+                raise OSError(
+                    f"a row group holds {size / 1e6:,.0f} MB; write row groups of at most {LARGEST_GROUP // 10**6} MB"
+                )
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        try:
+            yield
+        except self._failure as error:
+            raise OSError(str(error)) from error
+
+
+def _values(column: Any) -> list[Any]:
+    """Return the values of a column; of words only if all are short."""
+    dictionary = getattr(column, "dictionary", None)
+    if dictionary is not None and any(len(word) > LONGEST_WORD for word in dictionary.to_pylist() if word):
+        raise OSError(f"a word is longer than {LONGEST_WORD} characters")
+    values: list[Any] = column.to_pylist()
+    return values
