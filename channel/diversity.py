@@ -37,6 +37,11 @@ class DiverseFading:
         """The power of a static link, the expectation 1 of another."""
         return float(self.power(0, 1)[0]) if self.static else 1.0
 
+    def forget(self) -> None:
+        """Drop what was drawn of each tap; it is drawn again when it is read."""
+        for tap in self._taps:
+            tap.forget()
+
     def power(self, first_slot: int, count: int) -> FloatArray:
         """[count] mean power of the taps in the slots first_slot, first_slot + 1, ..."""
         return np.asarray(sum(tap.power(first_slot, count) for tap in self._taps) / len(self._taps))

@@ -106,6 +106,9 @@ class Fading(Protocol):
     ) -> np.random.Generator:
         """Make random numbers of this link that belong to a slot and purpose."""
 
+    def forget(self) -> None:
+        """Give back the memory of what was read; the same numbers are drawn again when they are read again."""
+
 
 class LinkFading:
     """Gauss-Markov fading of one link, h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n] with e ~ CN(0, 1).
@@ -199,6 +202,11 @@ class LinkFading:
         if not (0 <= first_slot < 2**64 and 0 <= stream < 2**64):
             raise ValueError(f"first_slot and stream must be >= 0 and below 2^64, got {first_slot}, {stream}")
         return self._draws(first_slot, stream, _STREAM_REGION, reused)
+
+    def forget(self) -> None:
+        """Drop the pages that were drawn; they are drawn again when they are read."""
+        for pages in self._pages:
+            pages.clear()
 
     def _draws(
         self, index: int, level: int, region: int, reused: np.random.Generator | None = None

@@ -176,6 +176,7 @@ class Interfered:
         self.heard = heard
         self.correlation = fading.correlation
         self.generator = fading.generator
+        self.forget = fading.forget
 
     @property
     def mean_power(self) -> float:

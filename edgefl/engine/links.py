@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from channel.fading import Fading
 from channel.tdd import Direction
 from channel.units import FloatArray
@@ -53,6 +55,14 @@ class Transfers:
     end_s: FloatArray
     airtime_s: FloatArray
     clock_s: FloatArray
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Transfers]") -> "Transfers":
+        """Return the transfers of several groups of links, one group after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        columns = ([vars(part)[name] for part in parts] for name in vars(parts[0]))
+        return cls(*map(np.concatenate, columns))
 
 
 class Transfer(NamedTuple):

@@ -6,7 +6,7 @@ off, the parts are what their processes would return, to the last bit.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 
 import numpy as np
@@ -18,6 +18,9 @@ from edgefl.engine.links import Transfers
 from edgefl.engine.parts import DeviceTask, Outcome, Part, Span
 from edgefl.engine.radio_round import RadioRound
 from edgefl.engine.simulation import Simulation
+
+# Links whose fading is in memory at a time, 64 kB each: 1 GB.
+LINKS_AT_ONCE = 16_384
 
 
 @dataclass(frozen=True)
@@ -35,11 +38,10 @@ def planned_parts(
     links = opened.links
     devices = [simulation.devices[id_] for id_ in links.devices]
     down_bits, up_bits = [task.down_bits for task in tasks], [task.up_bits for task in tasks]
-    down = opened.transfers("downlink", down_bits, np.full(len(links), simulation.env.now))
     costs = [processors.cost(id_, task.samples) for id_, task in zip(links.devices, tasks, strict=True)]
     compute_s, compute_j = np.array(costs).T
+    down, up = _both_ways(opened, down_bits, compute_s, up_bits, simulation.env.now)
     computed_s = down.clock_s + compute_s
-    up = opened.transfers("uplink", up_bits, computed_s)
     receive_w = np.array([device.draws.receive_w for device in devices])
     radiated = links.uplink_power.tolist()
     send_w = np.array([device.send_power_w(share) for device, share in zip(devices, radiated, strict=True)])
@@ -57,6 +59,25 @@ def planned_parts(
         _transfers(up, send_w, up_bits, send_j_bit, wait_w),
     )
     return PlannedRound(list(parts), float(up.clock_s.max()))
+
+
+def _both_ways(
+    opened: RadioRound, down_bits: Sequence[int], compute_s: FloatArray, up_bits: Sequence[int], now_s: float
+) -> tuple[Transfers, Transfers]:
+    """Time all downlinks and uplinks; in large rounds some devices after the others, whose fading is forgotten."""
+    many, at_once = len(opened.links), max(1, LINKS_AT_ONCE // opened.air.settings.frequency_taps)
+    timed: list[tuple[Transfers, Transfers]] = []
+    for begin in range(0, many, at_once):
+        rows = range(begin, min(begin + at_once, many))
+        some = opened if len(rows) == many else replace(opened, links=opened.links.at(rows))
+        down = some.transfers("downlink", down_bits[rows.start : rows.stop], np.full(len(rows), now_s))
+        compute_until_s = down.clock_s + compute_s[rows.start : rows.stop]
+        timed.append((down, some.transfers("uplink", up_bits[rows.start : rows.stop], compute_until_s)))
+        if many > at_once:
+            for fading in some.links.fading:
+                fading.forget()
+    downs, ups = zip(*timed, strict=True)
+    return Transfers.joined(downs), Transfers.joined(ups)
 
 
 def _tails(simulation: Simulation, devices: Sequence[int], down: Transfers, up: Transfers) -> None:

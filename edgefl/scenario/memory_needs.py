@@ -6,7 +6,9 @@ passes may still need several times as much.
 
 import math
 
+from channel.fading import BLOCK
 from edgefl.engine.churn.always_on import AlwaysOn
+from edgefl.engine.plan import LINKS_AT_ONCE
 from edgefl.engine.selectors import CountedSelector
 from edgefl.engine.selectors.all import All
 from edgefl.learning.memory import Need, available_bytes, require
@@ -15,6 +17,8 @@ from edgefl.scenario.scenario import Scenario
 
 DEVICE_BYTES = 300  # of the objects and arrays that every device has; measured 330 to 360
 CELL_BYTES = 12  # per device and cell: when a neighbour became better (8), and the measured power (4)
+PARTICIPANT_BYTES = 2_500  # of a round: a link, a part, a row of devices.csv; measured 3,400
+FADING_BYTES = 2 * 2 * 8 * BLOCK  # per link and tap: two pages of real and imaginary parts
 STEP_BYTES = 20  # per device and local step: sample and weight of a batch of one (12), and its size (8)
 NUMBER_BYTES = 4  # of a model
 
@@ -36,9 +40,25 @@ def of_world(scenario: Scenario) -> list[Need]:
         cells = scenario.layout.cells
         what = f"{count:,.0f} devices that measure {cells} cells"
         needs.append(Need(("devices", key), CELL_BYTES * cells * count, what))
+    place, together = least_participants(scenario, int(count))
+    if together > 1:
+        size = PARTICIPANT_BYTES * together + FADING_BYTES * _faded_links(scenario, together)
+        needs.append(Need(place, size, f"a round of {together:,} devices"))
     if scenario.learning is not None:
         needs.append(Need(("learning", "dataset"), scenario.learning.dataset.least_bytes(), "the data set"))
     return needs
+
+
+def _faded_links(scenario: Scenario, together: int) -> int:
+    """Return how many links' fading is in memory at a time for certain; transfers by renewal draw none."""
+    radio = scenario.radio
+    taps = together * radio.frequency_taps
+    if radio.sharing == "dynamic":
+        return taps
+    if radio.fidelity != "slot":
+        return 0
+    # a planned round takes some devices after the others
+    return taps if scenario.rounds.deadline_s is not None else min(taps, LINKS_AT_ONCE)
 
 
 def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:

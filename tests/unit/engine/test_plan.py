@@ -8,7 +8,7 @@ import pytest
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
-from edgefl.engine import rounds
+from edgefl.engine import plan, rounds
 from edgefl.engine.network import Network
 from edgefl.engine.records import DeviceRound, LedgerRow, Round
 from edgefl.testing import Scripted, SmallWorld, small_world
@@ -109,7 +109,7 @@ def test_a_plan_is_what_the_processes_return(
         devices = {}  # a class needs a device
     event(f"classes: {bool(devices)}")
     event(f"{radio['scheduler']}, {radio['fidelity']}, {'TDD' if radio['tdd'] is not None else 'intervals'}")
-    plan, processes = (
+    planned, processes = (
         worked(
             distances_m,
             dict(enumerate(works)),
@@ -123,8 +123,28 @@ def test_a_plan_is_what_the_processes_return(
     )
     for table in (DeviceRound, Round, LedgerRow):
         # repr: equal to the last bit, and of the same type
-        assert [repr(row) for row in plan.rows.of[table]] == [repr(row) for row in processes.rows.of[table]]
-    assert repr(plan.env.now) == repr(processes.env.now)
+        assert [repr(row) for row in planned.rows.of[table]] == [
+            repr(row) for row in processes.rows.of[table]
+        ]
+    assert repr(planned.env.now) == repr(processes.env.now)
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3])
+@pytest.mark.parametrize("taps", [1, 2])
+def test_a_large_round_takes_some_devices_after_the_others(at_once: int, taps: int) -> None:
+    """The numbers are the same to the last bit, and the fading of no link stays in memory."""
+    options: dict[str, Any] = {"radio": {"fidelity": "slot", "frequency_taps": taps}}
+    works = {id_: (1, 100 * id_, 40_000 * id_, 90_000) for id_ in range(MOST)}
+    distances_m = [20.0 + 40.0 * id_ for id_ in range(MOST)]
+    whole = worked(distances_m, works, True, 1, **options)
+    with mock.patch.object(plan, "LINKS_AT_ONCE", at_once * taps):
+        pieces = worked(distances_m, works, True, 1, **options)
+    for table in (DeviceRound, Round, LedgerRow):
+        assert [repr(row) for row in whole.rows.of[table]] == [repr(row) for row in pieces.rows.of[table]]
+    for small, held in ((whole, True), (pieces, False)):
+        for id_ in range(MOST):
+            link = small.simulation.radio.fading(id_, 0)
+            assert any(any(tap._pages) for tap in getattr(link, "_taps", [link])) is held
 
 
 @pytest.mark.parametrize(

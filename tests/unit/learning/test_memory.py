@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from edgefl.config import registry
+from edgefl.engine.plan import LINKS_AT_ONCE
 from edgefl.errors import EdgeflError
 from edgefl.learning import cost, memory
 from edgefl.learning.batches import draw_batches
@@ -54,13 +55,46 @@ def test_the_largest_need_is_named_with_its_estimate() -> None:
 
 
 def test_the_world_s_needs(tmp_path: Path) -> None:
-    (devices,) = memory_needs.of_world(loaded(tmp_path, UNTRAINED))
+    devices, together = memory_needs.of_world(loaded(tmp_path, UNTRAINED))
     assert (devices.place, devices.size) == (("devices", "count"), 30_000)
+    assert (together.place, together.size) == (("devices", "count"), 250_000)
     cells = loaded(tmp_path, UNTRAINED, "layout.rings=2", "radio.shadowing=spatial")
     assert [need.size for need in memory_needs.of_world(cells)] == [30_000, 100 * 19 * 12]
     generated = loaded(tmp_path, TRAINED, "learning.dataset={name: synthetic, groups: 1000}")
     assert memory_needs.of_world(generated)[-1].size == 2 * 1000 * 50 * (60 * 4 + 16)
     assert memory_needs.of_world(generated)[-1].place == ("learning", "dataset")
+
+
+@pytest.mark.parametrize(
+    ("sets", "links"),
+    [
+        ([], 0),  # long transfers are drawn by renewal
+        (["radio.fidelity=slot"], 100),
+        (["radio.fidelity=slot", "radio.frequency_taps=4"], 400),
+        (["radio.sharing=dynamic"], 100),
+        (["radio.fidelity=slot", "devices.count=100000"], LINKS_AT_ONCE),  # some devices after the others
+        (["radio.fidelity=slot", "devices.count=100000", "rounds.deadline_s=9"], 100_000),
+        (["radio.sharing=dynamic", "devices.count=100000"], 100_000),
+    ],
+)
+def test_a_round_s_links_need_their_fading(tmp_path: Path, sets: list[str], links: int) -> None:
+    """Two pages a link, of 2,048 complex numbers."""
+    scenario = loaded(tmp_path, UNTRAINED, *sets)
+    together = memory_needs.of_world(scenario)[1]
+    assert together.size == 2_500 * scenario.devices.count + 65_536 * links
+
+
+def test_a_round_that_does_not_fit_is_refused_before_it_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = loaded(tmp_path, UNTRAINED, "devices.count=1000000", "radio.sharing=dynamic")
+    monkeypatch.setattr(memory_needs, "available_bytes", lambda: 24e9)
+    with pytest.raises(
+        EdgeflError, match=r"needs at least 6\d.* GB of memory, .* for a round of 1,000,000 devices"
+    ):
+        memory_needs.check(scenario)
+    # some of a million are no large round
+    memory_needs.check(scenario.with_(rounds__selector={"name": "uniform", "count": 100}))
 
 
 def test_generated_data_take_no_less_than_estimated() -> None:
