@@ -26,6 +26,13 @@ UNKNOWN = -1  # place of a variant in its study's file
 SEVERAL = "comparison"  # the folder beside several ones, where reports on all of their runs go
 MOST_OF_AN_ERROR = 160  # characters; run.json has all of it
 
+# what run.json holds, where it holds it
+KINDS = {
+    **dict.fromkeys(("study", "variant", "name", "reference"), str),
+    **dict.fromkeys(("setting", "model", "process"), dict),
+    **dict.fromkeys(("notes", "variants"), list),
+    **dict.fromkeys(("seed", "wall_s", "simulated_s"), int | float),
+}
 Paths = str | Path | Sequence[str | Path]
 Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () without one
 
@@ -330,6 +337,10 @@ def _info(directory: Path, partial: bool) -> dict[str, Any]:
         )
     if run.get("status") != "completed" and not (partial and (directory / "rounds.csv").exists()):
         raise _NotUsableError(_what_is_missing(run, directory))
+    for key, kind in KINDS.items():
+        value = run.get(key)
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise _NotUsableError(f"run.json is damaged: its {key} is {str(value)[:80]!r}")
     name = run.get("name") or directory.name
     return {
         "study": run.get("study"),

@@ -23,24 +23,27 @@ def markdown_table(table: pd.DataFrame, corner: str) -> str:
     """Write a frame of text as a Markdown table; `corner` stands above the index."""
     lines = [[corner, *table.columns], ["---"] * (1 + table.shape[1])]
     lines += [[str(name), *row] for name, row in zip(table.index, table.to_numpy().tolist(), strict=True)]
-    return "\n".join(
-        "| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines
-    )
+    return "\n".join("| " + " | ".join(_cell(str(cell)) for cell in line) + " |" for line in lines)
+
+
+def markdown_escape(text: str) -> str:
+    """Write text so that Markdown takes none of it for HTML: a run may be called <img>."""
+    return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def page(title: str, *parts: str) -> str:
     """Write a Markdown page of the parts that are not empty."""
-    return "\n\n".join([f"# {title}", *filter(None, parts)]) + "\n"
+    return "\n\n".join([f"# {markdown_escape(title)}", *filter(None, parts)]) + "\n"
 
 
 def section(title: str, table: pd.DataFrame, corner: str) -> str:
     """Write a Markdown table below its heading."""
-    return f"## {title}\n\n{markdown_table(table, corner)}"
+    return f"## {markdown_escape(title)}\n\n{markdown_table(table, corner)}"
 
 
 def bullets(lines: Iterable[str]) -> str:
     """Write a Markdown list."""
-    return "\n".join(f"- {line}" for line in lines)
+    return "\n".join(f"- {markdown_escape(line)}" for line in lines)
 
 
 def picture(name: str) -> str:
@@ -74,3 +77,8 @@ def latex_tabular(caption: str, layout: str, head: Sequence[Sequence[str]], body
 def latex_escape(text: str) -> str:
     """Write text so that LaTeX prints it as it is."""
     return "".join(LATEX_SPECIALS.get(sign, sign) for sign in text)
+
+
+def _cell(text: str) -> str:
+    """Write text for a cell of a Markdown table."""
+    return markdown_escape(" ".join(text.splitlines())).replace("|", "\\|")

@@ -15,7 +15,7 @@ from analysis.choices import FIRST_ROUNDS
 from analysis.figures.question import question_figure
 from analysis.formatting import amount, ranges
 from analysis.load import Runs, Setting, load_settings
-from analysis.markup import markdown_table
+from analysis.markup import markdown_escape, markdown_table
 from analysis.report import Report
 from analysis.scope import scope_of
 from analysis.sequential import Interval, interval, pairs_wanted
@@ -109,7 +109,8 @@ def write(answered: Answer, folder: Path) -> list[Path]:
     about |= {name: getattr(answered, name) for name in ("axes", "seeds_wanted", "sentence", "notes")}
     names = [", ".join(map(str, row)) for row in table[axes].itertuples(index=False, name=None)]
     numbers = table.drop(columns=axes).set_axis(names or ["all"]).round(6).astype(str)
-    text = [answered.sentence, "", markdown_table(numbers, ", ".join(axes)), "", *answered.notes, ""]
+    lines = [markdown_escape(line) for line in (answered.sentence, *answered.notes)]
+    text = [lines[0], "", markdown_table(numbers, ", ".join(axes)), "", *lines[1:], ""]
     drawn = question_figure(table, axes, question.variants, words(question)[0]) if axes else None
     report = Report(
         folder,

@@ -4,6 +4,7 @@ import io
 from pathlib import Path
 
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 # what the metrics and figures rely on; further columns are kept as they are
 REQUIRED_COLUMNS = {
@@ -102,7 +103,7 @@ def _read_alike(
                 frame = _parsed(header + b"".join(bodies), table)
             except ValueError:
                 frame = pd.DataFrame()  # the file at fault is found below
-            if len(frame) == sum(counts) > 0 and not _missing(frame, table):
+            if len(frame) == sum(counts) > 0 and not _missing(frame, table) and not _of_words(frame, table):
                 owners = pd.Series(range(len(keys))).repeat(counts).to_numpy()
                 return [_completed(frame, table, [keys[i] for i in owners])]
     frames = []
@@ -121,6 +122,12 @@ def _parsed(text: bytes, table: str) -> pd.DataFrame:
 
 def _missing(frame: pd.DataFrame, table: str) -> list[str]:
     return [column for column in REQUIRED_COLUMNS[table] if column not in frame]
+
+
+def _of_words(frame: pd.DataFrame, table: str) -> list[str]:
+    """List the columns of numbers in which not all are numbers."""
+    numbers = [column for column in REQUIRED_COLUMNS[table] if column not in TEXT_COLUMNS[table]]
+    return [column for column in numbers if len(frame) and not is_numeric_dtype(frame[column])]
 
 
 def _completed(frame: pd.DataFrame, table: str, keys: list[tuple[object, object]]) -> pd.DataFrame:
@@ -153,6 +160,8 @@ def _read(directory: Path, table: str) -> pd.DataFrame:
     missing = _missing(frame, table)
     if missing:
         raise ValueError(f"{path} lacks the column {', '.join(missing)}: run it again with this release")
+    if words := _of_words(frame, table):
+        raise ValueError(f"{path} is damaged, its column {words[0]} holds words: run it again")
     return frame
 
 

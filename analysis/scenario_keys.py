@@ -1,12 +1,14 @@
 """The scenario of a run as dotted keys, and the keys in which runs differ."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import yaml
 
+FILE = "scenario.yaml"
 NOT_SETTINGS = {"seed", "name"}
 Loader = getattr(
     yaml, "CSafeLoader", yaml.SafeLoader
@@ -15,13 +17,34 @@ Loader = getattr(
 
 def keys_of(run: str | Path) -> dict[str, Any]:
     """Read a run's scenario.yaml: dotted key -> value; empty without one. A component's name stands at its key."""
-    try:
-        written = yaml.load((Path(run) / "scenario.yaml").read_text(encoding="utf-8"), Loader=Loader)
-    except FileNotFoundError:
+    if not (Path(run) / FILE).exists():
         return {}
-    except (OSError, yaml.YAMLError) as error:
-        raise ValueError(f"cannot read {run}/scenario.yaml ({error})") from error
+    written = _read(Path(run) / FILE)
     return flat(written) if isinstance(written, dict) else {}
+
+
+@contextmanager
+def scenario_of(run: str | Path) -> Iterator[dict[str, Any]]:
+    """Read a run's scenario.yaml; if what is done with it fails inside, the file is at fault.
+
+    Raises:
+        ValueError: names the file.
+    """
+    file = Path(run) / FILE
+    written = _read(file)
+    try:
+        yield written
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        what = f"it has no key {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(f"{file}: is not as a run writes it ({what}); run the scenario again") from error
+
+
+def _read(file: Path) -> Any:
+    try:
+        return yaml.load(file.read_text(encoding="utf-8"), Loader=Loader)
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        reason = " ".join(str(getattr(error, "strerror", None) or error).split())
+        raise ValueError(f"cannot read {file} ({reason})") from error
 
 
 def flat(tree: Mapping[str, Any], above: str = "") -> dict[str, Any]:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
@@ -19,6 +18,7 @@ from analysis.html.places import layout_of
 from analysis.html.replay import replay_of
 from analysis.html.series import timeline
 from analysis.load import load_runs
+from analysis.scenario_keys import scenario_of
 from analysis.vocabulary import HANDOVER
 
 MARKERS = "os^DvPp"
@@ -40,12 +40,13 @@ def draw_run(path: str | Path, out: str | Path) -> None:
         raise ValueError(f"{path} holds {len(runs.info)} runs: give the folder of one")
     run = next(runs.info.itertuples())
     runs.positions  # noqa: B018  raises where there are none
-    scenario = yaml.safe_load((Path(str(run.path)) / "scenario.yaml").read_text(encoding="utf-8"))
+    with scenario_of(str(run.path)) as scenario:
+        layout = layout_of(scenario)
     frames = unpack(replay_of(runs, run)["frames"])
     figure = Figure(figsize=(9.6, 4.9), layout="constrained")
     canvas = FigureCanvasAgg(figure)
     grid = figure.add_gridspec(3, 2, width_ratios=[1.2, 1])
-    _map(figure.add_subplot(grid[:, 0]), layout_of(scenario), frames, runs.events)
+    _map(figure.add_subplot(grid[:, 0]), layout, frames, runs.events)
     lines = timeline(runs, run)
     axes = [figure.add_subplot(grid[row, 1]) for row in range(3)]
     accuracy = "test accuracy, %" + ", mean of the cells" * (not lines["one_cell"])

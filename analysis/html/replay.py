@@ -1,16 +1,15 @@
 """What a replay shows of one run: where its devices were, what each did when, and what happened to them."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 
 from analysis.html.packing import Column, pack, unit_of
 from analysis.html.places import areas_of, layout_of
 from analysis.load import Runs
 from analysis.metrics import of_run
+from analysis.scenario_keys import scenario_of
 
 MOST_PLACES = 800_000  # devices times times: about 2.5 MB
 MOST_ROWS = 60_000  # of devices and rounds: about 1.5 MB
@@ -28,14 +27,14 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
         run: a row of `runs.info`.
         share: of how many replays in one page this is one; each may be so much larger or smaller.
     """
-    scenario = yaml.safe_load((Path(run.path) / "scenario.yaml").read_text(encoding="utf-8"))
+    with scenario_of(run.path) as scenario:
+        layout, areas = layout_of(scenario), areas_of(scenario)
     ledger, rows, rounds, events = (
         of_run(table, run) for table in (runs.ledger, runs.devices, runs.rounds, runs.events)
     )
     ids = np.sort(ledger["device"].to_numpy(int))
     classes, class_of = _classes(ledger, ids)
     notes: list[str] = []
-    layout = layout_of(scenario)
     if len(layout["images"]) > 1:
         notes.append(
             "The layout repeats itself: a link that leaves the map goes to the nearest copy of its site."
@@ -49,7 +48,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
     return {
         "simulated_s": run.simulated_s,
         **layout,
-        "areas": areas_of(scenario),
+        "areas": areas,
         "devices": ids.tolist(),
         "classes": classes,
         "class_of": class_of,

@@ -1,16 +1,15 @@
 """The report in words: sentences about the runs, and its tables."""
 
 import html
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from analysis.formatting import ENERGY_UNITS, NOTHING, TIME_UNITS, amount, compact_labels, unit_for
 from analysis.html.series import label_of
 from analysis.load import Runs
 from analysis.metrics import of_run, training_rounds
+from analysis.scenario_keys import scenario_of
 from analysis.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
 
 MOST_SESSIONS = 200  # rows of the table of sessions
@@ -19,8 +18,8 @@ MOST_SESSIONS = 200  # rows of the table of sessions
 def summary(runs: Runs) -> list[str]:
     """Say a few sentences about the runs of a folder."""
     first = next(runs.info.itertuples())
-    scenario = yaml.safe_load((Path(str(first.path)) / "scenario.yaml").read_text(encoding="utf-8"))
-    sentences = [_setting(runs, first, scenario)]
+    with scenario_of(str(first.path)) as scenario:
+        sentences = [_setting(runs, first, scenario)]
     if len(runs.info) == 1:
         sentences += _one(runs, first)
     else:

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 
@@ -63,21 +63,39 @@ app.add_typer(bench.app, name="bench")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the `edgefl` command; None: with the arguments of this process."""
+    if sys.stdout is None:  # closed by whoever called
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text that it can write
     try:
         shipped.require_own()
-        app(arguments, prog_name="edgefl")
+        try:
+            app(arguments, prog_name="edgefl")
+        finally:
+            sys.stdout.flush()  # what cannot be printed is an error here, and not only when Python ends
     except EdgeflError as error:
         # plain print: rich would wrap long lines and take brackets for markup
         print(f"edgefl: error: {error}", file=sys.stderr)
         sys.exit(2)
     except Exception as error:
+        if isinstance(error, OSError) and _lost(sys.stdout):
+            print(f"edgefl: error: standard output cannot be written ({error.strerror})", file=sys.stderr)
+            sys.exit(2)
         where = outside.blame(error)
         if where is None or os.environ.get("EDGEFL_TRACEBACK"):
             raise
         print(f"edgefl: error: {where}\nEDGEFL_TRACEBACK=1 shows how it came there", file=sys.stderr)
         sys.exit(2)
+
+
+def _lost(stream: TextIO) -> bool:
+    """Whether a stream takes no more, because its disk is full, say; if so, what is left of it goes nowhere."""
+    try:
+        print(file=stream, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return True
+    return False
 
 
 @app.callback(invoke_without_command=True)

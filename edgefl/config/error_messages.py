@@ -82,8 +82,9 @@ def flat(errors: Sequence[Any], model: type[BaseModel] | None, unnamed: str | No
             inner = flat(context["errors"], context["model"], context["unnamed"])
             faults += [Fault((*place, *fault.place), fault.message) for fault in inner]
         else:
-            # a check of the whole document names the key itself
-            place = place or getattr(context.get("error"), "place", ())
+            # a check of several keys names the one that is wrong
+            named = getattr(context.get("error"), "place", ())
+            place = named if named[: len(place)] == place else place
             faults.append(Fault(place, partial(_message, error, place, model, unnamed)))
     doubled = _keys_of_empty_sections(errors, model) | _meant_by_others(errors, model)
     return [fault for fault in faults if fault.place not in doubled]

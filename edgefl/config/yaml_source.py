@@ -86,7 +86,8 @@ class Source:
 
     def error(self, place: Place, message: str) -> EdgeflError:
         """Make an error at a key of this document."""
-        return EdgeflError(f"{self.where(place)} {dotted(place)}: {message}")
+        where = f"{self.where(place)} {dotted(place)}" if place else self.where(place).removesuffix(":")
+        return EdgeflError(f"{where}: {message}")
 
     def validate(self, model: type[Model]) -> Model:
         """Validate the document against a model.

@@ -26,13 +26,15 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
         How many runs of the result stand how.
 
     Raises:
-        EdgeflError: the parts are not of one study; nothing has been copied.
+        EdgeflError: the parts are not of one study, or hold links; nothing has been copied.
     """
     for part in parts:
         if not (part / FILE).is_file():
             raise EdgeflError(
                 f"{part}: is no study directory, it has no {FILE}; give one that `edgefl study` made"
             )
+    for part in parts:
+        _check_plain(part)
     _check_one_study([*([out] if (out / FILE).is_file() else []), *parts])
     places = [out, *(part for part in parts if part.resolve() != out.resolve())]
     holders_of: dict[Path, list[Path]] = {}
@@ -94,6 +96,13 @@ def _check_one_run(run: Path, holders: Sequence[Path]) -> None:
                 f"{place / run} and {first_place / run} are not the same run ({_name(about)} and {_name(first)}):"
                 " other settings, data or version of results; merge directories of one study"
             )
+
+
+def _check_plain(part: Path) -> None:
+    """Refuse links and devices in a study: what they lead to would be copied into the merged one."""
+    for file in part.rglob("*"):
+        if file.is_symlink() or not (file.is_file() or file.is_dir()):
+            raise EdgeflError(f"{file}: is a link or a device, and no file that a run has written; delete it")
 
 
 def _name(about: dict[str, Any]) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from edgefl.config.scenario_fields import Section
+from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import LARGEST_SEED
 
 Overrides = dict[str, Any]
@@ -71,13 +72,14 @@ class QuestionSettings(Section):
     @model_validator(mode="after")
     def _answerable(self) -> Self:
         if self.variants[0] == self.variants[1]:
-            raise ValueError(f"variants: '{self.variants[0]}' twice; name two")
+            raise EdgeflError(f"'{self.variants[0]}' twice; name two", ("question", "variants"))
         if self.metric.endswith(TO_TARGET) != (self.target is not None):
             wants = "needs a target, such as 0.8 or '95%'" if self.target is None else "has no target"
-            raise ValueError(f"target: {self.metric} {wants}")
+            raise EdgeflError(f"{self.metric} {wants}", ("question", "target"))
         if isinstance(self.target, str) and not SHARE.fullmatch(self.target):
-            raise ValueError(
-                f"target: '{self.target}' cannot be read: give an accuracy (0.8) or a share ('95%', '95% of {BEST}')"
+            raise EdgeflError(
+                f"'{self.target}' cannot be read: give an accuracy (0.8) or a share ('95%', '95% of {BEST}')",
+                ("question", "target"),
             )
         return self
 
@@ -117,32 +119,36 @@ class Study(Section):
         for key, points in grid.items():
             axis = str(key).rpartition(".")[2] if isinstance(points, list) else key
             if axis in written:
-                raise ValueError(f"two axes are called '{axis}': name one, as axis -> label -> overrides")
+                raise EdgeflError(
+                    f"two axes are called '{axis}': name one, as axis -> label -> overrides", ("grid", key)
+                )
             if isinstance(points, list):
-                points = _labelled(f"grid.{key}", [{key: value} for value in points])
+                points = _labelled(key, [{key: value} for value in points])
             elif isinstance(points, dict) and list(points) == [ZIP]:
-                points = _labelled(f"grid.{key}", list(_zipped(f"grid.{key}", points[ZIP])))
+                points = _labelled(key, list(_zipped(key, points[ZIP])))
             written[axis] = points
         return written
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         if self.reference is not None and self.reference not in self.variants:
-            raise ValueError(f"reference '{self.reference}' is none of the variants {list(self.variants)}")
+            raise EdgeflError(
+                f"'{self.reference}' is none of the variants {list(self.variants)}", ("reference",)
+            )
         if len(set(self.seeds)) < len(self.seeds):
-            raise ValueError(f"seeds are given twice in {self.seeds}")
+            raise EdgeflError(f"some are given twice in {self.seeds}", ("seeds",))
         for axis, points in self.grid.items():
             if not points:
-                raise ValueError(
-                    f"grid.{axis}: has no point; give a label with overrides, or a list of values"
+                raise EdgeflError(
+                    "has no point; give a label with overrides, or a list of values", ("grid", axis)
                 )
-            _check_label(f"grid.{axis}", axis)
+            _check_label(("grid", axis), axis)
             for label, overrides in points.items():
-                _check_label(f"grid.{axis}", label, POINT)
-                _check_overrides(f"grid.{axis}.{label}", overrides)
+                _check_label(("grid", axis, label), label, POINT)
+                _check_overrides(("grid", axis, label), overrides)
         for variant, variant_overrides in self.variants.items():
-            _check_label("variants", variant)
-            _check_overrides(f"variants.{variant}", variant_overrides or {})
+            _check_label(("variants", variant), variant)
+            _check_overrides(("variants", variant), variant_overrides or {})
         if self.question is not None:
             _check_question(self.question, self)
         return self
@@ -151,42 +157,49 @@ class Study(Section):
 def _check_question(question: QuestionSettings, study: Study) -> None:
     for variant in question.variants:
         if variant not in study.variants:
-            raise ValueError(f"question.variants: '{variant}' is none of the variants {list(study.variants)}")
+            raise EdgeflError(
+                f"'{variant}' is none of the variants {list(study.variants)}", ("question", "variants")
+            )
     if question.budget < len(study.seeds):
-        raise ValueError(
-            f"question.budget: is {question.budget}, and the study has {len(study.seeds)} seeds already"
+        raise EdgeflError(
+            f"is {question.budget}, and the study has {len(study.seeds)} seeds already",
+            ("question", "budget"),
         )
     if max(study.seeds) + question.budget > LARGEST_SEED:
-        raise ValueError(f"question.budget: seeds would pass the largest one, {LARGEST_SEED}")
+        raise EdgeflError(f"seeds would pass the largest one, {LARGEST_SEED}", ("question", "budget"))
     share = SHARE.fullmatch(question.target) if isinstance(question.target, str) else None
     if share and share["peak"] is None and study.reference is None:
-        raise ValueError(
-            f"question.target: '{question.target}' is a share of the reference's best accuracy, and the study has"
-            f" no reference; give one, '{question.target} of {BEST}', or an accuracy"
+        raise EdgeflError(
+            f"'{question.target}' is a share of the reference's best accuracy, and the study has no reference; give"
+            f" one, '{question.target} of {BEST}', or an accuracy",
+            ("question", "target"),
         )
     if share and share["peak"] not in (None, BEST, *study.variants):
-        raise ValueError(
-            f"question.target: '{share['peak']}' is none of the variants {list(study.variants)}, nor '{BEST}'"
+        raise EdgeflError(
+            f"'{share['peak']}' is none of the variants {list(study.variants)}, nor '{BEST}'",
+            ("question", "target"),
         )
 
 
-def _zipped(place: str, lists: Any) -> Iterator[Overrides]:
+def _zipped(axis: str, lists: Any) -> Iterator[Overrides]:
     if not isinstance(lists, dict) or not all(isinstance(values, list) for values in lists.values()):
-        raise ValueError(f"{place}.zip: give dotted keys with lists of values")
+        raise EdgeflError("give dotted keys with lists of values", ("grid", axis, ZIP))
     lengths = {key: len(values) for key, values in lists.items()}
     if len(set(lengths.values())) > 1:
         listed = ", ".join(f"{key} has {length}" for key, length in lengths.items())
-        raise ValueError(f"{place}.zip: the lists need the same length; {listed}")
+        raise EdgeflError(f"the lists need the same length; {listed}", ("grid", axis, ZIP))
     for values in zip(*lists.values(), strict=True):
         yield dict(zip(lists, values, strict=True))
 
 
-def _labelled(place: str, points: list[Overrides]) -> dict[str, Overrides]:
+def _labelled(axis: str, points: list[Overrides]) -> dict[str, Overrides]:
     labelled: dict[str, Overrides] = {}
     for overrides in points:
         label = " ".join(map(_text, overrides.values()))
         if label in labelled:
-            raise ValueError(f"{place}: two points are called '{label}': name them, as label -> overrides")
+            raise EdgeflError(
+                f"two points are called '{label}': name them, as label -> overrides", ("grid", axis)
+            )
         labelled[label] = overrides
     return labelled
 
@@ -198,15 +211,16 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _check_label(place: str, label: str, allowed: re.Pattern[str] = LABEL) -> None:
+def _check_label(place: tuple[str, ...], label: str, allowed: re.Pattern[str] = LABEL) -> None:
     if not allowed.fullmatch(label) or len(label) > LONGEST_LABEL:
-        raise ValueError(
-            f"{place}: '{label[:LONGEST_LABEL]}' names a folder: use at most {LONGEST_LABEL} letters, digits, blanks,"
-            " . _ -, a letter or digit first"
+        raise EdgeflError(
+            f"'{label[:LONGEST_LABEL]}' names a folder: use at most {LONGEST_LABEL} letters, digits, blanks, . _ -, a"
+            " letter or digit first",
+            place,
         )
 
 
-def _check_overrides(place: str, overrides: Overrides) -> None:
+def _check_overrides(place: tuple[str, ...], overrides: Overrides) -> None:
     """Refuse a seed among overrides: the study's own seeds would replace it."""
     if "seed" in overrides:
-        raise ValueError(f"{place}: a study has its seeds in `seeds`; leave out the seed here")
+        raise EdgeflError("a study has its seeds in `seeds`; leave out the seed here", (*place, "seed"))

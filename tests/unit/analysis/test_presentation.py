@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from rich.console import Console
 
-from analysis import compare, formatting
+from analysis import compare, formatting, markup
 from analysis.figures.comparison import styles_of
 from analysis.formatting import natural
 from analysis.results import Comparison
@@ -134,3 +135,15 @@ def test_names_are_ordered_as_people_count() -> None:
         *("", "7", "50 MHz", "100 MHz", "200 MHz"),
         *("alpha", "alpha-0.3", "alpha-0.7", "alpha-10"),
     ]
+
+
+def test_names_are_no_html_in_markdown() -> None:
+    """Whoever shows a page that came with runs of others runs nothing of theirs."""
+    evil = "<img src=x onerror=alert(1)> & | \n| x"
+    table = pd.DataFrame({evil: [evil]}, index=[evil])
+    text = markup.page(evil.partition("\n")[0], markup.section("a <b>", table, evil), markup.bullets(["<i>"]))
+    assert "<" not in text
+    assert text.count("&amp;") == 5
+    assert [line.replace("\\|", "").count("|") for line in text.splitlines() if line.startswith("|")] == [
+        3
+    ] * 3

@@ -1,5 +1,6 @@
 """What a study file may say."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def test_every_variant_setting_and_seed_has_a_folder_of_its_own(tmp_path: Path) 
     "name", ["../up", "/absolute", "a/b", "..", "", " a", "a ", "a" * (LONGEST_LABEL + 1)]
 )
 def test_a_variant_cannot_leave_the_study(name: str, tmp_path: Path) -> None:
-    with pytest.raises(EdgeflError, match=r"study.yaml:\d+.*variants: '.*' names a folder: use at most 100"):
+    with pytest.raises(EdgeflError, match=r"study.yaml:5 variants\..*: '.*' names a folder: use at most 100"):
         planned(tmp_path, f"variants: {{a: {{}}, '{name}': {{}}}}\n")
 
 
@@ -52,9 +53,30 @@ def test_a_variant_cannot_leave_the_study(name: str, tmp_path: Path) -> None:
         ("variants: {a: {}, b: {seed: 5}}\n", "variants.b"),
         ("variants: {a: {}}\ngrid: {seed: [1, 2]}\n", "grid.seed.1"),
         ("variants: {a: {}}\ngrid: {way: {x: {devices.count: 5}, y: {seed: 3}}}\n", "grid.way.y"),
+        ("variants:\n  a: {}\n  b: {seed: 5}\n", "study.yaml:7 variants.b"),
     ],
 )
 def test_a_seed_among_the_overrides_is_refused(text: str, place: str, tmp_path: Path) -> None:
     """It would be replaced by each of the study's seeds, and the same run be made twice under two names."""
-    with pytest.raises(EdgeflError, match=f"{place}: a study has its seeds in `seeds`"):
+    with pytest.raises(EdgeflError, match=f"{place}.seed: a study has its seeds in `seeds`"):
+        planned(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("variants: {a: {}}\nreference: c\n", "study.yaml:6 reference: 'c' is none of the variants"),
+        ("variants: {a: {}}\ngrid:\n  way: {}\n", "study.yaml:7 grid.way: has no point"),
+        (
+            "variants: {a: {}}\ngrid:\n  way: {zip: {seed: [1], devices.count: [1, 2]}}\n",
+            "study.yaml:7 grid.way.zip: the lists need the same length",
+        ),
+        (
+            "variants: {a: {}}\nquestion:\n  metric: energy_j\n  variants: [a, a]\n  precision: 1\n  budget: 3\n",
+            "study.yaml:8 question.variants: 'a' twice; name two",
+        ),
+    ],
+)
+def test_a_fault_is_told_with_its_own_line(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(EdgeflError, match=re.escape(message)):
         planned(tmp_path, text)
