@@ -9,9 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.chunk_training import ChunkTraining, Worker
 from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.gradients import Kernel, Precision
+from edgefl.learning.handed import Handed
 from edgefl.learning.local_task import LocalModels, LocalTask
 from edgefl.learning.models import Model
 from edgefl.learning.module_facts import example
@@ -115,7 +117,9 @@ class Piece:
             task,
             start=task.received(positions),
             batches=task.batches.part(positions),
-            own=_Vectors({name: vectors.numpy() for name, vectors in task.own(positions).items()}),
+            own=_Vectors(
+                task.algorithm, {name: vectors.numpy() for name, vectors in task.own(positions).items()}
+            ),
             previous=None if task.previous is None else _RowsAt(task.previous(positions).numpy()),
             personal=None if task.personal is None else _RowsAt(task.personal(positions).numpy()),
         )
@@ -167,7 +171,9 @@ class _RowsAt:
 class _Vectors:
     """Vectors [k, M] by name that are at hand, as a function of positions."""
 
+    algorithm: Algorithm
     rows: Mapping[str, np.ndarray]
 
-    def __call__(self, positions: Sequence[int]) -> dict[str, Tensor]:
-        return {name: torch.from_numpy(rows[list(positions)]) for name, rows in self.rows.items()}
+    def __call__(self, positions: Sequence[int]) -> Mapping[str, Tensor]:
+        vectors = {name: torch.from_numpy(rows[list(positions)]) for name, rows in self.rows.items()}
+        return Handed.own(self.algorithm, vectors)

@@ -7,9 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl.learning.algorithms import Algorithm, Received, Sent, ServerState, Trained, Updates
+from edgefl.learning.algorithms import Algorithm, Notes, Received, Sent, ServerState, Trained, Updates
 from edgefl.learning.batches import Batches
 from edgefl.learning.device_states import DeviceStates
+from edgefl.learning.handed import Handed
 from edgefl.learning.local_task import LocalTask, Stop
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.members import RoundReceivers, SessionMembers
@@ -60,10 +61,18 @@ class TrainedModel:
         self.devices = devices
         self._payload = payload or Payload()
         self.model = model
-        self.state: ServerState = {}
+        self.state = {}
         self.starting: frozenset[int] = frozenset()
         self.waiting: dict[int, Update] = {}
         self.version = 0
+
+    @property
+    def state(self) -> ServerState:
+        return self._state
+
+    @state.setter
+    def state(self, state: ServerState) -> None:
+        self._state = Handed.state(self._algorithm, state)
 
     def open(self, model: Tensor, samples: Mapping[int, int]) -> None:
         """Begin a session with this model and these devices (id -> number of samples)."""
@@ -159,7 +168,7 @@ class TrainedModel:
             iterations=trained.iterations,
             travel=trained.travel,
             lr=round_.lr,
-            notes={**trained.notes, **notes_at(positions, round_.notes[1])},
+            notes=self._noted(round_, positions),
         )
         self._keep(round_, positions, rows, trained, sent)
         model, self.state = self._algorithm.aggregate(layout.split(self.model)[0], updates, self.state)
@@ -271,7 +280,7 @@ class TrainedModel:
         algorithm = self._algorithm
         like, _ = self._training.layout.split(self.model)
 
-        def own(positions: Sequence[int]) -> dict[str, Tensor]:
+        def own(positions: Sequence[int]) -> Mapping[str, Tensor]:
             return self._own([ids[k] for k in positions], like)
 
         def kept(name: str) -> Callable[[Sequence[int]], Tensor]:
@@ -348,9 +357,15 @@ class TrainedModel:
         statistics_bits = self._payload.bits_per_parameter * layout.statistics.size
         return stated.cpu().numpy().astype(np.int64) + statistics_bits
 
-    def _own(self, ids: Sequence[int], like: Tensor) -> dict[str, Tensor]:
+    def _own(self, ids: Sequence[int], like: Tensor) -> Mapping[str, Tensor]:
         zero = torch.zeros_like(like)
-        return {name: self.devices.rows(name, ids, zero) for name in self._algorithm.device_vectors}
+        vectors = {name: self.devices.rows(name, ids, zero) for name in self._algorithm.device_vectors}
+        return Handed.own(self._algorithm, vectors)
+
+    def _noted(self, round_: TrainedRound, positions: Sequence[int]) -> Notes:
+        """Return the notes of these devices, those of `Received` and those of `Sent`."""
+        noted = notes_at(positions, round_.notes[0]) | notes_at(positions, round_.notes[1])
+        return Handed.notes(self._algorithm, noted)
 
     def _trained(self, round_: TrainedRound, positions: Sequence[int], local: Tensor) -> Trained:
         steps = round_.models.steps[positions]
@@ -361,7 +376,7 @@ class TrainedModel:
             iterations=like_rows(steps, local),
             travel=like_rows(self._training.travel(steps), local),
             lr=round_.lr,
-            notes=notes_at(positions, round_.notes[0]),
+            notes=Handed.notes(self._algorithm, notes_at(positions, round_.notes[0])),
         )
 
     def _keep(
@@ -375,13 +390,15 @@ class TrainedModel:
         if self._keeps_statistics:
             self.devices.keep(STATISTICS, ids, self._training.layout.split(rows)[1])
         for name in algorithm.remembers:
-            noted = {**trained.notes, **notes_at(positions, round_.notes[1])}[name]
+            noted = self._noted(round_, positions)[name]
             self.devices.keep(name, ids, noted.to(rows.dtype).unsqueeze(1))
         for begin, end in blocks(len(ids), trained.local):
             if personal is not None:
                 self.devices.keep(PERSONAL_MODEL, ids[begin:end], personal[positions[begin:end]])
             if algorithm.device_vectors:
                 own = self._own(ids[begin:end], trained.local[0])
-                kept = algorithm.keep(trained.part(begin, end), sent[begin:end], self.state, own)
+                some = trained.part(begin, end)
+                some = replace(some, notes=Handed.notes(algorithm, some.notes))
+                kept = algorithm.keep(some, sent[begin:end], self.state, own)
                 for name, vectors in kept.items():
                     self.devices.keep(name, ids[begin:end], vectors)

@@ -6,6 +6,7 @@ counts its bits. Each is compared with its derivation in NumPy and float64 on so
 momentum SGD with three of seven devices in the second.
 """
 
+import pickle
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
@@ -15,7 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from edgefl.config import registry
-from edgefl.learning.algorithms import Algorithm, Sent, ServerState, Trained
+from edgefl.errors import EdgeflError
+from edgefl.learning.algorithms import Algorithm, Sent, ServerState, Trained, Updates
 from edgefl.learning.algorithms.apfl import Apfl
 from edgefl.learning.algorithms.ditto import Ditto
 from edgefl.learning.algorithms.fedavg import FedAvg
@@ -23,10 +25,12 @@ from edgefl.learning.algorithms.feddc import FedDc
 from edgefl.learning.algorithms.feddrift import FedDrift
 from edgefl.learning.algorithms.hypcluster import HypCluster
 from edgefl.learning.algorithms.local_only import LocalOnly
+from edgefl.learning.algorithms.scaffold import Scaffold
 from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per_epoch
 from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
 from edgefl.learning.device_states import DeviceStates
+from edgefl.learning.handed import Handed
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
@@ -482,3 +486,41 @@ def test_a_run_can_go_on_from_its_tensors(algorithm: Algorithm) -> None:
     assert states.tensors().keys() == others.tensors().keys()
     for name, tensor in states.tensors().items():
         assert torch.equal(tensor, others.tensors()[name])
+
+
+class SparseScaffold(TopK, Scaffold):
+    """What TopK keeps takes the place of what SCAFFOLD keeps."""
+
+
+class ForgetfulServer(Scaffold):
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+        return super().aggregate(model, updates, state)[0], {}
+
+
+class NotesNothing(FedAvg):
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+        return updates.rows[updates.notes["cluster"].argmin()], state
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "words"),
+    [
+        (SparseScaffold(), "'control' among the own vectors of its devices, which hold only residual"),
+        (ForgetfulServer(), "'control' among the values of the server's state, which hold nothing"),
+        (NotesNothing(), "'cluster' among the notes of the round, which hold nothing"),
+    ],
+    ids=name_of,
+)
+def test_a_verb_that_asks_for_what_is_not_there_names_the_algorithm(algorithm: Algorithm, words: str) -> None:
+    with pytest.raises(EdgeflError) as raised:
+        two_rounds(algorithm)
+    assert f"test_algorithm_verbs:{type(algorithm).__name__} asks for {words}" in str(raised.value)
+    assert raised.value.place == ("learning", "algorithm")
+
+
+def test_an_error_in_a_verb_survives_the_way_to_another_process() -> None:
+    handed = pickle.loads(pickle.dumps(Handed.state(Scaffold(), {"control": torch.zeros(2)})))
+    with pytest.raises(
+        EdgeflError, match=r"scaffold asks for 'c' among .* hold only control; return it from"
+    ):
+        handed["c"]
