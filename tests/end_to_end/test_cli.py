@@ -132,7 +132,7 @@ def test_a_study_with_a_grid_compares_its_variants_in_every_setting(
     [
         ("{learning.lr: [0.1], b.lr: [0.2]}", "two axes are called 'lr'"),
         ("{lr: {}}", "grid.lr: has no point"),
-        ("{lr: {a/b: {learning.lr: 0.1}}}", "grid.lr: 'a/b' names a folder"),
+        ("{lr: {a/b: {learning.lr: 0.1}}}", "grid.lr.a/b: 'a/b' names a folder"),
         ("{lr: {low: {learning.lrr: 0.1}}}", "did you mean 'lr'"),
         ("{learning.batch: [0]}", "learning.batch: must be >= 1"),
     ],

@@ -65,7 +65,7 @@ def test_a_seed_among_the_overrides_is_refused(text: str, place: str, tmp_path: 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("variants: {a: {}}\nreference: c\n", "study.yaml:6 reference: 'c' is none of the variants"),
+        ("variants: {b: {}}\n", "study.yaml:4 reference: 'a' is none of the variants"),
         ("variants: {a: {}}\ngrid:\n  way: {}\n", "study.yaml:7 grid.way: has no point"),
         (
             "variants: {a: {}}\ngrid:\n  way: {zip: {seed: [1], devices.count: [1, 2]}}\n",
