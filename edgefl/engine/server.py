@@ -240,7 +240,7 @@ class Server:
 
         Raises:
             _Deserted: nobody came in time, and another federation is done.
-            EdgeflError: nobody came in time, and the run has no result at all.
+            EdgeflError: nobody came in time, and the run has neither a result nor a duration.
         """
         cell, federations = self._rounds.cell, self._simulation.federations
         began_s, env = self._simulation.env.now, self._simulation.env
@@ -252,10 +252,13 @@ class Server:
             if given_up.processed and not self._present():
                 if federations.done:
                     raise _Deserted(began_s)
+                if self._simulation.duration_s < math.inf:
+                    given_up = federations.waits(cell)  # the run has an end: until then a device may come
+                    continue
                 raise EdgeflError(
                     f"cell {cell} has had no device for {env.now - began_s:g} s since simulated time"
                     f" {began_s:.3f} s, and no federation can go on; raise devices.count or cell.radius_m, or"
-                    " allow a longer rounds.max_wait_s",
+                    " allow a longer rounds.max_wait_s, or give the run a duration_s",
                     ("rounds", "max_wait_s"),
                 )
         if self._present():

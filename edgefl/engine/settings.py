@@ -196,8 +196,8 @@ class RoundSettings(Section):
         3600.0,
         gt=0,
         le=LONGEST_S,
-        description="longest simulated wait for a device while no federation works; an empty cell then stops,"
-        " or the run fails if no federation has ended, s",
+        description="longest simulated wait for a device while no federation works; an empty cell then stops if"
+        " another federation has ended, waits on if the run has a duration_s, or fails the run, s",
     )
 
 

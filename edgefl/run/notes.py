@@ -76,6 +76,8 @@ def of_run(world: World, radio: Radio, counts: Counts, *, simulated_s: float) ->
 
 def never_aggregated(scenario: Scenario, counts: Counts) -> Iterator[str]:
     """Note a federation that never aggregated an update."""
+    if not counts.rounds:
+        yield "no round was ever held: no device was in a cell with a server"
     without = sorted(cell for cell in counts.rounds if not counts.models[cell])
     if not without:
         return

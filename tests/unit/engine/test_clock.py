@@ -151,17 +151,13 @@ def test_whichever_ends_first(latency_s: float) -> None:
 
 def test_a_run_may_end_while_a_cell_is_empty() -> None:
     """The device leaves amid round 2 and never comes back: the session ends with the run, without a fault."""
-    rules = {"every_s": 0.5, "max_wait_s": 100.0}
-    world = ran(rules=rules, crossings_s={0: [0.52]}, policy=Schedule(rounds=9), duration_s=2.0)
-    assert starts_s(world.rows) == [0.0, 0.5]
-    assert session_events(world.rows)[-1] == (2.0, "session_end", 1, "duration")
-    with pytest.raises(EdgeflError, match="has had no device for 1 s"):  # as without a duration
-        ran(
-            rules={**rules, "max_wait_s": 1.0},
-            crossings_s={0: [0.52]},
-            policy=Schedule(rounds=9),
-            duration_s=2.0,
-        )
+    for max_wait_s in (100.0, 1.0):  # however long a run without a duration would wait
+        rules = {"every_s": 0.5, "max_wait_s": max_wait_s}
+        world = ran(rules=rules, crossings_s={0: [0.52]}, policy=Schedule(rounds=9), duration_s=2.0)
+        assert starts_s(world.rows) == [0.0, 0.5]
+        assert session_events(world.rows)[-1] == (2.0, "session_end", 1, "duration")
+    with pytest.raises(EdgeflError, match="has had no device for 1 s"):
+        ran(rules=rules, crossings_s={0: [0.52]}, policy=Schedule(count=1, rounds=9))
 
 
 def test_who_comes_into_an_empty_cell_waits_for_the_grid() -> None:

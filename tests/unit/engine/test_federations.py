@@ -17,7 +17,7 @@ from edgefl.rng import Streams
 from edgefl.run.composition import compose
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
-from edgefl.testing import Placed, Rows, Scripted, SwitchedAt
+from edgefl.testing import Placed, Rows, Scripted, SmallWorld, SwitchedAt, small_world
 
 ISD_M = 100.0
 PATIENCE_S = 50.0
@@ -159,6 +159,29 @@ def test_a_run_without_any_result_fails() -> None:
     ) as error:
         Cells(on=False).run()
     assert error.value.place == ("rounds", "max_wait_s")
+
+
+def night(**sections: Any) -> SmallWorld:
+    """One device, on for 100 s from 0 and from 300 s on; in between nobody is there, for four times the patience."""
+    return small_world(
+        [50.0],
+        switches_s=[[0.0, 100.0, 300.0, 400.0]],
+        policy={"name": "schedule", "count": 1, "rounds": 1000},
+        rules={"every_s": 30.0, "max_wait_s": PATIENCE_S},
+        **sections,
+    )
+
+
+def test_a_run_with_a_duration_waits_through_an_empty_hour() -> None:
+    """Rounds begin at 0, 30, 60, 90 s and, with the device back, at 300, ... 390 s; the run ends at its duration."""
+    small = night(duration_s=500.0).run()
+    assert [row.start_s for row in small.rows.of[Round]] == pytest.approx(
+        [0.0, 30.0, 60.0, 90.0, 300.0, 330.0, 360.0, 390.0], abs=EXACT
+    )
+    assert small.env.now == 500.0
+    assert small.simulation.federations.stopped == []
+    with pytest.raises(EdgeflError, match="or give the run a duration_s"):
+        night().run()
 
 
 def test_a_run_with_an_empty_cell_completes_and_says_so(tmp_path: Path) -> None:

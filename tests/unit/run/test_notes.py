@@ -23,8 +23,9 @@ BASE: dict[str, Any] = {
 LEARNING = {"dataset": "digits", "model": "logistic", "steps": 1, "batch": 4}
 
 
-def notes_of(out: Path, **sections: dict[str, Any]) -> list[str]:
+def notes_of(out: Path, duration_s: float | None = None, **sections: dict[str, Any]) -> list[str]:
     merged = BASE | {name: BASE.get(name, {}) | section for name, section in sections.items()}
+    merged["duration_s"] = duration_s
     if "learning" in sections:
         del merged["workload"]
     simulate(Scenario.model_validate(merged), out, device="cpu", threads=1)
@@ -43,6 +44,16 @@ def test_a_run_that_never_learnt(tmp_path: Path) -> None:
         "no update was ever aggregated, in 4 rounds: in all, 0 of 16 participations were completed, and a round"
         " needs 2 (rounds.min_updates)"
     )
+
+
+def test_a_run_in_which_nobody_ever_was(tmp_path: Path) -> None:
+    """Devices that come after a year, and a run of ten seconds: it ends with its duration, and says so."""
+    trace = {"0": {"active": [31_536_000.0], "inactive": [31_536_001.0], "finish_time": 4e7}}
+    (tmp_path / "later.json").write_text(json.dumps(trace))
+    churn = {"name": "availability_trace", "path": str(tmp_path / "later.json")}
+    devices = {"count": 1, "churn": churn}
+    notes = notes_of(tmp_path / "run", duration_s=10.0, devices=devices, rounds={"max_wait_s": 1.0})
+    assert "no round was ever held: no device was in a cell with a server" in notes
 
 
 @pytest.mark.parametrize(
