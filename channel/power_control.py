@@ -11,7 +11,8 @@ SUBCARRIERS = 12  # of a resource block
 def resource_blocks(bandwidth_hz: npt.ArrayLike, slot_s: float) -> FloatArray:
     """Number of resource blocks in a band, not rounded; a slot of 1 ms has subcarriers of 15 kHz, one of 0.5 ms 30.
 
-    Source: 3GPP TS 38.211, 4.3.2 and 4.4.4.1.
+    Source: 3GPP TS 38.211, 4.3.2 and 4.4.4.1. Left out: guard bands; 100 MHz of 30 kHz has 277.8 here, 273 in TS
+    38.101-1, Table 5.3.2-1.
     """
     return np.asarray(bandwidth_hz, dtype=float) / (SUBCARRIERS * 15.0 / slot_s)
 
@@ -23,24 +24,27 @@ def share_of_power(
     *,
     p0_dbm: float,
     alpha: float,
+    slot_s: float,
 ) -> FloatArray:
-    """Share of its largest power that a device radiates, min(1, P0 M PL^alpha / Pmax).
+    """Share of its largest power that a device radiates, min(1, P0 2^mu M PL^alpha / Pmax).
 
-    With alpha 1 every device arrives with P0 per block, as long as its power suffices; with alpha below 1 those at
-    the edge arrive with less, and disturb other cells less. Leaving it out, all send with Pmax: near devices radiate
-    10 to 20 dB more than their highest rate needs.
+    With alpha 1 every device arrives with P0 per 180 kHz, as wide as a block of 15 kHz subcarriers, as long as its
+    power suffices; with alpha below 1 those at the edge arrive with less, and disturb other cells less. Leaving power
+    control out, all send with Pmax: near devices radiate 10 to 20 dB more than their highest rate needs.
 
     Args:
         path_loss_db: [devices] with shadowing and walls.
         blocks: [devices] M, resource blocks of the transmission.
         max_power_w: [devices] Pmax, or one for all.
-        p0_dbm: what should arrive per block at a path loss of 0 dB.
+        p0_dbm: what should arrive per 180 kHz at a path loss of 0 dB.
         alpha: share of the path loss in dB that is made up for, 0 to 1.
+        slot_s: 1 ms over 2^mu; its blocks are 2^mu times 180 kHz wide.
 
     Returns:
         [devices] 0 to 1.
 
     Source: 3GPP TS 38.213, 7.1.1, open loop. Left out: the closed loop's commands and the correction by modulation.
     """
-    wanted_w = dbm_to_watt(p0_dbm) * np.asarray(blocks) * 10.0 ** (alpha * np.asarray(path_loss_db) / 10.0)
+    wide_w = dbm_to_watt(p0_dbm) * (1e-3 / slot_s) * np.asarray(blocks)
+    wanted_w = wide_w * 10.0 ** (alpha * np.asarray(path_loss_db) / 10.0)
     return np.asarray(np.minimum(1.0, wanted_w / np.asarray(max_power_w)))

@@ -101,6 +101,7 @@ class Budget:
             self._device_power_w[np.asarray(state.ids, dtype=np.intp)],
             p0_dbm=settings.uplink_p0_dbm,
             alpha=settings.uplink_alpha,
+            slot_s=settings.slot_s,
         )
 
     def downlink_levels(self, state: LargeScaleState) -> FloatArray:

@@ -157,7 +157,7 @@ class RadioSettings(Section):
         None,
         ge=-202,
         le=24,
-        description="uplink power control (38.213, 7.1.1): power P0 that should arrive per resource block, dBm, -202"
+        description="uplink power control (38.213, 7.1.1): power P0 that should arrive per 180 kHz, dBm, -202"
         " to 24; none: always the full power (J)",
     )
     uplink_alpha: float = Field(

@@ -15,11 +15,11 @@ BITS, PLACES = 2_000_000, [30.0, 240.0]
 @pytest.mark.parametrize("rule", ["full", "per_resource_block"])
 @pytest.mark.parametrize("deadline_s", [None, 1e6])
 def test_a_device_sends_what_its_path_loss_asks_for(rule: str, deadline_s: float | None) -> None:
-    """P0 = -65 dBm per block of 360 kHz and alpha = 0.8: on the whole band the far device has too little power.
+    """P0 = -68 dBm per 180 kHz and alpha = 0.8: on the whole band the far device has too little power.
 
     With a deadline that never comes the round runs by processes, without by its plan.
     """
-    radio = {"uplink_p0_dbm": -65.0, "uplink_power_over_share": rule}
+    radio = {"uplink_p0_dbm": -68.0, "uplink_power_over_share": rule}
     small = small_world(
         PLACES, learner=Scripted(work=(1, 0, 1, BITS)), radio=radio, rules={"deadline_s": deadline_s}
     ).run()
@@ -27,7 +27,7 @@ def test_a_device_sends_what_its_path_loss_asks_for(rule: str, deadline_s: float
         loss_db = float(UMi().path_loss_db(PLACES[row.device], carrier_hz=3.5e9))
         h2 = float(small.simulation.radio.fading(row.device, 0).power(0, 1)[0])
         hz = 5e6 if rule == "full" else 10e6  # that the power is spread over
-        wanted_w = 10**-9.5 * hz / 360e3 * 10 ** (0.8 * loss_db / 10)
+        wanted_w = 10**-9.8 * hz / 180e3 * 10 ** (0.8 * loss_db / 10)
         sent_w = min(DEVICE_W, wanted_w)
         assert (wanted_w < DEVICE_W) == (row.device == 0 or rule == "full")
         rate = math.log2(1 + sent_w * 10 ** (-loss_db / 10) / (N0_W_HZ * hz) * h2)
