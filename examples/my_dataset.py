@@ -12,7 +12,7 @@ from edgefl.learning.datasets import Data, Dataset, Split
 class Npz(Dataset):
     """Read the arrays x_train, y_train, x_test and y_test of a file: uint8 or float32, and labels 0 to C-1."""
 
-    path: Path = Field(description="the .npz file; relative to the current folder")
+    path: Path = Field(description="the .npz file; relative to the scenario's file")
 
     def check(self) -> None:
         if not self.path.is_file():

@@ -6,10 +6,10 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Literal
 
+from edgefl.config.scenario_files import HOME
 from edgefl.errors import EdgeflError
 
 Kind = Literal["scenario", "study"]
-HOME = Path(__file__).resolve().parents[2]  # where the packages of this edgefl lie
 FOLDER = HOME / "scenarios"
 INSTALLED = Path(__file__).resolve().parents[1] / "examples"
 EXAMPLES = INSTALLED if INSTALLED.is_dir() else HOME / "examples"  # in a checkout

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from edgefl.config.scenario_files import located
 from edgefl.config.unit_slips import with_unit
 from edgefl.config.yaml_nodes import scalar
 from edgefl.errors import quoted
@@ -32,6 +33,7 @@ class Strict(BaseModel):
                 "message": f"must be {right}, got {quoted(wrong)}{_remedy(wrong, right, info.field_name)}"
             }
             raise PydanticCustomError("strict", "{message}", message)
+        value = located(value, cls.model_fields[info.field_name].annotation)
         # -0.0 is a 0, but NumPy refuses it as a deviation
         return 0.0 if isinstance(value, float) and value == 0 else value
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from xml.parsers import expat
 
-from edgefl.config import foreign_files
+from edgefl.config import foreign_files, scenario_files
 from edgefl.errors import EdgeflError
 from edgefl.mobility._trace_samples import Samples
 from edgefl.mobility._trace_tables import read_csv, read_parquet
@@ -49,9 +49,7 @@ def _reading(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise EdgeflError(
-            f"{path}: no such file in {Path.cwd()}; a relative path begins in the folder where edgefl runs"
-        ) from error
+        raise EdgeflError(f"{path}: no such file in {Path.cwd()}; {scenario_files.WHERE}") from error
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise EdgeflError(f"{path}: cannot be read ({error}); check the file") from error
 

@@ -44,7 +44,7 @@ class Trace(Mobility):
     own_numbers: ClassVar[bool] = True
 
     path: Path = Field(
-        description="the file: .csv or SUMO's .xml, also .gz, or .parquet; relative to the current folder"
+        description="the file: .csv or SUMO's .xml, also .gz, or .parquet; relative to the scenario's file"
     )
     geo: bool = Field(False, description="x and y are longitude and latitude, degrees")
     origin_m: tuple[Coordinate, Coordinate] = Field(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers import expat
 
-from edgefl.config import foreign_files
+from edgefl.config import foreign_files, scenario_files
 from edgefl.errors import EdgeflError, quoted
 
 LARGEST_FILE = 100_000_000  # bytes, unpacked
@@ -88,7 +88,7 @@ def _reading(path: Path, kind: str) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise EdgeflError(
-            f"{path}: no such file in {Path.cwd()}; a relative path begins in the folder where edgefl runs",
+            f"{path}: no such file in {Path.cwd()}; {scenario_files.WHERE}",
             place,
         ) from error
     except EdgeflError:

@@ -102,7 +102,7 @@ class Polygon(Strict):
 class GeoJson(Strict):
     """Polygons of a GeoJSON file (RFC 7946), in degrees; they need the scenario's origin_lon_lat."""
 
-    path: Path = Field(description="the file; relative to the current folder")
+    path: Path = Field(description="the file; relative to the scenario's file")
     feature: str | None = Field(
         None, description="`id` of the features, or `name` among their properties; none: all polygons"
     )
@@ -111,7 +111,7 @@ class GeoJson(Strict):
 class SumoNet(Strict):
     """The area of a SUMO network: the rectangle around all its streets, in its own metres."""
 
-    path: Path = Field(description="the file, .net.xml or .net.xml.gz; relative to the current folder")
+    path: Path = Field(description="the file, .net.xml or .net.xml.gz; relative to the scenario's file")
     origin_m: Point = Field((0.0, 0.0), description="[x, y] of [0, 0] in the network's coordinates, m")
 
 

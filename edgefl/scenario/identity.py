@@ -7,6 +7,7 @@ which a journal holds.
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +31,8 @@ class Identity:
     """What a run is.
 
     Args:
-        scenario: dotted key -> value, all keys that can change results.
+        scenario: dotted key -> value, all keys that can change results; a file counts by its content, in data, and
+            not by the place where it lies.
         data: what is read -> its checksum.
         results_version: of `RESULTS_VERSION`.
         code: module of parts from outside -> what its code is, see `edgefl.config.own_code`.
@@ -75,12 +77,23 @@ def identity(scenario: Scenario, dataset_checksum: str, learner: Any = None) -> 
         EdgeflError: a file that it reads is not there.
     """
     keys = dict(leaves(written(scenario)))
-    data = {key: _of_file(key, Path(value)) for key, value in keys.items() if key.endswith(".path") and value}
+    data = {
+        key: _of_file(key, Path(value))
+        for key, value in keys.items()
+        # a data set may be a folder, or a name in a hub: its samples are hashed
+        if key.endswith(".path")
+        and value
+        and (not key.startswith("learning.dataset.") or Path(value).is_file())
+    }
     if dataset_checksum:
         data["learning.dataset"] = dataset_checksum[:LENGTH]
     if learner is not None:  # no run without it is this one
         data["learner"] = own_code.name_of(learner)
-    counted = {key: value for key, value in keys.items() if key not in WITHOUT_INFLUENCE}
+    counted = {
+        key: value
+        for key, value in keys.items()
+        if key not in WITHOUT_INFLUENCE and not (isinstance(value, str) and os.path.isabs(value))
+    }
     return Identity(counted, data, code=own_code.named_in(keys.values()) | own_code.of_learner(learner))
 
 

@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from channel.path_loss import PathLoss
-from edgefl.config import outside, shipped
+from edgefl.config import outside, scenario_files, shipped
 from edgefl.config.registry import did_you_mean
 from edgefl.config.scenario_fields import Named, Section
 from edgefl.config.schema import complete
@@ -308,7 +308,7 @@ def require(scenario: object) -> None:
 
 def from_source(source: Source) -> Scenario:
     """Validate the scenario of a document that has been read, perhaps with overrides."""
-    with outside.looking_in(source.folder):
+    with outside.looking_in(source.folder), scenario_files.beside(source.folder or Path.cwd()):
         scenario = source.validate(Scenario)
     scenario._source = source  # not a key: it only names places in later errors
     return scenario

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import Field, field_validator
 
 from channel.tdd import Direction
-from edgefl.config import shipped
+from edgefl.config import scenario_files, shipped
 from edgefl.engine.backgrounds import Background
 from edgefl.engine.backgrounds._table import PLACE, READABLE, LoadSteps, steps_of
 from edgefl.errors import EdgeflError
@@ -35,7 +35,7 @@ class LoadTrace(Background):
     usage, 3GPP TS 28.552, 5.1.1.2. Left out: sizes and users that change with the hour.
     """
 
-    path: Path = Field(description="the table, .csv or .parquet; relative to the current folder")
+    path: Path = Field(description="the table, .csv or .parquet; relative to the scenario's file")
     repeat: bool = Field(False, description="the trace begins again at its end; else its last load holds on")
 
     @field_validator("path")
@@ -89,8 +89,7 @@ class LoadTrace(Background):
             status = shipped.data(self.path).stat()
         except OSError as error:
             raise EdgeflError(
-                f"{self.path}: cannot be read ({error.strerror}) in {Path.cwd()}; a relative path begins in the"
-                " folder where edgefl runs",
+                f"{self.path}: cannot be read ({error.strerror}) in {Path.cwd()}; {scenario_files.WHERE}",
                 PLACE,
             ) from error
         return _read(shipped.data(self.path), Path.cwd(), status.st_mtime_ns, status.st_size)

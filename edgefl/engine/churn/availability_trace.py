@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
-from edgefl.config import shipped
+from edgefl.config import scenario_files, shipped
 from edgefl.engine.churn import Churn
 from edgefl.errors import EdgeflError, quoted
 from edgefl.rng import Streams
@@ -54,7 +54,7 @@ class AvailabilityTrace(Churn):
 
     own_numbers: ClassVar[bool] = True
 
-    path: Path = Field(description="the JSON file; relative to the current folder")
+    path: Path = Field(description="the JSON file; relative to the scenario's file")
     time_scale: float = Field(
         1.0, ge=1e-6, le=1e6, description="simulated seconds per unit of time of the file"
     )
@@ -70,9 +70,7 @@ class AvailabilityTrace(Churn):
             status = shipped.data(self.path).stat()
         except OSError as error:
             why = f"{self.path}: cannot be read ({error.strerror}) in {Path.cwd()}"
-            raise EdgeflError(
-                f"{why}; a relative path begins in the folder where edgefl runs", PLACE
-            ) from error
+            raise EdgeflError(f"{why}; {scenario_files.WHERE}", PLACE) from error
         clients = _read(shipped.data(self.path), Path.cwd(), status.st_mtime_ns, status.st_size)
         if device >= len(clients) and not self.reuse:
             raise EdgeflError(

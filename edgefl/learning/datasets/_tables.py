@@ -17,7 +17,7 @@ def require_file(path: Path, remedy: str) -> None:
         EdgeflError: says where it was looked for, and the remedy.
     """
     if not path.exists():
-        here = "" if path.is_absolute() else f" (looked in the current folder, {Path.cwd()})"
+        here = "" if path.is_absolute() else f" (looked beside the scenario and in {Path.cwd()})"
         raise EdgeflError(f"{path} is not there{here}: {remedy}")
 
 

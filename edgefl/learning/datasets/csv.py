@@ -22,7 +22,7 @@ class Csv(Dataset):
     split off at random, always the same ones. The numbers are scaled by their mean and deviation, column by column.
     """
 
-    path: Path = Field(description="the file; relative to the current folder")
+    path: Path = Field(description="the file; relative to the scenario's file")
     label: str | None = Field(None, description="column of the labels; none: the last one")
     group: str | None = Field(None, description="column of the groups; none: there are none")
     test_path: Path | None = Field(

@@ -20,7 +20,7 @@ class ImageFolder(Dataset):
     Without train and test, a share is split off for testing. All images are brought to one size, uint8 (0 to 255).
     """
 
-    path: Path = Field(description="the folder; relative to the current one")
+    path: Path = Field(description="the folder; relative to the scenario's file")
     height: int = Field(32, ge=1, le=1024, description="height to which images are brought, pixels")
     width: int = Field(32, ge=1, le=1024, description="width to which images are brought, pixels")
     colour: bool = Field(True, description="colour [3, height, width], or grey [height, width]")

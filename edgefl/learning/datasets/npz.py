@@ -25,7 +25,7 @@ class Npz(Dataset):
     are not read: they could run code.
     """
 
-    path: Path = Field(description="the file; relative to the current folder")
+    path: Path = Field(description="the file; relative to the scenario's file")
     test_share: float = Field(
         0.2, gt=0, lt=1, description="share split off for testing, if the file has x and y"
     )

@@ -135,7 +135,7 @@ def test_a_folder_of_images(parts: tuple[str, ...]) -> None:
 
 
 def test_folders_that_do_not_fit() -> None:
-    with pytest.raises(EdgeflError, match=r"pets is not there \(looked in the current folder, "):
+    with pytest.raises(EdgeflError, match=r"pets is not there \(looked beside the scenario and in "):
         ImageFolder(path="pets").check()
     with pytest.raises(EdgeflError, match="/dev/null is a file: a folder with a folder of images for each"):
         ImageFolder(path="/dev/null").check()

@@ -1,0 +1,88 @@
+"""Files that a scenario names lie beside it, or in the current folder; what a run has written loads from anywhere."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgefl.run.simulation import simulate
+from edgefl.scenario.identity import identity
+from edgefl.scenario.scenario import Scenario, dump, load
+
+SCENARIO = """
+name: small
+devices: {count: 1, mobility: {name: trace, path: traces/a.csv}}
+sessions: {name: schedule, count: 1, rounds: 1}
+workload: {payload_bits: 1000, flops_per_sample: 1}
+"""
+TRACE = "t,id,x,y\n0,a,20,20\n9,a,30,30\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a scenario and its trace, while another one is current."""
+    (tmp_path / "home/traces").mkdir(parents=True)
+    (tmp_path / "home/small.yaml").write_text(SCENARIO)
+    (tmp_path / "home/traces/a.csv").write_text(TRACE)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    return tmp_path / "home"
+
+
+def path_of(scenario: Scenario) -> Path:
+    return Path(str(scenario.devices.mobility.path))  # type: ignore[attr-defined]
+
+
+def test_beside_the_scenario_then_in_the_current_folder(home: Path) -> None:
+    Path("traces").mkdir()
+    Path("traces/a.csv").write_text(TRACE)
+    assert path_of(load(home / "small.yaml")) == home / "traces/a.csv"
+    (home / "traces/a.csv").unlink()
+    assert path_of(load(home / "small.yaml")) == Path.cwd() / "traces/a.csv"
+    assert path_of(load("../home/small.yaml")) == Path.cwd() / "traces/a.csv"
+    Path("traces/a.csv").unlink()
+    assert path_of(load(home / "small.yaml")) == Path("traces/a.csv"), "its reader says that it is missing"
+
+
+def test_a_path_in_a_dict_or_on_the_command_line(home: Path) -> None:
+    Path("b.csv").write_text(TRACE)
+    assert path_of(load(home / "small.yaml", ["devices.mobility.path=b.csv"])) == Path.cwd() / "b.csv"
+
+
+def test_scenario_yaml_loads_from_anywhere(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = simulate(load("../home/small.yaml"), "run", device="cpu")
+    monkeypatch.chdir(tmp_path)
+    again = load(tmp_path / "elsewhere" / run / "scenario.yaml")
+    assert dump(again) == (tmp_path / "elsewhere/run/scenario.yaml").read_text()
+
+
+def test_what_a_run_is_does_not_tell_where_its_files_lie(home: Path, tmp_path: Path) -> None:
+    moved = shutil.copytree(home, tmp_path / "moved")
+    here, there = (identity(load(folder / "small.yaml"), "") for folder in (home, moved))
+    assert here == there
+    (moved / "traces/a.csv").write_text(TRACE.replace("30", "31"))
+    assert identity(load(moved / "small.yaml"), "") != here
+
+
+def test_files_that_come_with_edgefl_keep_their_name(home: Path) -> None:
+    assert path_of(load("mobility_trace")) == Path("scenarios/traces/grid.fcd.xml")
+
+
+def test_a_data_set_beside_the_scenario(home: Path) -> None:
+    """Images in folders are a data set like any other: a run of them was refused, as a folder has no checksum."""
+    pillow = pytest.importorskip("PIL.Image")
+    for label in ("cat", "dog"):
+        (home / "pets" / label).mkdir(parents=True)
+        for number in range(20):
+            pillow.fromarray(np.full((8, 8), number, np.uint8)).save(home / f"pets/{label}/{number}.png")
+    text = SCENARIO.replace("workload: {payload_bits: 1000, flops_per_sample: 1}", "")
+    text = text.replace(", mobility: {name: trace, path: traces/a.csv}", "")
+    dataset = "{name: image_folder, path: pets, height: 8, width: 8}"
+    (home / "pets.yaml").write_text(
+        f"{text}learning: {{dataset: {dataset}, model: logistic, partition: iid, steps: 1, batch: 4}}\n"
+    )
+    run = simulate(load(home / "pets.yaml"), "pets-run", device="cpu")
+    assert load(Path(run) / "scenario.yaml").learning.dataset.path == home / "pets"  # type: ignore[union-attr]
