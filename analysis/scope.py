@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.load import UNKNOWN
 from analysis.metrics import RUN, training_rounds
 from analysis.results import RECURRING, RETURNING
+from analysis.run_folders import UNKNOWN
 
 
 def have_rounds(info: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
