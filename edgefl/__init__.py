@@ -12,8 +12,11 @@ edgefl.compare(runs).table
 
 from typing import TYPE_CHECKING, Any
 
+from edgefl.config import own_packages
 from edgefl.errors import EdgeflError
 from edgefl.version import __version__
+
+own_packages.prefer()
 
 if TYPE_CHECKING:
     from edgefl.run.results import Results, StudyResults
@@ -59,9 +62,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'edgefl' has no attribute '{name}'")
     import importlib
 
-    from edgefl.config import shipped
-
-    shipped.require_own(("channel",))
+    own_packages.require("channel", *(["analysis"] if name in ("compare", "study") else []))
     module, attribute = _LAZY[name]
     return getattr(importlib.import_module(module), attribute)
 

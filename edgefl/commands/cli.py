@@ -24,7 +24,7 @@ from edgefl.commands.schema import schema
 from edgefl.commands.study import study
 from edgefl.commands.validate import validate
 from edgefl.commands.watch import watch
-from edgefl.config import outside, shipped
+from edgefl.config import outside
 from edgefl.errors import EdgeflError
 
 app = typer.Typer(
@@ -68,7 +68,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text that it can write
     try:
-        shipped.require_own()
         try:
             app(arguments, prog_name="edgefl")
         finally:

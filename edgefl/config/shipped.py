@@ -1,8 +1,6 @@
 """The scenarios, studies and examples that come with edgefl: found from any folder, and copied out."""
 
 import shutil
-from collections.abc import Sequence
-from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Literal
 
@@ -84,19 +82,3 @@ def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
 def _is_source(file: Path) -> bool:
     """Whether a file came with edgefl, and was not made by running it there."""
     return "__pycache__" not in file.parts and file.name not in ("__init__.py", "digits.npz")
-
-
-def require_own(packages: Sequence[str] = ("channel", "analysis")) -> None:
-    """Refuse to go on where a folder or module of the user's hides one of edgefl's packages.
-
-    Raises:
-        EdgeflError: names both, and the remedy.
-    """
-    for name in packages:
-        spec = PathFinder.find_spec(name)
-        imported = Path(spec.origin).resolve() if spec and spec.origin else None
-        if imported != HOME / name / "__init__.py":
-            what = f"{imported or 'nothing that can be imported'} stands before edgefl's package '{name}'"
-            raise EdgeflError(
-                f"{what} ({HOME / name}): rename it, start in another folder, or leave its folder out of PYTHONPATH"
-            )

@@ -2,7 +2,6 @@
 
 import hashlib
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -103,34 +102,6 @@ def test_the_wheel_takes_what_is_copied_out() -> None:
     ]
     assert "scenarios" in wheel["packages"]
     assert wheel["force-include"] == {"examples": str(shipped.INSTALLED.relative_to(shipped.HOME))}
-
-
-@pytest.mark.parametrize(
-    "make",
-    [lambda folder: (folder / "analysis.py").touch(), lambda folder: _package(folder / "channel")],
-    ids=["module", "package"],
-)
-def test_what_hides_a_package_is_named(
-    elsewhere: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    make: Callable[[Path], None],
-) -> None:
-    shipped.require_own()
-    make(elsewhere)
-    monkeypatch.syspath_prepend(elsewhere)
-    with pytest.raises(SystemExit) as ended:
-        main(["list"])
-    assert ended.value.code == 2
-    error = capsys.readouterr().err
-    assert f"{elsewhere}/" in error
-    assert "stands before edgefl's package" in error
-    assert "rename it" in error
-
-
-def _package(folder: Path) -> None:
-    folder.mkdir()
-    (folder / "__init__.py").touch()
 
 
 def test_commands_that_read_runs_are_commands_of_edgefl(capsys: pytest.CaptureFixture[str]) -> None:
