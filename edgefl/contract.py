@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 __all__ = [
+    "AGGREGATION",
     "BEGIN",
     "REPORTED_LOSS",
+    "TRAINING",
     "Evaluation",
     "Learner",
     "LocalRound",
@@ -106,6 +108,8 @@ class LocalRound:
         up_bits: that each sends; the engine adds what it asks for itself.
         scalars: further columns of devices.csv, name -> a value per device, None: an empty cell. Names come
             with a run's first round and stay.
+        after: name of such a column -> what a device must have done for its cell to be filled: `TRAINING`, its
+            training ended; `AGGREGATION`, its update arrived and was aggregated. Other columns are always filled.
     """
 
     ids: tuple[int, ...]
@@ -114,8 +118,11 @@ class LocalRound:
     down_bits: tuple[int, ...]
     up_bits: tuple[int, ...]
     scalars: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    after: Mapping[str, str] = field(default_factory=dict)
 
 
+# what a device must have done in a round for a scalar of it to be true
+TRAINING, AGGREGATION = "training", "aggregation"
 # the scalar in which devices report the loss of the model they receive, where a session policy asks for it
 REPORTED_LOSS = "loss_received"
 

@@ -151,6 +151,11 @@ class Part(NamedTuple):
         return cls(device, outcome, done, *spans)
 
     @property
+    def has_trained(self) -> bool:
+        """Whether the device's local training ended."""
+        return self.compute is not None and self.compute.cut is None
+
+    @property
     def completed(self) -> bool:
         """Whether the device's update arrived."""
         return self.outcome is Outcome.COMPLETED

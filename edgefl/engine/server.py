@@ -3,14 +3,16 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Generator
+from collections.abc import Callable, Collection, Generator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import simpy
 
 from edgefl.contract import (
+    AGGREGATION,
     REPORTED_LOSS,
+    TRAINING,
     Evaluation,
     Learner,
     LocalRound,
@@ -307,7 +309,7 @@ class Server:
             distance_m=selection.large_scale.distances_m,
             **columns,
             cell=cell,
-            further=self._classes(selection.ids) | stalls | dict(local.scalars),
+            further=self._classes(selection.ids) | stalls | _scalars(local, parts, aggregated),
         )
         simulation.recorder.flush()
 
@@ -340,6 +342,20 @@ class Server:
     def _event(self, name: EventName, detail: str = "") -> None:
         now_s, cell = self._simulation.env.now, self._rounds.cell
         self._simulation.recorder.write(Event(now_s, name, None, self._number, cell, detail=detail))
+
+
+def _scalars(local: LocalRound, parts: list[Part], aggregated: bool) -> dict[str, Sequence[float | None]]:
+    """Return the learner's columns of a round's devices, empty where a device did not do what a column is about."""
+    done = {
+        TRAINING: [part.has_trained for part in parts],
+        AGGREGATION: [aggregated and part.completed for part in parts],
+    }
+    return {
+        name: [value if there else None for value, there in zip(values, done[local.after[name]], strict=True)]
+        if name in local.after
+        else values
+        for name, values in local.scalars.items()
+    }
 
 
 def _mean_loss(local: LocalRound, arrived: list[int]) -> float:

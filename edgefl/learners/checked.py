@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from edgefl.contract import (
+    AGGREGATION,
     BEGIN,
     REPORTED_LOSS,
+    TRAINING,
     Evaluation,
     LocalRound,
     Now,
@@ -156,7 +158,13 @@ def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
     for name, values in local.scalars.items():
         _as_many(where, f"scalars[{name!r}]", values, ids)
         scalars[name] = tuple(_scalar(where, name, value) for value in values)
-    return LocalRound(ids, **work, scalars=scalars)
+    for name, what in local.after.items():
+        if name not in scalars or what not in (TRAINING, AGGREGATION):
+            raise EdgeflError(
+                f"{where}: after[{name!r}] is {quoted(what)}; name one of the scalars, and {TRAINING!r} or"
+                f" {AGGREGATION!r}"
+            )
+    return LocalRound(ids, **work, scalars=scalars, after=dict(local.after))
 
 
 def _as_many(where: Where, name: str, values: Any, ids: Sequence[int]) -> None:

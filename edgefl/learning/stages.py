@@ -6,7 +6,16 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from edgefl.contract import BEGIN, REPORTED_LOSS, Evaluation, LocalRound, Now, StageFacts
+from edgefl.contract import (
+    AGGREGATION,
+    BEGIN,
+    REPORTED_LOSS,
+    TRAINING,
+    Evaluation,
+    LocalRound,
+    Now,
+    StageFacts,
+)
 from edgefl.learning import theory
 from edgefl.learning.drifts import Moment
 from edgefl.learning.federation import At, Federation, Reports, RoundFacts
@@ -93,6 +102,9 @@ class TrainStage(SessionStage):
                 else (None,) * len(ids)
             )
             further[TEST_SAMPLES] = trainer.test_samples(ids)
+            # a personal model is kept by who reached the server; a local one is there once it is trained
+            kept = trainer.settings.algorithm.keeps_own_model()
+            local = replace(local, after={PERSONAL_ACCURACY: AGGREGATION if kept else TRAINING})
         return replace(local, scalars={**local.scalars, **further}) if further else local
 
     def aggregate(self, ids: Sequence[int]) -> None:

@@ -6,7 +6,7 @@ found here needs the drop of the devices, their places, the data or the model.
 
 import copy
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,7 @@ from edgefl.engine.sessions import TimedPolicy
 from edgefl.engine.simulation import Simulation
 from edgefl.errors import EdgeflError, about, refused
 from edgefl.learning.device_data import DeviceData
+from edgefl.learning.settings import LearningSettings
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
@@ -257,13 +258,31 @@ def _computes_s(scenario: Scenario, fleet: Fleet, processors: Processors) -> lis
 
 
 def _notes(scenario: Scenario) -> list[str]:
-    learning, sessions = scenario.learning, scenario.sessions.count
-    if learning is None or sessions is None or learning.pilot_sessions < sessions:
+    learning = scenario.learning
+    if learning is None:
         return []
+    return [*_of_warm_start(learning, scenario.sessions.count), *_of_personal_models(scenario, learning)]
+
+
+def _of_warm_start(learning: LearningSettings, sessions: int | None) -> Iterator[str]:
     name = registry.name_of("warm_starts", learning.warm_start)
-    if name == "previous":  # as pilot sessions begin anyway
-        return []
-    return [
-        f"learning.warm_start {name} never comes to work: sessions 1 to {learning.pilot_sessions} are pilot ones"
-        f" (learning.pilot_sessions), and there are {sessions}"
-    ]
+    # previous: as pilot sessions begin anyway
+    if sessions is not None and learning.pilot_sessions >= sessions and name != "previous":
+        yield (
+            f"learning.warm_start {name} never comes to work: sessions 1 to {learning.pilot_sessions} are pilot ones"
+            f" (learning.pilot_sessions), and there are {sessions}"
+        )
+
+
+def _of_personal_models(scenario: Scenario, learning: LearningSettings) -> Iterator[str]:
+    """Note personal models whose accuracy stands in no table."""
+    if not learning.algorithm.has_personal():
+        return
+    name = registry.name_of("algorithms", learning.algorithm)
+    global_ = (
+        f"learning.algorithm {name}: accuracy is the global model's, and no table has that of personal models"
+    )
+    if learning.tested_on == "labels":
+        yield f"{global_}; learning.tested_on: devices tests them, as accuracy_personal of devices.csv"
+    elif scenario.record.devices == "none":
+        yield f"{global_}; it is accuracy_personal of devices.csv, which record.devices: none leaves out"

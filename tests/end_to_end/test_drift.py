@@ -61,6 +61,29 @@ def test_the_model_fails_in_the_round_of_the_drift(scenario: Path, tmp_path: Pat
     assert one.accuracy_std.between(0, 0.5).all()
 
 
+@pytest.mark.parametrize("min_updates", [1, DEVICES])
+@pytest.mark.parametrize("name", ["fedavg", "ditto", "local_only"])
+def test_only_models_that_exist_have_an_accuracy(
+    name: str, min_updates: int, scenario: Path, tmp_path: Path
+) -> None:
+    """A deadline cuts devices off; a round without all updates is taken, or it is not.
+
+    A local model exists once its training ended; a personal one, which a device keeps when its update arrives, only
+    after the aggregation.
+    """
+    chosen = [f"learning.algorithm={name}", "learning.early_stopping=null"]
+    whole = pd.read_csv(simulate(load_scenario(scenario, chosen), tmp_path / "whole") / "devices.csv")
+    half_s = (whole.uplink_end_s - whole.downlink_start_s).median() + 1e-6
+    late = [*chosen, f"rounds.deadline_s={half_s:.9f}", f"rounds.min_updates={min_updates}"]
+    devices = pd.read_csv(simulate(load_scenario(scenario, late), tmp_path / "late") / "devices.csv")
+    arrived = devices.outcome == "completed"
+    trained = arrived | devices.outcome.str.endswith("_uplink")
+    assert 0 < arrived.sum() < len(devices)
+    exists = trained if name == "fedavg" else arrived & (min_updates == 1)
+    assert devices.accuracy_personal.notna().tolist() == exists.tolist()
+    assert devices.test_samples.notna().all()
+
+
 def test_steps_saved_are_seconds_and_joules_saved(scenario: Path, tmp_path: Path) -> None:
     """A threshold that no fall of the loss reaches ends each device's training after one epoch of three."""
     runs = {

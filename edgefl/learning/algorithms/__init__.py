@@ -351,3 +351,8 @@ class Algorithm(Component):
     def has_personal(cls) -> bool:
         """Return whether devices are tested with models of their own."""
         return cls.trains_personal or cls.personal is not Algorithm.personal
+
+    @classmethod
+    def keeps_own_model(cls) -> bool:
+        """Return whether a device that is cut off in a round goes on with the own model that it had before."""
+        return cls.has_personal() or cls.vectors_up == 0

@@ -201,6 +201,10 @@ BAD: list[tuple[Any, str]] = [
     (changed(lambda one: replace(one, down_bits=5)), "down_bits has 5 for 8 devices"),
     (changed(lambda one: replace(one, scalars={"loss": (float("nan"),) * 8})), "left the finite numbers"),
     (changed(lambda one: replace(one, scalars={"loss": "abcdefgh"})), "loss is 'a'; a number, or None"),
+    (
+        changed(lambda one: replace(one, after={"nowhere": "training"})),
+        "after.'nowhere'. is 'training'; name one",
+    ),
     (changed(lambda one: None), r"train\(\) gave NoneType; return an edgefl.contract.LocalRound"),
     (evaluating(0.5), r"evaluate\(\) gave float"),
     (evaluating(Evaluation(50.0, None)), "accuracy 50; it is a share"),

@@ -186,6 +186,19 @@ def test_a_warm_start_that_never_comes_to_work_is_noted(digits: Path) -> None:
     assert prepare(scenario.load(digits), device="cpu").notes == []
 
 
+@pytest.mark.parametrize("name", ["apfl", "ditto"])
+def test_personal_models_that_nobody_tests_are_noted(name: str, digits: Path) -> None:
+    def notes(*overrides: str) -> list[str]:
+        return prepare(scenario.load(digits, [f"learning.algorithm={name}", *overrides]), device="cpu").notes
+
+    (note,) = notes()
+    assert note.startswith(f"learning.algorithm {name}: accuracy is the global model's")
+    assert "learning.tested_on: devices tests them, as accuracy_personal of devices.csv" in note
+    (note,) = notes("learning.tested_on=devices", "record.devices=none")
+    assert "which record.devices: none leaves out" in note
+    assert notes("learning.tested_on=devices") == []
+
+
 def test_a_deadline_in_which_no_update_can_arrive_is_noted(digits: Path) -> None:
     """A slot is 0.5 ms, so that a downlink and an uplink take two of them at least."""
     (note,) = prepare(scenario.load(digits, ["rounds.deadline_s=1.0e-5"]), device="cpu").notes
