@@ -261,7 +261,11 @@ def _notes(scenario: Scenario) -> list[str]:
     learning = scenario.learning
     if learning is None:
         return []
-    return [*_of_warm_start(learning, scenario.sessions.count), *_of_personal_models(scenario, learning)]
+    return [
+        *_of_warm_start(learning, scenario.sessions.count),
+        *_of_personal_models(scenario, learning),
+        *_of_chosen_models(learning),
+    ]
 
 
 def _of_warm_start(learning: LearningSettings, sessions: int | None) -> Iterator[str]:
@@ -286,3 +290,16 @@ def _of_personal_models(scenario: Scenario, learning: LearningSettings) -> Itera
         yield f"{global_}; learning.tested_on: devices tests them, as accuracy_personal of devices.csv"
     elif scenario.record.devices == "none":
         yield f"{global_}; it is accuracy_personal of devices.csv, which record.devices: none leaves out"
+
+
+def _of_chosen_models(learning: LearningSettings) -> Iterator[str]:
+    """Note a choice among models of which time, energy or bits are left out."""
+    left_out = []
+    if learning.booked != "all":
+        left_out.append("the passes in which devices choose a model (learning.booked: all counts them)")
+    if learning.payload != "exchanged":
+        left_out.append("all models but one on the way down (learning.payload: exchanged)")
+    if learning.algorithm.chooses_model and left_out:
+        name = registry.name_of("algorithms", learning.algorithm)
+        as_one = "booked as fedavg is, " if len(left_out) == 2 else ""
+        yield f"learning.algorithm {name}: {as_one}its costs leave out {' and '.join(left_out)}"

@@ -182,6 +182,8 @@ class Algorithm(Component):
     trains_personal: ClassVar[bool] = False
     # whether a second model is trained on the data of the other concept: the learner needs a drift, and knows it
     knows_drift: ClassVar[bool] = False
+    # whether each device receives several models and runs them forward to choose one
+    chooses_model: ClassVar[bool] = False
     # names of notes, one number per device, that each device remembers until it takes part again
     remembers: ClassVar[tuple[str, ...]] = ()
     # vectors of M numbers in a transfer to a device, and in one from it; none up: nothing is exchanged, and each

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from edgefl.learning.algorithms import Received, Receivers, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
@@ -26,6 +26,8 @@ class Clustered(FedAvg):
 
     What a model keeps beside its parameters (batch statistics) is averaged over all devices, whatever they chose.
     """
+
+    chooses_model: ClassVar = True
 
     @abstractmethod
     def choose(self, losses: Tensor, state: ServerState, devices: Receivers) -> Tensor:

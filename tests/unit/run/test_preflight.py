@@ -199,6 +199,22 @@ def test_personal_models_that_nobody_tests_are_noted(name: str, digits: Path) ->
     assert notes("learning.tested_on=devices") == []
 
 
+@pytest.mark.parametrize("name", ["hypcluster", "feddrift"])
+def test_a_choice_of_models_that_costs_nothing_is_noted(name: str, digits: Path) -> None:
+    def notes(*overrides: str) -> list[str]:
+        return prepare(scenario.load(digits, [f"learning.algorithm={name}", *overrides]), device="cpu").notes
+
+    (note,) = notes()
+    assert note.startswith(f"learning.algorithm {name}: booked as fedavg is, its costs leave out the")
+    assert "learning.booked: all" in note
+    assert "learning.payload: exchanged" in note
+    (note,) = notes("learning.booked=all")
+    assert note.startswith(
+        f"learning.algorithm {name}: its costs leave out all models but one on the way down"
+    )
+    assert notes("learning.booked=all", "learning.payload=exchanged") == []
+
+
 def test_a_deadline_in_which_no_update_can_arrive_is_noted(digits: Path) -> None:
     """A slot is 0.5 ms, so that a downlink and an uplink take two of them at least."""
     (note,) = prepare(scenario.load(digits, ["rounds.deadline_s=1.0e-5"]), device="cpu").notes
