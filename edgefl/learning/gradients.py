@@ -151,15 +151,20 @@ class Kernel(ABC):
 
     def loss(self, row: Tensor, reader: SampleReader, samples: Tensor) -> Tensor:
         """Compute the mean loss [] of model [M + Q] over samples [n], in evaluation mode."""
+        return self.score(row, reader, samples)[0]
+
+    def score(self, row: Tensor, reader: SampleReader, samples: Tensor) -> tuple[Tensor, float]:
+        """Compute the mean loss [] and the accuracy of model [M + Q] over samples [n], in evaluation mode."""
         self.module.eval()
         tensors = self.layout.views(row)
-        total = row.new_zeros(())
+        total, hits = row.new_zeros(()), 0
         with self._autocast(row.device):
             for some in samples.split(TESTED_AT_ONCE):
-                logits = run(self.module, tensors, reader.normalised(some)).logits
-                total += task.loss(logits.float(), reader.labels(some), "sum")
+                logits, y = run(self.module, tensors, reader.normalised(some)).logits, reader.labels(some)
+                total += task.loss(logits.float(), y, "sum")
+                hits += task.hits(logits, y)
         self.module.train()
-        return total / len(samples)
+        return total / len(samples), hits / len(samples)
 
     def _references(self, terms: Sequence[OutputTerm], batch: Batch) -> list[list[Outputs]]:
         return [[self.outputs(rows, batch) for rows in term.references] for term in terms]

@@ -114,15 +114,15 @@ class LocalTraining:
         return models
 
     @torch.no_grad()
-    def losses(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
-        """Compute the mean loss [K, C] of each model [C, M + Q] over each device's samples; 0 without samples."""
+    def scores(self, models: Tensor, samples: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
+        """Compute losses (mean) and accuracies [K, C] of models [C, M + Q] on each device's samples; 0 without."""
         (worker,) = self._here.workers(self._kit(OneByOne))
-        result = models.new_zeros(len(samples), len(models))
-        for losses, indices in zip(result, samples, strict=True):
+        losses, accuracies = models.new_zeros(2, len(samples), len(models))
+        for k, indices in enumerate(samples):
             rows = torch.from_numpy(indices).to(models.device)
-            for place, row in enumerate(models if len(indices) else ()):
-                losses[place] = worker.kernel.loss(row, worker.reader, rows)
-        return result
+            for c, row in enumerate(models if len(indices) else ()):
+                losses[k, c], accuracies[k, c] = worker.kernel.score(row, worker.reader, rows)
+        return losses, accuracies
 
     def travel(self, steps: np.ndarray) -> np.ndarray:
         """Return [K] the sum of the steps' weights in a device's change, a_k of `algorithms.Trained`."""

@@ -29,7 +29,7 @@ class SessionMembers:
 
 
 class RoundReceivers:
-    """The devices of a round; `tested` counts the samples that each device ran forward for `losses`."""
+    """The devices of a round; `tested` counts the samples that each ran forward for `losses` and `accuracies`."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class RoundReceivers:
         starting: Set[int],
         devices: DeviceStates,
         samples: Sequence[np.ndarray],
-        losses: Callable[[Tensor, Sequence[np.ndarray]], Tensor],
+        scores: Callable[[Tensor, Sequence[np.ndarray]], tuple[Tensor, Tensor]],
         like: Tensor,
     ) -> None:
         self.ids = ids
@@ -45,8 +45,12 @@ class RoundReceivers:
         self._like = like
         self._devices = devices
         self._samples = samples
-        self._losses = losses
-        self.tested = np.zeros(len(ids), dtype=np.int64)
+        self._scores = scores
+        self._tested = np.zeros((2, len(ids)), dtype=np.int64)
+
+    @property
+    def tested(self) -> np.ndarray:
+        return self._tested.max(0)
 
     def own(self, name: str, missing: Tensor) -> Tensor:
         return self._devices.rows(name, self.ids, missing)
@@ -55,5 +59,11 @@ class RoundReceivers:
         return self._devices.rows(name, self.ids, self._like.new_full((1,), missing)).squeeze(1)
 
     def losses(self, models: Tensor) -> Tensor:
-        self.tested += len(models) * np.array([len(indices) for indices in self._samples])
-        return self._losses(models, self._samples)
+        return self._scored(0, models)
+
+    def accuracies(self, models: Tensor) -> Tensor:
+        return self._scored(1, models)
+
+    def _scored(self, which: int, models: Tensor) -> Tensor:
+        self._tested[which] += len(models) * np.array([len(indices) for indices in self._samples])
+        return self._scores(models, self._samples)[which]

@@ -247,7 +247,7 @@ class TrainedModel:
 
     def _receivers(self, ids: Sequence[int], samples: Sequence[np.ndarray]) -> RoundReceivers:
         parameters, _ = self._training.layout.split(self.model)
-        return RoundReceivers(ids, self.starting, self.devices, samples, self._losses, parameters)
+        return RoundReceivers(ids, self.starting, self.devices, samples, self._scores, parameters)
 
     def _members(self, samples: Mapping[int, int]) -> SessionMembers:
         parameters, _ = self._training.layout.split(self.model)
@@ -303,10 +303,10 @@ class TrainedModel:
             stop=stop,
         )
 
-    def _losses(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
+    def _scores(self, models: Tensor, samples: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
         _, statistics = self._training.layout.split(self.model)
         whole = torch.cat([models, statistics.expand(len(models), -1)], dim=1)
-        return self._training.losses(whole, samples)
+        return self._training.scores(whole, samples)
 
     def _upload(self, trained: TrainedRound) -> Sent | None:
         """Return what all devices send, zeros without data; None: their local models, which needs no memory."""
@@ -389,9 +389,9 @@ class TrainedModel:
             self.devices.keep(LOCAL_MODEL, ids, rows)
         if self._keeps_statistics:
             self.devices.keep(STATISTICS, ids, self._training.layout.split(rows)[1])
-        for name in algorithm.remembers:
-            noted = self._noted(round_, positions)[name]
-            self.devices.keep(name, ids, noted.to(rows.dtype).unsqueeze(1))
+        noted = self._noted(round_, positions)
+        for name in [name for name in algorithm.remembers if name in noted]:
+            self.devices.keep(name, ids, noted[name].to(rows.dtype).unsqueeze(1))
         for begin, end in blocks(len(ids), trained.local):
             if personal is not None:
                 self.devices.keep(PERSONAL_MODEL, ids[begin:end], personal[positions[begin:end]])

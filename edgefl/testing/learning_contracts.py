@@ -47,6 +47,9 @@ class _Newcomers:
     def losses(self, models: Tensor) -> Tensor:
         return torch.rand(len(self.ids), len(models))
 
+    def accuracies(self, models: Tensor) -> Tensor:
+        return torch.rand(len(self.ids), len(models))
+
 
 def algorithms(algorithm: Algorithm) -> None:
     """Check shapes, that no argument is changed, and that the model stays if no local model moves."""

@@ -164,6 +164,9 @@ class Receivers(Protocol):
     def losses(self, models: Tensor) -> Tensor:
         """Compute the mean loss [K, C] of C models [C, M] on each device's training data; 0 without data."""
 
+    def accuracies(self, models: Tensor) -> Tensor:
+        """Compute their accuracy [K, C] likewise; asked of the same models, it costs no further pass."""
+
 
 class Algorithm(Component):
     """Base of all algorithms; each verb here does what federated averaging does.
@@ -184,7 +187,7 @@ class Algorithm(Component):
     knows_drift: ClassVar[bool] = False
     # whether each device receives several models and runs them forward to choose one
     chooses_model: ClassVar[bool] = False
-    # names of notes, one number per device, that each device remembers until it takes part again
+    # names of notes, one number per device, that each device remembers until it takes part again, where it notes them
     remembers: ClassVar[tuple[str, ...]] = ()
     # vectors of M numbers in a transfer to a device, and in one from it; none up: nothing is exchanged, and each
     # device keeps the statistics of its own model too

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from edgefl.learning.algorithms import Received, Receivers, ServerState, Updates
+from edgefl.learning.algorithms import Notes, Received, Receivers, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ class Clustered(FedAvg):
     chooses_model: ClassVar = True
 
     @abstractmethod
-    def choose(self, losses: Tensor, state: ServerState, devices: Receivers) -> Tensor:
-        """Return [K] the index of the model that each device trains, from losses [K, C]."""
+    def choose(self, losses: Tensor, state: ServerState, devices: Receivers) -> tuple[Tensor, Notes]:
+        """Return [K] the index of the model that each device trains, from losses [K, C], and further notes."""
 
     def choices(self, state: ServerState) -> Tensor:
         """Return [C', M] the models that devices choose from, the first ones of the state's."""
@@ -42,8 +42,8 @@ class Clustered(FedAvg):
 
         choices = self.choices(state)
         losses = devices.losses(choices)
-        cluster = self.choose(losses, state, devices)
-        notes = {CLUSTER: cluster, LOWEST_LOSS: losses.min(1).values}
+        cluster, further = self.choose(losses, state, devices)
+        notes = {CLUSTER: cluster, LOWEST_LOSS: losses.min(1).values, **further}
         return Received(state["models"][cluster], notes, vectors=torch.full_like(cluster, len(choices)))
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from edgefl.learning.algorithms import Members, Receivers, ServerState, Updates
+from edgefl.learning.algorithms import Members, Notes, Receivers, ServerState, Updates
 from edgefl.learning.algorithms._clustered import CLUSTER, LOWEST_LOSS, Clustered, shifted
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+# further column of devices.csv
+HIGHEST_ACCURACY = "highest_accuracy"
 
 
 class FedDrift(Clustered):
@@ -24,18 +27,32 @@ class FedDrift(Clustered):
     so that one drift makes one model. With all `models` begun, they train the best that there is. The number of
     models begun is at most `models`; models are never merged (that is FedDrift, not Eager).
 
+    `detect: accuracy` is the test of the authors' code (microsoft/FedDrift, `cluster_mmacc`): a concept is new where
+    the highest accuracy of the models on the device's training data falls by more than delta, 0.06 or 0.1 there.
+    (There devices also choose their model by accuracy; here by loss, whatever detects. There one model more than
+    `models` takes the place of the least recently used; here nobody's.) A rise of the loss by 1.0, the default, is
+    ours: a loss has no natural scale, and it wants to be set for each task.
+
     A device receives all models begun, which `learning.payload: exchanged` counts, and sends one; the first opening
-    model it is taken to know. Which one it trains, and its lowest loss, are columns of devices.csv. Models go on
-    from session to session. What a device remembers goes with it to the next cell, whose models it may then take
-    for a new concept: a loss does not tell whether the data or the models have changed.
+    model it is taken to know. Which one it trains, its lowest loss, and with `detect: accuracy` its highest accuracy,
+    are columns of devices.csv. Models go on from session to session. What a device remembers goes with it to the next
+    cell, whose models it may then take for a new concept: a loss does not tell whether the data or the models have
+    changed.
 
     Where no loss jumps, or with models = 1, it is FedAvg.
     """
 
-    remembers: ClassVar = (LOWEST_LOSS,)
+    remembers: ClassVar = (LOWEST_LOSS, HIGHEST_ACCURACY)
 
+    detect: Literal["loss", "accuracy"] = Field(
+        "loss",
+        description="what tells a new concept: a rise of the lowest loss, or a fall of the highest accuracy",
+    )
     delta: float = Field(
-        1.0, gt=0, le=1e9, description="rise of a device's lowest loss that tells a new concept"
+        1.0,
+        gt=0,
+        le=1e9,
+        description="rise or fall that tells a new concept; of an accuracy below 1, 0.06 or 0.1 in the authors' code",
     )
     models: int = Field(5, ge=1, le=100, description="most models that there can be")
     window: int = Field(
@@ -44,6 +61,14 @@ class FedDrift(Clustered):
         le=10**9,
         description="rounds in which devices that meet a new concept train the same new model",
     )
+
+    @model_validator(mode="after")
+    def _can_fall_so_far(self) -> Self:
+        if self.detect == "accuracy" and self.delta >= 1:
+            raise ValueError(
+                "no accuracy falls by 1 or more: give delta, with detect: accuracy 0.06 or 0.1 in the authors' code"
+            )
+        return self
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         import torch
@@ -64,15 +89,23 @@ class FedDrift(Clustered):
     def choices(self, state: ServerState) -> Tensor:
         return state["models"][: int(state["begun"])]
 
-    def choose(self, losses: Tensor, state: ServerState, devices: Receivers) -> Tensor:
+    def choose(self, losses: Tensor, state: ServerState, devices: Receivers) -> tuple[Tensor, Notes]:
         import torch
 
         lowest, best = losses.min(1)
-        jumped = lowest > devices.remembered(LOWEST_LOSS, float("inf")) + self.delta
+        notes: dict[str, Tensor] = {}
+        if self.detect == "loss":
+            jumped = lowest > devices.remembered(LOWEST_LOSS, float("inf")) + self.delta
+        else:
+            highest = devices.accuracies(self.choices(state)).max(1).values
+            jumped = highest < devices.remembered(HIGHEST_ACCURACY, 0.0) - self.delta
+            notes = {HIGHEST_ACCURACY: highest}
         begun = int(state["begun"])
         if float(state["round"] - state["newest"]) < self.window:
-            return torch.where(jumped, begun - 1, best)
-        return torch.where(jumped, begun, best) if begun < self.models else best
+            best = torch.where(jumped, begun - 1, best)
+        elif begun < self.models:
+            best = torch.where(jumped, begun, best)
+        return best, notes
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         import torch

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from edgefl.learning.algorithms import Members, Receivers, ServerState
+from edgefl.learning.algorithms import Members, Notes, Receivers, ServerState
 from edgefl.learning.algorithms._clustered import Clustered, shifted
 
 if TYPE_CHECKING:
@@ -45,5 +45,5 @@ class HypCluster(Clustered):
             "global": start,
         }
 
-    def choose(self, losses: Tensor, state: ServerState, devices: Receivers) -> Tensor:
-        return losses.argmin(1)
+    def choose(self, losses: Tensor, state: ServerState, devices: Receivers) -> tuple[Tensor, Notes]:
+        return losses.argmin(1), {}

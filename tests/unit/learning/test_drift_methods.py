@@ -116,9 +116,10 @@ def test_the_models_of_hypcluster_go_on_in_the_next_session() -> None:
     )
 
 
-def test_feddrift_makes_exactly_one_model_of_a_label_swap() -> None:
+@pytest.mark.parametrize("algorithm", [FedDrift(delta=1.0), FedDrift(detect="accuracy", delta=0.1)])
+def test_feddrift_makes_exactly_one_model_of_a_label_swap(algorithm: FedDrift) -> None:
     """Before, and in the rounds after, one model each; the old concept's model is untouched and serves again."""
-    cell = Cell(FedDrift(delta=1.0), [0] * DEVICES)
+    cell = Cell(algorithm, [0] * DEVICES)
     for _ in range(8):
         assert cell.clusters() == [0] * DEVICES
     assert (cell.served() == 1).all()
@@ -156,6 +157,21 @@ def test_devices_that_come_a_round_later_follow_within_the_window(window: int, b
     cell.track.state = {**cell.track.state, "models": models.index_copy(0, torch.tensor([1]), models[:1])}
     assert cell.clusters(ids=[3, 4, 5]) == [begun - 1] * 3
     assert int(cell.track.state["begun"]) == begun
+
+
+def test_feddrift_sees_an_accuracy_fall_by_more_than_delta() -> None:
+    """A fall to nothing from all right is 1, which no delta below 1 overlooks; noted is the best."""
+    cell = Cell(FedDrift(detect="accuracy", delta=0.999), [0] * DEVICES)
+    cell.play(4)
+    noted = cell.play()
+    assert noted.scalars["highest_accuracy"].tolist() == cell.served().tolist() == [1.0] * DEVICES
+    # one model, run forward once for both, loss and accuracy
+    assert noted.tested.tolist() == [EACH] * DEVICES
+    cell.concepts = [1] + [0] * (DEVICES - 1)
+    assert cell.clusters() == [1] + [0] * (DEVICES - 1)
+    assert "highest_accuracy" not in Cell(FedDrift(), [0] * DEVICES).play().scalars
+    with pytest.raises(ValueError, match=r"no accuracy falls by 1 or more: give delta"):
+        FedDrift(detect="accuracy")
 
 
 def test_feddrift_has_no_more_models_than_it_may() -> None:
