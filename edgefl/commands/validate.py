@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from edgefl.commands.shared import AllowCode, TorchDevice, console
+from edgefl.commands.shared import AllowCode, Override, TorchDevice, console
 from edgefl.errors import EdgeflError
 
 
@@ -17,6 +17,7 @@ def validate(
             "--plan", help="Say what each scenario will take: two rounds are run in a scratch directory."
         ),
     ] = False,
+    set_: Override = None,
     device: TorchDevice = "auto",
     allow_code: AllowCode = False,
 ) -> None:
@@ -32,6 +33,8 @@ def validate(
         edgefl validate scenarios/*.yaml scenarios/studies/*.yaml
 
         edgefl validate scenarios/commute_clock.yaml --plan
+
+        edgefl validate quickstart --set learning.lr=0.01
     """
     from edgefl.config import shipped
     from edgefl.scenario.data_loading import Loaded
@@ -41,11 +44,11 @@ def validate(
     for file in files:
         try:
             file = shipped.find(file, "scenario")
-            print("\n  ".join([f"{file}: ok", *summary(check(file, device, load))]))
+            print("\n  ".join([f"{file}: ok", *summary(check(file, device, load, set_ or ()))]))
             if plan:
                 from edgefl.studies.cost_estimate import estimates
 
-                for line in estimates(file, device):
+                for line in estimates(file, device, set_ or ()):
                     console.print(line, soft_wrap=True)
         except EdgeflError as error:
             failures.append(str(error))

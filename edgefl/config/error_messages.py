@@ -8,6 +8,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from edgefl.config.key_places import place_of
 from edgefl.config.registry import did_you_mean, nearest
 from edgefl.config.unit_slips import unit_slip
 from edgefl.errors import quoted
@@ -64,11 +65,17 @@ def in_short(lines: Iterable[str], count: int) -> str:
     return "\n".join([*shown, *([f"and {count - len(shown)} more"] if len(shown) < count else [])])
 
 
-def flat(errors: Sequence[Any], model: type[BaseModel] | None, unnamed: str | None = None) -> list[Fault]:
+def flat(
+    errors: Sequence[Any],
+    model: type[BaseModel] | None,
+    unnamed: str | None = None,
+    root: type[BaseModel] | None = None,
+) -> list[Fault]:
     """Flatten pydantic's errors, and those of nested components.
 
     Args:
         unnamed: the component that the errors are of, if it was taken for want of a name.
+        root: the model of the whole document, in which a key may have another place; None: these are a part's errors.
     """
     faults: list[Fault] = []
     for error in errors:
@@ -85,7 +92,7 @@ def flat(errors: Sequence[Any], model: type[BaseModel] | None, unnamed: str | No
             # a check of several keys names the one that is wrong
             named = getattr(context.get("error"), "place", ())
             place = named if named[: len(place)] == place else place
-            faults.append(Fault(place, partial(_message, error, place, model, unnamed)))
+            faults.append(Fault(place, partial(_message, error, place, model, unnamed, root)))
     doubled = _keys_of_empty_sections(errors, model) | _meant_by_others(errors, model)
     return [fault for fault in faults if fault.place not in doubled]
 
@@ -120,10 +127,14 @@ def _keys_of_empty_sections(errors: Sequence[Any], model: type[BaseModel] | None
 
 
 def _message(
-    error: Mapping[str, Any], place: Place, model: type[BaseModel] | None, unnamed: str | None
+    error: Mapping[str, Any],
+    place: Place,
+    model: type[BaseModel] | None,
+    unnamed: str | None,
+    root: type[BaseModel] | None,
 ) -> str:
     if error["type"] == "extra_forbidden":
-        return _unknown(error, place[-1], _known(model, place), unnamed)
+        return _unknown(error, place[-1], _known(model, place), unnamed, root)
     parent = _model_at(model, place[:-1])
     field = parent.model_fields.get(place[-1]) if parent and place else None
     meaning = f" ({field.description})" if field and field.description else ""
@@ -141,12 +152,20 @@ def _message(
     return f"{text}{meaning}"
 
 
-def _unknown(error: Mapping[str, Any], key: str, known: list[str], unnamed: str | None) -> str:
+def _unknown(
+    error: Mapping[str, Any],
+    key: str,
+    known: list[str],
+    unnamed: str | None,
+    root: type[BaseModel] | None,
+) -> str:
     if key.isdigit() and error["input"] is None:  # {mu: 0,1} is a mapping of mu and 1
         return "unknown key; is the comma before it a decimal one? write a point, as in 0.1"
     if unnamed and not nearest(key, known):
         write = f"{{name: ..., {key}: ...}}"
         return f"unknown key of {unnamed}, which is taken where no name is given: write {write}"
+    if root and not nearest(key, known) and (elsewhere := place_of(key, root)):
+        return f"unknown key here; {elsewhere}"
     return f"unknown key{did_you_mean(key, known)}" if known else "this takes no parameters"
 
 

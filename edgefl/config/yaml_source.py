@@ -98,7 +98,7 @@ class Source:
         try:
             return model.model_validate(self.data)
         except ValidationError as error:
-            faults = flat(error.errors(include_url=False), model)
+            faults = flat(error.errors(include_url=False), model, root=model)
             lines = (str(self.error(fault.place, fault.message())) for fault in faults)
             raise EdgeflError(in_short(lines, len(faults))) from error
 

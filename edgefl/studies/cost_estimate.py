@@ -9,7 +9,7 @@ import math
 import resource
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +17,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgefl.config.yaml_source import Source
 from edgefl.engine.records import Round
 from edgefl.engine.sessions import BoundedPolicy
 from edgefl.errors import EdgeflError
 from edgefl.run.progress import wall_time
 from edgefl.run.simulation import simulate
-from edgefl.scenario.scenario import Scenario, from_source
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.scenario import load as load_scenario
 from edgefl.studies import planning
+from edgefl.studies.validation import is_study
 from edgefl.studies.workers import Failure, InOrder, side_by_side
 
 PROBE_ROUNDS = 2  # of each federation, in the mean
@@ -123,15 +124,14 @@ def estimate(scenario: Scenario, device: str = "auto") -> CostEstimate:
     return expected(scenario, probes[0])
 
 
-def estimates(path: Path, device: str = "auto") -> Iterator[str]:
+def estimates(path: Path, device: str = "auto", overrides: Sequence[str] = ()) -> Iterator[str]:
     """Say line by line what the run of a scenario file will take, or the runs of a study's cases, one seed each.
 
     Raises:
         EdgeflError: a file is not valid, or a run cannot begin.
     """
-    source = Source(path)
-    if "variants" not in source.data:
-        yield from estimate(from_source(source), device).lines()
+    if not is_study(path, overrides):
+        yield from estimate(load_scenario(path, overrides), device).lines()
         return
     study, cases = planning.load(path)
     seeds = len(study.seeds)

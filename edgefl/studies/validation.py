@@ -1,7 +1,7 @@
 """The checks of `edgefl validate`: everything that can be known of a scenario or a study before it runs."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from edgefl.config.yaml_source import Source
 from edgefl.errors import EdgeflError
 from edgefl.run.plan import RunPlan, prepare
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.scenario import Scenario, from_source
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.scenario import load as load_scenario
 from edgefl.studies import planning
 
 MOST_OWN = 6  # lines that only some runs of a study have
@@ -58,7 +59,9 @@ class BuildCheck:
         return lines + [f"note: {note}" for note in self.notes]
 
 
-def check(path: Path, device: str = "auto", load: Loaded | None = None) -> list[BuildCheck]:
+def check(
+    path: Path, device: str = "auto", load: Loaded | None = None, overrides: Sequence[str] = ()
+) -> list[BuildCheck]:
     """Check a scenario or a study (a file with `variants`): build all of it, train nothing, write nothing.
 
     A study is checked with its first seed.
@@ -66,6 +69,7 @@ def check(path: Path, device: str = "auto", load: Loaded | None = None) -> list[
     Args:
         device: as in `simulate`.
         load: reads the data; None: data must be on this machine, nothing is downloaded.
+        overrides: `dotted.key=value` strings; of a scenario, not of a study.
 
     Returns:
         What is known of the scenario, or of each variant in each setting.
@@ -73,10 +77,21 @@ def check(path: Path, device: str = "auto", load: Loaded | None = None) -> list[
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    source = Source(path)
-    if "variants" in source.data:
+    if is_study(path, overrides):
         return check_builds(planning.plan(path).first_runs(), device, load)
-    return [check_build(from_source(source), device, load)]
+    return [check_build(load_scenario(path, overrides), device, load)]
+
+
+def is_study(path: Path, overrides: Sequence[str] = ()) -> bool:
+    """Whether a file is a study, which has its overrides in its variants.
+
+    Raises:
+        EdgeflError: it is one, and there are other overrides.
+    """
+    study = "variants" in Source(path).data
+    if study and overrides:
+        raise EdgeflError(f"{path}: is a study; --set is for scenarios, a study has variants")
+    return study
 
 
 def check_builds(

@@ -205,3 +205,13 @@ def test_names_and_version(edgefl: Edgefl) -> None:
     assert edgefl("--version").stdout.startswith("edgefl ")
     assert "edgefl study" in edgefl("study", "--help").stdout
     assert "7,850" in edgefl("describe", "models/logistic").stdout
+
+
+def test_validate_takes_overrides_as_run_does(edgefl: Edgefl, digits: Path) -> None:
+    assert edgefl("validate", digits, "--set", "devices.count=3").stdout.count(" 3 devices") == 1
+    done = edgefl("validate", digits, "--set", "devices.count=none")
+    assert done.returncode == 2
+    assert done.stderr.startswith("edgefl: error: --set devices.count=none devices.count: must be")
+    study = digits.with_name("study.yaml")
+    study.write_text(f"name: s\nscenario: {digits.name}\nseeds: [1]\nvariants: {{a: {{}}}}\n")
+    assert "is a study; --set is for scenarios" in edgefl("validate", study, "--set", "seed=1").stderr

@@ -51,6 +51,24 @@ MISTAKES = {
         "radio.bandwith_hz: unknown key: did you mean 'bandwidth_hz'?",
     ),
     "unknown section": ("radio:", "radoi:", 6, "radoi: unknown key: did you mean 'radio'?"),
+    "a key of another section": (
+        "seed: 1",
+        "bandwidth_hz: 1.0e+6",
+        2,
+        "unknown key here; write radio.bandwidth_hz",
+    ),
+    "a key of a component": (
+        "  model: logistic\n",
+        "  model: logistic\n  mu: 0.1\n",
+        11,
+        "learning.mu: unknown key here; it belongs to learning.algorithm (fedprox, moon)",
+    ),
+    "a key of devices": (
+        "  model: logistic\n",
+        "  model: logistic\n  clock_hz: 1.0e+9\n",
+        11,
+        "learning.clock_hz: unknown key here; write devices.clock_hz",
+    ),
     "megahertz": ("20.0e+6", "20", 7, "must be >= 100000, got 20: 20 MHz is 20.0e+6"),
     "a number with its unit": ("20.0e+6", "20 MHz", 7, "got '20 MHz': write 20.0e+6, without the unit"),
     "another unit in the key": (
@@ -112,7 +130,7 @@ MISTAKES = {
         "digits",
         "{name: npz, path: nowhere.npz}",
         9,
-        "nowhere.npz is not there (looked in the current",
+        "nowhere.npz is not there (looked beside the scenario and in",
     ),
     "absent class": (
         COUNT,
