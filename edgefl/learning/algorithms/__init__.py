@@ -187,12 +187,16 @@ class Algorithm(Component):
     knows_drift: ClassVar[bool] = False
     # whether each device receives several models and runs them forward to choose one
     chooses_model: ClassVar[bool] = False
-    # names of notes, one number per device, that each device remembers until it takes part again, where it notes them
+    # names of notes, one number per device, that each device remembers until it takes part again
     remembers: ClassVar[tuple[str, ...]] = ()
     # vectors of M numbers in a transfer to a device, and in one from it; none up: nothing is exchanged, and each
     # device keeps the statistics of its own model too
     vectors_down: ClassVar[int] = 1
     vectors_up: ClassVar[int] = 1
+
+    def remembered(self) -> tuple[str, ...]:
+        """Return the names of notes that each device remembers; overridden where parameters say which."""
+        return self.remembers
 
     # ---- a session begins
 

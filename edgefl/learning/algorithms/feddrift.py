@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -42,8 +42,6 @@ class FedDrift(Clustered):
     Where no loss jumps, or with models = 1, it is FedAvg.
     """
 
-    remembers: ClassVar = (LOWEST_LOSS, HIGHEST_ACCURACY)
-
     detect: Literal["loss", "accuracy"] = Field(
         "loss",
         description="what tells a new concept: a rise of the lowest loss, or a fall of the highest accuracy",
@@ -69,6 +67,9 @@ class FedDrift(Clustered):
                 "no accuracy falls by 1 or more: give delta, with detect: accuracy 0.06 or 0.1 in the authors' code"
             )
         return self
+
+    def remembered(self) -> tuple[str, ...]:
+        return (LOWEST_LOSS if self.detect == "loss" else HIGHEST_ACCURACY,)
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         import torch

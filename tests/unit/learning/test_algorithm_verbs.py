@@ -502,9 +502,14 @@ class NotesNothing(FedAvg):
         return updates.rows[updates.notes["cluster"].argmin()], state
 
 
+class RemembersNothingNoted(FedAvg):
+    remembers: ClassVar = ("loss",)
+
+
 @pytest.mark.parametrize(
     ("algorithm", "words"),
     [
+        (RemembersNothingNoted(), "'loss' among the notes of the round, which hold nothing"),
         (SparseScaffold(), "'control' among the own vectors of its devices, which hold only residual"),
         (ForgetfulServer(), "'control' among the values of the server's state, which hold nothing"),
         (NotesNothing(), "'cluster' among the notes of the round, which hold nothing"),
