@@ -116,7 +116,7 @@ def valid(schema: Mapping[str, Any], rng: Random) -> Any:
     if kind == "object":
         known = {name: valid(inner, rng) for name, inner in schema.get("properties", {}).items()}
         further = schema.get("additionalProperties")
-        return known | ({"a": valid(further, rng)} if further else {})
+        return known | ({"a": valid(further, rng)} if isinstance(further, dict) else {})
     return None if kind == "null" else rng.choice(["a", "DDSU", "x.csv"])
 
 
