@@ -2,7 +2,8 @@
 
 With static shares a round is known when it opens: every transfer's slots follow from its link's fading, every
 computation's time from its samples. Where nobody moves, switches or runs empty, and no deadline cuts anybody
-off, the parts are what their processes would return, to the last bit.
+off, the parts are what their processes would return, to the last bit. The joules of tails are summed in another
+order, and agree to rounding.
 """
 
 from collections.abc import Iterator, Sequence

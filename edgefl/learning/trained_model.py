@@ -1,27 +1,24 @@
 """A model under training, with all that its algorithm keeps at the server and on the devices."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl.learning.algorithms import Algorithm, Notes, Received, Sent, ServerState, Trained, Updates
+from edgefl.learning.algorithms import Algorithm, ServerState, Updates
 from edgefl.learning.batches import Batches
+from edgefl.learning.device_side import PERSONAL_MODEL, DeviceSide
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.handed import Handed
-from edgefl.learning.local_task import LocalTask, Stop
+from edgefl.learning.local_task import Stop
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.members import RoundReceivers, SessionMembers
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.payload import Payload
-from edgefl.learning.rows import blocks, in_front, like_rows, notes_at, numbers, take
+from edgefl.learning.rows import in_front, like_rows, take
 from edgefl.learning.updates import LocalResult, TrainedRound, Update, joined, parts
-
-LOCAL_MODEL = "last local model"
-PERSONAL_MODEL = "personal model"
-STATISTICS = "statistics"
 
 
 class Diverged(Exception):
@@ -59,7 +56,7 @@ class TrainedModel:
         self._training = training
         self._algorithm = algorithm
         self.devices = devices
-        self._payload = payload or Payload()
+        self._side = DeviceSide(training, algorithm, devices, payload or Payload())
         self.model = model
         self.state = {}
         self.starting: frozenset[int] = frozenset()
@@ -115,19 +112,20 @@ class TrainedModel:
         receivers = self._receivers(ids, batches.samples)
         lr = algorithm.learning_rate(lr, self.state)
         received = algorithm.receive(parameters, self.state, receivers)
-        start = self._with_statistics(received.start, ids)
+        start = self._side.with_statistics(received.start, ids, self.model)
         self.waiting = {id_: self.waiting[id_] for id_ in self.waiting if id_ not in set(ids)}
-        models = self._training.run(self._task(ids, batches, lr, start, terms, stop), anew=bool(self.waiting))
+        task = self._side.task(ids, batches, lr, start, terms, stop, self.state)
+        models = self._training.run(task, anew=bool(self.waiting))
         for rows in (models.rows, models.personal):
             finite = torch.isfinite(rows.sum(1)) if rows is not None else torch.ones(1)
             if not finite.all():
                 raise Diverged(ids[int(finite.int().argmin())])
         trained = TrainedRound(ids, batches, lr, self.version, start, models, notes=(received.notes, {}))
-        sent = self._upload(trained)
+        sent = self._side.upload(trained, self.state)
         if sent is not None:
             trained = replace(trained, sent=sent.rows, notes=(received.notes, sent.notes))
         self.waiting |= {id_: Update(trained, k) for k, id_ in enumerate(ids)}
-        return self._result(trained, received, sent, receivers.tested)
+        return self._side.result(trained, received, sent, receivers.tested)
 
     def aggregate(self, arrived: Sequence[int], samples: Mapping[int, int]) -> None:
         """Aggregate the updates that wait of these devices, without those that have no data.
@@ -159,7 +157,7 @@ class TrainedModel:
         parameters, statistics = layout.split(rows)
         sent = parameters if round_.sent is None else put(round_.sent, positions)
         sizes = np.array([samples[id_] for id_ in ids], dtype=np.float64)
-        trained = self._trained(round_, positions, parameters)
+        trained = self._side.trained(round_, positions, parameters)
         updates = Updates(
             rows=sent,
             start=trained.start,
@@ -168,13 +166,13 @@ class TrainedModel:
             iterations=trained.iterations,
             travel=trained.travel,
             lr=round_.lr,
-            notes=self._noted(round_, positions),
+            notes=self._side.noted(round_, positions),
         )
-        self._keep(round_, positions, rows, trained, sent)
+        self._side.keep(round_, positions, rows, trained, sent, self.state)
         model, self.state = self._algorithm.aggregate(layout.split(self.model)[0], updates, self.state)
         if not torch.isfinite(model.sum()):
             raise Diverged(None)
-        own = self._keeps_statistics
+        own = self._side.keeps_statistics
         self.model = torch.cat([model, layout.split(self.model)[1] if own else updates.shares @ statistics])
         self.starting -= set(ids)
 
@@ -186,7 +184,7 @@ class TrainedModel:
         """
         parameters, _ = self._training.layout.split(self.model)
         models = self._algorithm.deployed(parameters, self.state, self._receivers(ids, samples))
-        return self._with_statistics(models, ids)
+        return self._side.with_statistics(models, ids, self.model)
 
     def waiting_round(self, ids: Sequence[int]) -> TrainedRound:
         """Return the round of these devices' updates, which they have trained together."""
@@ -204,7 +202,7 @@ class TrainedModel:
         local, _ = layout.split(models.rows)
         rows = models.rows if models.personal is None else models.personal
         personal, statistics = layout.split(rows)
-        own = algorithm.personal(local, personal, self._own(round_.ids, local[0]))
+        own = algorithm.personal(local, personal, self._side.own(round_.ids, local[0]))
         return torch.cat([own, statistics], dim=1)
 
     def personal(self, ids: Sequence[int]) -> Tensor | None:
@@ -215,7 +213,7 @@ class TrainedModel:
         kept = self.devices.rows(PERSONAL_MODEL, ids, self.model)
         personal, statistics = layout.split(kept)
         parameters, _ = layout.split(self.model)
-        models = algorithm.personal(parameters, personal, self._own(ids, parameters))
+        models = algorithm.personal(parameters, personal, self._side.own(ids, parameters))
         return torch.cat([models, statistics], dim=1)
 
     def tensors(self) -> dict[str, Tensor]:
@@ -253,152 +251,7 @@ class TrainedModel:
         parameters, _ = self._training.layout.split(self.model)
         return SessionMembers(self.devices, samples, parameters)
 
-    @property
-    def _keeps_statistics(self) -> bool:
-        """Whether each device has statistics of its own, as nothing is exchanged."""
-        return self._algorithm.vectors_up == 0 and self._training.layout.statistics.size > 0
-
-    def _with_statistics(self, models: Tensor, ids: Sequence[int]) -> Tensor:
-        """Return models [M] or [k, M] with the statistics of the global one, or of the devices if they keep them."""
-        _, statistics = self._training.layout.split(self.model)
-        if self._keeps_statistics:
-            statistics = self.devices.rows(STATISTICS, ids, statistics)
-            models = models.expand(len(ids), -1)
-        return torch.cat([models, statistics.expand(*models.shape[:-1], -1)], dim=-1)
-
-    # ---- a round at the devices
-
-    def _task(
-        self,
-        ids: Sequence[int],
-        batches: Batches,
-        lr: float,
-        start: Tensor,
-        terms: Sequence[OutputTerm],
-        stop: Stop | None,
-    ) -> LocalTask:
-        algorithm = self._algorithm
-        like, _ = self._training.layout.split(self.model)
-
-        def own(positions: Sequence[int]) -> Mapping[str, Tensor]:
-            return self._own([ids[k] for k in positions], like)
-
-        def kept(name: str) -> Callable[[Sequence[int]], Tensor]:
-            def rows(positions: Sequence[int]) -> Tensor:
-                missing = start if start.dim() == 1 else start[list(positions)]
-                return self.devices.rows(name, [ids[k] for k in positions], missing)
-
-            return rows
-
-        return LocalTask(
-            start,
-            batches,
-            lr,
-            algorithm,
-            self.state,
-            own,
-            previous=kept(LOCAL_MODEL) if algorithm.keeps_local_model else None,
-            personal=kept(PERSONAL_MODEL) if algorithm.trains_personal else None,
-            terms=terms,
-            stop=stop,
-        )
-
     def _scores(self, models: Tensor, samples: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
         _, statistics = self._training.layout.split(self.model)
         whole = torch.cat([models, statistics.expand(len(models), -1)], dim=1)
         return self._training.scores(whole, samples)
-
-    def _upload(self, trained: TrainedRound) -> Sent | None:
-        """Return what all devices send, zeros without data; None: their local models, which needs no memory."""
-        algorithm, positions = self._algorithm, trained.trained
-        if not algorithm.changes_upload() or not positions:
-            return None
-        parameters, _ = self._training.layout.split(trained.rows)
-        rows = torch.zeros_like(parameters)
-        parts = []
-        for begin, end in blocks(len(positions), parameters):
-            some = positions[begin:end]
-            own = self._own([trained.ids[k] for k in some], parameters[0])
-            part = algorithm.upload(self._trained(trained, some, parameters[some]), self.state, own)
-            rows[some] = part.rows
-            parts.append(replace(part, rows=part.rows[:0]))
-
-        def all_of(pieces: list[Tensor]) -> Tensor:
-            result = pieces[0].new_zeros(len(trained.ids), *pieces[0].shape[1:])
-            result[positions] = torch.cat(pieces)
-            return result
-
-        notes = {name: all_of([part.notes[name] for part in parts]) for name in parts[0].notes}
-        bits = [part.bits for part in parts if part.bits is not None]
-        return Sent(rows, notes, all_of(bits) if bits else None)
-
-    def _result(
-        self, trained: TrainedRound, received: Received, sent: Sent | None, tested: np.ndarray
-    ) -> LocalResult:
-        algorithm, models, count = self._algorithm, trained.models, len(trained.ids)
-        scalars = {
-            name: note.double().cpu().numpy() for notes in trained.notes for name, note in notes.items()
-        }
-        assert trained.batches is not None
-        return LocalResult(
-            round=trained,
-            samples=trained.batches.processed(models.steps),
-            tested=models.tested + tested,
-            down_bits=self._bits(numbers(received.vectors, algorithm.vectors_down, count), received.bits),
-            up_bits=self._bits(np.full(count, algorithm.vectors_up), sent.bits if sent else None),
-            scalars={name: values for name, values in scalars.items() if values.ndim == 1},
-        )
-
-    def _bits(self, vectors: np.ndarray, stated: Tensor | None) -> np.ndarray:
-        layout = self._training.layout
-        if stated is None:
-            sizes = layout.parameters.size, layout.statistics.size
-            return np.array([self._payload.bits(*sizes, int(many)) for many in vectors], dtype=np.int64)
-        statistics_bits = self._payload.bits_per_parameter * layout.statistics.size
-        return stated.cpu().numpy().astype(np.int64) + statistics_bits
-
-    def _own(self, ids: Sequence[int], like: Tensor) -> Mapping[str, Tensor]:
-        zero = torch.zeros_like(like)
-        vectors = {name: self.devices.rows(name, ids, zero) for name in self._algorithm.device_vectors}
-        return Handed.own(self._algorithm, vectors)
-
-    def _noted(self, round_: TrainedRound, positions: Sequence[int]) -> Notes:
-        """Return the notes of these devices, those of `Received` and those of `Sent`."""
-        noted = notes_at(positions, round_.notes[0]) | notes_at(positions, round_.notes[1])
-        return Handed.notes(self._algorithm, noted)
-
-    def _trained(self, round_: TrainedRound, positions: Sequence[int], local: Tensor) -> Trained:
-        steps = round_.models.steps[positions]
-        start, _ = self._training.layout.split(round_.received_by(positions))
-        return Trained(
-            local=local,
-            start=start,
-            iterations=like_rows(steps, local),
-            travel=like_rows(self._training.travel(steps), local),
-            lr=round_.lr,
-            notes=Handed.notes(self._algorithm, notes_at(positions, round_.notes[0])),
-        )
-
-    def _keep(
-        self, round_: TrainedRound, positions: Sequence[int], rows: Tensor, trained: Trained, sent: Tensor
-    ) -> None:
-        """Let these devices, whose update arrived, keep their vectors of this round."""
-        algorithm, personal = self._algorithm, round_.models.personal
-        ids = [round_.ids[k] for k in positions]
-        if algorithm.keeps_local_model:
-            self.devices.keep(LOCAL_MODEL, ids, rows)
-        if self._keeps_statistics:
-            self.devices.keep(STATISTICS, ids, self._training.layout.split(rows)[1])
-        noted = self._noted(round_, positions)
-        for name in algorithm.remembered():
-            self.devices.keep(name, ids, noted[name].to(rows.dtype).unsqueeze(1))
-        for begin, end in blocks(len(ids), trained.local):
-            if personal is not None:
-                self.devices.keep(PERSONAL_MODEL, ids[begin:end], personal[positions[begin:end]])
-            if algorithm.device_vectors:
-                own = self._own(ids[begin:end], trained.local[0])
-                some = trained.part(begin, end)
-                some = replace(some, notes=Handed.notes(algorithm, some.notes))
-                kept = algorithm.keep(some, sent[begin:end], self.state, own)
-                for name, vectors in kept.items():
-                    self.devices.keep(name, ids[begin:end], vectors)

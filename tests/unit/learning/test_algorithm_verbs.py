@@ -29,13 +29,14 @@ from edgefl.learning.algorithms.scaffold import Scaffold
 from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per_epoch
 from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
+from edgefl.learning.device_side import PERSONAL_MODEL
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.handed import Handed
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.payload import Payload
-from edgefl.learning.trained_model import PERSONAL_MODEL, TrainedModel
+from edgefl.learning.trained_model import TrainedModel
 from edgefl.learning.updates import LocalResult
 
 INPUTS, CLASSES, SAMPLES, DEVICES = 6, 3, 105, 7

@@ -1,0 +1,194 @@
+"""What devices do in a round of training, and what they keep of it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from edgefl.learning.algorithms import Algorithm, Notes, Received, Sent, ServerState, Trained
+from edgefl.learning.batches import Batches
+from edgefl.learning.device_states import DeviceStates
+from edgefl.learning.handed import Handed
+from edgefl.learning.local_task import LocalTask, Stop
+from edgefl.learning.local_training import LocalTraining
+from edgefl.learning.models import OutputTerm
+from edgefl.learning.payload import Payload
+from edgefl.learning.rows import blocks, like_rows, notes_at, numbers
+from edgefl.learning.updates import LocalResult, TrainedRound
+
+LOCAL_MODEL = "last local model"
+PERSONAL_MODEL = "personal model"
+STATISTICS = "statistics"
+
+
+class DeviceSide:
+    """The devices' part of an algorithm: their training, what they send, and the vectors that they keep.
+
+    Args:
+        devices: where these vectors are.
+        payload: bits of a transfer.
+    """
+
+    def __init__(
+        self, training: LocalTraining, algorithm: Algorithm, devices: DeviceStates, payload: Payload
+    ) -> None:
+        self._training = training
+        self._algorithm = algorithm
+        self._devices = devices
+        self._payload = payload
+
+    @property
+    def keeps_statistics(self) -> bool:
+        """Whether each device has statistics of its own, as nothing is exchanged."""
+        return self._algorithm.vectors_up == 0 and self._training.layout.statistics.size > 0
+
+    def with_statistics(self, models: Tensor, ids: Sequence[int], of: Tensor) -> Tensor:
+        """Return models [M] or [k, M] with the statistics of this model, or of the devices if they keep them."""
+        _, statistics = self._training.layout.split(of)
+        if self.keeps_statistics:
+            statistics = self._devices.rows(STATISTICS, ids, statistics)
+            models = models.expand(len(ids), -1)
+        return torch.cat([models, statistics.expand(*models.shape[:-1], -1)], dim=-1)
+
+    def task(
+        self,
+        ids: Sequence[int],
+        batches: Batches,
+        lr: float,
+        start: Tensor,
+        terms: Sequence[OutputTerm],
+        stop: Stop | None,
+        state: ServerState,
+    ) -> LocalTask:
+        """Return the local training of these devices, which begin with a model [M + Q], or one of each."""
+        algorithm = self._algorithm
+        like, _ = self._training.layout.split(start.reshape(-1, start.shape[-1])[0])
+
+        def own(positions: Sequence[int]) -> Mapping[str, Tensor]:
+            return self.own([ids[k] for k in positions], like)
+
+        def kept(name: str) -> Callable[[Sequence[int]], Tensor]:
+            def rows(positions: Sequence[int]) -> Tensor:
+                missing = start if start.dim() == 1 else start[list(positions)]
+                return self._devices.rows(name, [ids[k] for k in positions], missing)
+
+            return rows
+
+        return LocalTask(
+            start,
+            batches,
+            lr,
+            algorithm,
+            state,
+            own,
+            previous=kept(LOCAL_MODEL) if algorithm.keeps_local_model else None,
+            personal=kept(PERSONAL_MODEL) if algorithm.trains_personal else None,
+            terms=terms,
+            stop=stop,
+        )
+
+    def upload(self, trained: TrainedRound, state: ServerState) -> Sent | None:
+        """Return what all devices send, zeros without data; None: their local models, which needs no memory."""
+        algorithm, positions = self._algorithm, trained.trained
+        if not algorithm.changes_upload() or not positions:
+            return None
+        parameters, _ = self._training.layout.split(trained.rows)
+        rows = torch.zeros_like(parameters)
+        parts = []
+        for begin, end in blocks(len(positions), parameters):
+            some = positions[begin:end]
+            own = self.own([trained.ids[k] for k in some], parameters[0])
+            part = algorithm.upload(self.trained(trained, some, parameters[some]), state, own)
+            rows[some] = part.rows
+            parts.append(replace(part, rows=part.rows[:0]))
+
+        def all_of(pieces: list[Tensor]) -> Tensor:
+            result = pieces[0].new_zeros(len(trained.ids), *pieces[0].shape[1:])
+            result[positions] = torch.cat(pieces)
+            return result
+
+        notes = {name: all_of([part.notes[name] for part in parts]) for name in parts[0].notes}
+        bits = [part.bits for part in parts if part.bits is not None]
+        return Sent(rows, notes, all_of(bits) if bits else None)
+
+    def result(
+        self, trained: TrainedRound, received: Received, sent: Sent | None, tested: np.ndarray
+    ) -> LocalResult:
+        """Return what each device has done, for the server's books."""
+        algorithm, models, count = self._algorithm, trained.models, len(trained.ids)
+        scalars = {
+            name: note.double().cpu().numpy() for notes in trained.notes for name, note in notes.items()
+        }
+        assert trained.batches is not None
+        return LocalResult(
+            round=trained,
+            samples=trained.batches.processed(models.steps),
+            tested=models.tested + tested,
+            down_bits=self._bits(numbers(received.vectors, algorithm.vectors_down, count), received.bits),
+            up_bits=self._bits(np.full(count, algorithm.vectors_up), sent.bits if sent else None),
+            scalars={name: values for name, values in scalars.items() if values.ndim == 1},
+        )
+
+    def _bits(self, vectors: np.ndarray, stated: Tensor | None) -> np.ndarray:
+        layout = self._training.layout
+        if stated is None:
+            sizes = layout.parameters.size, layout.statistics.size
+            return np.array([self._payload.bits(*sizes, int(many)) for many in vectors], dtype=np.int64)
+        statistics_bits = self._payload.bits_per_parameter * layout.statistics.size
+        return stated.cpu().numpy().astype(np.int64) + statistics_bits
+
+    def own(self, ids: Sequence[int], like: Tensor) -> Mapping[str, Tensor]:
+        """Return the vectors [k, M] that the algorithm keeps on these devices; zeros where there are none yet."""
+        zero = torch.zeros_like(like)
+        vectors = {name: self._devices.rows(name, ids, zero) for name in self._algorithm.device_vectors}
+        return Handed.own(self._algorithm, vectors)
+
+    def noted(self, round_: TrainedRound, positions: Sequence[int]) -> Notes:
+        """Return the notes of these devices, those of `Received` and those of `Sent`."""
+        noted = notes_at(positions, round_.notes[0]) | notes_at(positions, round_.notes[1])
+        return Handed.notes(self._algorithm, noted)
+
+    def trained(self, round_: TrainedRound, positions: Sequence[int], local: Tensor) -> Trained:
+        """Return what the algorithm is told of these devices' training."""
+        steps = round_.models.steps[positions]
+        start, _ = self._training.layout.split(round_.received_by(positions))
+        return Trained(
+            local=local,
+            start=start,
+            iterations=like_rows(steps, local),
+            travel=like_rows(self._training.travel(steps), local),
+            lr=round_.lr,
+            notes=Handed.notes(self._algorithm, notes_at(positions, round_.notes[0])),
+        )
+
+    def keep(
+        self,
+        round_: TrainedRound,
+        positions: Sequence[int],
+        rows: Tensor,
+        trained: Trained,
+        sent: Tensor,
+        state: ServerState,
+    ) -> None:
+        """Let these devices, whose update arrived, keep their vectors of this round."""
+        algorithm, personal = self._algorithm, round_.models.personal
+        ids = [round_.ids[k] for k in positions]
+        if algorithm.keeps_local_model:
+            self._devices.keep(LOCAL_MODEL, ids, rows)
+        if self.keeps_statistics:
+            self._devices.keep(STATISTICS, ids, self._training.layout.split(rows)[1])
+        noted = self.noted(round_, positions)
+        for name in [name for name in algorithm.remembers if name in noted]:
+            self._devices.keep(name, ids, noted[name].to(rows.dtype).unsqueeze(1))
+        for begin, end in blocks(len(ids), trained.local):
+            if personal is not None:
+                self._devices.keep(PERSONAL_MODEL, ids[begin:end], personal[positions[begin:end]])
+            if algorithm.device_vectors:
+                own = self.own(ids[begin:end], trained.local[0])
+                some = trained.part(begin, end)
+                some = replace(some, notes=Handed.notes(algorithm, some.notes))
+                kept = algorithm.keep(some, sent[begin:end], state, own)
+                for name, vectors in kept.items():
+                    self._devices.keep(name, ids[begin:end], vectors)
