@@ -180,7 +180,7 @@ class DeviceSide:
         if self.keeps_statistics:
             self._devices.keep(STATISTICS, ids, self._training.layout.split(rows)[1])
         noted = self.noted(round_, positions)
-        for name in [name for name in algorithm.remembers if name in noted]:
+        for name in algorithm.remembered():
             self._devices.keep(name, ids, noted[name].to(rows.dtype).unsqueeze(1))
         for begin, end in blocks(len(ids), trained.local):
             if personal is not None:
