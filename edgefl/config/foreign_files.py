@@ -87,7 +87,7 @@ def _parse(parser: expat.XMLParserType, piece: bytes, last: bool) -> None:
         raise OSError(f"{error}; write it in UTF-8") from error
 
 
-class ParquetTable:
+class ForeignParquet:
     """A Parquet table that is read batch by batch; this needs pyarrow.
 
     Raises:

@@ -113,7 +113,7 @@ def read_parquet(path: Path, samples: Samples, kinds: Collection[str]) -> None:
     if not path.exists():
         raise FileNotFoundError(path)
     try:
-        table = foreign_files.ParquetTable(path)
+        table = foreign_files.ForeignParquet(path)
         rows = _Rows(table.names, samples, kinds)
         cells: list[Any] = [None] * len(table.names)
         for line, values in enumerate(table.rows([table.names[at] for at in rows.columns]), start=2):

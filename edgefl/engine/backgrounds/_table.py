@@ -80,7 +80,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         with about(*PLACE):
-            table = foreign_files.ParquetTable(path)
+            table = foreign_files.ForeignParquet(path)
         _check_names(path, table.names)
         # the header counts as a line, as in a CSV table
         for line, values in enumerate(table.rows(table.names), start=2):
