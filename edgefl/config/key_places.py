@@ -1,6 +1,7 @@
 """Where a key belongs that stands in the wrong place, by the JSON Schema."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -13,13 +14,19 @@ MOST_PLACES = 3
 
 def place_of(key: str, root: type[BaseModel]) -> str:
     """Say where a document has this key; empty: nowhere."""
-    schema = root.model_json_schema()
+    schema = _schema(root)
     places = list(_places(key, schema, schema.get("$defs", {}), ()))
     sections = [place for place, names in places if not names]
     parts = [f"{place} ({', '.join(names)})" for place, names in places if names]
     if sections:
         return f"write {' or '.join(sections[:MOST_PLACES])}"
     return f"it belongs to {' or to '.join(parts[:MOST_PLACES])}" if parts else ""
+
+
+@cache
+def _schema(root: type[BaseModel]) -> Json:
+    """Write the schema once, however many keys are in the wrong place."""
+    return root.model_json_schema()
 
 
 def _places(
