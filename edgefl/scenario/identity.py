@@ -89,10 +89,13 @@ def identity(scenario: Scenario, dataset_checksum: str, learner: Any = None) -> 
         data["learning.dataset"] = dataset_checksum[:LENGTH]
     if learner is not None:  # no run without it is this one
         data["learner"] = own_code.name_of(learner)
+    # where a file lies does not count if what is in it does; of another path only its name is known
+    hashed = {key for key in keys if key in data or key.startswith("learning.dataset.")}
     counted = {
         key: value
         for key, value in keys.items()
-        if key not in WITHOUT_INFLUENCE and not (isinstance(value, str) and os.path.isabs(value))
+        if key not in WITHOUT_INFLUENCE
+        and not (key in hashed and isinstance(value, str) and os.path.isabs(value))
     }
     return Identity(counted, data, code=own_code.named_in(keys.values()) | own_code.of_learner(learner))
 

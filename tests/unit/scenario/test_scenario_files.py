@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edgefl.engine.selectors import Candidates, Selector
 from edgefl.run.simulation import simulate
 from edgefl.scenario.identity import identity
 from edgefl.scenario.scenario import Scenario, dump, load
@@ -65,6 +66,27 @@ def test_what_a_run_is_does_not_tell_where_its_files_lie(home: Path, tmp_path: P
     assert here == there
     (moved / "traces/a.csv").write_text(TRACE.replace("30", "31"))
     assert identity(load(moved / "small.yaml"), "") != here
+
+
+class Listed(Selector):
+    """A selector of one's own that reads a file by itself: edgefl knows no more of it than its name."""
+
+    order: str
+
+    def wanted(self, present: int) -> int:
+        return present
+
+    def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:
+        return list(candidates.ids)
+
+
+def test_the_name_of_a_file_counts_whose_content_is_not_known(home: Path) -> None:
+    scenario = load(home / "small.yaml")
+    first, second = (
+        identity(scenario.with_(rounds__selector=Listed(order=order)), "") for order in ("/a.txt", "/b.txt")
+    )
+    assert first.hash != second.hash
+    assert first.differences(second) == ["rounds.selector.order is /b.txt, here /a.txt"]
 
 
 def test_files_that_come_with_edgefl_keep_their_name(home: Path) -> None:
