@@ -39,14 +39,18 @@ def named_in(values: Iterable[Any]) -> dict[str, str]:
 def of_learner(learner: Any) -> dict[str, str]:
     """Return the code of a learner from outside, or of what makes it, and of its `own_parts`: module -> hash."""
     parts = () if learner is None else (learner, *getattr(learner, "own_parts", ()))
-    holders = [part if hasattr(part, "__qualname__") else type(part) for part in parts]
-    return {part.__module__: of_part(part) for part in holders if not is_ours(part.__module__)}
+    return {part.__module__: of_part(part) for part in map(_defined, parts) if not is_ours(part.__module__)}
 
 
 def name_of(learner: Any) -> str:
     """Name a learner, or what makes it, as run.json does: module:Class or module:function."""
-    of = learner if hasattr(learner, "__qualname__") else type(learner)
-    return f"{of.__module__}:{of.__qualname__}"
+    part = _defined(learner)
+    return f"{part.__module__}:{part.__qualname__}"
+
+
+def _defined(part: Any) -> Any:
+    """Return a class or function as it is, and the class of an object."""
+    return part if hasattr(part, "__qualname__") else type(part)
 
 
 def of_part(part: Any) -> str:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edgefl.config import own_code
-from edgefl.config.own_code import name_of
 from edgefl.contract import Learner
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
@@ -84,7 +83,7 @@ def resume(
 def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
     """Refuse to go on with another learner than the run's own."""
     theirs = (run_status.read(path).get("learner") or {}).get("name")
-    ours = None if learner is None else name_of(learner)
+    ours = None if learner is None else own_code.name_of(learner)
     if theirs != ours:
         remedy = (
             f"give {theirs}: edgefl.resume({str(path)!r}, learner=...)" if theirs else "leave learner out"
