@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -19,7 +19,8 @@ class AdaptiveServer(FedAvg):
 
     m+ = beta1 m + (1 - beta1) Delta, v+ by each algorithm's rule, w+ = w + server_lr m+ / (sqrt(v+) + tau),
     m = 0 and v = tau^2 before the first round. Reddi et al., Adaptive Federated Optimization, ICLR 2021,
-    algorithm 2 (no bias correction).
+    algorithm 2 (no bias correction). Their Delta weighs all devices alike, `weighting: equal`; by default it is by
+    data size as everywhere here (J 5), so that methods differ in nothing else.
 
     m and v restart with each session: both belong to a path that the opening model may not lie on. As tau
     grows with server_lr = 2 tau, sqrt(v) is tau and beta1 = 0 is FedAvg.
@@ -30,6 +31,10 @@ class AdaptiveServer(FedAvg):
     tau: float = Field(
         1e-3, ge=1e-12, le=1e9, description="adaptivity: changes far below it are not normalised"
     )
+    weighting: Literal["data", "equal"] = Field(
+        "data",
+        description="mean of the devices' changes: by data size (J 5), or all alike (Reddi et al., FLASH)",
+    )
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         return {"mean": start.new_zeros(start.shape), "square": start.new_full(start.shape, self.tau**2)}
@@ -38,8 +43,12 @@ class AdaptiveServer(FedAvg):
     def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:
         """Return v+ [M] from v [M] and Delta^2 [M]."""
 
+    def change(self, updates: Updates) -> Tensor:
+        """Return [M] the mean change Delta."""
+        return updates.mean_change() if self.weighting == "data" else (updates.rows - updates.start).mean(0)
+
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
-        change = updates.mean_change()
+        change = self.change(updates)
         mean = self.beta1 * state["mean"] + (1 - self.beta1) * change
         square = self.next_square(state["square"], change.square())
         step = self.server_lr * mean / (square.sqrt() + self.tau)

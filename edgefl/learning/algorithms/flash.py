@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
@@ -27,7 +27,7 @@ class Flash(FedAdam):
 
     The paper leaves open where it begins: m = d = 0 and v = tau^2, as its baselines (Reddi et al., ICLR 2021). All
     three restart with each session, as theirs. Its Delta is the plain mean of the devices (line 16), `weighting:
-    equal`; by default it is by data size as everywhere here (J 5), so that methods differ in nothing else.
+    equal`.
 
     Devices keep `validation` of their samples apart and stop after epoch e if the mean loss on these fell by less
     than gamma / e, at latest after `learning.epochs`. `learning.early_stopping`, which all algorithms obey, takes
@@ -37,9 +37,6 @@ class Flash(FedAdam):
     """
 
     disparity: float = Field(1.0, ge=0, le=1e9, description="weight of d; 1 is FLASH, 0 leaves it out")
-    weighting: Literal["data", "equal"] = Field(
-        "data", description="mean of the devices' changes: by data size (J 5), or all alike as in FLASH"
-    )
     gamma: float = Field(0.04, ge=0, le=1e3, description="threshold of early stopping; FLASH: 0.03 to 0.05")
     validation: float = Field(
         0.3,
@@ -60,7 +57,7 @@ class Flash(FedAdam):
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         import torch
 
-        change = updates.mean_change() if self.weighting == "data" else (updates.rows - updates.start).mean(0)
+        change = self.change(updates)
         mean = self.beta1 * state["mean"] + (1 - self.beta1) * change
         before = state["square"]
         square = self.next_square(before, change.square())

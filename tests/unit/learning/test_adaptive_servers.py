@@ -13,12 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edgefl.learning.algorithms import Algorithm, ServerState, Updates
+from edgefl.learning.algorithms._adaptive_server import AdaptiveServer
 from edgefl.learning.algorithms.adaptive_fedavg import AdaptiveFedAvg
 from edgefl.learning.algorithms.fedadagrad import FedAdagrad
 from edgefl.learning.algorithms.fedadam import FedAdam
 from edgefl.learning.algorithms.fedavgm import FedAvgM
 from edgefl.learning.algorithms.fedyogi import FedYogi
 from edgefl.learning.algorithms.flash import Flash
+from edgefl.learning.algorithms.oracle import Oracle
 
 DEVICES, SIZE, ROUNDS = 3, 7, 50
 AGREE = 1e-6  # relative, of the model after each round
@@ -209,10 +211,14 @@ def test_flash_steps_further_than_adam_when_changes_grow() -> None:
     assert steps[0] > 1.2 * steps[1] > 0
 
 
-def test_all_devices_alike_or_by_data() -> None:
+@pytest.mark.parametrize(
+    "kind", [FedAdagrad, FedAdam, FedYogi, Flash, Oracle], ids=lambda kind: kind.__name__
+)
+def test_all_devices_alike_or_by_data(kind: type[AdaptiveServer]) -> None:
+    """Changes of 1 and 4 of devices with 3 samples and 1."""
     changes, sizes = np.array([[1.0], [4.0]]), np.array([3.0, 1.0])
     model = torch.zeros(1, dtype=torch.float64)
     for weighting, mean in (("data", 1.75), ("equal", 2.5)):
-        algorithm = Flash(weighting=weighting, beta1=0.0)  # type: ignore[arg-type]
+        algorithm = kind(weighting=weighting, beta1=0.0)  # type: ignore[arg-type]
         _, state = algorithm.aggregate(model, updates(model, changes, sizes), begin(algorithm, model))
         assert float(state["mean"]) == mean

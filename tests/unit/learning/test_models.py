@@ -12,6 +12,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.cost import flops_per_sample
 from edgefl.learning.models import Model
 from edgefl.learning.models.lstm import Lstm, _LstmLayers
+from edgefl.learning.models.mlp2 import Mlp2
 from edgefl.learning.models.svhn_cnn import SvhnCnn
 from edgefl.learning.models.text_bag import TextBag
 from edgefl.learning.parameters import TensorLayout
@@ -244,6 +245,24 @@ def test_the_text_bags_own_gradients_are_those_of_autograd() -> None:
     torch.testing.assert_close(own, reference, rtol=ROUNDING, atol=1e-6)
     # padding is no word: its embedding gets no gradient
     assert not layout.views(own)["features.weight"][:, 0].any()
+
+
+def test_the_two_layers_own_gradients_are_those_of_autograd() -> None:
+    devices, batch, inputs, classes = 3, 4, (5, 2), 3
+    model = Mlp2(hidden=6)
+    torch.manual_seed(SEED)
+    module = model.build(inputs, classes)
+    layout = TensorLayout.of(module)
+    rows = torch.randn(devices, layout.size)
+    layout.views(rows)["features.1.bias"][0, 0] = -100.0  # a rectifier that lets nothing through
+    x = torch.randn(devices, batch, *inputs)
+    y = torch.randint(0, classes, (devices, batch))
+    weight = torch.rand(devices, batch)
+    weight[1, 2] = 0  # padding of the batch
+    own = model.gradients(module, layout, rows, x, y, weight)
+    reference = Model.gradients(model, module, layout, rows, x, y, weight)
+    torch.testing.assert_close(own, reference, rtol=ROUNDING, atol=1e-6)
+    assert not layout.views(own)["features.1.weight"][0, 0].any()
 
 
 def test_the_early_svhn_cnn_is_the_listing() -> None:
