@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.drift_reading import SAMPLES, WEIGHT, Reading
+from analysis.drift_reading import PERSONAL, SAMPLES, WEIGHT, Reading
 from analysis.figures.drift import drift_figure
 from analysis.load import Paths, Runs
 from analysis.metrics import RUN, training_rounds
@@ -102,15 +102,15 @@ def participants(devices: pd.DataFrame, reading: Reading = PLAIN) -> pd.DataFram
     keys = [*RUN, "cell", "session", "round"]
     rounds = training[keys].drop_duplicates(ignore_index=True)
     means = pd.DataFrame(index=pd.MultiIndex.from_frame(rounds))
-    if "accuracy_personal" in training:
-        known = training[training["accuracy_personal"].notna()]
+    if PERSONAL in training:
+        known = training[training[PERSONAL].notna()]
         weight = known[WEIGHT] if reading.by == "samples" else pd.Series(1.0, known.index)
-        weighed = known[keys].assign(sum=known["accuracy_personal"] * weight, weight=weight)
+        weighed = known[keys].assign(sum=known[PERSONAL] * weight, weight=weight)
         sums = weighed.groupby(keys)[["sum", "weight"]].sum()
-        means["accuracy_personal"] = sums["sum"] / sums["weight"]
+        means[PERSONAL] = sums["sum"] / sums["weight"]
     if "epochs" in training:
         means["epochs"] = training.groupby(keys)["epochs"].sum()
-    return means.reindex(columns=["accuracy_personal", "epochs"]).reset_index()
+    return means.reindex(columns=[PERSONAL, "epochs"]).reset_index()
 
 
 def changes_of(drifted: np.ndarray) -> list[Change]:
@@ -146,25 +146,32 @@ def drift_figures(
         variant, seed, cell, change (1, 2, ...), first_round, last_round; accuracies before, dip, after_1, _10,
         _40, _80 (that many rounds after the last step), final; recovery_rounds, recovery_s, recovery_j (inf:
         never); deviation_before, deviation_final (over the devices); personal_before, personal_dip,
-        personal_final (of participants, after local training); epochs_before, epochs_after (of all participants,
+        personal_final (of participants, after local training; where a run has not recorded the devices of all rounds,
+        the mean that rounds.csv has); epochs_before, epochs_after (of all participants,
         per round, in the rounds before the drift and the first ones after it).
     """
     columns = [
         "accuracy",
         "accuracy_std",
-        "accuracy_personal",
+        PERSONAL,
         "epochs",
         "energy_j",
         "start_s",
         "end_s",
         "drifted",
     ]
-    if reading.by == "samples":
+    samples = "_by_samples" if reading.by == "samples" else ""
+    # a run that leaves devices out still has the mean of personal models
+    rounds = rounds.rename(columns={PERSONAL + samples: "summed_up"}).drop(columns=PERSONAL, errors="ignore")
+    if samples:
         rounds = rounds.assign(accuracy=rounds[SAMPLES])
-    merged = rounds.merge(of_participants, on=[*RUN, "cell", "session", "round"], how="left")
+    keys = [*RUN, "cell", "session", "round"]
+    merged = rounds.merge(of_participants, on=keys, how="left", indicator="recorded")
     rows: list[dict[str, Any]] = []
     for key, run in merged.groupby([*RUN, "cell"]):
         run = run.sort_values("number")
+        if "summed_up" in run and not (run["recorded"] == "both").all():
+            run = run.assign(**{PERSONAL: run["summed_up"]})
         # untested rounds say nothing about the share of drifted devices: that of the last tested one holds
         series = {
             name: run[name].to_numpy(float) if name in run else np.full(len(run), np.nan) for name in columns
@@ -184,7 +191,7 @@ def _measure(series: dict[str, np.ndarray], change: Change, reading: Reading) ->
     during = slice(change.first - 1, change.end)
     after = slice(change.last - 1, change.end)
     tail = slice(max(change.last - 1, change.end - TAIL), change.end)
-    accuracy, personal = series["accuracy"], series["accuracy_personal"]
+    accuracy, personal = series["accuracy"], series[PERSONAL]
     level, final = _mean(accuracy[before]), _mean(accuracy[tail])
     rounds = reading.recovery_rounds(accuracy[after], level, final)
     reached = math.isfinite(rounds)

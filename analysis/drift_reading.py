@@ -11,6 +11,7 @@ from analysis.choices import MARGIN, SMOOTH, Recovery, Weights
 
 SAMPLES = "accuracy_by_samples"  # of rounds, where devices are tested on their own data
 WEIGHT = "test_samples"  # of a participant
+PERSONAL = "accuracy_personal"  # of a participant; in rounds, the mean of all devices with such a model
 
 
 @dataclass(frozen=True)

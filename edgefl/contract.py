@@ -110,6 +110,8 @@ class LocalRound:
             with a run's first round and stay.
         after: name of such a column -> what a device must have done for its cell to be filled: `TRAINING`, its
             training ended; `AGGREGATION`, its update arrived and was aggregated. Other columns are always filled.
+        averaged: name of such a column -> the one that says of how many samples it is. rounds.csv has its mean over
+            the devices whose cell is filled, their deviation, and the mean over samples, under `averages(name)`.
     """
 
     ids: tuple[int, ...]
@@ -119,6 +121,12 @@ class LocalRound:
     up_bits: tuple[int, ...]
     scalars: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
     after: Mapping[str, str] = field(default_factory=dict)
+    averaged: Mapping[str, str] = field(default_factory=dict)
+
+
+def averages(name: str) -> tuple[str, str, str]:
+    """Return the columns of rounds.csv that sum up a column of devices: mean, deviation, mean over samples."""
+    return name, f"{name}_std", f"{name}_by_samples"
 
 
 # what a device must have done in a round for a scalar of it to be true

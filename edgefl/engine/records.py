@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
+import numpy as np
+
+from edgefl.contract import AGGREGATION, TRAINING, LocalRound, averages
 from edgefl.engine.parts import NO_STALL, Outcome, Part, Span, total
 
 
@@ -208,6 +211,38 @@ def stall_columns(parts: Sequence[Part]) -> dict[str, list[Any]]:
         "stalled_j": [down.energy_j + up.energy_j for down, up in stalls],
         "link_failures": [down.failures + up.failures for down, up in stalls],
     }
+
+
+def learner_columns(
+    local: LocalRound, parts: list[Part], aggregated: bool
+) -> dict[str, Sequence[float | None]]:
+    """Return the learner's further columns of DeviceRound [parts], empty where it did not do what one is about."""
+    done = {
+        TRAINING: [part.has_trained for part in parts],
+        AGGREGATION: [aggregated and part.completed for part in parts],
+    }
+    return {
+        name: [value if there else None for value, there in zip(values, done[local.after[name]], strict=True)]
+        if name in local.after
+        else values
+        for name, values in local.scalars.items()
+    }
+
+
+def average_columns(
+    averaged: Mapping[str, str], scalars: Mapping[str, Sequence[float | None]]
+) -> dict[str, float | None]:
+    """Return mean, deviation and mean over samples of these columns of a round's devices; None: no cell is filled."""
+    found: dict[str, float | None] = {}
+    for name, samples in averaged.items():
+        cells = zip(scalars[name], scalars[samples], strict=True)
+        filled = [(value, weight) for value, weight in cells if value is not None and weight]
+        found |= dict.fromkeys(averages(name))
+        if filled:
+            values, weights = np.array(filled, dtype=float).T
+            each = float(values.mean()), float(values.std()), float(np.average(values, weights=weights))
+            found |= zip(averages(name), each, strict=True)
+    return found
 
 
 def round_columns(columns: Mapping[str, Any], start_s: float, end_s: float) -> dict[str, Any]:

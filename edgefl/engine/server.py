@@ -3,16 +3,14 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass, field
 
 import numpy as np
 import simpy
 
 from edgefl.contract import (
-    AGGREGATION,
     REPORTED_LOSS,
-    TRAINING,
     Evaluation,
     Learner,
     LocalRound,
@@ -32,7 +30,9 @@ from edgefl.engine.records import (
     EventName,
     Round,
     Session,
+    average_columns,
     device_columns,
+    learner_columns,
     round_columns,
     stall_columns,
 )
@@ -279,7 +279,7 @@ class Server:
     ) -> None:
         simulation, cell = self._simulation, self._rounds.cell
         session, phase, number = key
-        columns = device_columns(parts)
+        columns, scalars = device_columns(parts), learner_columns(local, parts, aggregated)
         stalls = stall_columns(parts) if simulation.radio.may_fail else {}
         if stalls:
             simulation.ledger.book_stalls(columns["device"], stalls)
@@ -299,7 +299,11 @@ class Server:
                 energy_wasted_j=simulation.ledger.book(columns, aggregated),
                 cell=cell,
             ),
-            further={**(evaluation.scalars if evaluation else {}), **opened.columns(parts)},
+            further={
+                **(evaluation.scalars if evaluation else {}),
+                **average_columns(local.averaged, scalars),
+                **opened.columns(parts),
+            },
         )
         simulation.recorder.write_columns(
             DeviceRound,
@@ -309,7 +313,7 @@ class Server:
             distance_m=selection.large_scale.distances_m,
             **columns,
             cell=cell,
-            further=self._classes(selection.ids) | stalls | _scalars(local, parts, aggregated),
+            further=self._classes(selection.ids) | stalls | scalars,
         )
         simulation.recorder.flush()
 
@@ -342,20 +346,6 @@ class Server:
     def _event(self, name: EventName, detail: str = "") -> None:
         now_s, cell = self._simulation.env.now, self._rounds.cell
         self._simulation.recorder.write(Event(now_s, name, None, self._number, cell, detail=detail))
-
-
-def _scalars(local: LocalRound, parts: list[Part], aggregated: bool) -> dict[str, Sequence[float | None]]:
-    """Return the learner's columns of a round's devices, empty where a device did not do what a column is about."""
-    done = {
-        TRAINING: [part.has_trained for part in parts],
-        AGGREGATION: [aggregated and part.completed for part in parts],
-    }
-    return {
-        name: [value if there else None for value, there in zip(values, done[local.after[name]], strict=True)]
-        if name in local.after
-        else values
-        for name, values in local.scalars.items()
-    }
 
 
 def _mean_loss(local: LocalRound, arrived: list[int]) -> float:

@@ -164,7 +164,13 @@ def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
                 f"{where}: after[{name!r}] is {quoted(what)}; name one of the scalars, and {TRAINING!r} or"
                 f" {AGGREGATION!r}"
             )
-    return LocalRound(ids, **work, scalars=scalars, after=dict(local.after))
+    for name, samples in local.averaged.items():
+        for column in (name, samples):
+            if column not in scalars:
+                raise EdgeflError(
+                    f"{where}: averaged[{name!r}] is {quoted(samples)}; name two of the scalars"
+                )
+    return LocalRound(ids, **work, scalars=scalars, after=dict(local.after), averaged=dict(local.averaged))
 
 
 def _as_many(where: Where, name: str, values: Any, ids: Sequence[int]) -> None:

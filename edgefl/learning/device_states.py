@@ -50,13 +50,16 @@ class DeviceStates:
     def rows(self, name: str, ids: Sequence[int], missing: Tensor) -> Tensor:
         """Return [k, n] copies of the devices' rows, or of `missing` [n] or [k, n] for a device without one."""
         rows = missing.expand(len(ids), -1).clone()
-        table = self._tables.get(name)
-        if table is not None:
-            there = np.flatnonzero(table.has(ids, self._data())).tolist()
-            if there:
-                kept = table.rows[[ids[k] for k in there]]
-                rows[there] = kept.to(self.torch_device)
+        there = np.flatnonzero(self.has(name, ids)).tolist()
+        if there:
+            kept = self._tables[name].rows[[ids[k] for k in there]]
+            rows[there] = kept.to(self.torch_device)
         return rows
+
+    def has(self, name: str, ids: Sequence[int]) -> np.ndarray:
+        """Return [k] whether these devices keep a row of this name."""
+        table = self._tables.get(name)
+        return np.zeros(len(ids), dtype=bool) if table is None else table.has(ids, self._data())
 
     def keep(self, name: str, ids: Sequence[int], rows: Tensor) -> None:
         """Replace the devices' rows by rows [k, n]."""

@@ -24,6 +24,13 @@ class Scores:
     loss: np.ndarray
     samples: np.ndarray
 
+    @classmethod
+    def of(cls, parts: Sequence["Scores"]) -> "Scores":
+        """Join the scores of different devices; there may be none."""
+        none = np.zeros(0)
+        columns = zip(*((one.accuracy, one.loss, one.samples) for one in parts), strict=True)
+        return cls(*(np.concatenate(column) for column in columns)) if parts else cls(none, none, none)
+
     @property
     def known(self) -> np.ndarray:
         """[K] whether each device has test data."""

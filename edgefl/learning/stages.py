@@ -104,7 +104,11 @@ class TrainStage(SessionStage):
             further[TEST_SAMPLES] = trainer.test_samples(ids)
             # a personal model is kept by who reached the server; a local one is there once it is trained
             kept = trainer.settings.algorithm.keeps_own_model()
-            local = replace(local, after={PERSONAL_ACCURACY: AGGREGATION if kept else TRAINING})
+            local = replace(
+                local,
+                after={PERSONAL_ACCURACY: AGGREGATION if kept else TRAINING},
+                averaged={} if kept else {PERSONAL_ACCURACY: TEST_SAMPLES},
+            )
         return replace(local, scalars={**local.scalars, **further}) if further else local
 
     def aggregate(self, ids: Sequence[int]) -> None:
@@ -114,14 +118,17 @@ class TrainStage(SessionStage):
         self.federation.now.measured = self._measured(participants)
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
-        trainer, now = self.trainer, self.federation.now
+        trainer, now, model = self.trainer, self.federation.now, self.federation.model
         tested, moment = list(present) or sorted(now.members), now.round.moment  # if nobody is there any more
         if trainer.due(moment.round):
             evaluation = trainer.test(self._deployed(tested), now.labels, moment, tested)
         else:
             evaluation = trainer.untested(moment, tested)
-        measured = now.measured or self._measured(list(self.federation.model.waiting.values()))
-        return replace(evaluation, scalars={**evaluation.scalars, **measured})
+        further: dict[str, float | None] = {}
+        if trainer.device_tests is not None and trainer.settings.algorithm.keeps_own_model():
+            further = trainer.personal_accuracy(model, tested, moment)
+        measured = now.measured or self._measured(list(model.waiting.values()))
+        return replace(evaluation, scalars={**evaluation.scalars, **further, **measured})
 
     @property
     def _models(self) -> list[TrainedModel]:

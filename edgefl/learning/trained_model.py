@@ -205,11 +205,24 @@ class TrainedModel:
         own = algorithm.personal(local, personal, self._side.own(round_.ids, local[0]))
         return torch.cat([own, statistics], dim=1)
 
-    def personal(self, ids: Sequence[int]) -> Tensor | None:
-        """Return the models [k, M + Q] with which these devices are tested; None: all with the global one."""
+    def holders(self, ids: Sequence[int]) -> list[int]:
+        """Return those of these devices that keep a model of their own, of the data that they hold."""
+        algorithm = self._algorithm
+        if not algorithm.keeps_own_model():
+            return []
+        names = (PERSONAL_MODEL,) if algorithm.trains_personal else algorithm.device_vectors
+        keeps = [self.devices.has(name, ids) for name in names] or [np.ones(len(ids), dtype=bool)]
+        return [ids[k] for k in np.flatnonzero(np.any(keeps, axis=0)).tolist()]
+
+    def personal(self, ids: Sequence[int], samples: Sequence[np.ndarray]) -> Tensor | None:
+        """Return the models [k, M + Q] with which these devices are tested; None: all with the global one.
+
+        Args:
+            samples: of each device, indices of its training samples.
+        """
         algorithm, layout = self._algorithm, self._training.layout
         if not algorithm.has_personal():
-            return None
+            return self.deployed(ids, samples) if algorithm.keeps_own_model() else None
         kept = self.devices.rows(PERSONAL_MODEL, ids, self.model)
         personal, statistics = layout.split(kept)
         parameters, _ = layout.split(self.model)

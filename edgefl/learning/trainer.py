@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from edgefl.contract import Evaluation, LocalRound
+from edgefl.contract import Evaluation, LocalRound, averages
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per_epoch
 from edgefl.learning.device_data import DeviceData
@@ -19,6 +19,7 @@ from edgefl.learning.federation import At, RoundFacts
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import Model, OutputTerm
 from edgefl.learning.parameters import ModelLayout
+from edgefl.learning.rows import blocks
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.trained_model import Diverged, TrainedModel
 from edgefl.learning.training_data import TrainingData
@@ -176,6 +177,23 @@ class Trainer:
         return tuple(
             a if known else None for a, known in zip(scores.accuracy.tolist(), scores.known, strict=True)
         )
+
+    def personal_accuracy(
+        self, model: TrainedModel, ids: Sequence[int], moment: Moment
+    ) -> dict[str, float | None]:
+        """Test those of these devices that keep their own model with it: columns of rounds.csv; None: nobody."""
+        names, found = averages(PERSONAL_ACCURACY), []
+        holders = model.holders(ids) if self.due(moment.round) else []
+        for begin, end in blocks(len(holders), model.model):
+            some = holders[begin:end]
+            own = model.personal(some, self.samples(some, moment))
+            assert own is not None
+            found.append(self._scores(own, some, self.drifted(some, moment)))
+        scores = Scores.of(found)
+        if not scores.known.any():
+            return dict.fromkeys(names)
+        mean, _, deviation = scores.mean()
+        return dict(zip(names, (mean, deviation, scores.by_samples()), strict=True))
 
     def test_samples(self, ids: Sequence[int]) -> tuple[int, ...]:
         """Return how many test samples of its own each of these devices has, in order of id."""

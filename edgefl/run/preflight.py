@@ -263,7 +263,7 @@ def _notes(scenario: Scenario) -> list[str]:
         return []
     return [
         *_of_warm_start(learning, scenario.sessions.count),
-        *_of_personal_models(scenario, learning),
+        *_of_personal_models(learning),
         *_of_chosen_models(learning),
     ]
 
@@ -278,18 +278,14 @@ def _of_warm_start(learning: LearningSettings, sessions: int | None) -> Iterator
         )
 
 
-def _of_personal_models(scenario: Scenario, learning: LearningSettings) -> Iterator[str]:
-    """Note personal models whose accuracy stands in no table."""
-    if not learning.algorithm.has_personal():
-        return
-    name = registry.name_of("algorithms", learning.algorithm)
-    global_ = (
-        f"learning.algorithm {name}: accuracy is the global model's, and no table has that of personal models"
-    )
-    if learning.tested_on == "labels":
-        yield f"{global_}; learning.tested_on: devices tests them, as accuracy_personal of devices.csv"
-    elif scenario.record.devices == "none":
-        yield f"{global_}; it is accuracy_personal of devices.csv, which record.devices: none leaves out"
+def _of_personal_models(learning: LearningSettings) -> Iterator[str]:
+    """Note personal models that nobody tests."""
+    if learning.algorithm.has_personal() and learning.tested_on == "labels":
+        name = registry.name_of("algorithms", learning.algorithm)
+        yield (
+            f"learning.algorithm {name}: accuracy is the global model's, and no table has that of personal models;"
+            " learning.tested_on: devices tests them, as accuracy_personal of rounds.csv and devices.csv"
+        )
 
 
 def _of_chosen_models(learning: LearningSettings) -> Iterator[str]:

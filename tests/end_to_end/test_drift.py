@@ -33,6 +33,10 @@ learning:
 """
 
 
+PERSONAL = ("accuracy_personal", "accuracy_personal_std", "accuracy_personal_by_samples")
+STEADY = "learning.drift.at=1000"
+
+
 @pytest.fixture
 def scenario(tmp_path: Path) -> Path:
     file = tmp_path / "drift.yaml"
@@ -42,6 +46,11 @@ def scenario(tmp_path: Path) -> Path:
 
 def rounds(run: Path) -> pd.DataFrame:
     return pd.read_csv(run / "rounds.csv")
+
+
+def table(devices: pd.DataFrame, column: str) -> pd.DataFrame:
+    """A column by round and device."""
+    return devices.pivot(index=["session", "round"], columns="device", values=column)
 
 
 def test_the_model_fails_in_the_round_of_the_drift(scenario: Path, tmp_path: Path) -> None:
@@ -74,7 +83,7 @@ def test_only_models_that_exist_have_an_accuracy(
     chosen = [f"learning.algorithm={name}", "learning.early_stopping=null"]
     whole = pd.read_csv(simulate(load_scenario(scenario, chosen), tmp_path / "whole") / "devices.csv")
     half_s = (whole.uplink_end_s - whole.downlink_start_s).median() + 1e-6
-    late = [*chosen, f"rounds.deadline_s={half_s:.9f}", f"rounds.min_updates={min_updates}"]
+    late = [*chosen, STEADY, f"rounds.deadline_s={half_s:.9f}", f"rounds.min_updates={min_updates}"]
     devices = pd.read_csv(simulate(load_scenario(scenario, late), tmp_path / "late") / "devices.csv")
     arrived = devices.outcome == "completed"
     trained = arrived | devices.outcome.str.endswith("_uplink")
@@ -82,6 +91,23 @@ def test_only_models_that_exist_have_an_accuracy(
     exists = trained if name == "fedavg" else arrived & (min_updates == 1)
     assert devices.accuracy_personal.notna().tolist() == exists.tolist()
     assert devices.test_samples.notna().all()
+    # rounds.csv: of the local models that were trained, or of all models that devices have kept so far
+    shown = table(devices, "accuracy_personal")
+    shown = shown if name == "fedavg" else shown.ffill()
+    weights = table(devices, "test_samples").where(shown.notna())
+    found = rounds(simulate(load_scenario(scenario, [*late, "record.devices=none"]), tmp_path / "rounds"))
+    means = shown.mean(axis=1), shown.std(axis=1, ddof=0), (shown * weights).sum(axis=1) / weights.sum(axis=1)
+    for column, mean in zip(PERSONAL, means, strict=True):
+        assert found[column].tolist() == pytest.approx(mean.tolist(), nan_ok=True)
+    assert found.accuracy_personal.notna().any() == exists.any()
+
+
+def test_a_mixture_is_of_what_a_device_has_of_both_models(scenario: Path, tmp_path: Path) -> None:
+    """After a round APFL mixes with the new global model, in rounds.csv of all; alpha 0 is that model itself."""
+    chosen = ["learning.algorithm={name: apfl, alpha: 0}", STEADY]
+    found = rounds(simulate(load_scenario(scenario, chosen), tmp_path / "run"))
+    for column, of_global in zip(PERSONAL, ("accuracy", "accuracy_std", "accuracy_by_samples"), strict=True):
+        assert found[column].tolist() == found[of_global].tolist()
 
 
 def test_steps_saved_are_seconds_and_joules_saved(scenario: Path, tmp_path: Path) -> None:
@@ -102,7 +128,7 @@ def test_steps_saved_are_seconds_and_joules_saved(scenario: Path, tmp_path: Path
     assert early.energy_compute_j.sum() < late.energy_compute_j.sum()
 
 
-@pytest.mark.parametrize("algorithm", ["fedavg", "oracle"])
+@pytest.mark.parametrize("algorithm", ["fedavg", "oracle", "apfl"])
 def test_a_run_with_drift_goes_on(scenario: Path, tmp_path: Path, algorithm: str) -> None:
     one = load_scenario(scenario, [f"learning.algorithm={algorithm}"])
     undisturbed = simulate(one, tmp_path / "undisturbed", device="cpu")
@@ -153,6 +179,7 @@ def test_tests_now_and_then(scenario: Path, tmp_path: Path) -> None:
     assert tested.tolist() == [(number % 3 == 0) for number in range(1, ROUNDS + 1)]
     devices = pd.read_csv(run / "devices.csv")
     assert devices.accuracy_personal.notna().sum() == 2 * DEVICES
+    assert rounds(run)[list(PERSONAL)].notna().all(axis=1).tolist() == tested.tolist()
     # who has drifted is known without a test
     assert rounds(run).drifted.tolist() == [0.0] * (AT - 1) + [1.0] * (ROUNDS - AT + 1)
 

@@ -82,6 +82,26 @@ def test_by_samples() -> None:
     assert len(devices) == ROUNDS
 
 
+@pytest.mark.parametrize("recorded", [0, 10])
+def test_where_devices_are_not_recorded_rounds_say_how_good_personal_models_are(recorded: int) -> None:
+    """`record.devices`: none, or every tenth round's; 0.5 and 0.9 are the rounds' means, by samples 0.6."""
+    rounds, _ = run_of(linear_recovery(30), sudden())
+    keys = ["variant", "seed", "cell", "session", "round", "phase"]
+    rounds = rounds.assign(
+        accuracy_by_samples=rounds["accuracy"],
+        accuracy_personal=np.where(rounds["round"] < FIRST, 0.5, 0.9),
+        accuracy_personal_by_samples=0.6,
+    )
+    whole = rounds[keys].assign(device=0, accuracy_personal=0.3, epochs=1, test_samples=10)
+    table = whole[whole["round"] % recorded == 0] if recorded else whole[:0]
+    found = drift_figures(rounds, participants(table)).iloc[0]
+    assert (found["personal_before"], found["personal_final"]) == pytest.approx((0.5, 0.9))
+    reading = Reading(by="samples")
+    found = drift_figures(rounds, participants(table, reading), reading).iloc[0]
+    assert found["personal_final"] == pytest.approx(0.6)
+    assert drift_figures(rounds, participants(whole)).iloc[0]["personal_final"] == pytest.approx(0.3)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -205,6 +205,10 @@ BAD: list[tuple[Any, str]] = [
         changed(lambda one: replace(one, after={"nowhere": "training"})),
         "after.'nowhere'. is 'training'; name one",
     ),
+    (
+        changed(lambda one: replace(one, scalars={"loss": (0.1,) * 8}, averaged={"loss": "nowhere"})),
+        "averaged.'loss'. is 'nowhere'; name two of the scalars",
+    ),
     (changed(lambda one: None), r"train\(\) gave NoneType; return an edgefl.contract.LocalRound"),
     (evaluating(0.5), r"evaluate\(\) gave float"),
     (evaluating(Evaluation(50.0, None)), "accuracy 50; it is a share"),

@@ -373,7 +373,7 @@ def test_a_device_is_tested_with_its_personal_model(algorithm: Algorithm) -> Non
     global_, states, done = two_rounds(algorithm)
     w, v = apfl(start(), 0.3) if algorithm is APFL else ditto(start(), 0.4, 0.7)
     assert np.abs(kept(states, PERSONAL_MODEL) - v).max() < EXACT
-    found = global_.personal([2, 5])
+    found = global_.personal([2, 5], [])
     assert found is not None
     expected = 0.3 * v + 0.7 * w if algorithm is APFL else v
     assert np.abs(found.numpy() - expected[[2, 5]]).max() < EXACT
@@ -382,7 +382,7 @@ def test_a_device_is_tested_with_its_personal_model(algorithm: Algorithm) -> Non
     expected = 0.3 * kept(states, PERSONAL_MODEL)[SECOND] + 0.7 * trained.rows.numpy()
     found = global_.trained_personal(trained)
     assert np.abs(found.numpy() - (expected if algorithm is APFL else v[SECOND])).max() < EXACT
-    assert track(FedAvg())[0].personal([2]) is None, "others are tested with the global model"
+    assert track(FedAvg())[0].personal([2], []) is None, "others are tested with the global model"
 
 
 def test_the_local_model_does_not_see_the_personal_one() -> None:

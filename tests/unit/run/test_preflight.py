@@ -193,10 +193,10 @@ def test_personal_models_that_nobody_tests_are_noted(name: str, digits: Path) ->
 
     (note,) = notes()
     assert note.startswith(f"learning.algorithm {name}: accuracy is the global model's")
-    assert "learning.tested_on: devices tests them, as accuracy_personal of devices.csv" in note
-    (note,) = notes("learning.tested_on=devices", "record.devices=none")
-    assert "which record.devices: none leaves out" in note
-    assert notes("learning.tested_on=devices") == []
+    assert (
+        "learning.tested_on: devices tests them, as accuracy_personal of rounds.csv and devices.csv" in note
+    )
+    assert notes("learning.tested_on=devices", "record.devices=none") == []
 
 
 @pytest.mark.parametrize("name", ["hypcluster", "feddrift"])
