@@ -139,7 +139,7 @@ class DeviceSide:
         statistics_bits = self._payload.bits_per_parameter * layout.statistics.size
         return stated.cpu().numpy().astype(np.int64) + statistics_bits
 
-    def own(self, ids: Sequence[int], like: Tensor) -> Mapping[str, Tensor]:
+    def own(self, ids: Sequence[int], like: Tensor) -> Handed:
         """Return the vectors [k, M] that the algorithm keeps on these devices; zeros where there are none yet."""
         zero = torch.zeros_like(like)
         vectors = {name: self._devices.rows(name, ids, zero) for name in self._algorithm.device_vectors}
@@ -191,4 +191,5 @@ class DeviceSide:
                 some = replace(some, notes=Handed.notes(algorithm, some.notes))
                 kept = algorithm.keep(some, sent[begin:end], state, own)
                 for name, vectors in kept.items():
+                    own.check(name)
                     self._devices.keep(name, ids[begin:end], vectors)

@@ -36,6 +36,16 @@ class Handed(dict[str, Tensor]):
         """Hand the notes of a round."""
         return cls._of(algorithm, "notes of the round: note it in receive or upload", notes)
 
+    @classmethod
+    def remembered(cls, algorithm: Algorithm, notes: Mapping[str, Tensor]) -> Self:
+        """Hand what devices remember of rounds before."""
+        return cls._of(algorithm, "notes that its devices remember: name it in remembers", notes)
+
+    def check(self, name: str) -> None:
+        """Raises EdgeflError, as asking for it does, if there is nothing of this name."""
+        if name not in self:
+            self.__missing__(name)
+
     def __missing__(self, name: str) -> Tensor:
         where, _, remedy = self.asked_of.partition(": ")
         known = f"only {', '.join(self)}" if self else "nothing"

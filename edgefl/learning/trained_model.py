@@ -258,11 +258,13 @@ class TrainedModel:
 
     def _receivers(self, ids: Sequence[int], samples: Sequence[np.ndarray]) -> RoundReceivers:
         parameters, _ = self._training.layout.split(self.model)
-        return RoundReceivers(ids, self.starting, self.devices, samples, self._scores, parameters)
+        return RoundReceivers(
+            self._algorithm, ids, self.starting, self.devices, samples, self._scores, parameters
+        )
 
     def _members(self, samples: Mapping[int, int]) -> SessionMembers:
         parameters, _ = self._training.layout.split(self.model)
-        return SessionMembers(self.devices, samples, parameters)
+        return SessionMembers(self._algorithm, self.devices, samples, parameters)
 
     def _scores(self, models: Tensor, samples: Sequence[np.ndarray]) -> tuple[Tensor, Tensor]:
         _, statistics = self._training.layout.split(self.model)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from edgefl.learning.algorithms import Algorithm, Received, ServerState, Trained, Updates
 from edgefl.learning.cost import flops_per_sample
+from edgefl.learning.handed import Handed
 from edgefl.learning.models import Model, Outputs, OutputTerm, Size
 from edgefl.learning.parameters import TensorLayout
 from edgefl.learning.warm_starts import Final, Saved, WarmStart
@@ -22,14 +23,20 @@ GRADIENT_ROUNDING = 1e-4  # of a model's gradients, whose sums are longer
 class _Members:
     """Devices that have never kept anything."""
 
+    def __init__(self, algorithm: Algorithm) -> None:
+        self._vectors = Handed.own(
+            algorithm, dict.fromkeys(algorithm.device_vectors, torch.zeros(PARAMETERS))
+        )
+
     def mean(self, name: str) -> Tensor:
+        self._vectors.check(name)
         return torch.zeros(PARAMETERS)
 
     def shift(self, name: str, by: Tensor) -> None:
-        pass
+        self._vectors.check(name)
 
     def forget(self, name: str) -> None:
-        pass
+        self._vectors.check(name)
 
 
 class _Newcomers:
@@ -38,10 +45,17 @@ class _Newcomers:
     ids = (0, 1, 2)
     starting = torch.ones(3, dtype=torch.bool)
 
+    def __init__(self, algorithm: Algorithm) -> None:
+        nothing = torch.zeros(PARAMETERS)
+        self._vectors = Handed.own(algorithm, dict.fromkeys(algorithm.device_vectors, nothing))
+        self._notes = Handed.remembered(algorithm, dict.fromkeys(algorithm.remembered(), nothing))
+
     def own(self, name: str, missing: Tensor) -> Tensor:
+        self._vectors.check(name)
         return missing.expand(len(self.ids), -1).clone()
 
     def remembered(self, name: str, missing: float) -> Tensor:
+        self._notes.check(name)
         return torch.full((len(self.ids),), missing)
 
     def losses(self, models: Tensor) -> Tensor:
@@ -60,11 +74,11 @@ def algorithms(algorithm: Algorithm) -> None:
     )
     must(0 <= algorithm.keeps_apart() < 1, "keeps_apart() is a share of the samples, in [0, 1)")
     torch.manual_seed(0)
-    devices = _Newcomers()
+    devices = _Newcomers(algorithm)
     model, many = torch.randn(PARAMETERS), len(devices.ids)
-    state = dict(algorithm.init_state(model, {}, _Members()))
+    state = dict(algorithm.init_state(model, {}, _Members(algorithm)))
     lent = copy.deepcopy(state)
-    joined = algorithm.join(state, _Members(), _Members())
+    joined = algorithm.join(state, _Members(algorithm), _Members(algorithm))
     must(
         set(joined) == set(state) and same(lent, state),
         f"join() gave a state of {sorted(joined)}, of {sorted(state)}: keep names, and make new tensors",

@@ -17,7 +17,16 @@ from torch import Tensor, nn
 
 from edgefl.config import registry
 from edgefl.errors import EdgeflError
-from edgefl.learning.algorithms import Algorithm, Sent, ServerState, Trained, Updates
+from edgefl.learning.algorithms import (
+    Algorithm,
+    Members,
+    Received,
+    Receivers,
+    Sent,
+    ServerState,
+    Trained,
+    Updates,
+)
 from edgefl.learning.algorithms.apfl import Apfl
 from edgefl.learning.algorithms.ditto import Ditto
 from edgefl.learning.algorithms.fedavg import FedAvg
@@ -507,9 +516,50 @@ class RemembersNothingNoted(FedAvg):
     remembers: ClassVar = ("loss",)
 
 
+class AsksMembers(FedAvg):
+    def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
+        return {"control": members.mean("contrl")}
+
+
+class ShiftsMembers(FedAvg):
+    def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
+        members.shift("drift", torch.zeros(1))
+        return {}
+
+
+class ForgetsMembers(FedAvg):
+    def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
+        members.forget("drift")
+        return {}
+
+
+class AsksReceivers(LocalOnly):
+    def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
+        return Received(devices.own("modle", model))
+
+
+class RecallsNothing(FedAvg):
+    def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
+        devices.remembered("loss", 0.0)
+        return Received(model)
+
+
+class KeepsAnother(Scaffold):
+    def keep(
+        self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]
+    ) -> Mapping[str, Tensor]:
+        return {**super().keep(trained, sent, state, own), "controls": sent}
+
+
 @pytest.mark.parametrize(
     ("algorithm", "words"),
     [
+        (AsksMembers(), "'contrl' among the own vectors of its devices, which hold nothing"),
+        (ShiftsMembers(), "'drift' among the own vectors of its devices, which hold nothing"),
+        (ForgetsMembers(), "'drift' among the own vectors of its devices, which hold nothing"),
+        (AsksReceivers(), "'modle' among the own vectors of its devices, which hold only model"),
+        (RecallsNothing(), "'loss' among the notes that its devices remember, which hold nothing"),
+        (KeepsAnother(), "'controls' among the own vectors of its devices, which hold only control"),
         (RemembersNothingNoted(), "'loss' among the notes of the round, which hold nothing"),
         (SparseScaffold(), "'control' among the own vectors of its devices, which hold only residual"),
         (ForgetfulServer(), "'control' among the values of the server's state, which hold nothing"),
