@@ -142,9 +142,14 @@ class Network:
         return self._arrivals.next(cell)
 
     @property
+    def moves(self) -> bool:
+        """Whether anybody ever moves."""
+        return self._whereabouts.moves
+
+    @property
     def still(self) -> bool:
         """Whether nothing ever changes: nobody moves, is switched or runs on a battery."""
-        return not self._whereabouts.moves and self.power.constant
+        return not self.moves and self.power.constant
 
     # -- processes ------------------------------------------------------------------------------------
 

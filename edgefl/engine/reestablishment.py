@@ -54,19 +54,20 @@ class Search:
         network.power.search(self._device, self._listen_w)
         new_link: Link | None = None
         cut: Cause | None = None
-        listens = True
+        listens, lasts = True, False
         hopeless: bytes | None = None  # the place at which no cell can carry anything, whoever else sends
         try:
             for attempt in itertools.count(1):
                 slot = failed + attempt * rules.reestablishment
-                if slot > released and listens:
+                if (lasts or slot > released) and listens:
                     yield self._air.until(released)
                     if not patient:
                         cut = Cause.RADIO_LINK_FAILURE
                         break
                     network.power.rest(self._device)
                     listens = False
-                yield self._air.until(slot)
+                # until it is cut off, if nothing can change: by the deadline at the latest
+                yield env.event() if lasts else self._air.until(slot)
                 here = network.positions_m()[self._device].tobytes()
                 if here == hopeless:  # who stands still finds the same again
                     continue
@@ -77,7 +78,7 @@ class Search:
                     break
                 if new_link is not None and not new_link.carries(direction, alone=True):
                     hopeless = here
-                new_link = None
+                new_link, lasts = None, not network.moves
         except simpy.Interrupt as interrupt:
             cut = interrupt.cause
         if new_link is not None and not network.reestablished(self._device, new_link.cell):

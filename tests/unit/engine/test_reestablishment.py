@@ -219,6 +219,25 @@ def test_who_stands_still_where_nothing_carries_does_not_measure_again() -> None
     assert all(time_s >= 6.0 for time_s in measured_s[2:])
 
 
+def test_where_nobody_moves_one_attempt_tells_all() -> None:
+    """Nothing is ever sent, the link is given up at 1 s, and T311 is over at 4 s: then a million seconds idle."""
+    small = small_world(
+        [240.0],
+        learner=Scripted(work=(1, 0, BITS, 0)),
+        radio={"server_power_dbm": -40.0, "snr_gap_db": 0.0, "t310_s": 1.0, "t311_s": 3.0},
+        devices={"idle_power_w": IDLE_W},
+        rules={"deadline_s": 1e6},
+    )
+    before = next(small.env._eid)
+    small.run()
+    assert next(small.env._eid) - before < 50
+    part = row(small)
+    assert (part.outcome, part.downlink_bits) == ("late_downlink", 0)
+    assert part.downlink_end_s == pytest.approx(1e6)
+    assert part.energy_rx_j == pytest.approx(RX_W * 4.0 + IDLE_W * (1e6 - 4.0))
+    assert stalls(small) == pytest.approx([1e6, RX_W * 4.0 + IDLE_W * (1e6 - 4.0), 1])
+
+
 def test_before_a_deadline_an_idle_device_goes_on_looking() -> None:
     """T311 was over at 4.4 s; the tenth attempt ends at 5.4 s, and at 5.1 s the device came back."""
     small = world((0.3, NOWHERE), (5.1, NEAR_0), rules={"deadline_s": 60.0}).run()
