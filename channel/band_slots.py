@@ -8,6 +8,7 @@ import numpy as np
 
 from channel.carrier import MAX_SLOTS, Carrier, endless
 from channel.fading import BLOCK, Fading
+from channel.interference import Interfered
 from channel.schedulers import Flows, Scheduler
 from channel.units import FloatArray
 
@@ -29,10 +30,16 @@ class BandFlow:
     static_power: float | None  # |h|^2 of a link that does not fade
     background: bool = False  # traffic that is not of learning
     neighbours: float = 0.0  # what each share of the other transmitters adds to the noise, over it
-    blocks: dict[int, FloatArray] = field(default_factory=dict)
+    blocks: dict[int, tuple[FloatArray, FloatArray | None]] = field(default_factory=dict)
 
-    def power(self, first_slot: int, count: int, now: int) -> FloatArray:
-        """Read [count] |h|^2 within one block; keep the blocks from `now` on, and the one read last."""
+    def power(self, first_slot: int, count: int, now: int, others: int = 1) -> FloatArray:
+        """Read [count] |h|^2 within one block, over noise and interference if there is any.
+
+        The blocks from `now` on are kept, and the one read last.
+
+        Args:
+            others: by how many times what is heard of other transmitters is above what the link knows.
+        """
         if self.static_power is not None:
             return np.full(count, self.static_power)
         block, start = divmod(first_slot, BLOCK)
@@ -40,8 +47,16 @@ class BandFlow:
             self.blocks = {at: power for at, power in self.blocks.items() if at >= now // BLOCK}
             if len(self.blocks) == _KEPT_BLOCKS:
                 del self.blocks[max(self.blocks)]
-            self.blocks[block] = self.fading.power(block * BLOCK, BLOCK)
-        return self.blocks[block][start : start + count]
+            self.blocks[block] = self._block(block * BLOCK)
+        signal, over_noise = self.blocks[block]
+        slots = slice(start, start + count)
+        return signal[slots] if over_noise is None else signal[slots] / (1.0 + others * over_noise[slots])
+
+    def _block(self, first_slot: int) -> tuple[FloatArray, FloatArray | None]:
+        """Read a block of |h|^2, and of the interference over the noise if there is any."""
+        if isinstance(self.fading, Interfered):
+            return self.fading.parts(first_slot, BLOCK)
+        return self.fading.power(first_slot, BLOCK), None
 
 
 @dataclass
@@ -111,10 +126,10 @@ class BandRules:
         self, flows: Sequence[BandFlow], state: BandState, stop: int, shares: FloatArray | None, now: int
     ) -> tuple[BandState, list[int]]:
         """Go on to slot `stop`, in the block of state.slot, or the first end; return the state and ended rows."""
-        power = np.stack([flow.power(state.slot, stop - state.slot, now) for flow in flows])
         if shares is None:
-            return self._run_by_slot(flows, state, power)
+            return self._run_by_slot(flows, state, stop, now)
         in_use = int(np.count_nonzero(shares))
+        power = self._power(flows, state.slot, stop - state.slot, now, in_use)
         snr = self.carrier.share_snr(shares, _snr(flows, in_use))
         rates = shares[:, None] * self.carrier.efficiency(snr[:, None] * power)
         if not self.carrier.frame.plain:
@@ -133,10 +148,19 @@ class BandRules:
         ended = np.flatnonzero(got >= need).tolist()
         return replace(state, slot=state.slot + last + 1, sent=sent, got=got), ended
 
+    def _power(
+        self, flows: Sequence[BandFlow], first_slot: int, count: int, now: int, in_use: int
+    ) -> FloatArray:
+        """Read [n, count] the power of flows, while this many shares are in use everywhere."""
+        # with full power on a share as large as one of these, another is heard the more, the smaller it is
+        others = in_use if self.carrier.power == "full" else 1
+        return np.stack([flow.power(first_slot, count, now, others) for flow in flows])
+
     def _run_by_slot(
-        self, flows: Sequence[BandFlow], state: BandState, power: FloatArray
+        self, flows: Sequence[BandFlow], state: BandState, stop: int, now: int
     ) -> tuple[BandState, list[int]]:
         """Do what `run` does, with a scheduler that decides in every slot."""
+        power = self._power(flows, state.slot, stop - state.slot, now, 1)
         snr = _snr(flows, 1)[:, None] * power
         efficiency = np.ascontiguousarray(self.carrier.efficiency(snr).T)
         need, memory, unit_bits = _need(flows), self.scheduler.memory, self.carrier.unit_bits
@@ -159,7 +183,8 @@ class BandRules:
                 served = everyone
                 shares = self._checked(shares, len(flows))
                 in_use = int(np.count_nonzero(shares))
-                rate = self.carrier.share_rate(shares, _snr(flows, in_use) * power[:, i])
+                shared = self._power(flows, view.slot, 1, now, in_use)[:, 0]
+                rate = self.carrier.share_rate(shares, _snr(flows, in_use) * shared)
                 sent += weight * in_use
             got[served] += weight * rate
             airtime[served] += weight * shares[served]

@@ -63,8 +63,8 @@ class Heard:
     """Interference over noise at one receiver, slot by slot.
 
     Each transmitter is heard at a level of its own; where a cell has several, such as the devices that take turns in
-    the uplink, one of its levels is drawn for each slot. What the whole band is used for: one transmitter a slot and
-    cell, with its full power over the band.
+    the uplink, one of its levels is drawn for each slot. In a slot and cell there is one transmitter, on the part of
+    the band that is received here: the caller's levels say with which power it is there.
 
     Args:
         levels: of each transmitter of the activity, linear, its power over the noise here; several: any of them.
@@ -185,5 +185,9 @@ class Interfered:
 
     def power(self, first_slot: int, count: int) -> FloatArray:
         """[count] power of the slots first_slot, first_slot + 1, ..., relative to the mean over noise."""
-        over_noise = self.heard.over_noise(first_slot, count)
-        return np.asarray(self._fading.power(first_slot, count) / (1.0 + over_noise))
+        signal, over_noise = self.parts(first_slot, count)
+        return np.asarray(signal / (1.0 + over_noise))
+
+    def parts(self, first_slot: int, count: int) -> tuple[FloatArray, FloatArray]:
+        """[count] each: |h|^2, and interference over noise, of the slots first_slot, first_slot + 1, ..."""
+        return self._fading.power(first_slot, count), self.heard.over_noise(first_slot, count)

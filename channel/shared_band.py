@@ -40,7 +40,9 @@ class SharedBand:
     same, however often and wherever `settle`, `next_end` and `moved_bits` are called.
 
     Other transmitters do as this one: power `full` is the full power in each share, so while K shares are in
-    use here K are there, and snr is 1 / (1 + K neighbours) of what it is without them.
+    use here K are there, and snr is 1 / (1 + K neighbours) of what it is without them. Of those that are heard slot
+    by slot (`Interfered`) one sends on a share as large as one of the K: the noise rises by K times what it does with
+    their power over the whole band.
 
     Left out: control channels, resource blocks, retransmission, interference between flows.
     """

@@ -1,6 +1,7 @@
 """Link budget: the mean SNR of links from their gains, and the carriers on which they send."""
 
 import numpy as np
+import numpy.typing as npt
 
 from channel.carrier import Carrier
 from channel.power_control import resource_blocks, share_of_power
@@ -91,14 +92,20 @@ class Budget:
         Args:
             share: [devices] of the band.
         """
+        return self._controlled(-state.gains_db, share, np.asarray(state.ids, dtype=np.intp))
+
+    def _controlled(
+        self, path_loss_db: FloatArray, share: FloatArray | float, ids: npt.NDArray[np.intp]
+    ) -> FloatArray:
+        """Return [n] the share of its power that each of some devices radiates on a share of the band."""
         settings = self._settings
         if settings.uplink_p0_dbm is None:
-            return np.ones(len(share))
+            return np.ones(len(ids))
         blocks = resource_blocks(settings.bandwidth_hz, settings.slot_s)
         return share_of_power(
-            -state.gains_db,
+            path_loss_db,
             blocks * share if settings.uplink_rule == "full" else blocks,
-            self._device_power_w[np.asarray(state.ids, dtype=np.intp)],
+            self._device_power_w[ids],
             p0_dbm=settings.uplink_p0_dbm,
             alpha=settings.uplink_alpha,
             slot_s=settings.slot_s,
@@ -111,17 +118,24 @@ class Budget:
         levels: FloatArray = state.of_cells * self.server_power_w / floor_w
         return levels
 
-    def uplink_levels(self, power_db: np.ndarray, cell: int) -> list[FloatArray]:
-        """Return, of each cell, [its devices] the power of each over a site's noise, while it sends.
+    def uplink_levels(self, power_db: np.ndarray, cell: int, share: float) -> list[FloatArray]:
+        """Return, of each cell, [its devices] the power of each over a site's noise, on a share that it sends on.
+
+        Its power is that of its own uplink: over the whole band, or all of it on the share, by power control if the
+        settings have it.
 
         Args:
             power_db: [devices, cells] gains; a device belongs to the cell with its largest.
+            share: of the band, above 0.
         """
-        here = np.isfinite(power_db).any(axis=1)
-        of, gain = power_db.argmax(axis=1), db_to_linear(power_db[:, cell].astype(float))
-        level = gain * self._device_power_w / self._floor_w("uplink")
+        here = np.flatnonzero(np.isfinite(power_db).any(axis=1))
+        of, gain = power_db[here].argmax(axis=1), db_to_linear(power_db[here, cell].astype(float))
+        radiated = self._controlled(-power_db[here].max(axis=1).astype(float), share, here)
+        level = gain * (radiated * self._device_power_w[here]) / self._floor_w("uplink")
+        if self._settings.uplink_rule == "full":
+            level /= share
         cells = range(power_db.shape[1])
-        return [level[here & (of == other)] if other != cell else np.empty(0) for other in cells]
+        return [level[of == other] if other != cell else np.empty(0) for other in cells]
 
     def _floor_w(self, direction: Direction) -> float:
         noise_db = self._noise_figures_db[direction] + self._settings.interference_margin_db

@@ -179,7 +179,7 @@ class Radio:
         links = Links(state.ids, [cell] * len(fading), fading, snr, shares, neighbours, power)
         interfered, reports = None, None
         if self._settings.by_slot:
-            interfered = self._interference.of_links(state, cell, fading)
+            interfered = self._interference.of_links(state, cell, fading, shares["uplink"])
         if self._reader.positions_m and self.air.monitoring.interval is not None and state.key is not None:
             reports = ChannelReports(self._reader, cell, state.key, links, sent, interfered)
         elsewhere = partial(self._elsewhere, state, sent) if self.air.monitoring.t311 else None

@@ -139,7 +139,7 @@ class RadioSettings(Section):
         le=1,
         description="share of slots in which the other sites send: downlink interference; with full power over"
         " a share, as many shares as this cell has downlinks; with interference: slot, also the share in which a"
-        " device of each other cell does",
+        " device of each other cell does, by the uplink's power rule on a share as large as the link's",
     )
     interference: Literal["mean", "slot"] = Field(
         "mean",

@@ -185,7 +185,8 @@ class Server:
     ) -> Generator[simpy.Event, None, None]:
         """Run one synchronous round."""
         facts, rules, start_s = stage.facts, self._rounds.rules, self._simulation.env.now
-        self._timetable.begun(start_s)
+        if facts.evaluates:  # what follows a probe waits for no time of the grid: training was to begin then
+            self._timetable.begun(start_s)
         key = (session.number, facts.phase, session.rounds[facts.phase])
         selection = self._selection(facts, key, session)
         self._turn += facts.evaluates

@@ -153,8 +153,8 @@ class RoundSettings(Section):
         None,
         ge=1e-3,
         le=LONGEST_S,
-        description="a round (of probes, too) begins at the next multiple of this, or at once if the one before"
-        " took longer; none: one after the other, s",
+        description="a round begins at the next multiple of this, or at once if the one before took longer, or was a"
+        " probe; none: one after the other, s",
     )
     pause_s: float = Field(0.0, ge=0, le=LONGEST_S, description="shortest pause after a round, s")
     server_s: float = Field(

@@ -7,6 +7,7 @@ import numpy as np
 from channel.fading import Fading
 from channel.interference import Heard, Interfered, TransmitterActivity
 from channel.tdd import Direction
+from channel.units import FloatArray
 from edgefl.engine.budget import Budget
 from edgefl.engine.gains import LargeScaleGains, LargeScaleState
 from edgefl.rng import Streams
@@ -29,20 +30,31 @@ class SlotInterference:
         self._measured = np.empty((0, 2)), np.empty((0, 0))
 
     def of_links(
-        self, state: LargeScaleState, cell: int, fading: Sequence[Fading]
+        self, state: LargeScaleState, cell: int, fading: Sequence[Fading], uplink_share: FloatArray
     ) -> dict[Direction, list[Interfered]]:
-        """Return the links' fading with the interference at their receivers."""
+        """Return the links' fading with the interference at their receivers.
+
+        The devices of other cells send on shares of the band as large as these links': a cell divides its band as
+        its neighbours do.
+
+        Args:
+            uplink_share: [links] of the band; 1 where shares change within a round.
+        """
         assert state.everywhere_m is not None  # the devices of all cells send in the uplink
         positions_m, power_db = self._measured
         if not np.array_equal(positions_m, state.everywhere_m, equal_nan=True):
             power_db = self._gains.power_db(state.everywhere_m)
             self._measured = state.everywhere_m, power_db
-        levels = self._budget.uplink_levels(power_db, cell)
-        at_site = Heard(self._activity("uplink", power_db.shape[1]), levels)
+        activity = self._activity("uplink", power_db.shape[1])
+        # a link with nothing to move may have no share
+        shares = np.where(uplink_share > 0, uplink_share, 1.0).tolist()
+        at_site = {
+            share: Heard(activity, self._budget.uplink_levels(power_db, cell, share)) for share in set(shares)
+        }
         by_devices = self.heard_by_devices(state)
         return {
             "downlink": [Interfered(link, heard) for link, heard in zip(fading, by_devices, strict=True)],
-            "uplink": [Interfered(link, at_site) for link in fading],
+            "uplink": [Interfered(link, at_site[share]) for link, share in zip(fading, shares, strict=True)],
         }
 
     def heard_by_devices(self, state: LargeScaleState) -> list[Heard]:

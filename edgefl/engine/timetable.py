@@ -16,7 +16,8 @@ class Timetable:
 
     A round begins when the one before has ended and the pause after it is over; with `every_s` at the first
     multiple of it that comes after the begin of the round before, or at once where that one and its pause
-    took longer.
+    took longer. What comes before a session's training, probes and a check, takes no time of the grid: its first
+    round of training follows at once.
 
     Attributes:
         next_s: no round begins before this time.
@@ -27,7 +28,7 @@ class Timetable:
     next_s: float = 0.0
 
     def begun(self, time_s: float) -> None:
-        """Note that a round has begun."""
+        """Note that a round has begun behind which the next one waits for its time."""
         if self.every_s is not None:
             self.next_s = (math.floor(time_s / self.every_s + ON_GRID) + 1) * self.every_s
 

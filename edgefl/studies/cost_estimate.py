@@ -148,14 +148,21 @@ def estimates(path: Path, device: str = "auto", overrides: Sequence[str] = ()) -
 def expected(scenario: Scenario, probe: RunProbe) -> CostEstimate:
     """Say what a run takes whose first rounds took what the probe did."""
     rules, federations = scenario.rounds, probe.federations
-    spacing_s = max(rules.every_s or 0.0, probe.latency_s + rules.pause_s)
+    taken_s, probes = probe.latency_s + rules.pause_s, probes_of_sessions(scenario)
+    spacing_s, probing_s = max(rules.every_s or 0.0, taken_s), probes * taken_s
     end_s = scenario.latest_end_s
-    by_time = math.ceil(end_s / spacing_s) if spacing_s and end_s < math.inf else math.inf
+    # on a grid, probes take none of its times
+    for_training_s = end_s if rules.every_s else end_s - probing_s
+    by_time = math.ceil(for_training_s / spacing_s) if spacing_s and end_s < math.inf else math.inf
     each = [min(rounds, by_time) for rounds in rounds_of_sessions(scenario)]
-    rounds = Range(*(federations * number for number in each))
+    rounds = Range(*(federations * (number + probes) for number in each))
     # a run of a duration lasts it out, whatever its rounds do, unless its sessions end before
+    in_sequence_s = [number * spacing_s + (0.0 if rules.every_s else probing_s) for number in each]
     simulated_s = Range(
-        *(end_s if number == by_time else min(end_s, number * spacing_s - rules.pause_s) for number in each)
+        *(
+            end_s if number == by_time else min(end_s, lasts_s - rules.pause_s)
+            for number, lasts_s in zip(each, in_sequence_s, strict=True)
+        )
     )
     return CostEstimate(
         probe=probe,
@@ -167,15 +174,20 @@ def expected(scenario: Scenario, probe: RunProbe) -> CostEstimate:
 
 
 def rounds_of_sessions(scenario: Scenario) -> Range:
-    """Return how many rounds a federation's sessions have together; inf: as many as there is time for."""
-    policy, learning = scenario.sessions, scenario.learning
+    """Return how many rounds of training a federation's sessions have together; inf: what there is time for."""
+    policy = scenario.sessions
     if policy.count is None or policy.longest is None:
         return Range(math.inf, math.inf)
     shortest = policy.min_rounds if isinstance(policy, BoundedPolicy) else policy.longest
-    probes = 0
-    if learning is not None:
-        probes = learning.warm_start.probes * max(0, policy.count - learning.pilot_sessions)
-    return Range(policy.count * shortest + probes, policy.count * policy.longest + probes)
+    return Range(policy.count * shortest, policy.count * policy.longest)
+
+
+def probes_of_sessions(scenario: Scenario) -> int:
+    """Return how many rounds of probes a federation's sessions have together, as far as their number is known."""
+    policy, learning = scenario.sessions, scenario.learning
+    if learning is None or policy.count is None or policy.longest is None:
+        return 0
+    return learning.warm_start.probes * max(0, policy.count - learning.pilot_sessions)
 
 
 def _probe(task: tuple[Scenario, str], report: Callable[[RunProbe], None]) -> None:

@@ -64,6 +64,32 @@ def test_a_round_that_takes_longer_is_followed_at_once(latency_s: float) -> None
     assert [row.start_s for row in rounds] == [0.0, rounds[0].end_s, rounds[1].end_s]
 
 
+def test_what_follows_a_probe_begins_at_once(latency_s: float) -> None:
+    """Two probes open each session: they begin on the grid, and its first round of training when they are done."""
+    world = ran(
+        rules={"every_s": 0.5}, policy=Schedule(count=2, rounds=2), learner=Scripted(probes=2, share=1.0)
+    )
+    rounds = world.rows.of[Round]
+    assert [row.phase for row in rounds] == ["probe", "probe", "train", "train"] * 2
+    assert 3 * latency_s < 0.5, "all of it fits between two times of the grid"
+    assert [row.start_s for row in rounds] == [
+        0.0, rounds[0].end_s, rounds[1].end_s, 0.5, 1.0, rounds[4].end_s, rounds[5].end_s, 1.5,
+    ]  # fmt: skip
+    assert rounds[2].start_s == pytest.approx(2 * latency_s, abs=EXACT)
+    assert rounds[6].start_s == pytest.approx(1.0 + 2 * latency_s, abs=EXACT)
+
+
+def test_a_pause_follows_a_probe_too(latency_s: float) -> None:
+    world = ran(
+        rules={"every_s": 1.0, "pause_s": 0.2},
+        policy=Schedule(count=1, rounds=2),
+        learner=Scripted(probes=1, share=1.0),
+    )
+    probe, first, second = world.rows.of[Round]
+    assert first.start_s == pytest.approx(probe.end_s + 0.2, abs=EXACT)
+    assert second.start_s == 1.0
+
+
 def test_a_pause_follows_each_round(latency_s: float) -> None:
     world = ran(rules={"pause_s": 0.3}, policy=Schedule(count=3, rounds=1))
     first, second, third = world.rows.of[Round]
@@ -167,9 +193,11 @@ def test_who_comes_into_an_empty_cell_waits_for_the_grid() -> None:
 
 def test_probes_of_a_session_that_the_duration_ends_leave_no_training() -> None:
     world = ran(
-        learner=Scripted(probes=3), rules={"every_s": 0.5}, policy=Schedule(rounds=2), duration_s=0.75
+        learner=Scripted(probes=3), rules={"pause_s": 0.4}, policy=Schedule(rounds=2), duration_s=0.75
     )
-    assert [(row.phase, row.start_s) for row in world.rows.of[Round]] == [("probe", 0.0), ("probe", 0.5)]
+    first, second = world.rows.of[Round]
+    assert (first.phase, second.phase) == ("probe", "probe")
+    assert second.start_s == pytest.approx(first.end_s + 0.4, abs=EXACT)
     assert session_events(world.rows)[-1] == (0.75, "session_end", 1, "duration")
     assert len(world.rows.of[Session]) == 1
     assert world.learner.calls[-1] == ("close",), "its learner has ended the session, too"

@@ -1,6 +1,7 @@
 """Interference slot by slot, against the closed form of transmitters that send or do not."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from edgefl.testing import Scripted, SmallWorld, small_world
 
 SLOT_S, SERVER_W, DEVICE_W = 0.5e-3, 10 ** (43 / 10) / 1000, 10 ** (23 / 10) / 1000
 NOISE_W = 10 ** ((-174 - 30) / 10) * 10e6
-BITS, SLOTS = 20_000_000, 40_000
+BITS, FEW_BITS, SLOTS = 20_000_000, 1_000_000, 40_000
 
 
 @pytest.mark.parametrize("load", [0.1, 0.5])
@@ -80,6 +81,129 @@ def world(load: float, interference: str, sharing: str = "static") -> SmallWorld
             "sharing": sharing,
         },
     ).run()
+
+
+class Neighbours:
+    """Two sites 200 m apart: devices at 60 and 30 m from the first, others at 20 and 55 m from the second.
+
+    What the devices of the second send arrives at the first from 180 and 145 m. Links do not fade.
+    """
+
+    places = ((60.0, 0.0), (-30.0, 0.0), (180.0, 0.0), (145.0, 0.0))
+    own_m, others_m, their_own_m = (60.0, 30.0), (180.0, 145.0), (20.0, 55.0)
+
+    def __init__(self, **radio: Any) -> None:
+        self.settings = {
+            "shadowing": "spatial",
+            "power_over_share": "per_resource_block",
+            "uplink_power_over_share": "full",
+            "neighbour_load": 1.0,
+            "interference": "slot",
+        } | radio
+        self.small = small_world(
+            list(self.places),
+            learner=Scripted(work=(1, 0, 0, FEW_BITS)),
+            layout={"sites": [[0.0, 0.0], [200.0, 0.0]], "radius_m": 300.0},
+            radio=self.settings,
+        )
+
+
+def power_w(distance_m: float, share: float, p0_w: float | None) -> float:
+    """38.213's open loop with alpha 0.8 by hand; None: all there is."""
+    if p0_w is None:
+        return DEVICE_W
+    blocks = share * 10e6 / 360e3
+    return min(DEVICE_W, p0_w * 2 * blocks * gain(distance_m) ** -0.8)
+
+
+@pytest.mark.parametrize("p0_dbm", [None, -75.0])
+@pytest.mark.parametrize("rule", ["full", "per_resource_block"])
+def test_an_interferer_in_the_uplink_obeys_the_rule_of_its_own_uplink(
+    rule: str, p0_dbm: float | None
+) -> None:
+    """On half a band its power is there in full: twice as much per Hz; with power control as its path loss asks."""
+    small = Neighbours(uplink_power_over_share=rule, uplink_p0_dbm=p0_dbm).small.run()
+    p0_w = None if p0_dbm is None else 10 ** (p0_dbm / 10) / 1000
+    rows = [row for row in small.rows.of[DeviceRound] if row.device < 2]
+    assert len(rows) == 2
+    share = 0.5 if rule == "full" else 1.0  # that the power is spread over
+    levels = [
+        power_w(own_m, share, p0_w) * gain(m) / (NOISE_W * share)
+        for m, own_m in zip(Neighbours.others_m, Neighbours.their_own_m, strict=True)
+    ]
+    slots, which = small.simulation.radio._interference._activity("uplink", 2).turns(0)[1]
+    assert slots.tolist() == list(range(BLOCK))  # at load 1 one of them sends in every slot
+    for row in rows:
+        own_m = Neighbours.own_m[row.device]
+        h2 = float(small.simulation.radio.fading(row.device, 0).power(0, 1)[0])
+        signal = power_w(own_m, share, p0_w) * gain(own_m) * h2 / (NOISE_W * share)
+        bits, slot = 0.0, 0
+        while bits < FEW_BITS:
+            level = levels[int(which[slot] * 2)]
+            bits += 5e6 * SLOT_S * math.log2(1 + signal / (1 + level))
+            slot += 1
+        assert (row.uplink_end_s or 0.0) - (row.uplink_start_s or 0.0) == pytest.approx(
+            slot * SLOT_S, abs=1e-9
+        )
+
+
+def test_in_a_dynamic_band_the_interferer_is_on_a_share_as_large_as_there_are_now() -> None:
+    """Both devices send as much: on half the band each until the first is done, then the other on all of it."""
+    small = Neighbours(sharing="dynamic").small.run()
+    ends = {row.device: (row.uplink_end_s or 0.0) / SLOT_S for row in small.rows.of[DeviceRound]}
+    which = small.simulation.radio._interference._activity("uplink", 2).turns(0)[1][1]
+    levels = [DEVICE_W * gain(m) / NOISE_W for m in Neighbours.others_m]
+    left, slot, expected = {0: float(FEW_BITS), 1: float(FEW_BITS)}, 0, {}
+    while left:
+        many, level = len(left), levels[int(which[slot] * 2)]
+        slot += 1
+        for device in list(left):
+            own_m = Neighbours.own_m[device]
+            h2 = float(small.simulation.radio.fading(device, 0).power(0, 1)[0])
+            sinr = DEVICE_W * gain(own_m) * h2 / NOISE_W * many / (1 + many * level)
+            left[device] -= 10e6 / many * SLOT_S * math.log2(1 + sinr)
+            if left[device] <= 0:
+                expected[device] = slot
+                del left[device]
+    assert expected[0] != expected[1]
+    assert {device: round(ends[device]) for device in (0, 1)} == expected
+
+
+def test_the_rise_over_thermal_is_that_of_a_monte_carlo_of_its_own() -> None:
+    """Seven cells 500 m apart at load 0.3: mean of 10 log10(1 + I/N) where ten share a cell's band, and alone."""
+    sites = [(0.0, 0.0)] + [(500 * math.cos(a), 500 * math.sin(a)) for a in np.arange(6) * math.pi / 3]
+    rng, load, slots = np.random.default_rng(11), 0.3, 20 * BLOCK
+    places = [(x + 200 * c, y + 200 * s) for x, y in sites for c, s in rng.uniform(-0.7, 0.7, (10, 2))]
+    small = small_world(
+        places,
+        learner=Scripted(work=(1, 0, 0, FEW_BITS)),
+        layout={"sites": [list(site) for site in sites], "radius_m": 900.0},
+        radio={
+            "shadowing": "spatial",
+            "power_over_share": "per_resource_block",
+            "uplink_power_over_share": "full",
+            "neighbour_load": load,
+            "interference": "slot",
+        },
+    )
+    radio, all_m = small.simulation.radio, np.array(places)
+    state = radio.large_scale(all_m, list(range(10)), 0, (1, "train", 1))
+    loss = np.array([[gain(math.dist(place, site)) for site in sites] for place in places])
+    assert (loss.argmax(axis=1) == np.repeat(range(7), 10)).all()
+    rises_db = {}
+    for share in (1.0, 0.1):
+        fading = [radio.fading(device, 0) for device in range(10)]
+        links = radio._interference.of_links(state, 0, fading, np.full(10, share))["uplink"]
+        found = 10 * np.log10(1 + links[0].heard.over_noise(0, slots))
+        level = DEVICE_W * loss[:, 0].reshape(7, 10) / (NOISE_W * share)
+        drawn = np.zeros(slots)
+        for cell in range(1, 7):
+            drawn += (rng.random(slots) < load) * level[cell][rng.integers(10, size=slots)]
+        expected = 10 * np.log10(1 + drawn)
+        error = math.hypot(found.std(), expected.std()) / math.sqrt(slots)
+        assert abs(found.mean() - expected.mean()) < 4 * error
+        rises_db[share] = expected.mean(), error
+    assert rises_db[0.1][0] > rises_db[1.0][0] + 100 * rises_db[1.0][1]
 
 
 def gain(distance_m: float) -> float:

@@ -41,6 +41,17 @@ def test_rounds_back_to_back_with_pauses() -> None:
     assert "  rounds          30" in found.lines()
 
 
+def test_probes_take_no_time_of_the_grid() -> None:
+    learning = {"dataset": "digits", "model": "logistic", "pilot_sessions": 1}
+    learning["warm_start"] = "similarity"
+    shape = {"sessions": {"name": "schedule", "count": 3, "rounds": 10}, "learning": learning}
+    by_grid = expected(scenario(**shape, rounds={"every_s": 60.0}, workload=None), PROBE)
+    assert by_grid.rounds == (32, 32)  # two of them of probes
+    assert by_grid.simulated_s == (1800.0, 1800.0)
+    at_once = expected(scenario(**shape, workload=None), PROBE)
+    assert at_once.simulated_s == (32 * 4.0, 32 * 4.0)
+
+
 def test_a_duration_by_its_grid_in_all_cells() -> None:
     day = scenario(duration_s=86_400, sessions={"name": "daily", "at_hours": [8]}, rounds={"every_s": 60})
     found = expected(day, replace(PROBE, federations=7))
