@@ -18,8 +18,9 @@ EFFICIENCIES = (
 
 # From this many SNRs on, they are looked up by their leading bits and not searched for
 _MANY = 512
-# What comes before this bit of a float64 is its sign, its power of two and three bits of its fraction.
-_OCTANT_BIT = 49
+# What comes before bit 52 of a float64 is its sign and its power of two; with three bits of its fraction they say in
+# which eighth of the way to the next power it is. Steps of several layers are closer: more bits tell them apart.
+_FRACTION_BIT, _FEWEST_BITS = 52, 3
 
 
 def snr_needed(efficiency: npt.ArrayLike, gap_db: float) -> FloatArray:
@@ -33,40 +34,76 @@ def snr_needed(efficiency: npt.ArrayLike, gap_db: float) -> FloatArray:
 
 @dataclass(frozen=True)
 class Steps:
-    """The highest rate of the CQI table whose SNR a slot has; nothing below the lowest.
+    """The highest rate whose SNR a slot has, of the CQI table and of how many layers; nothing below the lowest.
 
     Units: bit/s/Hz. The gap stands for short blocks, real decoders and the constellation: CQI 15 at 24.3 dB with
     2 dB. Left out: a CQI that is old when it is used, and errors in reporting it (`goodput` counts block errors).
     Effect of leaving the steps out: over Rayleigh fading, Shannon with a cap of 7.4 carries 1.17 times what a gap of
     2 dB leaves at 20 dB, 1.55 times at 5 dB, 2.5 times at -5 dB, and something below -7.5 dB, where nothing goes.
 
+    With l layers on one band each has 1/l of the power, and they carry l times the rate of one: l times a rate of the
+    table needs l times its SNR. So does the other way round a transmitter that spends its power on a part l < 1 of
+    its band. Of all these the one is taken that carries most: the rank that a device reports, and the number of
+    resource blocks for which its power suffices. Leaving layers out, a band carries no more than 7.4 bit/s/Hz, where
+    networks have four times that near the site; leaving parts out, a device with little power for a wide band has no
+    link at all where a few blocks would serve it. Source: TS 38.306, 4.1.2 (the factor v_Layers of a data rate); TS
+    38.214, 5.2.2.2 (rank). Left out: layers of unequal strength that disturb one another, which makes this an upper
+    bound where the channel is poor in scattering.
+
     Args:
         gap_db: of `snr_needed`.
-        cap: no rate above this; None: the whole table.
+        cap: no rate above this on one layer; None: the whole table.
+        layers: the most at once, >= 1.
+        smallest_part: of the band that may be used alone: halves of halves down to this, above 0 to 1.
 
     Raises:
-        ValueError: the gap is negative, or no rate is left.
+        ValueError: the gap is negative, no rate is left, or an argument is out of range.
     """
 
     gap_db: float = 2.0
     cap: float | None = None
+    layers: int = 1
+    smallest_part: float = 1.0
 
     def __post_init__(self) -> None:
         if not self.gap_db >= 0:
             raise ValueError(f"gap_db must be >= 0, got {self.gap_db}")
         if self.cap is not None and not self.cap >= EFFICIENCIES[0]:
             raise ValueError(f"cap {self.cap} is below the lowest rate, {EFFICIENCIES[0]} bit/s/Hz")
+        if not (self.layers >= 1 and 0 < self.smallest_part <= 1):
+            raise ValueError(
+                f"layers must be >= 1 and smallest_part above 0 to 1, got {self.layers}, {self.smallest_part}"
+            )
 
-    @cached_property
+    @property
     def rates(self) -> FloatArray:
         """[steps + 1] bit/s/Hz, ascending, with 0 before the lowest."""
-        table = np.array((0.0, *EFFICIENCIES))
-        return table if self.cap is None else table[table <= self.cap]
+        return self._table[0]
 
-    @cached_property
+    @property
     def needs(self) -> FloatArray:
         """[steps] linear SNR from which each rate is carried."""
-        return snr_needed(self.rates[1:], self.gap_db)
+        return self._table[1]
+
+    @property
+    def lowest_snr(self) -> float:
+        """The linear SNR below which nothing goes."""
+        return float(self.needs[0])
+
+    @cached_property
+    def _table(self) -> tuple[FloatArray, FloatArray]:
+        """Return rates and needs: of all choices of a rate and of layers or a part, those that no other surpasses."""
+        table = np.array(EFFICIENCIES)
+        table = table if self.cap is None else table[table <= self.cap]
+        alone = snr_needed(table, self.gap_db)
+        halves = int(np.floor(-np.log2(self.smallest_part) + 1e-9))
+        times = np.array([*(0.5**half for half in range(halves, 0, -1)), *range(1, self.layers + 1)])
+        rates, needs = np.outer(times, table).ravel(), np.outer(times, alone).ravel()
+        # by SNR, and at one SNR the highest rate first: what follows must carry more than all before
+        order = np.lexsort((-rates, needs))
+        rates, needs = rates[order], needs[order]
+        best = rates > np.concatenate([[0.0], np.maximum.accumulate(rates)[:-1]])
+        return np.concatenate([[0.0], rates[best]]), needs[best]
 
     def efficiency(self, snr: npt.ArrayLike) -> FloatArray:
         """Rate in one slot at a linear SNR; same shape."""
@@ -74,8 +111,8 @@ class Steps:
         if gamma.size < _MANY:
             return np.asarray(self.rates[np.searchsorted(self.needs, gamma, side="right")])
         # a third of the time of a search, with the same result
-        first, needed, rates = self._octants
-        octant = gamma.view(np.int64) >> _OCTANT_BIT
+        bit, first, needed, rates = self._octants
+        octant = gamma.view(np.int64) >> bit
         octant -= first
         reached = gamma >= needed.take(octant, mode="clip")
         octant += octant
@@ -83,22 +120,25 @@ class Steps:
         return np.asarray(rates.take(octant, mode="clip"))
 
     @cached_property
-    def _octants(self) -> tuple[int, FloatArray, FloatArray]:
+    def _octants(self) -> tuple[int, int, FloatArray, FloatArray]:
         """Rates by the leading bits of an SNR: its power of two, and which eighth of the way to the next.
 
-        No two steps begin in one octant, as each needs 1.25 times the SNR of the last or more.
+        No two steps begin in one octant, as each needs 1.25 times the SNR of the last or more; where steps of several
+        layers lie closer, eighths are cut in halves until none do.
 
         Returns:
-            number of the octant before the first step; [octants] the SNR at which a step begins there, nan: none
-            does; [2 octants] the rates below and from that on.
+            the bit below the leading ones; number of the octant before the first step; [octants] the SNR at which a
+            step begins there, nan: none does; [2 octants] the rates below and from that on.
         """
-        octants = self.needs.view(np.int64) >> _OCTANT_BIT
+        bit = _FRACTION_BIT - _FEWEST_BITS
+        while not np.diff(octants := self.needs.view(np.int64) >> bit).all():
+            bit -= 1
         first = int(octants[0]) - 1
         needed = np.full(int(octants[-1]) - first + 2, np.nan)
         needed[octants - first] = self.needs
         begins = ~np.isnan(needed)
         after = np.cumsum(begins)
-        return first, needed, self.rates[np.stack([after - begins, after], axis=1).ravel()]
+        return bit, first, needed, self.rates[np.stack([after - begins, after], axis=1).ravel()]
 
     def mean_efficiency(self, snr: npt.ArrayLike, taps: int = 1) -> FloatArray:
         """Average `efficiency` over fading of mean 1: sum of each step times the chance of reaching it.

@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle as Box
 from matplotlib.ticker import MaxNLocator
 
 from edgefl.commands.preview_data import Preview
+from edgefl.engine.budget import carriers_of
 from edgefl.places.areas import Area
 
 # Okabe and Ito's colour-blind-safe palette
@@ -88,7 +89,7 @@ def _map(figure: Figure, axes: Axes, preview: Preview) -> None:
 
 
 def _signal(figure: Figure, axes: Axes, preview: Preview) -> None:
-    reach_m, cap = preview.reach_m, preview.world.scenario.radio.max_efficiency
+    reach_m, carrier = preview.reach_m, carriers_of(preview.world.scenario.radio)["downlink"]
     image = axes.imshow(
         preview.snr_db,
         extent=(-reach_m, reach_m, -reach_m, reach_m),
@@ -101,7 +102,7 @@ def _signal(figure: Figure, axes: Axes, preview: Preview) -> None:
     bar.set_label("SNR without fading, dB; above: bit/s/Hz")
     low, high = image.get_clim()
     ticks_db = np.array([tick for tick in bar.get_ticks() if low <= tick <= high])
-    efficiency = np.minimum(np.log2(1 + 10 ** (ticks_db / 10)), np.inf if cap is None else cap)
+    efficiency = carrier.efficiency(10 ** (ticks_db / 10))
     bar.ax.secondary_xaxis("top").set_xticks(ticks_db, [f"{each:.1f}" for each in efficiency])
 
 

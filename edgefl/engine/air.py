@@ -68,7 +68,7 @@ class AirInterface:
         rate = carrier.mean_efficiency(snr) * carrier.frame.mean
         with np.errstate(divide="ignore"):
             taken_s: FloatArray = carrier.need(payload_bits) / rate * self.slot_s
-        lowest = self.monitoring.lowest_snr if self.monitoring.t310 is not None else 0.0
+        lowest = self.monitoring.lowest_snr[direction]
         return np.where(snr >= lowest, taken_s, np.inf)
 
     def join_background(

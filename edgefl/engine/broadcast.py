@@ -23,7 +23,8 @@ class Broadcast:
 
     Units: slots, bits; SNR linear, mean on the whole band. Source: 3GPP TS 23.247 (multicast and broadcast with
     point-to-point repair). Left out: gains read anew while it lasts, which is short, feedback, and that the
-    modulation is the same for all, which layers and codes without a rate come close to. Effect of leaving broadcast
+    modulation is the same for all, which layers and codes without a rate come close to. It has no array gain and one
+    layer. Effect of leaving broadcast
     out: rounds 1.4 times as long, their slowest device 2 times (90 devices, cell of 250 m).
 
     Args:

@@ -15,7 +15,7 @@ from edgefl.engine.radio_settings import RadioSettings
 
 def carriers_of(settings: RadioSettings) -> dict[Direction, Carrier]:
     """Return the whole band in each direction."""
-    pattern = settings.tdd.pattern_of() if settings.tdd else None
+    pattern = settings.tdd_frame.pattern_of() if settings.tdd_frame else None
     power = {"downlink": settings.power_over_share, "uplink": settings.uplink_rule}
     return {
         d: Carrier(
@@ -24,7 +24,7 @@ def carriers_of(settings: RadioSettings) -> dict[Direction, Carrier]:
             weights=pattern.weights(d) if pattern else None,
             cap=settings.max_efficiency,
             power=power[d],
-            steps=settings.steps,
+            steps=settings.steps(d),
             goodput=settings.goodput,
             taps=settings.frequency_taps,
         )
@@ -51,6 +51,8 @@ class Budget:
         }
         # [1]: what most links are measured against, with no others' mean interference
         self._quiet_w = {d: self._noise_w(d, np.zeros(1)) for d in DIRECTIONS}
+        # of wanted signals only: what comes from or goes to elsewhere is in no beam
+        self.array_gain = float(db_to_linear(settings.array_gain_db))
 
     def snr(self, state: LargeScaleState, neighbours: int | np.ndarray = 1) -> dict[Direction, np.ndarray]:
         """Return [devices] the mean SNR in each direction, with full power over the whole band.
@@ -63,7 +65,7 @@ class Budget:
 
     def mean_snr(self, state: LargeScaleState, neighbours: int | np.ndarray) -> dict[Direction, np.ndarray]:
         """Return `snr` with the mean interference of a number of shares at each other site in the noise."""
-        gain, down_w = db_to_linear(state.gains_db), self._quiet_w["downlink"]
+        gain, down_w = self.array_gain * db_to_linear(state.gains_db), self._quiet_w["downlink"]
         if np.any(neighbours):
             # on average, noise rises by this factor
             rise = 1.0 + neighbours * self.interference_over_noise(state)

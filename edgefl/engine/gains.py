@@ -87,6 +87,7 @@ class PerRoundGains:
     Args:
         extents: of each kind of device that stands at a height of its own.
         of: [devices] the kind of each, a place in `extents`.
+        antenna_gain_dbi: of the site.
     """
 
     def __init__(
@@ -97,7 +98,9 @@ class PerRoundGains:
         extents: Sequence[Extent],
         of: np.ndarray,
         streams: Streams,
+        antenna_gain_dbi: float = 0.0,
     ) -> None:
+        self._antenna_gain_dbi = antenna_gain_dbi
         self._path_loss = path_loss
         self._std_db = std_db
         self._radio = radio
@@ -149,7 +152,7 @@ class PerRoundGains:
         nearest_m, farthest_m = extent.min_distance_m, extent.model_ends_m
         self.clamped += int((distances_m < nearest_m).sum())
         self.beyond += int((distances_m > farthest_m).sum())
-        return self._path_loss.path_loss_db(
+        loss_db = self._path_loss.path_loss_db(
             # path-loss models begin at the minimum distance; a device that walks closer is held at it
             np.clip(distances_m, nearest_m, farthest_m),
             carrier_hz=self._radio.carrier_hz,
@@ -157,6 +160,7 @@ class PerRoundGains:
             bs_height_m=extent.bs_height_m,
             ut_height_m=extent.ut_height_m,
         )
+        return loss_db - self._antenna_gain_dbi
 
 
 class SpatialGains:
@@ -168,6 +172,7 @@ class SpatialGains:
         interference: whether the gains to other cells are asked for.
         sectors: the panels of the sites, each a cell, for each kind of device; None: every site is a cell and
             sends alike everywhere.
+        antenna_gain_dbi: of sites without sectors.
     """
 
     def __init__(
@@ -176,7 +181,9 @@ class SpatialGains:
         of: np.ndarray,
         interference: bool = False,
         sectors: Sequence[Sectors | None] = (None,),
+        antenna_gain_dbi: float = 0.0,
     ) -> None:
+        self._antenna_gain_dbi = antenna_gain_dbi
         self.large_scales = large_scales
         self.large_scale = large_scales[0]
         self._kinds = list(zip(large_scales, sectors, strict=True))
@@ -208,10 +215,9 @@ class SpatialGains:
                 gains_db[rows], distances_m[rows], of_sites = large_scale.links_among(here_m, to)
             else:
                 gains_db[rows], distances_m[rows] = large_scale.links_to(here_m, to)
-            if sectors is not None:
-                gains_db[rows] += sectors.gain_dbi(here_m)[own]
+            gains_db[rows] += self._antenna_gain_dbi if sectors is None else sectors.gain_dbi(here_m)[own]
             if of_sites is not None:
-                of_cells = _of_cells(of_sites, sectors, here_m)
+                of_cells = self._of_cells(of_sites, sectors, here_m)
                 # device by device in memory: a sum's rounding depends on it
                 everywhere = db_to_linear(of_cells.astype(float, order="C"))
                 others[rows] = everywhere.sum(axis=1) - everywhere[own]
@@ -233,23 +239,22 @@ class SpatialGains:
         here = within(positions_m, self.large_scale.area_radius_m * (1 + 1e-10))
         large_scale, sectors = self._kinds[0]
         if here.all() and len(self._kinds) == 1:
-            return _of_cells(large_scale.gain_db(positions_m), sectors, positions_m)
+            return self._of_cells(large_scale.gain_db(positions_m), sectors, positions_m)
         cells = len(large_scale.sites_m) * (1 if sectors is None else len(sectors.panels))
         power_db = np.full((cells, len(positions_m)), -np.inf, np.float32).T
         for (large_scale, sectors), rows in by_kind(self._kinds, self._of[ids]):
             mine = np.arange(len(ids))[rows]
             mine = mine[here[mine]]
             here_m = positions_m[mine]
-            power_db[mine] = _of_cells(large_scale.gain_db(here_m), sectors, here_m)
+            power_db[mine] = self._of_cells(large_scale.gain_db(here_m), sectors, here_m)
         return power_db
 
-
-def _of_cells(gain_db: np.ndarray, sectors: Sectors | None, positions_m: np.ndarray) -> np.ndarray:
-    """Return [n, cells] the gain in dB from gain_db [n, S], that to the sites, at places [n, 2]."""
-    if sectors is None:
-        return gain_db
-    panels_dbi = sectors.gain_dbi(positions_m, single=True)
-    return np.repeat(gain_db, len(sectors.panels), axis=1) + panels_dbi
+    def _of_cells(self, gain_db: np.ndarray, sectors: Sectors | None, positions_m: np.ndarray) -> np.ndarray:
+        """Return [n, cells] the gain in dB from gain_db [n, S], that to the sites, at places [n, 2]."""
+        if sectors is None:
+            return gain_db + self._antenna_gain_dbi if self._antenna_gain_dbi else gain_db
+        panels_dbi = sectors.gain_dbi(positions_m, single=True)
+        return np.repeat(gain_db, len(sectors.panels), axis=1) + panels_dbi
 
 
 Kind = TypeVar("Kind")

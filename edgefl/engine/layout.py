@@ -22,11 +22,11 @@ class LayoutSettings(Section):
     is the disc of (rings + 1/2) isd_m. `sites` stand where they are put, in their order; the world is the disc
     of radius_m around [0, 0], and ends there. Who is beyond is absent.
 
-    Every site is one cell and sends alike in all directions, with a gain of 0 dBi; or it has three panels of
-    120 degrees (3GPP TR 38.901, Table 7.3-1: 8 dBi ahead, 65 degrees wide, at most 30 dB less), each a cell of
-    its own with a federation of its own. Cells are numbered site by site: with sectors, cell 3 i + k is panel k
-    of site i. Shadowing and line of sight are those of the site, and the same for its sectors; fast fading is
-    each cell's own. Left out: beams of arrays, antennas of devices other than isotropic ones.
+    Every site is one cell and sends alike in all directions, with a gain of antenna_gain_dbi; or it has three
+    panels of 120 degrees (3GPP TR 38.901, Table 7.3-1: 8 dBi ahead, 65 degrees wide, at most 30 dB less), each a
+    cell of its own with a federation of its own. Cells are numbered site by site: with sectors, cell 3 i + k is
+    panel k of site i. Shadowing and line of sight are those of the site, and the same for its sectors; fast fading
+    is each cell's own. Beams add radio.array_gain_db. Left out: antennas of devices other than isotropic ones.
     """
 
     rings: int = Field(0, ge=0, le=2, description="rings of cells around the centre one, 0 to 2")
@@ -45,6 +45,13 @@ class LayoutSettings(Section):
     )
     sectors: Literal[1, 3] = Field(
         1, description="cells of a site: 1, the same in all directions, or 3 panels"
+    )
+    antenna_gain_dbi: float = Field(
+        0.0,
+        ge=-10,
+        le=30,
+        description="gain of a site without sectors, the same in all directions, sending and receiving, dBi; sectors"
+        " have their panels'",
     )
     azimuth_deg: float = Field(
         30.0,
@@ -79,6 +86,12 @@ class LayoutSettings(Section):
             raise ValueError(
                 "two of the sites are at the same place: one of them with sectors: 3 has three cells"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _one_antenna(self) -> Self:
+        if self.antenna_gain_dbi and self.sectors > 1:
+            raise ValueError("antenna_gain_dbi is that of a site without sectors; a panel has 8 dBi ahead")
         return self
 
     @model_validator(mode="after")

@@ -165,6 +165,7 @@ class MonitoredTransfer:
     Args:
         snr: the link's mean SNR now, on the whole band with full power.
         sync_snr: that SNR -> the mean over fading on the link's share.
+        lowest_snr: below which it is out of sync.
     """
 
     def __init__(
@@ -173,7 +174,9 @@ class MonitoredTransfer:
         transfer: ProgressiveTransfer,
         snr: Callable[[], float],
         sync_snr: Callable[[float], float],
+        lowest_snr: float,
     ) -> None:
+        self._lowest_snr = lowest_snr
         self._air = air
         self._transfer = transfer
         self._snr = snr
@@ -193,7 +196,7 @@ class MonitoredTransfer:
         rules, lost = self._air.monitoring, None
         while True:
             snr, measurement = self._snr(), rules.next_measurement(slot)
-            if rules.t310 is None or self._sync_snr(snr) >= rules.lowest_snr:
+            if rules.t310 is None or self._sync_snr(snr) >= self._lowest_snr:
                 if lost is not None:
                     self._stalls[-1] = lost, slot
                 lost = None

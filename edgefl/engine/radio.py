@@ -134,15 +134,17 @@ class Radio:
         opened = self._round(state, cell, sent, fading, snr, shares)
         if not broadcasts:
             return opened
+        carrier = self.air.carriers["downlink"]
         broadcast = Broadcast.of_round(
-            self.air.carriers["downlink"],
+            # what goes to all is in nobody's beam, and on one layer
+            replace(carrier, steps=carrier.steps and replace(carrier.steps, layers=1)),
             state.ids,
-            opened.links.snr["downlink"],
+            opened.links.snr["downlink"] / self._budget.array_gain,
             opened.interfered["downlink"] if opened.interfered else fading,
             payload_bits["downlink"],
             quantile=self._settings.broadcast_quantile,
             first_slot=self.air.next_slot(self.env.now),
-            lowest_snr=self.air.monitoring.lowest_snr,
+            lowest_snr=self.air.monitoring.lowest_snr["downlink"],
         )
         return replace(opened, broadcast=broadcast)
 

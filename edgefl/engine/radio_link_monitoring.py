@@ -1,7 +1,8 @@
 """Radio link monitoring: when gains are measured, and when a weak link is given up."""
 
-from channel.modulation import EFFICIENCIES, snr_needed
-from channel.tdd import rounding_s
+from channel.modulation import Steps
+from channel.tdd import Direction, rounding_s
+from edgefl.engine.links import DIRECTIONS
 from edgefl.engine.radio_settings import RadioSettings
 
 
@@ -27,10 +28,12 @@ class RadioLinkMonitoring:
         self.t310: int | None = None
         self.t311 = round(settings.t311_s / settings.slot_s)
         self.reestablishment = max(1, round(settings.reestablishment_s / settings.slot_s))
-        self.lowest_snr = 0.0
+        self.lowest_snr: dict[Direction, float] = dict.fromkeys(DIRECTIONS, 0.0)
         if settings.t310_s is not None:
             self.t310 = max(1, round(settings.t310_s / settings.slot_s))
-            self.lowest_snr = float(snr_needed(EFFICIENCIES[0], settings.snr_gap_db))
+            for direction in DIRECTIONS:
+                steps = settings.steps(direction) or Steps(settings.snr_gap_db)
+                self.lowest_snr[direction] = steps.lowest_snr
 
     def measures_at(self, time_s: float) -> bool:
         """Tell whether all gains are measured at this time."""

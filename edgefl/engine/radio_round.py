@@ -116,7 +116,7 @@ class RadioRound:
         monitored: MonitoredTransfer | None = None
         if not holds:
             now = partial(link.snr_now, direction), partial(link.sync_snr, direction, share)
-            monitored = MonitoredTransfer(air, moving, *now)
+            monitored = MonitoredTransfer(air, moving, *now, air.monitoring.lowest_snr[direction])
         cut: Cause | None = None
         try:
             if monitored is None:
@@ -270,7 +270,8 @@ class Link:
         if air.monitoring.t310 is None or not (air.dynamic or share):
             return True
         fading = self.round.links.fading[self.row] if alone else self.power(direction)
-        return self._mean_snr(direction, share, fading, self.snr(direction)) >= air.monitoring.lowest_snr
+        lowest_snr = air.monitoring.lowest_snr[direction]
+        return self._mean_snr(direction, share, fading, self.snr(direction)) >= lowest_snr
 
     def sync_snr(self, direction: Direction, share: float, snr: float) -> float:
         """Return the mean SNR over fading on a share of the band, of that on the whole band."""

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from channel.modulation import Steps
 from channel.schedulers import Scheduler
-from channel.tdd import Pattern
+from channel.tdd import Direction, Pattern
 from edgefl.config import registry
 from edgefl.config.scenario_fields import Named, Section
 from edgefl.engine.presets import Preset, with_preset
@@ -80,7 +80,31 @@ class RadioSettings(Section):
     uplink_power_over_share: Literal["full", "per_resource_block"] | None = Field(
         None, description="the same for the devices' power; none: as power_over_share"
     )
-    tdd: TddSettings | None = Field(None, description="frame pattern; none: separate intervals (J)")
+    array_gain_db: float = Field(
+        0.0,
+        ge=0,
+        le=40,
+        description="what a site's antenna array gains towards its own devices by beams, in both directions, beyond a"
+        " panel; what disturbs others has none of it, as beams point elsewhere, dB",
+    )
+    downlink_layers: int = Field(
+        1,
+        ge=1,
+        le=8,
+        description="most layers of a downlink (38.306, 4.1.2: v_Layers), which share its power; as many are used as"
+        " carry most",
+    )
+    uplink_smallest_part: float = Field(
+        1.0,
+        ge=1 / 273,
+        le=1,
+        description="a device with little power sends on a part of its share of the band, where that carries more:"
+        " halves of halves down to this; 1: always on all of it (J)",
+    )
+    tdd: TddSettings | Literal["none"] | None = Field(
+        None,
+        description="frame pattern; none: separate intervals (J), or a band for each direction (FDD)",
+    )
     max_efficiency: float | None = Field(
         None, ge=1e-3, le=20, description="highest modulation: cap on the rate, bits/s/Hz; none: no cap"
     )
@@ -189,6 +213,9 @@ class RadioSettings(Section):
     @model_validator(mode="after")
     def _rates_fit(self) -> Self:
         if self.rates == "shannon":
+            if self.downlink_layers > 1 or self.uplink_smallest_part < 1:
+                key = "downlink_layers" if self.downlink_layers > 1 else "uplink_smallest_part"
+                raise ValueError(f"{key} chooses among rates of NR's table: set rates: cqi, or leave it out")
             return self
         Steps(self.snr_gap_db, self.max_efficiency)
         if self.t310_s is None:
@@ -199,6 +226,15 @@ class RadioSettings(Section):
             )
         if self.fidelity == "renewal":
             raise ValueError("renewal knows Shannon's rates only: set fidelity: auto or slot")
+        return self
+
+    @model_validator(mode="after")
+    def _part_fits(self) -> Self:
+        if self.uplink_smallest_part < 1 and self.uplink_rule != "full":
+            raise ValueError(
+                "uplink_smallest_part gathers a device's power in a part of its share: set uplink_power_over_share:"
+                " full, or leave it out"
+            )
         return self
 
     @model_validator(mode="after")
@@ -254,9 +290,17 @@ class RadioSettings(Section):
         return self.uplink_power_over_share or self.power_over_share
 
     @property
-    def steps(self) -> Steps | None:
-        """The steps of the rates, if they have any."""
-        return Steps(self.snr_gap_db, self.max_efficiency) if self.rates == "cqi" else None
+    def tdd_frame(self) -> TddSettings | None:
+        """The TDD frame; None: each direction has the band for itself."""
+        return self.tdd if isinstance(self.tdd, TddSettings) else None
+
+    def steps(self, direction: Direction) -> Steps | None:
+        """Return the steps of the rates in a direction, if they have any."""
+        if self.rates == "shannon":
+            return None
+        if direction == "downlink":
+            return Steps(self.snr_gap_db, self.max_efficiency, layers=self.downlink_layers)
+        return Steps(self.snr_gap_db, self.max_efficiency, smallest_part=self.uplink_smallest_part)
 
     @property
     def goodput(self) -> float:

@@ -71,7 +71,7 @@ def of_run(world: World, radio: Radio, counts: Counts, *, simulated_s: float) ->
     yield from background_beyond_its_trace(scenario, simulated_s)
     yield from policy_that_never_acted(scenario, counts)
     yield from warm_start_that_never_acted(scenario, counts)
-    yield from beyond_nr(radio.efficiency)
+    yield from beyond_nr(radio.efficiency, scenario.radio.downlink_layers)
 
 
 def never_aggregated(scenario: Scenario, counts: Counts) -> Iterator[str]:
@@ -166,12 +166,11 @@ def warm_start_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[
     )
 
 
-def beyond_nr(efficiency: Efficiency) -> Iterator[str]:
-    """Note transfers faster than any modulation and code of 5G."""
+def beyond_nr(efficiency: Efficiency, layers: int = 1) -> Iterator[str]:
+    """Note transfers faster than any modulation and code of 5G, on so many layers of the downlink."""
+    most = {"downlink": layers * NR_EFFICIENCY, "uplink": NR_EFFICIENCY}
     medians = {direction: efficiency.median(direction) for direction in ("downlink", "uplink")}
-    above = [
-        f"{value:.1f} bit/s/Hz in the {name}" for name, value in medians.items() if value > NR_EFFICIENCY
-    ]
+    above = [f"{value:.1f} bit/s/Hz in the {name}" for name, value in medians.items() if value > most[name]]
     if above:
         yield (
             f"transfers carry more than 5G can: the median has {' and '.join(above)}, one layer of NR at "

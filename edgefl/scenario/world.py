@@ -287,7 +287,8 @@ class World:
         std_db = radio.shadowing_std_db
         if std_db is None:
             std_db = path_loss.shadowing_std_db(radio.line_of_sight == "always")
-        return PerRoundGains(path_loss, std_db, radio, *self._heights(), self.streams)
+        antenna_gain_dbi = self.scenario.layout.antenna_gain_dbi
+        return PerRoundGains(path_loss, std_db, radio, *self._heights(), self.streams, antenna_gain_dbi)
 
     def _per_place(self) -> LargeScaleGains:
         radio = self.scenario.radio
@@ -314,4 +315,5 @@ class World:
             )
             large_scales.append(one)
         sectors = [self._sectors(extent) for extent in extents]
-        return SpatialGains(large_scales, of, radio.neighbour_load > 0, sectors)
+        antenna_gain_dbi = self.scenario.layout.antenna_gain_dbi
+        return SpatialGains(large_scales, of, radio.neighbour_load > 0, sectors, antenna_gain_dbi)

@@ -29,19 +29,53 @@ def test_a_rate_is_carried_from_its_snr_on() -> None:
     assert Steps(cap=5.2).efficiency(1e9) == 5.1152
 
 
-@pytest.mark.parametrize("steps", [Steps(), Steps(0.0), Steps(3.3), Steps(cap=5.2), Steps(cap=0.2)])
+LAYERED = [Steps(layers=2), Steps(layers=4), Steps(cap=5.2, layers=8), Steps(smallest_part=1 / 16)]
+
+
+@pytest.mark.parametrize("steps", [Steps(), Steps(0.0), Steps(3.3), Steps(cap=5.2), Steps(cap=0.2), *LAYERED])
 def test_many_are_looked_up_as_one_is_searched_for(steps: Steps) -> None:
     """By leading bits: every step's SNR, its neighbours among the numbers, powers of two, and the ends."""
     at = np.concatenate([steps.needs, 2.0 ** np.arange(-40, 41), 2.0 ** np.arange(-40, 41) * 1.125])
     ends = [0.0, -0.0, 5e-324, 1e-300, 1e300, np.inf]
     draws = 10 ** np.random.default_rng(3).uniform(-6, 6, 2000)
     snr = np.concatenate([at, np.nextafter(at, 0), np.nextafter(at, np.inf), ends, draws])
-    rates = np.array([0.0, *EFFICIENCIES])[np.searchsorted(steps.needs, snr, side="right")]
+    rates = steps.rates[np.searchsorted(steps.needs, snr, side="right")]
     assert (steps.efficiency(snr) == rates).all()
     assert (
         steps.efficiency(snr[:2000].reshape(2, -1)[:, ::-1]) == rates[:2000].reshape(2, -1)[:, ::-1]
     ).all()
     assert steps.efficiency(snr[:7]).tolist() == rates[:7].tolist()
+
+
+@pytest.mark.parametrize(
+    ("steps", "times"),
+    [(Steps(layers=4), [1, 2, 3, 4]), (Steps(smallest_part=1 / 8), [1 / 8, 1 / 4, 1 / 2, 1])],
+)
+def test_the_best_of_all_layers_and_parts_by_trying_them(steps: Steps, times: list[float]) -> None:
+    """l layers have 1/l of the power each and carry l times as much; a part of the band likewise, the other way."""
+    one = Steps()
+    draws = 10 ** np.random.default_rng(3).uniform(-3, 5, 3000)
+    tried = [time * one.efficiency(draws / time) for time in times]
+    assert steps.efficiency(draws) == pytest.approx(np.max(tried, axis=0), abs=1e-12)
+
+
+def test_four_layers_reach_the_peak_that_the_standard_computes() -> None:
+    """38.306, 4.1.2: 4 layers x 8 bit x 948/1024 x 273 x 12 / (0.5 ms / 14) x (1 - 0.14) = 2.337 Gbit/s at 100 MHz.
+
+    Here the band has no guard: 100 MHz in place of 98.28; and the symbols' cyclic prefixes are left out, 7 %.
+    """
+    standard = 4 * 8 * 948 / 1024 * 273 * 12 / (0.5e-3 / 14) * 0.86
+    carrier = Carrier(100e6, 0.5e-3, steps=Steps(layers=4), goodput=0.86)
+    here = carrier.unit_bits / 0.5e-3 * float(carrier.efficiency(1e6))
+    assert standard == pytest.approx(2.337e9, rel=1e-3)
+    assert here == pytest.approx(standard * (100 / 98.28) * (15 / 14), rel=0.01)
+
+
+def test_where_nothing_goes_a_sixteenth_of_the_band_still_carries() -> None:
+    assert Steps(smallest_part=1 / 16).lowest_snr == pytest.approx(Steps().lowest_snr / 16)
+    assert Steps(layers=4).lowest_snr == Steps().lowest_snr
+    with pytest.raises(ValueError, match="smallest_part above 0"):
+        Steps(smallest_part=0.0)
 
 
 @pytest.mark.parametrize("taps", [1, 4])

@@ -37,6 +37,21 @@ def test_at_the_worst_rate_all_have_it_at_once() -> None:
     assert round_.energy_server_j == pytest.approx(SERVER_W * slots * SLOT_S)
 
 
+def test_what_goes_to_all_is_in_no_beam_and_on_one_layer() -> None:
+    cqi = {"rates": "cqi", "t310_s": 1.0, "snr_gap_db": 2.0}
+    beams = {"array_gain_db": 15.0, "downlink_layers": 4}
+    plain, beamed = (
+        small_world(
+            PLACES,
+            learner=Scripted(work=(1, 0, BITS, 0)),
+            radio={"downlink": "broadcast", "broadcast_quantile": 0.0, **cqi, **keys},
+        ).run()
+        for keys in ({}, beams)
+    )
+    ends = [[row.downlink_end_s for row in small.rows.of[DeviceRound]] for small in (plain, beamed)]
+    assert ends[0] == ends[1]
+
+
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_who_lacks_something_at_the_end_gets_it_by_unicast(sharing: str) -> None:
     """At the rate of the third of four: two lack something, and have half of the band each for that."""
