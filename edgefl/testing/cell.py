@@ -30,6 +30,7 @@ from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
 PAYLOAD_BITS = 3_000_000
+HAND_RADIO = {"preset": "journal", "bandwidth_hz": 10e6, "fidelity": "slot", "shadowing_std_db": 0.0}
 FAR_AWAY_M = 1e4  # where a device is that has crossed the cell edge
 
 
@@ -211,8 +212,8 @@ def small_world(
 ) -> SmallWorld:
     """Compose a run of one cell with devices at these places, as any run is composed.
 
-    Without shadowing and Doppler a link never changes: all times follow by hand from its |h|^2. A band of
-    10 MHz; slots are drawn one by one.
+    By the radio of the journal paper without shadowing and Doppler a link never changes: all times follow by hand
+    from its |h|^2. A band of 10 MHz; slots are drawn one by one.
 
     Args:
         places_m: of each device, a distance from the base station or x and y.
@@ -235,7 +236,7 @@ def small_world(
             "name": "small",
             "seed": seed,
             "devices": {"count": len(here), "mobility": mobility, **churn, **(devices or {})},
-            "radio": {"bandwidth_hz": 10e6, "fidelity": "slot", "shadowing_std_db": 0.0, **(radio or {})},
+            "radio": {**HAND_RADIO, **(radio or {})},
             "rounds": {"movement_tick_s": tick_s, **(rules or {})},
             "sessions": policy or {"name": "schedule", "count": 1, "rounds": 1},
             "workload": {"payload_bits": 1, "flops_per_sample": 1},  # the learner stands in for it

@@ -175,7 +175,12 @@ def train(
             "name": "buffered",
             "seed": 3,
             "devices": {"count": DEVICES},
-            "radio": {"sharing": "dynamic", "scheduler": "round_robin", "bandwidth_hz": 2e7},
+            "radio": {
+                "preset": "journal",
+                "sharing": "dynamic",
+                "scheduler": "round_robin",
+                "bandwidth_hz": 2e7,
+            },
             "sessions": {"name": "schedule", "count": SESSIONS, "rounds": MODELS},
             "learning": {
                 "dataset": "digits",

@@ -92,7 +92,7 @@ def scenario(mobility: str, world: str, sharing: str, churn: str = "always_on", 
                 "idle_power_w": 0.01,
                 **devices,
             },
-            "radio": {"bandwidth_hz": 3e5, "sharing": sharing, **WORLDS[world]},
+            "radio": {"preset": "journal", "bandwidth_hz": 3e5, "sharing": sharing, **WORLDS[world]},
             "sessions": {
                 "name": "membership",
                 "count": 2,

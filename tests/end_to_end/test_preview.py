@@ -28,7 +28,7 @@ layout: {rings: 1, isd_m: 150}
 devices:
   count: 12
   mobility: {name: random_waypoint, speed_min_m_s: 15, speed_max_m_s: 20}
-radio: {bandwidth_hz: 1.0e+6, shadowing: spatial}
+radio: {preset: journal, bandwidth_hz: 1.0e+6, shadowing: spatial}
 sessions: {name: interval, length_s: 10}
 rounds: {every_s: 1}
 workload: {payload_bits: 250_000, flops_per_sample: 30_000}

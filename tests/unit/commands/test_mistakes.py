@@ -163,8 +163,8 @@ MISTAKES = {
         "give either learning",
     ),
     "handover without places": (
-        SESSIONS,
-        SESSIONS + "layout: {rings: 1}\n",
+        "radio:\n",
+        "layout: {rings: 1}\nradio:\n  preset: journal\n",
         7,
         "need radio.shadowing: spatial",
     ),

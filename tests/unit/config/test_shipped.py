@@ -48,7 +48,7 @@ def test_a_run_that_reads_a_shipped_trace_has_a_name_from_anywhere() -> None:
         {
             "name": "traced",
             "devices": {"count": 1},
-            "radio": {**radio, "background": {"name": "trace", "path": str(path)}},
+            "radio": {"preset": "journal", **radio, "background": {"name": "trace", "path": str(path)}},
             "sessions": {"name": "schedule", "count": 1, "rounds": 1},
             "workload": {"payload_bits": 1, "flops_per_sample": 1},
         }

@@ -22,7 +22,7 @@ from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing import Scripted, SmallWorld, small_world
 
-SHARED = {"sharing": "dynamic", "power_over_share": "per_resource_block"}
+SHARED = {"preset": "journal", "sharing": "dynamic", "power_over_share": "per_resource_block"}
 
 
 class Steady(LinkFading):
@@ -93,7 +93,7 @@ def test_no_load_is_no_traffic() -> None:
     ("keys", "message"),
     [
         ({}, "shares are fixed for it: set sharing: dynamic"),
-        ({"sharing": "dynamic"}, "one power over the whole band"),
+        ({"preset": "journal", "sharing": "dynamic"}, "one power over the whole band"),
         ({**SHARED, "background": {"uplink_load": 0.99}}, "invalid parameters"),
         ({**SHARED, "background": {"name": "trace"}}, "invalid parameters"),
     ],
@@ -111,7 +111,13 @@ def test_users_are_in_their_cell() -> None:
             "seed": 1,
             "devices": {"count": 2},
             "layout": {"rings": 1, "isd_m": 200.0},
-            "radio": {**SHARED, "shadowing": "spatial", "shadowing_std_db": 0.0, "background": {"users": 60}},
+            "radio": {
+                "preset": "journal",
+                **SHARED,
+                "shadowing": "spatial",
+                "shadowing_std_db": 0.0,
+                "background": {"users": 60},
+            },
             "sessions": {"name": "schedule", "count": 1, "rounds": 1},
             "workload": {"payload_bits": 1, "flops_per_sample": 1},
         }
@@ -143,7 +149,13 @@ def one_cell(background: dict[str, Any], devices: dict[str, Any] | None = None, 
         {
             "name": "cell",
             "devices": {"count": 2, **(devices or {})},
-            "radio": {**SHARED, "shadowing_std_db": 0.0, **radio, "background": {"users": 400, **background}},
+            "radio": {
+                "preset": "journal",
+                **SHARED,
+                "shadowing_std_db": 0.0,
+                **radio,
+                "background": {"users": 400, **background},
+            },
             "sessions": {"name": "schedule", "count": 1, "rounds": 1},
             "workload": {"payload_bits": 1, "flops_per_sample": 1},
         }

@@ -159,7 +159,7 @@ def test_a_cell_without_a_row_is_refused(tmp_path: Path) -> None:
 class Asked:
     """A radio of which each file takes 2 s alone, and that notes when files come."""
 
-    settings, slot_s = RadioSettings(), 1e-3
+    settings, slot_s = RadioSettings(preset="journal"), 1e-3
 
     def __init__(self) -> None:
         self.came_s: list[float] = []

@@ -21,6 +21,7 @@ from edgefl.scenario.scenario import Scenario, dump, load
 from edgefl.scenario.world import World
 from edgefl.testing import Scripted, small_world
 from edgefl.testing.invariants import check_run
+from tests.tools.journal import with_journal
 
 SIGMAS = 4.5
 
@@ -38,7 +39,7 @@ def world(seed: int = 1, **sections: Any) -> World:
         "workload": {"payload_bits": 100_000, "flops_per_sample": 1e6},
         **sections,
     }
-    return World(Scenario.model_validate(scenario), Streams(seed))
+    return World(Scenario.model_validate(with_journal(scenario)), Streams(seed))
 
 
 def sizes(count: int, **shares: Any) -> list[int]:

@@ -147,6 +147,7 @@ def test_idle_energy_and_simulated_time_reach_to_the_duration(tmp_path: Path) ->
             "name": "idle",
             "duration_s": 50.0,
             "devices": {"count": 3, "idle_power_w": 2.0},
+            "radio": {"preset": "journal"},
             "sessions": {"name": "interval", "length_s": 20.0},
             "rounds": {"every_s": 10.0},
             "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1e6},

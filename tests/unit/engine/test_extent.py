@@ -17,6 +17,7 @@ from edgefl.rng import Streams
 from edgefl.scenario import scenario as scenarios
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
+from tests.tools.journal import with_journal
 
 BASE: dict[str, Any] = {
     "name": "w",
@@ -32,7 +33,7 @@ workload: {payload_bits: 100000, flops_per_sample: 1000}
 
 
 def scenario(**sections: Any) -> Scenario:
-    return Scenario.model_validate({**BASE, **sections})
+    return Scenario.model_validate(with_journal({**BASE, **sections}))
 
 
 @pytest.mark.parametrize(
@@ -141,7 +142,7 @@ def test_a_run_directorys_scenario_gives_the_same_run(tmp_path: Path, radio: dic
 
 def test_the_world_of_several_cells_reaches_as_far_as_devices_do() -> None:
     """A square's corner, a road's end, a disc: whoever is beyond is absent, and fields are drawn up to there."""
-    cells = {"layout": {"rings": 1, "isd_m": 100}, "radio": {"shadowing": "spatial"}}
+    cells = {"layout": {"rings": 1, "isd_m": 100}, "radio": {"preset": "journal", "shadowing": "spatial"}}
     for mobility, reach_m in [
         ({"name": "manhattan", "area_factor": 1.2}, 1.2 * 150 * math.sqrt(2)),
         ({"name": "highway", "offset_m": 20, "lanes": 2, "area_factor": 1.5}, math.hypot(225, 20 + 3 * 4)),

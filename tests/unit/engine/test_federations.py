@@ -95,7 +95,12 @@ class Cells:
                 "name": "cells",
                 "layout": {"rings": 1, "isd_m": ISD_M},
                 "devices": devices or {"count": 1},
-                "radio": {"bandwidth_hz": 10e6, "shadowing": "spatial", "shadowing_std_db": 0.0},
+                "radio": {
+                    "preset": "journal",
+                    "bandwidth_hz": 10e6,
+                    "shadowing": "spatial",
+                    "shadowing_std_db": 0.0,
+                },
                 "rounds": {"max_wait_s": PATIENCE_S, **dict(rules)},
                 "sessions": {"name": "schedule", "count": 2, "rounds": 2},
                 "workload": {"payload_bits": 1, "flops_per_sample": 1},

@@ -19,6 +19,7 @@ from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.studies.validation import check_build
 from edgefl.testing.invariants import check_run
+from tests.tools.journal import with_journal
 
 SPATIAL = {"shadowing": "spatial", "line_of_sight": "probabilistic"}
 TOWN = [[0, 0], [400, 50], [-120, 310]]
@@ -26,7 +27,7 @@ HEAD = """name: w
 devices: {count: 4}
 sessions: {name: schedule, count: 1, rounds: 2}
 workload: {payload_bits: 100000, flops_per_sample: 1000}
-radio: {shadowing: spatial}
+radio: {preset: journal, shadowing: spatial}
 """
 
 
@@ -40,7 +41,7 @@ def world(layout: dict[str, Any], **sections: Any) -> World:
         **sections,
         "layout": layout,
     }
-    return World(Scenario.model_validate(scenario), Streams(1))
+    return World(Scenario.model_validate(with_journal(scenario)), Streams(1))
 
 
 def power_db(world: World, places_m: np.ndarray) -> np.ndarray:
@@ -227,7 +228,7 @@ def test_a_run_and_the_same_from_its_directory(layout: dict[str, Any], tmp_path:
                 "count": 24,
                 "mobility": {"name": "random_waypoint", "speed_min_m_s": 15, "speed_max_m_s": 30},
             },
-            "radio": {**SPATIAL, "bandwidth_hz": 3e5, "neighbour_load": 0.2},
+            "radio": {"preset": "journal", **SPATIAL, "bandwidth_hz": 3e5, "neighbour_load": 0.2},
             "sessions": {"name": "schedule", "count": 2, "rounds": 3},
             "rounds": {"max_wait_s": 5.0},
             "workload": {"payload_bits": 300_000, "flops_per_sample": 1e4},

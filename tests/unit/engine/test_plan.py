@@ -133,7 +133,7 @@ def test_a_plan_is_what_the_processes_return(
 @pytest.mark.parametrize("taps", [1, 2])
 def test_a_large_round_takes_some_devices_after_the_others(at_once: int, taps: int) -> None:
     """The numbers are the same to the last bit, and the fading of no link stays in memory."""
-    options: dict[str, Any] = {"radio": {"fidelity": "slot", "frequency_taps": taps}}
+    options: dict[str, Any] = {"radio": {"preset": "journal", "fidelity": "slot", "frequency_taps": taps}}
     works = {id_: (1, 100 * id_, 40_000 * id_, 90_000) for id_ in range(MOST)}
     distances_m = [20.0 + 40.0 * id_ for id_ in range(MOST)]
     whole = worked(distances_m, works, True, 1, **options)
@@ -152,7 +152,7 @@ def test_a_large_round_takes_some_devices_after_the_others(at_once: int, taps: i
     [
         {"rules": {"deadline_s": 100.0}},
         {"rules": {"selector": {"name": "uniform", "count": 1}, "over_selection": 2.0}},
-        {"radio": {"sharing": "dynamic"}},
+        {"radio": {"preset": "journal", "sharing": "dynamic"}},
         {"crossings_s": {0: [50.0]}},
         {"switches_s": [[0.0], [0.0]]},
         {"devices": {"battery_j": 100.0}},

@@ -21,7 +21,7 @@ SERVER_W, DEVICE_W = 10 ** (43 / 10) / 1000, 0.2
 def radio_of(**options: Any) -> Radio:
     return Radio(
         simpy.Environment(),
-        settings=RadioSettings(**options),
+        settings=RadioSettings(preset="journal", **options),
         device_power_w=DEVICE_W,
         speeds_m_s=np.zeros(2),
         gains=None,  # type: ignore[arg-type]  # not asked here
@@ -93,7 +93,7 @@ def test_a_dynamic_band_is_told_what_each_share_of_the_neighbours_adds() -> None
 
 def test_the_next_slots_of_many_times_are_those_of_each() -> None:
     """On the boundaries of slots, a rounding beside them, and between: to the last bit."""
-    air, slot_s = radio_of().air, RadioSettings().slot_s
+    air, slot_s = radio_of().air, RadioSettings(preset="journal").slot_s
     on = np.array([0.0, *(slot * slot_s for slot in (1, 7, 1000, 123_457, 10**8))])
     times_s = np.concatenate(
         [on, np.nextafter(on, np.inf), np.nextafter(on, 0.0), on + 20 * np.spacing(on), on + 0.3 * slot_s]

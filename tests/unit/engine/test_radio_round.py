@@ -53,7 +53,7 @@ def opened_by(radio: Radio, ids: list[int], bits: int) -> RadioRound:
 def radio_of(**options: Any) -> Radio:
     return Radio(
         simpy.Environment(),
-        settings=RadioSettings(fidelity="slot", **options),
+        settings=RadioSettings(preset="journal", fidelity="slot", **options),
         device_power_w=0.2,
         speeds_m_s=np.zeros(4),
         gains=None,  # type: ignore[arg-type]  # not asked here

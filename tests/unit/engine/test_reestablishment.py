@@ -328,7 +328,7 @@ def test_the_ledger_has_what_passed_without_a_link() -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"t311_s": 3.0}, "no link ever fails: set t310_s"),
+        ({"preset": "journal", "t311_s": 3.0}, "no link ever fails: set t310_s"),
         ({"t310_s": 1.0, "t311_s": 0.2}, "reestablishment_s 0.4 at least, or 0"),
     ],
 )
@@ -338,7 +338,7 @@ def test_what_does_not_fit_is_refused(keys: dict[str, Any], message: str) -> Non
 
 
 def test_the_preset_looks_for_a_cell_and_the_journals_links_never_fail() -> None:
-    nr, journal = RadioSettings(preset="nr"), RadioSettings()
+    nr, journal = RadioSettings(preset="nr"), RadioSettings(preset="journal")
     assert (nr.t310_s, nr.t311_s, nr.reestablishment_s) == (1.0, 3.0, 0.4)
     assert (journal.t310_s, journal.t311_s) == (None, 0.0)
 

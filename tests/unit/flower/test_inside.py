@@ -34,7 +34,7 @@ SCENARIO = f"""
 name: flower
 seed: 5
 devices: {{count: 12}}
-radio: {{bandwidth_hz: {BANDWIDTH_HZ}}}
+radio: {{preset: journal, bandwidth_hz: {BANDWIDTH_HZ}}}
 sessions: {{name: schedule, count: 1, rounds: {ROUNDS}}}
 rounds: {{deadline_s: 0.0098, selector: {{name: uniform, count: 8}}}}
 workload: {{payload_bits: 1000, flops_per_sample: 1000}}

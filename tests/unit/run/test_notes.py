@@ -19,6 +19,7 @@ BASE: dict[str, Any] = {
     "devices": {"count": 4},
     "sessions": {"name": "schedule", "count": 2, "rounds": 2},
     "workload": {"payload_bits": 1000, "flops_per_sample": 1},
+    "radio": {"preset": "journal"},
 }
 LEARNING = {"dataset": "digits", "model": "logistic", "steps": 1, "batch": 4}
 

@@ -62,8 +62,10 @@ KNOWABLE = {
     ),
     "radio.slot_s=0.01": "radio: speed_m_s 10 is too fast for slots of 0.01 s",
     "radio.path_loss=inh; cell.radius_m=200": "InH path loss holds for",
-    "radio={path_loss: free_space, shadowing: spatial, shadowing_std_db: 4}": "has no shadowing",
-    "radio={server_power_dbm: -40, noise_figure_db: 20}; cell.radius_m=5000": "the transfer does not end within",
+    "radio={preset: journal, path_loss: free_space, shadowing: spatial, shadowing_std_db: 4}": "has no shadowing",
+    "radio={preset: journal, server_power_dbm: -40, noise_figure_db: 20}; cell.radius_m=5000": (
+        "the transfer does not end within"
+    ),
     "devices.mobility={name: trace, path: none.csv}": "devices.mobility.path: none.csv: no such file",
     "learning.dataset={name: mnist, root: nowhere}": "learning.dataset: no complete MNIST found",
 }
@@ -253,7 +255,12 @@ def test_a_rounds_length_is_that_without_fading(digits: Path, tmp_path: Path) ->
 
     So a round of 200 Mbit each way lasts longer than the deadline's note says, and less than a third longer.
     """
-    overrides = ["learning=null", "workload={payload_bits: 2.0e+8, flops_per_sample: 1}", "devices.count=1"]
+    overrides = [
+        "learning=null",
+        "workload={payload_bits: 2.0e+8, flops_per_sample: 1}",
+        "devices.count=1",
+        "radio.preset=journal",
+    ]
     plan = prepare(scenario.load(digits, [*overrides, "rounds.deadline_s=0.01"]), device="cpu")
     (note,) = plan.notes
     said_s = float(note.split()[-2])

@@ -22,6 +22,7 @@ rounds: {{every_s: {ROUND_S}}}
 workload: {{payload_bits: 20000, flops_per_sample: 1000}}
 """
 WALK = """
+radio: {preset: journal}
 devices:
   count: 30
   mobility: {name: random_waypoint, speed_min_m_s: 5, speed_max_m_s: 15}
@@ -29,12 +30,13 @@ devices:
 """
 CELLS = """
 layout: {rings: 1, isd_m: 200, edge: wraparound}
-radio: {shadowing: spatial, line_of_sight: probabilistic}
+radio: {preset: journal, shadowing: spatial, line_of_sight: probabilistic}
 devices:
   count: 30
   mobility: {name: random_waypoint, area_factor: 1.0, speed_min_m_s: 5, speed_max_m_s: 15}
 """
 DENSE = """
+radio: {preset: journal}
 devices:
   density_per_km2: 150
   classes:
@@ -42,6 +44,7 @@ devices:
     others: {share: 0.5, clock_hz: 2.0e+9}
 """
 ABSENT = """
+radio: {preset: journal}
 devices: {count: 30, mobility: {name: trace, path: %s, begin_s: 20}}
 cell: {radius_m: 300}
 """
@@ -98,7 +101,8 @@ def test_availability_is_presence_in_the_form_of_fedscale(tmp_path: Path) -> Non
         assert client["inactive"] == own.to_s.tolist()
         assert client["finish_time"] == ROUND_S * ROUNDS
     # and edgefl itself reads it: who is present there is on
-    text = f"devices: {{count: 30, churn: {{name: availability_trace, path: {out / 'availability.json'}}}}}"
+    again = f"{{name: availability_trace, path: {out / 'availability.json'}}}"
+    text = f"radio: {{preset: journal}}\ndevices: {{count: 30, churn: {again}}}"
     run = edgefl.simulate(scenario(tmp_path, text), tmp_path / "run")
     first = edgefl.simulate(scenario(tmp_path, WALK), tmp_path / "first")
     pd.testing.assert_frame_equal(members(run), members(first))

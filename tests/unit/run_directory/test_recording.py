@@ -14,18 +14,21 @@ from edgefl.errors import EdgeflError
 from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.testing.invariants import check_run
+from tests.tools.journal import with_journal
 
 
 def scenario(**sections: Any) -> Scenario:
     return Scenario.model_validate(
-        {
-            "name": "a",
-            "seed": 3,
-            "devices": {"count": 4, "mobility": {"name": "random_waypoint", "area_factor": 1.5}},
-            "sessions": {"name": "schedule", "count": 2, "rounds": 5},
-            "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1e6},
-            **sections,
-        }
+        with_journal(
+            {
+                "name": "a",
+                "seed": 3,
+                "devices": {"count": 4, "mobility": {"name": "random_waypoint", "area_factor": 1.5}},
+                "sessions": {"name": "schedule", "count": 2, "rounds": 5},
+                "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1e6},
+                **sections,
+            }
+        )
     )
 
 

@@ -11,6 +11,7 @@ from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
+from tests.tools.journal import with_journal
 
 
 def world(seed: int = 1, **sections: Any) -> World:
@@ -22,7 +23,7 @@ def world(seed: int = 1, **sections: Any) -> World:
         "workload": {"payload_bits": 1, "flops_per_sample": 1},
         **sections,
     }
-    return World(Scenario.model_validate(scenario), Streams(seed))
+    return World(Scenario.model_validate(with_journal(scenario)), Streams(seed))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,7 @@ def test_who_is_just_beyond_the_edge_takes_the_gain_there() -> None:
     inh = {"path_loss": "inh", "shadowing_std_db": 0.0}
     ends_m = np.sqrt(150.0**2 - 2.0**2)  # of InH, in two dimensions
     for edge_m, sections in [
-        (250.0, {"radio": {"shadowing": "spatial"}}),
+        (250.0, {"radio": {"preset": "journal", "shadowing": "spatial"}}),
         (ends_m, {"radio": inh, "cell": {"radius_m": 149.0}}),
     ]:
         gains = world(**sections).gains

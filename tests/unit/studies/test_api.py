@@ -21,6 +21,7 @@ from edgefl.scenario.scenario import dump
 SMALL: dict[str, Any] = {
     "name": "small",
     "devices": {"count": 3},
+    "radio": {"preset": "journal"},
     "sessions": {"name": "schedule", "count": 2, "rounds": 2},
     "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1000},
 }

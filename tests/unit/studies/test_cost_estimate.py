@@ -8,6 +8,7 @@ import pytest
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario
 from edgefl.studies.cost_estimate import Range, RunProbe, estimates, expected, probe, size
+from tests.tools.journal import with_journal
 
 PROBE = RunProbe(
     federations=1,
@@ -22,12 +23,14 @@ PROBE = RunProbe(
 
 def scenario(**sections: object) -> Scenario:
     return Scenario.model_validate(
-        {
-            "name": "a",
-            "devices": {"count": 2},
-            "workload": {"payload_bits": 1000, "flops_per_sample": 1},
-            **sections,
-        }
+        with_journal(
+            {
+                "name": "a",
+                "devices": {"count": 2},
+                "workload": {"payload_bits": 1000, "flops_per_sample": 1},
+                **sections,
+            }
+        )
     )
 
 
