@@ -10,6 +10,7 @@ import simpy
 
 from edgefl.engine.arrivals import Arrivals
 from edgefl.engine.battery import Battery
+from edgefl.engine.coverage import Coverage
 from edgefl.engine.handover import EventA3, Layer3Filter
 from edgefl.engine.measurements import Measurements
 from edgefl.engine.parts import Cause
@@ -51,8 +52,8 @@ class PartsUnderWay:
 class Network:
     """The devices of a run and the cell of each.
 
-    A device is present in a cell when that cell serves it, it is switched on, its battery is not empty, and
-    an interruption by handover is over.
+    A device is present in a cell when that cell serves it, it is switched on, its battery is not empty, an
+    interruption by handover is over, and it has a link, if there is a coverage.
 
     With one cell the cell's edge decides which devices are in it, whether they are on or off. With several, a
     device selects the strongest site when it comes or is switched on, without delay, and event A3 decides from
@@ -73,6 +74,7 @@ class Network:
         idle_power_w: [devices] what each draws that is switched on and does nothing; or one for all.
         draws: of each device's radio; empty: none has a tail.
         power_db_of: as power_db, of some devices: positions, ids -> [n, cells]; None: all devices measure alike.
+        coverage: which devices have a link; None: all have.
     """
 
     def __init__(
@@ -91,8 +93,10 @@ class Network:
         idle_power_w: float | np.ndarray = 0.0,
         power_db_of: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
         draws: Sequence[Draws] = (),
+        coverage: Coverage | None = None,
     ) -> None:
         self.env = env
+        self._coverage = coverage
         self._whereabouts = Whereabouts(env, movement, radius_m)
         self._tick_s = tick_s
         self._handover = handover
@@ -121,13 +125,26 @@ class Network:
 
     def present(self, cell: int) -> list[int]:
         """Return the sorted ids of the devices that can take part in a round of this cell."""
+        served, has_link = self._served_with_link(cell)
+        return (served if has_link is None else served[has_link]).tolist()
+
+    def out_of_coverage(self, cell: int) -> list[int] | None:
+        """Return the sorted ids of the devices that only lack a link to be present; None: there is no coverage."""
+        served, has_link = self._served_with_link(cell)
+        return None if has_link is None else served[~has_link].tolist()
+
+    def _served_with_link(self, cell: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the devices that a cell serves and that run, and which of them have a link; None: all have."""
         present = (self._served.connected(self.env.now) == cell) & self.power.running & self._seen
         if self._whereabouts.moves:
             # one that is absent since the last look at all devices
             present &= np.isfinite(self.positions_m()[:, 0])
         if self._parts.guests:
             present[list(self._parts.guests)] = False
-        return np.flatnonzero(present).tolist()
+        served = np.flatnonzero(present)
+        if self._coverage is None:
+            return served, None
+        return served, self._coverage.among(cell, served, self.positions_m())
 
     def serving(self, devices: np.ndarray) -> np.ndarray:
         """Return [devices] the cell that serves each device now; -1 without a cell or during a handover."""

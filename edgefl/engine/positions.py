@@ -7,6 +7,7 @@ import numpy as np
 import simpy
 
 from channel.units import FloatArray, linear_to_db
+from edgefl.engine.coverage import LargeScaleOfPlaces
 from edgefl.engine.gains import LargeScaleState
 from edgefl.engine.network import Network
 from edgefl.engine.records import Position, Recorder
@@ -14,8 +15,6 @@ from edgefl.engine.records import Position, Recorder
 # of positions in m and gains in dB, as a map needs them: full precision would be twice as many bytes
 DIGITS = 2
 
-# positions [n, 2], ids [n] and cells [n] of devices -> the large-scale state of their links
-LargeScaleOfPlaces = Callable[[np.ndarray, np.ndarray, np.ndarray], LargeScaleState]
 # large-scale state -> [devices] mean SINR of the downlink, linear
 Sinr = Callable[[LargeScaleState], FloatArray]
 

@@ -47,6 +47,8 @@ NR: dict[str, dict[str, Any]] = {
     "devices": {"indoor_share": 0.8, "penetration": "low_loss"},  # 38.901, Table 7.2-1
 }
 
+TDD_FROM_HZ = 2.4e9  # of bands, those from here on
+
 
 def with_preset(section: str, data: Mapping[str, Any], preset: object) -> dict[str, Any]:
     """Return a section of a scenario with the preset's values for keys that are left out or null."""

@@ -16,6 +16,7 @@ from edgefl.engine.air import AirInterface
 from edgefl.engine.broadcast import Broadcast
 from edgefl.engine.budget import Budget, carriers_of
 from edgefl.engine.channel_reports import ChannelReports, GainReader, Snr
+from edgefl.engine.coverage import Coverage, LargeScaleOfPlaces
 from edgefl.engine.efficiency import Efficiency
 from edgefl.engine.gains import LargeScaleGains, LargeScaleState, RoundKey
 from edgefl.engine.links import DIRECTIONS, Links
@@ -109,6 +110,18 @@ class Radio:
     def mean_sinr(self, state: LargeScaleState) -> FloatArray:
         """Return [devices] the mean SINR of downlinks with full power over the whole band, for maps."""
         return self._budget.mean_snr(state, 1)["downlink"]
+
+    def coverage(self, of_places: LargeScaleOfPlaces) -> Coverage | None:
+        """Return what tells which devices have a link; None: all devices count as having one.
+
+        Args:
+            of_places: the links to the serving cells, by place.
+        """
+        margin_db = self._settings.coverage_margin_db
+        if margin_db is None:
+            return None
+        at_sites = self._interference.mean_at_site if self._settings.by_slot else lambda *_: 0.0
+        return Coverage(margin_db, self._budget, self.air.monitoring, of_places, at_sites)
 
     def open_round(
         self, state: LargeScaleState, cell: int, payload_bits: dict[Direction, Sequence[int]]

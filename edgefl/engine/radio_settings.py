@@ -187,6 +187,13 @@ class RadioSettings(Section):
     uplink_alpha: float = Field(
         0.8, ge=0, le=1, description="share of the path loss, in dB, that uplink power control makes up for"
     )
+    coverage_margin_db: float | None = Field(
+        None,
+        ge=0,
+        le=30,
+        description="a device whose mean SINR, in either direction, is not so many dB above what the lowest CQI needs"
+        " is out of coverage: not present, until it has a link again; none: all are present (J)",
+    )
     downlink: Literal["unicast", "broadcast"] = Field(
         "unicast",
         description="unicast: every device has a share of the band (J); broadcast: one model for all on the whole"
@@ -235,6 +242,15 @@ class RadioSettings(Section):
                 "uplink_smallest_part gathers a device's power in a part of its share: set uplink_power_over_share:"
                 " full, or leave it out"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _coverage_fits(self) -> Self:
+        if self.coverage_margin_db is not None:
+            if self.rates == "shannon":
+                raise ValueError("coverage_margin_db counts from the lowest CQI: set rates: cqi")
+            if self.shadowing == "round":
+                raise ValueError("coverage_margin_db: coverage belongs to a place: set shadowing: spatial")
         return self
 
     @model_validator(mode="after")

@@ -181,6 +181,10 @@ class Recorder(Protocol):
         """Make everything written so far readable by others."""
 
 
+# further column of Round where there is a coverage: devices in the cell that lacked a link when the round began
+OUT_OF_COVERAGE = "out_of_coverage"
+
+
 def device_columns(parts: Sequence[Part]) -> dict[str, Any]:
     """Return the columns of DeviceRound that a round's parts fill, a list [parts] each."""
     activities: dict[str, Sequence[Span | None]] = {

@@ -25,6 +25,7 @@ from edgefl.engine.gains import RoundKey
 from edgefl.engine.parts import Part
 from edgefl.engine.radio_round import RadioRound
 from edgefl.engine.records import (
+    OUT_OF_COVERAGE,
     DeviceRound,
     Event,
     EventName,
@@ -188,7 +189,7 @@ class Server:
         if facts.evaluates:  # what follows a probe waits for no time of the grid: training was to begin then
             self._timetable.begun(start_s)
         key = (session.number, facts.phase, session.rounds[facts.phase])
-        selection = self._selection(facts, key, session)
+        selection, covered = self._selection(facts, key, session), self._coverage_columns()
         self._turn += facts.evaluates
         local = stage.train(selection.ids, key[2], Now(start_s, progress))
         opened, parts = yield from self._rounds.carry_out(selection, local)
@@ -206,7 +207,7 @@ class Server:
         evaluation = stage.evaluate(self._present()) if facts.evaluates else None
         if self._policy.report_bits and facts.evaluates and arrived:
             session.losses.append(_mean_loss(local, arrived))
-        self._book(key, start_s, selection, local, opened, parts, evaluation, aggregated)
+        self._book(key, start_s, selection, local, opened, parts, evaluation, aggregated, covered)
         self._timetable.ended(self._simulation.env.now)
 
     def _selection(self, facts: StageFacts, key: RoundKey, session: OpenSession) -> Selection:
@@ -220,9 +221,19 @@ class Server:
         return self._rounds.of(there, key, present)
 
     def _present(self) -> list[int]:
-        present = self._simulation.network.present(self._rounds.cell)
+        return self._allowed(self._simulation.network.present(self._rounds.cell))
+
+    def _allowed(self, ids: list[int]) -> list[int]:
         allowed = self._members(self._number)
-        return present if allowed is None else [id_ for id_ in present if id_ in allowed]
+        return ids if allowed is None else [id_ for id_ in ids if id_ in allowed]
+
+    def _why(self) -> str:
+        return " with a link" if self._simulation.network.out_of_coverage(self._rounds.cell) else ""
+
+    def _coverage_columns(self) -> dict[str, int]:
+        """Return the further column of rounds.csv where there is a coverage: who lacks it now and would be there."""
+        without = self._simulation.network.out_of_coverage(self._rounds.cell)
+        return {} if without is None else {OUT_OF_COVERAGE: len(self._allowed(without))}
 
     def _wait_for_turn(self, until_s: float) -> Generator[simpy.Event, None, bool]:
         """Wait until the next round may begin and somebody is there; return False at until_s, if it comes first."""
@@ -259,7 +270,7 @@ class Server:
                     given_up = federations.waits(cell)  # the run has an end: until then a device may come
                     continue
                 raise EdgeflError(
-                    f"cell {cell} has had no device for {env.now - began_s:g} s since simulated time"
+                    f"cell {cell} has had no device{self._why()} for {env.now - began_s:g} s since simulated time"
                     f" {began_s:.3f} s, and no federation can go on; raise devices.count or cell.radius_m, or"
                     " allow a longer rounds.max_wait_s, or give the run a duration_s",
                     ("rounds", "max_wait_s"),
@@ -277,6 +288,7 @@ class Server:
         parts: list[Part],
         evaluation: Evaluation | None,
         aggregated: bool,
+        covered: dict[str, int],
     ) -> None:
         simulation, cell = self._simulation, self._rounds.cell
         session, phase, number = key
@@ -301,6 +313,7 @@ class Server:
                 cell=cell,
             ),
             further={
+                **covered,
                 **(evaluation.scalars if evaluation else {}),
                 **average_columns(local.averaged, scalars),
                 **opened.columns(parts),

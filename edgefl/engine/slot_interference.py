@@ -41,10 +41,7 @@ class SlotInterference:
             uplink_share: [links] of the band; 1 where shares change within a round.
         """
         assert state.everywhere_m is not None  # the devices of all cells send in the uplink
-        positions_m, power_db = self._measured
-        if not np.array_equal(positions_m, state.everywhere_m, equal_nan=True):
-            power_db = self._gains.power_db(state.everywhere_m)
-            self._measured = state.everywhere_m, power_db
+        power_db = self._power_db(state.everywhere_m)
         activity = self._activity("uplink", power_db.shape[1])
         # a link with nothing to move may have no share
         shares = np.where(uplink_share > 0, uplink_share, 1.0).tolist()
@@ -56,6 +53,20 @@ class SlotInterference:
             "downlink": [Interfered(link, heard) for link, heard in zip(fading, by_devices, strict=True)],
             "uplink": [Interfered(link, at_site[share]) for link, share in zip(fading, shares, strict=True)],
         }
+
+    def mean_at_site(self, positions_m: np.ndarray, cell: int) -> float:
+        """Return the mean interference over noise at a cell's site, on the whole band; devices are at positions_m."""
+        power_db = self._power_db(positions_m)
+        levels = self._budget.uplink_levels(power_db, cell, 1.0)
+        return Heard(self._activity("uplink", power_db.shape[1]), levels).mean
+
+    def _power_db(self, positions_m: np.ndarray) -> np.ndarray:
+        """Return [devices, cells] the gains at the positions of all devices."""
+        measured_m, power_db = self._measured
+        if not np.array_equal(measured_m, positions_m, equal_nan=True):
+            power_db = self._gains.power_db(positions_m)
+            self._measured = positions_m, power_db
+        return power_db
 
     def heard_by_devices(self, state: LargeScaleState) -> list[Heard]:
         """Return what each device hears of the other sites."""

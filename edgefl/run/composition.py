@@ -26,7 +26,8 @@ def compose(
         learners: cell -> its learner.
     """
     scenario, env = world.scenario, radio.env
-    network = world.network(env, recorder)
+    of_places = world.large_scale_of_places()
+    network = world.network(env, recorder, of_places and radio.coverage(of_places))
     if world.movement.moves:
         radio.follow(network.positions_m)
     fleet = world.fleet
@@ -48,11 +49,7 @@ def compose(
         env.process(process)
     if scenario.record.positions_s is not None:
         every_s = scenario.record.positions_s
-        env.process(
-            recorded_positions(
-                env, network, recorder, every_s, world.large_scale_of_places(), radio.mean_sinr
-            )
-        )
+        env.process(recorded_positions(env, network, recorder, every_s, of_places, radio.mean_sinr))
     return simulation, {cell: _server(simulation, cell, learner, world) for cell, learner in learners.items()}
 
 

@@ -5,23 +5,28 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from channel.units import dbm_to_watt
 from edgefl.config import registry
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.churn.client_pattern import ClientPattern
 from edgefl.engine.efficiency import Efficiency
 from edgefl.engine.gains import LargeScaleGains
+from edgefl.engine.parts import Activity, Outcome
+from edgefl.engine.power_models.journal import JournalPower
+from edgefl.engine.presets import TDD_FROM_HZ
 from edgefl.engine.radio import Radio
-from edgefl.engine.records import Event, EventName, Round, Session
+from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, Event, EventName, Round, Session
 from edgefl.engine.sessions import BoundedPolicy
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
 # 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
 NR_EFFICIENCY = 8 * 948 / 1024
+GIVEN_UP = (Outcome.FAILED_DOWNLINK, Outcome.FAILED_UPLINK)
 CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 
 
@@ -37,9 +42,13 @@ class Counts:
     models: dict[int, int] = field(default_factory=dict)  # cell -> global models made
     participants: int = 0
     completed: int = 0
+    uncovered: list[int] = field(default_factory=list)  # of each round: devices without a link when it began
+    timers: int = 0  # rounds whose last part was given up because its link had failed
 
-    def see(self, *rows: Any) -> None:
-        """Count rows as they are written."""
+    def see(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
+        """Count rows as they are written, with values of further columns."""
+        if further and OUT_OF_COVERAGE in further:
+            self.uncovered.append(further[OUT_OF_COVERAGE])
         for row in rows:
             if isinstance(row, Event):
                 self.events[row.event] += 1
@@ -54,9 +63,16 @@ class Counts:
                 self.warm += bool(row.weights)
 
     def see_columns(self, row_type: type, columns: dict[str, Any]) -> None:
-        """Count rows that are written as columns: only handovers matter here."""
+        """Count rows that are written as columns: handovers, and the parts of a round."""
         if row_type is Event:
             self.events[columns["event"]] += len(columns["device"])
+        elif row_type is DeviceRound:
+            ends_s = [
+                max(end_s for end_s in ends if end_s is not None)
+                for ends in zip(*(columns[f"{activity}_end_s"] for activity in Activity), strict=True)
+            ]
+            last = max(range(len(ends_s)), key=ends_s.__getitem__)
+            self.timers += columns["outcome"][last] in GIVEN_UP
 
 
 def of_run(world: World, radio: Radio, counts: Counts, *, simulated_s: float) -> Iterator[str]:
@@ -71,6 +87,9 @@ def of_run(world: World, radio: Radio, counts: Counts, *, simulated_s: float) ->
     yield from background_beyond_its_trace(scenario, simulated_s)
     yield from policy_that_never_acted(scenario, counts)
     yield from warm_start_that_never_acted(scenario, counts)
+    yield from without_coverage(counts)
+    yield from radiated_power_only(scenario)
+    yield from two_bands_at_once(scenario)
     yield from beyond_nr(radio.efficiency, scenario.radio.downlink_layers)
 
 
@@ -175,6 +194,50 @@ def beyond_nr(efficiency: Efficiency, layers: int = 1) -> Iterator[str]:
         yield (
             f"transfers carry more than 5G can: the median has {' and '.join(above)}, one layer of NR at "
             f"most {NR_EFFICIENCY:.1f} (256QAM, TS 38.214, Table 5.1.3.1-2); radio.max_efficiency caps it"
+        )
+
+
+def without_coverage(counts: Counts) -> Iterator[str]:
+    """Note devices that had no link, and rounds that waited until timers had run out."""
+    rounds, out = counts.rounds.total(), counts.uncovered
+    waited = f"{counts.timers:,} of {rounds:,} rounds ({counts.timers / rounds:.1%})" if rounds else ""
+    if any(out):
+        yield (
+            f"out of coverage: {sum(out) / len(out):.3g} devices of a cell in the mean when a round began, at most"
+            f" {max(out):,}; they were neither selected nor waited for, and {waited or 'no round'} ended with a timer"
+            " (radio.t310_s, t311_s)"
+        )
+    elif counts.timers:
+        yield (
+            f"{waited} waited for a device whose link had failed, until radio.t310_s and t311_s had run out"
+            + ("" if out else "; with radio.coverage_margin_db, who has no link is not selected")
+        )
+
+
+def radiated_power_only(scenario: Scenario) -> Iterator[str]:
+    """Note joules of a radio that exists which are those of a formula: what is radiated, and no circuit."""
+    kinds = scenario.devices.kinds()
+    radiated = [
+        isinstance(kind.power, JournalPower) and kind.pa_efficiency == 1 and not kind.uplink_circuit_power_w
+        for kind in kinds
+    ]
+    if scenario.radio.preset == "nr" and any(radiated):
+        watts = [
+            dbm_to_watt(kind.transmit_power_dbm) for kind, one in zip(kinds, radiated, strict=True) if one
+        ]
+        yield (
+            f"devices.power journal books radiated power only: {max(watts):.2g} W while sending, where a phone draws"
+            " some 4 W; power: tr38840 or phone_5g has a phone's"
+        )
+
+
+def two_bands_at_once(scenario: Scenario) -> Iterator[str]:
+    """Note a band that carries both directions all the time, where bands are TDD."""
+    radio = scenario.radio
+    if radio.preset == "nr" and radio.tdd_frame is None and radio.carrier_hz >= TDD_FROM_HZ:
+        yield (
+            f"radio.tdd none: {radio.bandwidth_hz / 1e6:g} MHz in each direction at once, and bands from"
+            f" {TDD_FROM_HZ / 1e9:g} GHz on are TDD"
         )
 
 

@@ -202,7 +202,7 @@ class _Announcing:
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         self._recorder.write(*rows, further=further)
-        self._counts.see(*rows)
+        self._counts.see(*rows, further=further)
         if self._on_round:
             for row in rows:
                 if isinstance(row, Round):

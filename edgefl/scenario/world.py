@@ -17,12 +17,12 @@ from channel.path_loss import PathLoss
 from channel.units import db_to_linear, dbm_to_watt
 from edgefl.engine.background import BackgroundTraffic
 from edgefl.engine.background_users import BackgroundUsers
+from edgefl.engine.coverage import Coverage, LargeScaleOfPlaces
 from edgefl.engine.extent import Extent
 from edgefl.engine.fleet import Fleet
 from edgefl.engine.gains import LargeScaleGains, LargeScaleState, PerRoundGains, SpatialGains
 from edgefl.engine.indoors import BehindWalls, Indoors
 from edgefl.engine.network import Network
-from edgefl.engine.positions import LargeScaleOfPlaces
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder
 from edgefl.errors import EdgeflError, moved, refused
@@ -198,7 +198,9 @@ class World:
                 reading_s=self.scenario.handover.measurement_interval_s,
             )
 
-    def network(self, env: simpy.Environment, recorder: Recorder) -> Network:
+    def network(
+        self, env: simpy.Environment, recorder: Recorder, coverage: Coverage | None = None
+    ) -> Network:
         """Build the network that says which cell serves which device; its processes are not started."""
         layout, gains = self.scenario.layout, self.gains
         several = layout.several
@@ -219,6 +221,7 @@ class World:
             batteries=self.fleet.batteries(),
             idle_power_w=self.fleet.idle_power_w,
             draws=self.fleet.draws(),
+            coverage=coverage,
         )
 
     def background(self, radio: Radio) -> Iterator[Generator[simpy.Event, None, None]]:

@@ -199,3 +199,41 @@ def test_a_shared_bands_efficiency_is_all_bits_over_the_time_in_use() -> None:
 def assert_matches(found: list[str], pattern: str) -> None:
     assert len(found) == 1, found
     assert re.match(pattern, found[0]), found[0]
+
+
+NR_LINK: dict[str, Any] = {"shadowing": "spatial", "line_of_sight": "never", "rates": "cqi", "t310_s": 1.0}
+
+
+def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Path) -> None:
+    """Devices far beyond a cell of weak power: with coverage nobody waits for them, without everybody does."""
+    weak = {**NR_LINK, "server_power_dbm": 20.0, "power_over_share": "per_resource_block"}
+    cell = {"radius_m": 400.0}
+    (note,) = notes_of(
+        tmp_path / "a", radio={**weak, "coverage_margin_db": 0.0}, cell=cell, devices={"count": 20}
+    )
+    assert re.fullmatch(
+        r"out of coverage: [\d.]+ devices of a cell in the mean when a round began, at most \d+; they were neither"
+        r" selected nor waited for, and 0 of 4 rounds \(0.0%\) ended with a timer \(radio.t310_s, t311_s\)",
+        note,
+    )
+    notes = notes_of(tmp_path / "b", radio=weak, cell=cell, devices={"count": 20})
+    assert_matches(
+        notes, r"[1-4] of 4 rounds \([\d.]+%\) waited for a device whose link had failed, until .*"
+    )
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"devices": {"power": "journal"}}, "books radiated power only: 0.2 W while sending"),
+        ({"radio": {"tdd": "none"}}, "100 MHz in each direction at once"),
+    ],
+)
+def test_what_is_not_as_in_networks_is_said_where_they_are_meant(
+    keys: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    sections = {name: dict(section) for name, section in keys.items()}
+    sections["radio"] = {"preset": "nr", **sections.get("radio", {})}
+    assert any(says in note for note in notes_of(tmp_path / "nr", **sections))
+    sections["radio"] = {**sections["radio"], "preset": "journal"}
+    assert not any(says in note for note in notes_of(tmp_path / "journal", **sections))

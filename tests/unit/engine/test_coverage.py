@@ -1,0 +1,207 @@
+"""Coverage: a device without a link is not present, nobody waits for it, and it comes back with its link."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from channel.modulation import EFFICIENCIES
+from channel.path_loss.umi import UMi
+from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, Event, Round
+from edgefl.mobility import Mobility, Movement
+from edgefl.testing import Scripted, SmallWorld, small_world
+
+HZ, N0_W_HZ, DEVICE_W, SERVER_W = 10e6, 10 ** ((-174 - 30) / 10), 10**2.3 / 1000, 10**4.3 / 1000
+MARGIN_DB, GAP_DB, PART = 3.0, 2.0, 1 / 16
+TICK_S = 0.01
+RADIO: dict[str, Any] = {
+    "shadowing": "spatial",
+    "line_of_sight": "never",
+    "rates": "cqi",
+    "snr_gap_db": GAP_DB,
+    "t310_s": 1.0,
+    "power_over_share": "per_resource_block",
+    "uplink_power_over_share": "full",
+    "noise_figure_db": 9.0,
+    "coverage_margin_db": MARGIN_DB,
+    "gain_reading": "interval",
+}
+LOWEST = 10 ** (GAP_DB / 10) * (2 ** EFFICIENCIES[0] - 1)
+
+
+def edge_m(power_w: float, part: float = 1.0) -> float:
+    """Where the mean SNR is MARGIN_DB above what the lowest CQI needs, by bisection of the path loss."""
+
+    def short(distance_m: float) -> bool:
+        loss_db = float(UMi().path_loss_db(distance_m, carrier_hz=3.5e9, line_of_sight=False))
+        snr = power_w * 10 ** (-loss_db / 10) / (N0_W_HZ * HZ * 10**0.9)
+        return snr < 10 ** (MARGIN_DB / 10) * LOWEST * part
+
+    near_m, far_m = 10.0, 5000.0
+    while far_m - near_m > 1e-6:
+        middle_m = (near_m + far_m) / 2
+        near_m, far_m = (near_m, middle_m) if short(middle_m) else (middle_m, far_m)
+    return near_m
+
+
+class Straight(Mobility):
+    """Devices that drive out along the x axis and back: at most far_m away, at a triangle's times."""
+
+    speed_m_s: float = 50.0
+    far_m: float = 600.0
+
+    def area_radius_m(self, cell_radius_m: float) -> float:
+        return cell_radius_m
+
+    def start(self, positions_m: np.ndarray, **_: Any) -> Movement:
+        return _Driving(self, len(positions_m))
+
+
+class _Driving:
+    moves = True
+
+    def __init__(self, model: Straight, devices: int) -> None:
+        self._model = model
+        self._devices = devices
+
+    def x_m(self, time_s: float) -> float:
+        turn_s = self._model.far_m / self._model.speed_m_s
+        return 20.0 + self._model.speed_m_s * abs((time_s + turn_s) % (2 * turn_s) - turn_s)
+
+    def positions_m(self, time_s: float) -> np.ndarray:
+        return np.array([[30.0, 0.0], *([[self.x_m(time_s), 0.0]] * (self._devices - 1))])
+
+    def doppler_speeds_m_s(self) -> np.ndarray:
+        return np.zeros(self._devices)
+
+
+def at(places_m: list[float], **options: Any) -> SmallWorld:
+    radio = {**RADIO, **options.pop("radio", {})}
+    return small_world(places_m, radio=radio, cell={"radius_m": 2000.0}, **options)
+
+
+@pytest.mark.parametrize("part", [1.0, PART])
+def test_the_edge_is_where_the_weaker_direction_has_its_margin(part: float) -> None:
+    """The uplink has 20 dB less power; on a sixteenth of the band, 12 dB more of it on each Hz."""
+    down_m, up_m = edge_m(SERVER_W), edge_m(DEVICE_W, part)
+    assert up_m < down_m
+    places = [up_m - 0.01, up_m + 0.01, down_m + 10.0]
+    small = at(places, radio={"uplink_smallest_part": part})
+    network = small.simulation.network
+    assert network.present(0) == [0]
+    assert network.out_of_coverage(0) == [1, 2]
+    without = at(places, radio={"coverage_margin_db": None, "uplink_smallest_part": part})
+    assert without.simulation.network.present(0) == [0, 1, 2]
+    assert without.simulation.network.out_of_coverage(0) is None
+
+
+def test_the_downlink_decides_where_it_is_the_weaker_one() -> None:
+    radio = {"server_power_dbm": 13.0}
+    down_m = edge_m(SERVER_W / 1000)
+    assert down_m < edge_m(DEVICE_W)
+    assert at([down_m - 0.01, down_m + 0.01], radio=radio).simulation.network.present(0) == [0]
+
+
+def test_who_has_no_link_takes_no_part_and_no_round_waits_for_it() -> None:
+    policy = {"name": "schedule", "count": 1, "rounds": 3}
+    far_m = edge_m(DEVICE_W) + 400.0
+    covered = at([30.0, far_m], policy=policy).run()
+    rows = covered.rows.of[DeviceRound]
+    assert [row.device for row in rows] == [0, 0, 0]
+    assert covered.rows.further[OUT_OF_COVERAGE] == [1, 1, 1]
+    assert {event.event for event in covered.rows.of[Event]} == {"session_start", "session_end"}
+    alone = at([30.0], policy=policy).run()
+    assert [row.latency_s for row in covered.rows.of[Round]] == [
+        row.latency_s for row in alone.rows.of[Round]
+    ]
+    # without coverage it is selected, and a round lasts until its timer has run out
+    waited = at([30.0, far_m], policy=policy, radio={"coverage_margin_db": None}).run()
+    assert max(row.latency_s for row in waited.rows.of[Round]) >= 1.0
+
+
+def test_a_device_that_drives_out_and_back_is_there_whenever_it_has_a_link() -> None:
+    small = at(
+        [30.0, 30.0],
+        policy={"name": "schedule", "count": 1, "rounds": 120},
+        devices={"mobility": Straight()},
+        rules={"every_s": 0.25},
+        learner=Scripted(work=(1, 0, 20_000, 20_000)),
+    ).run()
+    path, limit_m = _Driving(Straight(), 2), edge_m(DEVICE_W)
+    took_part = {(row.round, row.device) for row in small.rows.of[DeviceRound]}
+    rounds = small.rows.of[Round]
+    here = [path.x_m(row.start_s) < limit_m for row in rounds]
+    assert [(row.round, 1) in took_part for row in rounds] == here
+    assert sum(here[i] != here[i + 1] for i in range(len(here) - 1)) >= 2  # out, and back
+    assert all((row.round, 0) in took_part for row in rounds)
+    assert small.rows.further[OUT_OF_COVERAGE] == [int(not one) for one in here]
+
+
+def test_a_cell_that_waits_goes_on_when_the_first_link_returns() -> None:
+    """Both drive; the first round that finds nobody begins at the look after the way back crosses the edge."""
+    learner = Scripted(work=(1, 0, 20_000, 20_000))
+    small = at(
+        [30.0],
+        policy={"name": "schedule", "count": 1, "rounds": 200},
+        devices={"mobility": _Alone()},
+        rules={"every_s": 0.1},
+        learner=learner,
+    ).run()
+    path, limit_m = _Driving(Straight(), 1), edge_m(DEVICE_W)
+    turn_s = Straight().far_m / Straight().speed_m_s
+    back_s = 2 * turn_s - (limit_m - 20.0) / 50.0
+    assert path.x_m(back_s) == pytest.approx(limit_m)
+    starts_s = [row.start_s for row in small.rows.of[Round]]
+    after_s = min(start_s for start_s in starts_s if start_s > turn_s)
+    look_s = math.ceil(back_s / TICK_S) * TICK_S
+    assert after_s == pytest.approx(look_s, abs=0.1 + 1e-9)  # rounds begin each 0.1 s
+    assert after_s >= back_s
+    assert "waiting_for_devices" in {event.event for event in small.rows.of[Event]}
+
+
+class _Alone(Straight):
+    """The same without the device that stays."""
+
+    def start(self, positions_m: np.ndarray, **_: Any) -> Movement:
+        return _Only(self)
+
+
+class _Only(_Driving):
+    def __init__(self, model: Straight) -> None:
+        super().__init__(model, 2)
+
+    def positions_m(self, time_s: float) -> np.ndarray:
+        return super().positions_m(time_s)[1:]
+
+    def doppler_speeds_m_s(self) -> np.ndarray:
+        return np.zeros(1)
+
+
+def test_interference_takes_coverage_away() -> None:
+    """A second site 50 m behind that always sends: its mean is in the SINR, and the edge moves in."""
+    down_w, other_m = SERVER_W / 1000, 50.0
+
+    def sinr(distance_m: float, load: float) -> float:
+        loss_db = [
+            float(UMi().path_loss_db(at_m, carrier_hz=3.5e9, line_of_sight=False))
+            for at_m in (distance_m, distance_m + other_m)
+        ]
+        own_w, other_w = (down_w * 10 ** (-loss / 10) for loss in loss_db)
+        return own_w / (N0_W_HZ * HZ * 10**0.9 + load * other_w)
+
+    edges_m = []
+    for load in (0.0, 0.5, 1.0):
+        near_m, far_m = 10.0, 2000.0
+        while far_m - near_m > 1e-6:
+            middle_m = (near_m + far_m) / 2
+            enough = sinr(middle_m, load) >= 10 ** (MARGIN_DB / 10) * LOWEST
+            near_m, far_m = (middle_m, far_m) if enough else (near_m, middle_m)
+        edges_m.append(near_m)
+        small = small_world(
+            [(-near_m + 0.05, 0.0), (-near_m - 0.05, 0.0)],
+            radio={**RADIO, "server_power_dbm": 13.0, "neighbour_load": load, "interference": "slot"},
+            layout={"sites": [[0, 0], [other_m, 0]], "radius_m": 2000.0, "federations": "centre"},
+        )
+        assert small.simulation.network.present(0) == [0], load
+    assert edges_m[0] > edges_m[1] + 2 > edges_m[2] + 4
