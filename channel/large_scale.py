@@ -45,7 +45,10 @@ class LargeScale:
       either state: what stands around a device is in the way of all sites. Without it sites are
       independent, as the links to different base stations are in 38.901; 0.5 is customary in system
       simulations (36.942, 36.814: 0.5 between sites, 1 between sectors of a site; SEAMCAT's z = a x + b y
-      with a^2 = b^2 = 1/2). Line of sight is decided for each site by itself.
+      with a^2 = b^2 = 1/2). The field G of line of sight has a correlation of its own, that of `los_common`: a
+      place then sees both of two sites with probability Phi2(Phi^-1(P_1), Phi^-1(P_2); share), and each with
+      exactly its own. 38.901 has none: it decides line of sight for each site by itself (7.6.3.3), for drops of
+      links rather than for ways between cells, on which whichever site comes into sight is 20 to 30 dB ahead.
 
     With wrap-around, distances are those to the nearest copy of a site, while shadowing and line of sight
     belong to the place in the area and do not repeat.
@@ -68,6 +71,7 @@ class LargeScale:
         shadowing: Shadowing = "none",
         shadowing_std_db: float | None = None,
         common: Common | None = None,
+        los_common: Common | None = None,
         wraparound: Wraparound | None = None,
         same_places: "LargeScale | None" = None,
     ) -> None:
@@ -82,6 +86,7 @@ class LargeScale:
             shadowing: none, or as a field over the places.
             shadowing_std_db: in place of the model's deviations, the same in both states.
             common: what the shadowing towards all sites shares; None: nothing.
+            los_common: what their line of sight shares, likewise.
             wraparound: of the layout that the sites are; None: the world ends.
             same_places: another one of the same keys, say for devices at another height: they share the memory
                 of what places keep.
@@ -144,7 +149,7 @@ class LargeScale:
         self._soft_m = SPEED_OF_LIGHT_M_S / carrier_hz if line_of_sight == "soft" else None  # its wavelength
         if line_of_sight in ("probabilistic", "soft"):
             law: CorrelationLaw = "gaussian" if line_of_sight == "soft" else "exponential"
-            self._los_layer = layer(model.los_correlation_m, _LOS_STATE, law)
+            self._los_layer = layer(model.los_correlation_m, _LOS_STATE, law, los_common)
             self._thresholds = Thresholds(model, min_distance_m, farthest_m, self._height_m)
         self.fields = FieldStack(layers, len(keys))
         if same_places and same_places.fields.equals(self.fields):

@@ -98,6 +98,10 @@ def measured(preview: Preview) -> str:
     if preview.world.scenario.layout.several and len(preview.handovers_m) and whole:
         rate = preview.handovers_per_hour / preview.build.devices
         moves = f", and each device hands over {rate:,.{0 if rate >= 10 else 1}f} times an hour"
+        if preview.borders:
+            moves += (
+                f", {len(preview.handovers_m) / preview.borders:.1f} times for each border that it crosses"
+            )
     probe = preview.cost.probe
     return (
         f"A round of its {preview.build.devices} devices takes {probe.latency_s:.3g} s and {probe.energy_j:.3g} J"

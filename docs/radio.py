@@ -57,6 +57,12 @@ LAWS = [
         {"radio": {"site_correlation": 0.0}},
     ),
     Law(
+        "line of sight of the sites is correlated",
+        ("radio.los_site_correlation",),
+        "38.901 has none",
+        {"radio": {"los_site_correlation": 0.0}},
+    ),
+    Law(
         "a site's power per resource block; so interference by its mean",
         ("radio.power_over_share",),
         "38.104",

@@ -45,7 +45,8 @@ class Preview:
     Attributes:
         trained: whether the probe behind the cost has trained.
         times_s: [times]. tracks_m: [times, devices, 2], NaN: absent. population: [times, cells], switched on.
-        handovers_m: [n, 2] where devices handed over. walked_s: over which these were counted.
+        handovers_m: [n, 2] where devices handed over. borders: between cells that they crossed. walked_s: over which
+            these were counted.
         snr_db: [GRID, GRID] of the strongest cell at a distance from all, NaN: outside. reach_m: half the map's side.
         mix: session -> label -> samples that all devices hold.
     """
@@ -58,6 +59,7 @@ class Preview:
     tracks_m: np.ndarray
     population: np.ndarray
     handovers_m: np.ndarray
+    borders: int
     walked_s: float
     snr_db: np.ndarray
     reach_m: float
@@ -83,6 +85,8 @@ class Preview:
         if self.world.scenario.layout.several:
             rate = self.handovers_per_hour
             each = f"{rate:,.0f} per hour, {rate / self.build.devices:,.1f} of a device"
+            if self.borders:
+                each += f", {len(self.handovers_m) / self.borders:.2g} for each border crossed"
             lines.insert(2, f"handovers       {each} (over {self.walked_s:,.4g} s)")
         if self.trained:
             lines += self.cost.lines()
@@ -119,7 +123,7 @@ def make_preview(
     times_s = np.linspace(0.0, span_s, TIMES)
     on = _switched_on(world, times_s)
     tracks_m, population = _tracks(world, times_s, on)
-    handovers_m, walked_s = _walk(World(scenario, Streams(scenario.seed)), span_s)
+    handovers_m, borders, walked_s = _walk(World(scenario, Streams(scenario.seed)), span_s)
     reach_m = max(world.extent.radius_m, 1.02 * float(np.nanmax(np.abs(tracks_m), initial=0.0)))
     if scenario.layout.sites is not None:
         reach_m = max(
@@ -154,6 +158,7 @@ def make_preview(
         tracks_m=tracks_m,
         population=population,
         handovers_m=handovers_m,
+        borders=borders,
         walked_s=walked_s,
         snr_db=_snr_db(world, reach_m),
         reach_m=reach_m,
@@ -219,10 +224,10 @@ class _Handovers(Nowhere):
             self.devices += np.atleast_1d(columns["device"]).tolist()
 
 
-def _walk(world: World, span_s: float) -> tuple[np.ndarray, float]:
-    """Run the network without rounds; return [n, 2] where devices handed over, and how long it ran, s."""
+def _walk(world: World, span_s: float) -> tuple[np.ndarray, int, float]:
+    """Run the network without rounds; return [n, 2] places of handovers, borders crossed, and how long it ran, s."""
     if not (world.scenario.layout.several and world.movement.moves):
-        return np.empty((0, 2)), span_s
+        return np.empty((0, 2)), 0, span_s
     events = _Handovers()
     simulation, _ = compose(world, world.radio(simpy.Environment()), events, {})
     began_s, places_m, time_s = time.process_time(), [], 0.0
@@ -233,7 +238,8 @@ def _walk(world: World, span_s: float) -> tuple[np.ndarray, float]:
         if events.devices:
             places_m += [simulation.network.positions_m()[device] for device in events.devices]
             events.devices.clear()
-    return np.array(places_m).reshape(-1, 2), time_s
+    borders = simulation.network.borders
+    return np.array(places_m).reshape(-1, 2), borders.crossed if borders else 0, time_s
 
 
 def _snr_db(world: World, reach_m: float) -> np.ndarray:

@@ -10,6 +10,7 @@ import simpy
 
 from edgefl.engine.arrivals import Arrivals
 from edgefl.engine.battery import Battery
+from edgefl.engine.borders import Borders
 from edgefl.engine.coverage import Coverage
 from edgefl.engine.handover import EventA3, Layer3Filter
 from edgefl.engine.measurements import Measurements
@@ -73,6 +74,7 @@ class Network:
         batteries: per device, None: on mains; empty: all on mains.
         idle_power_w: [devices] what each draws that is switched on and does nothing; or one for all.
         draws: of each device's radio; empty: none has a tail.
+        borders: counts those that devices cross while a cell serves them; None: nobody counts.
         power_db_of: as power_db, of some devices: positions, ids -> [n, cells]; None: all devices measure alike.
         coverage: which devices have a link; None: all have.
     """
@@ -94,8 +96,10 @@ class Network:
         power_db_of: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
         draws: Sequence[Draws] = (),
         coverage: Coverage | None = None,
+        borders: Borders | None = None,
     ) -> None:
         self.env = env
+        self.borders = borders
         self._coverage = coverage
         self._whereabouts = Whereabouts(env, movement, radius_m)
         self._tick_s = tick_s
@@ -188,6 +192,8 @@ class Network:
                 self._leave(gone, np.full(len(gone), NOWHERE))
             for device in np.flatnonzero(here & ~self._inside).tolist():
                 self._arrive(device, positions_m)
+            if self.borders:
+                self.borders.look(self.env.now, positions_m, here & (self._served.cell != NOWHERE))
             if self._measurements.several:
                 yield from self._measure(self._measurements.now_db(positions_m))
             for cell in self._arrivals.awaited():

@@ -20,6 +20,7 @@ NR: dict[str, dict[str, Any]] = {
         "line_of_sight": "soft",  # 38.901, 7.4.2 and 7.6.3.3
         "shadowing": "spatial",  # 7.4.4
         "site_correlation": 0.5,
+        "los_site_correlation": 0.5,  # as shadowing's: what stands around a device is in the way of all sites
         "power_over_share": "per_resource_block",
         "uplink_power_over_share": "full",  # a device has the power of its own amplifier
         "rates": "cqi",  # 38.214, Table 5.2.2.1-3

@@ -63,6 +63,13 @@ class RadioSettings(Section):
         le=1,
         description="correlation of a place's shadowing towards different sites, with several cells",
     )
+    los_site_correlation: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="the same of line of sight: correlation of the normal field that decides it by place; 0: each"
+        " site by itself, as in 38.901",
+    )
     slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot tau, s, 1e-5 to 1e-2")
     scheduler: Annotated[Any, Named("schedulers", "equal_share")] = Field(
         "equal_share", validate_default=True, description="who gets which share of the band"

@@ -15,6 +15,7 @@ from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.churn.client_pattern import ClientPattern
 from edgefl.engine.efficiency import Efficiency
 from edgefl.engine.gains import LargeScaleGains
+from edgefl.engine.network import Network
 from edgefl.engine.parts import Activity, Outcome
 from edgefl.engine.power_models.journal import JournalPower
 from edgefl.engine.presets import TDD_FROM_HZ
@@ -27,6 +28,8 @@ from edgefl.scenario.world import World
 # 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
 NR_EFFICIENCY = 8 * 948 / 1024
 GIVEN_UP = (Outcome.FAILED_DOWNLINK, Outcome.FAILED_UPLINK)
+# what is far from any network; and of fewer handovers a ratio says nothing
+MOST_HANDOVERS_A_BORDER, FEWEST_HANDOVERS = 3, 30
 CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 
 
@@ -75,7 +78,9 @@ class Counts:
             self.timers += columns["outcome"][last] in GIVEN_UP
 
 
-def of_run(world: World, radio: Radio, counts: Counts, *, simulated_s: float) -> Iterator[str]:
+def of_run(
+    world: World, radio: Radio, network: Network, counts: Counts, *, simulated_s: float
+) -> Iterator[str]:
     """Yield a sentence for each thing that a reader of the results has to know."""
     scenario = world.scenario
     yield from radio.air.regime.notes
@@ -84,6 +89,8 @@ def of_run(world: World, radio: Radio, counts: Counts, *, simulated_s: float) ->
     yield from churn_that_never_acted(scenario, counts, simulated_s)
     if world.may_cross:
         yield from movement_that_never_acted(scenario, counts, simulated_s)
+    if network.borders:
+        yield from more_handovers_than_borders(counts, network.borders.crossed)
     yield from background_beyond_its_trace(scenario, simulated_s)
     yield from policy_that_never_acted(scenario, counts)
     yield from warm_start_that_never_acted(scenario, counts)
@@ -127,6 +134,19 @@ def movement_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: f
     for mobility in _distinct(kind.mobility for kind in scenario.devices.kinds()):
         name = registry.name_of("mobility", mobility)
         yield from _rule(f"devices.mobility {name}", never, mobility.period_s, simulated_s, "day")
+
+
+def more_handovers_than_borders(counts: Counts, crossed: int) -> Iterator[str]:
+    """Note handovers that are the radio going to and fro rather than devices that move from cell to cell."""
+    handovers = counts.events[EventName.HANDOVER]
+    if handovers >= FEWEST_HANDOVERS and handovers > MOST_HANDOVERS_A_BORDER * crossed:
+        each = f"{handovers / crossed:.1f} for each" if crossed else "and none"
+        yield (
+            f"handovers: {handovers:,}, {each} of the {crossed:,} borders between cells that devices crossed;"
+            " networks have 1.5 to 2.4 (docs/trust.md). Fewer by radio.line_of_sight: soft,"
+            " radio.los_site_correlation: 0.5, layout.sectors: 3, or a larger handover.a3_offset_db,"
+            " time_to_trigger_s or l3_filter_k"
+        )
 
 
 def background_beyond_its_trace(scenario: Scenario, simulated_s: float) -> Iterator[str]:

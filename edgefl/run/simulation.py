@@ -106,7 +106,9 @@ def simulate(
             told_at_end = [
                 *plan.notes,
                 *simulation.federations.notes(),
-                *notes.of_run(plan.world, plan.radio, counts, simulated_s=simulation.env.now),
+                *notes.of_run(
+                    plan.world, plan.radio, simulation.network, counts, simulated_s=simulation.env.now
+                ),
             ]
             run.complete(
                 wall_s=round(time.perf_counter() - began, 3),

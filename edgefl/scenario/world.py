@@ -17,6 +17,7 @@ from channel.path_loss import PathLoss
 from channel.units import db_to_linear, dbm_to_watt
 from edgefl.engine.background import BackgroundTraffic
 from edgefl.engine.background_users import BackgroundUsers
+from edgefl.engine.borders import Borders
 from edgefl.engine.coverage import Coverage, LargeScaleOfPlaces
 from edgefl.engine.extent import Extent
 from edgefl.engine.fleet import Fleet
@@ -222,6 +223,7 @@ class World:
             idle_power_w=self.fleet.idle_power_w,
             draws=self.fleet.draws(),
             coverage=coverage,
+            borders=Borders(self.cells_m, self.extent.wraparound) if several else None,
         )
 
     def background(self, radio: Radio) -> Iterator[Generator[simpy.Event, None, None]]:
@@ -310,9 +312,8 @@ class World:
                 line_of_sight=radio.line_of_sight,
                 shadowing="none" if radio.shadowing_std_db == 0 else "spatial",
                 shadowing_std_db=radio.shadowing_std_db,
-                common=Common(self.streams.key("place", "all sites"), radio.site_correlation)
-                if len(self.sites_m) > 1 and radio.site_correlation > 0
-                else None,
+                common=self._common(radio.site_correlation),
+                los_common=self._common(radio.los_site_correlation),
                 wraparound=extent.wraparound,
                 same_places=large_scales[0] if large_scales else None,
             )
@@ -320,3 +321,9 @@ class World:
         sectors = [self._sectors(extent) for extent in extents]
         antenna_gain_dbi = self.scenario.layout.antenna_gain_dbi
         return SpatialGains(large_scales, of, radio.neighbour_load > 0, sectors, antenna_gain_dbi)
+
+    def _common(self, share: float) -> Common | None:
+        """What the fields of all sites share; None: nothing, or there is one site."""
+        if len(self.sites_m) == 1 or share == 0:
+            return None
+        return Common(self.streams.key("place", "all sites"), share)

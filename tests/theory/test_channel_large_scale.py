@@ -11,7 +11,7 @@ import pytest
 from scipy import special, stats
 
 from channel.field_stack import FieldStack
-from channel.gaussian_fields import GaussianFields
+from channel.gaussian_fields import Common, GaussianFields
 from channel.large_scale import LargeScale
 from channel.path_loss.umi import UMi
 
@@ -252,3 +252,45 @@ def test_every_site_has_its_own_view() -> None:
     # variance p^2 (1-p)^2 of a product; places count as one, the worst case
     variance = float(UMi().los_probability(100.0) * (1 - UMi().los_probability(100.0)))
     assert abs(products.mean()) < STANDARD_ERRORS * variance / math.sqrt(count / 2)
+
+
+@pytest.mark.parametrize("share", [0.5, 1.0])
+@pytest.mark.parametrize("mode", LAWS)
+def test_sites_that_share_are_each_in_sight_as_before_and_together_by_the_copula(
+    mode: str, share: float
+) -> None:
+    """Each by 38.901's formula at its distance; two at once by the bivariate normal distribution."""
+    worlds, apart_m = 120, 150.0
+    # 37 places, and two sites a cell's width apart; the fields of 120 worlds
+    steps = np.array([(x, y) for x in range(-3, 4) for y in range(-3, 4) if abs(x + y) <= 3], float)
+    places = apart_m * np.stack([steps[:, 0] + steps[:, 1] / 2, math.sqrt(0.75) * steps[:, 1]], axis=1)
+    sites_m = np.array([[-40.0, 10.0], [160.0, 10.0]])
+    in_sight = np.array(
+        [
+            LargeScale(
+                sites_m=sites_m,
+                model=UMi(),
+                min_distance_m=10.0,
+                area_radius_m=451.0,
+                keys=[3 * world, 3 * world + 1],
+                los_common=Common(3 * world + 2, share),
+                line_of_sight=mode,
+                **RADIO,
+            ).line_of_sight(places)
+            for world in range(worlds)
+        ]
+    )
+    each = UMi().los_probability(np.linalg.norm(places[:, None] - sites_m, axis=-1))
+    at_once = stats.multivariate_normal(cov=[[1, share], [share, 1]], allow_singular=True)
+    law = np.array([at_once.cdf(pair) for pair in special.ndtri(each)])
+
+    def assert_expected(seen: np.ndarray, expected: np.ndarray) -> None:
+        # places of a world may agree, worlds do not
+        off = (seen - expected).mean(axis=1)
+        assert abs(off.mean()) < STANDARD_ERRORS * off.std() / math.sqrt(worlds)
+
+    assert_expected(in_sight[..., 0], each[:, 0])
+    assert_expected(in_sight[..., 1], each[:, 1])
+    assert_expected(together := in_sight.all(axis=2), law)
+    error = together.mean(axis=1).std() / math.sqrt(worlds)
+    assert law.mean() - each.prod(axis=1).mean() > STANDARD_ERRORS * error, "independent sites would be seen"

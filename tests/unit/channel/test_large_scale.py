@@ -165,6 +165,21 @@ def test_line_of_sight_is_each_sites_own_whatever_they_share() -> None:
     np.testing.assert_array_equal(alone.line_of_sight(positions), shared.line_of_sight(positions))
 
 
+@pytest.mark.parametrize("state", ["probabilistic", "soft"])
+def test_what_sites_share_of_their_line_of_sight_moves_nothing_else(state: str) -> None:
+    """Shared in full at one distance from all sites, they are in sight together; shadowing is what it was."""
+    positions, alone = places(2000), large_scale(line_of_sight=state, shadowing="spatial")
+    shared = large_scale(line_of_sight=state, shadowing="spatial", los_common=Common(5, 1.0))
+    same = (alone.line_of_sight(positions) == shared.line_of_sight(positions)).all(axis=1)
+    assert 0.1 < same.mean() < 0.9
+    if state == "probabilistic":
+        np.testing.assert_array_equal(alone.gain_db(positions[same]), shared.gain_db(positions[same]))
+    alike = large_scale(line_of_sight=state, los_common=Common(5, 1.0), sites_m=np.zeros((7, 2)))
+    in_sight = alike.line_of_sight(positions)
+    assert (in_sight == in_sight[:, :1]).all()
+    assert 0.1 < in_sight.mean() < 0.9
+
+
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_fields_that_share_nothing_are_their_own_and_those_that_share_all_are_one(share: float) -> None:
     positions = places(50, 50.0)

@@ -7,6 +7,7 @@ import pytest
 
 DOCS = Path(__file__).parents[3] / "docs"
 sys.path.insert(0, str(DOCS))
+import mobility_sketch  # noqa: E402
 import trust  # noqa: E402
 import trust_runs  # noqa: E402
 
@@ -48,34 +49,39 @@ def test_measurements() -> None:
         assert_written(section, 0.01)
 
 
-def test_cars_among_sectors_hand_over_for_each_border_about_as_measured() -> None:
-    """What the page concludes, of the figures that it has; `test_measurements` holds these to the code."""
-    lines = PAGE.split("## Handovers while driving\n")[1].split("\n## ")[0].splitlines()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")]
+def table_of(title: str) -> list[list[str]]:
+    """What the page has in a section's table; `test_measurements` holds these figures to the code."""
+    lines = PAGE.split(f"## {title}\n")[1].split("\n## ")[0].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("| ")][
+        1:
+    ]
+
+
+def test_cars_among_sectors_hand_over_for_each_border_as_the_page_concludes() -> None:
+    """Measured: 1.5 and 2.4 a border, 16 and 19 % back."""
+    rows = table_of("Handovers while driving")
     firsts = [number for number, row in enumerate(rows) if row[0].endswith("three sectors")]
     assert len(firsts) == len(trust_runs.CITIES)
     for first in firsts:
         (_, _, borders, *_), (_, _, back, *_) = rows[first + 2 : first + 4]
-        assert 1.5 <= float(borders) <= 2.8 + 0.05
-        assert 0.13 <= float(back) <= 0.21
+        assert 1.35 <= float(borders) <= 2.45
+        assert 0.115 <= float(back) <= 0.185
 
 
-def test_path_loss_is_the_other_simulators_within_the_speed_of_light() -> None:
-    assert all(abs(row.here - row.reference) < 0.006 for row in trust.path_loss().rows)
+def test_a_macro_network_hands_over_as_in_3gpps_setting() -> None:
+    for what, reference, here, unit, _ in table_of("Handovers of a macro network"):
+        if unit == "1/border":
+            assert 1.2 <= float(here) <= 2.0, what
+        elif unit == "1/h":
+            assert float(reference) < float(here) < 50, what
+        else:
+            assert float(here) <= 0.24, what
 
 
-@pytest.mark.slow
-def test_sampled_laws_hold_within_their_errors() -> None:
-    # 4 standard errors of a half square, (1 - rho) sqrt(2 / n), and what the fields' grid adds
-    for row in trust.shadowing().rows:
-        error = (1 - row.reference) * (2 / (9 * trust.FIELDS)) ** 0.5
-        assert abs(row.here - row.reference) < 4 * error + 0.012
-    # a quantile of 200,000: sqrt(p q / n) over the density, at 10 % some 0.027 per dB with the wider walls
-    error_db = (0.09 / 200_000) ** 0.5 / 0.02
-    assert all(abs(row.here - row.reference) < 4 * error_db for row in trust.walls().rows)
-
-
-def test_fading_has_jakes_correlation_after_one_slot_and_loses_it_later() -> None:
-    first, *_, last = [row for row in trust.fading().rows if row.what.startswith("correlation")]
-    assert first.here == pytest.approx(first.reference, abs=0.002)
-    assert last.here > last.reference
+def test_without_shadowing_the_sketch_hands_over_at_the_borders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sampled each 2 m: of the two crossings near a corner one is missed."""
+    for name, value in {"SHADOWING_DB": 0.0, "A3_DB": 0.0, "FILTER_K": 0, "WALK_M": 300.0}.items():
+        monkeypatch.setattr(mobility_sketch, name, value)
+    found = mobility_sketch.count(10.0, 0.0, users=300)
+    assert 4 * found.error / found.a_minute < 0.3
+    assert found.a_border == pytest.approx(1.0, rel=4 * found.error / found.a_minute + 0.02)

@@ -2,15 +2,17 @@
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from edgefl.engine.efficiency import STEP, Efficiency
 from edgefl.engine.parts import Outcome, Part, Span
-from edgefl.run.notes import NR_EFFICIENCY
+from edgefl.run.notes import NR_EFFICIENCY, Counts, more_handovers_than_borders
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario
 
@@ -96,6 +98,44 @@ def test_devices_that_walk_but_cross_no_edge(tmp_path: Path) -> None:
     # within its cell, nobody can
     confined = notes_of(tmp_path / "b", devices={"mobility": mobility | {"area_factor": 1.0}})
     assert confined == []
+
+
+def test_handovers_of_which_most_are_the_radio_going_to_and_fro(tmp_path: Path) -> None:
+    """Cars among small cells with a rough field of line of sight and no filter."""
+    mobility = {"name": "random_direction", "speed_min_m_s": 12, "speed_max_m_s": 14}
+    world: dict[str, Any] = {
+        "duration_s": 30.0,
+        "devices": {"count": 30, "indoor_share": 0.0, "mobility": mobility},
+        "layout": {"rings": 1, "isd_m": 300, "federations": "centre"},
+        "sessions": {"count": 1, "rounds": 3},
+        "rounds": {"every_s": 10},
+    }
+    rough = {
+        "radio": {"shadowing": "spatial", "line_of_sight": "probabilistic"},
+        "handover": {"l3_filter_k": 0},
+    }
+    (note,) = (one for one in notes_of(tmp_path / "rough", **world, **rough) if one.startswith("handovers"))
+    handovers, each, borders = re.match(
+        r"handovers: (\d+), ([\d.]+) for each of the (\d+) borders", note
+    ).groups()
+    events = pd.read_csv(tmp_path / "rough" / "events.csv")
+    assert int(handovers) == (events["event"] == "handover").sum()
+    assert float(each) == pytest.approx(int(handovers) / int(borders), abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("handovers", "crossed", "says"),
+    [
+        (30, 10, None),
+        (31, 10, "31, 3.1 for each of the 10"),
+        (29, 1, None),
+        (1200, 0, "1,200, and none of the 0"),
+    ],
+)
+def test_handovers_are_told_from_three_a_border_on(handovers: int, crossed: int, says: str | None) -> None:
+    counts = Counts(events=Counter({"handover": handovers}))
+    found = list(more_handovers_than_borders(counts, crossed))
+    assert [bool(found), *(says in note for note in found if says)] == ([True, True] if says else [False])
 
 
 def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) -> None:

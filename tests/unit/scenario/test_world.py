@@ -104,6 +104,26 @@ def test_shadowing_towards_two_sites_has_their_correlation(site_correlation: flo
     assert shadowing.std() == pytest.approx(1.0, abs=4 / np.sqrt(2 * (300**2 / 50)))
 
 
+def gains_of_pair(**radio: Any) -> np.ndarray:
+    """[places, 2] of nr towards two sites 300 m apart, from places as far from either."""
+    across = np.stack([np.full(60, 150.0), np.linspace(-120, 120, 60)], axis=1)
+    gains = world(
+        layout={"sites": [[0, 0], [300, 0]], "radius_m": 450},
+        radio={"preset": "nr", "shadowing_std_db": 0, **radio},
+    ).gains
+    assert isinstance(gains, SpatialGains)
+    return gains.power_db(across)
+
+
+def test_line_of_sight_towards_two_sites_is_shared_by_half_in_nr() -> None:
+    by_itself, whole = (gains_of_pair(los_site_correlation=share) for share in (0.0, 1.0))
+    assert np.allclose(whole[:, 0], whole[:, 1], atol=1e-3), "as far away, and in sight together"
+    assert np.ptp(by_itself, axis=1).max() > 10
+    half = gains_of_pair()
+    assert np.array_equal(half, gains_of_pair(los_site_correlation=0.5))
+    assert not np.array_equal(half, by_itself)
+
+
 def test_a_single_site_shares_its_shadowing_with_nobody() -> None:
     positions_m = np.array([[60.0, 0.0], [0.0, 120.0]])
     alone, half = (shadowing_db(rho, 0, positions_m) for rho in (0.0, 0.5))
