@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import simpy
 
+from channel.units import db_to_linear
+from edgefl.engine.budget import carriers_of
 from edgefl.engine.gains import SpatialGains
 from edgefl.engine.records import Event, EventName
 from edgefl.engine.sessions.schedule import Schedule
@@ -71,15 +73,22 @@ class Preview:
         """Of all devices together."""
         return len(self.handovers_m) / (self.walked_s / 3600) if self.walked_s else 0.0
 
+    def carried(self, snr_db: np.ndarray) -> np.ndarray:
+        """Return what a downlink carries in a slot at an SNR in dB by the scenario's rates, payload bit/s/Hz."""
+        carrier = carriers_of(self.world.scenario.radio)["downlink"]
+        return np.asarray(carrier.efficiency(db_to_linear(snr_db)) * carrier.goodput)
+
     def lines(self) -> list[str]:
         """Say it in a few lines."""
         strong = self.snr_db[np.isfinite(self.snr_db)]
         low, middle, high = np.percentile(strong, [10, 50, 90])
+        rounds = self.cost.probe.rounds
+        means = f"the means of the first {rounds}" if rounds > 1 else "the first to end"
         lines = [
             f"devices         {self.build.devices} in {self.build.where}",
             f"simulated time  {self.cost.simulated_s.text('{:,.4g} s'.format)}",
             f"a round         {self.cost.probe.latency_s:.4g} s and {self.cost.probe.energy_j:.3g} J of the devices, "
-            f"{self.build.payload_bits / 1e6:.3g} Mbit a transfer",
+            f"{means}; {self.build.payload_bits / 1e6:.3g} Mbit a transfer",
             f"SNR             {low:.0f} to {high:.0f} dB in four places of five, median {middle:.0f} dB",
         ]
         if self.world.scenario.layout.several:
@@ -147,6 +156,10 @@ def make_preview(
         (
             scenario.radio.neighbour_load,
             "the map of SNR is without what the neighbours send (radio.neighbour_load)",
+        ),
+        (
+            any(kind.indoor_share for kind in world.fleet.kinds),
+            "the map of SNR is outdoors: walls take more from devices indoors (devices.indoor_share)",
         ),
     ]
     return Preview(

@@ -13,7 +13,6 @@ from matplotlib.patches import Rectangle as Box
 from matplotlib.ticker import MaxNLocator
 
 from edgefl.commands.preview_data import Preview
-from edgefl.engine.budget import carriers_of
 from edgefl.places.areas import Area
 
 # Okabe and Ito's colour-blind-safe palette
@@ -89,7 +88,7 @@ def _map(figure: Figure, axes: Axes, preview: Preview) -> None:
 
 
 def _signal(figure: Figure, axes: Axes, preview: Preview) -> None:
-    reach_m, carrier = preview.reach_m, carriers_of(preview.world.scenario.radio)["downlink"]
+    reach_m = preview.reach_m
     image = axes.imshow(
         preview.snr_db,
         extent=(-reach_m, reach_m, -reach_m, reach_m),
@@ -99,11 +98,11 @@ def _signal(figure: Figure, axes: Axes, preview: Preview) -> None:
         interpolation="bilinear",
     )
     bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.8, fraction=0.03, pad=0.01, aspect=32)
-    bar.set_label("SNR without fading, dB; above: bit/s/Hz")
+    bar.set_label("SNR without fading, dB; above: bit/s/Hz that it carries")
     low, high = image.get_clim()
     ticks_db = np.array([tick for tick in bar.get_ticks() if low <= tick <= high])
-    efficiency = carrier.efficiency(10 ** (ticks_db / 10))
-    bar.ax.secondary_xaxis("top").set_xticks(ticks_db, [f"{each:.1f}" for each in efficiency])
+    carried = preview.carried(ticks_db)
+    bar.ax.secondary_xaxis("top").set_xticks(ticks_db, [f"{each:.1f}" for each in carried])
 
 
 def _cells(axes: Axes, preview: Preview) -> None:

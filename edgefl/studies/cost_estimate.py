@@ -29,7 +29,7 @@ from edgefl.studies.validation import is_study
 from edgefl.studies.workers import Failure, InOrder, side_by_side
 
 PROBE_ROUNDS = 2  # of each federation, in the mean
-PROBE_WALL_S = 120.0  # a probe that has had one round by then is not continued
+PROBE_WALL_S = 120.0  # a probe is not continued after this time since its first round ended
 
 
 class Range(NamedTuple):
@@ -204,7 +204,7 @@ def probe(
     """Run the first rounds of a scenario in a scratch directory, which is removed.
 
     Args:
-        most_s: a probe that has had one round by then is not continued.
+        most_s: a probe is not continued after this time since its first round ended.
         clock: of this time, and of wall times.
 
     Raises:
@@ -219,10 +219,13 @@ def probe(
     class ProbeEnds(Exception):
         pass
 
+    def over() -> bool:
+        return walls_s[-1] - walls_s[0] >= most_s
+
     def note(row: Round) -> None:
         rows.append(row)
         walls_s.append(clock() - began_s)
-        if len(rows) >= most_rounds or walls_s[-1] > most_s:
+        if len(rows) >= most_rounds or over():
             raise ProbeEnds
 
     with tempfile.TemporaryDirectory(prefix="edgefl-probe-") as scratch:
@@ -241,7 +244,7 @@ def probe(
         memory_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0,
         round_bytes=written / len(rows),
         energy_j=float(np.mean([row.energy_j for row in rows])),
-        cut_short=len(rows) < most_rounds and walls_s[-1] > most_s,
+        cut_short=len(rows) < most_rounds and over(),
     )
 
 

@@ -1,11 +1,14 @@
 """A scenario's picture and figures before it runs are those of the run."""
 
+import math
 import os
 import resource
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -15,10 +18,20 @@ from PIL import Image
 
 from edgefl.commands import cli, preview_picture
 from edgefl.commands.preview_data import Preview, make_preview
+from edgefl.engine.radio_settings import RadioSettings
 from edgefl.engine.records import EventName
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario, load
+from edgefl.scenario.world import World
 
+NR: dict[str, Any] = {
+    "rates": "cqi",
+    "snr_gap_db": 2.0,
+    "t310_s": 1.0,
+    "control_overhead": 0.14,
+    "harq_bler": 0.1,
+}
+GOODPUT = 0.86 / 1.1
 QUICKSTART = Path(__file__).parents[2] / "scenarios" / "quickstart.yaml"
 HEXAGONS = """\
 name: hexagons
@@ -119,6 +132,25 @@ def test_a_picture_has_the_links_where_nobody_comes_or_goes(preview: Preview) ->
     strong = preview.snr_db[np.isfinite(preview.snr_db)]
     assert bars[0].get_x() >= strong.min() - 1
     assert bars[-1].get_x() <= strong.max()
+
+
+@pytest.mark.parametrize(
+    ("radio", "at_0_db", "at_60_db"),
+    [
+        ({}, 1.0, math.log2(1 + 1e6)),
+        ({"max_efficiency": 7.4}, 1.0, 7.4),
+        # CQI 3 of the table, which needs 2 + 10 log10(2^0.877 - 1) = 1.2 dB, is not reached: CQI 2; at the top CQI 15
+        (NR, 0.3770 * GOODPUT, 7.4063 * GOODPUT),
+        (NR | {"max_efficiency": 5.5547}, 0.3770 * GOODPUT, 5.5547 * GOODPUT),
+    ],
+)
+def test_the_bar_of_the_map_obeys_the_rates(
+    scenario: Scenario, preview: Preview, radio: dict[str, Any], at_0_db: float, at_60_db: float
+) -> None:
+    settings = RadioSettings(shadowing="spatial", **radio)
+    world = SimpleNamespace(scenario=scenario.model_copy(update={"radio": settings}))
+    found = replace(preview, world=cast(World, world)).carried(np.array([0.0, 60.0]))
+    assert found == pytest.approx([at_0_db, at_60_db])
 
 
 def test_the_map_is_strong_at_the_sites(preview: Preview) -> None:

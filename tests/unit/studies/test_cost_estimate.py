@@ -1,5 +1,6 @@
 """What a run will take: by hand from a probe's figures, and a probe of a run without training."""
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,6 +92,26 @@ def test_a_probe_is_the_run_itself_left_after_two_rounds(
     assert found.round_wall_s > 0
     assert found.round_bytes > 100
     assert list(tmp_path.iterdir()) == [], "nothing is left behind"
+
+
+@pytest.mark.parametrize(("each_s", "rounds"), [(0.1, 14), (0.6, 7)])
+def test_what_comes_before_the_first_round_does_not_cut_a_probe_short(each_s: float, rounds: int) -> None:
+    """A minute of preparation, and then each round takes so long; 1.5 s may pass since the first one.
+
+    The first rounds of all cells end at one time, so that all of them are seen.
+    """
+    clock = itertools.chain([0.0], (60.0 + each_s * number for number in itertools.count()))
+    seven = {
+        "layout": {"rings": 1, "isd_m": 100},
+        "radio": {"shadowing": "spatial"},
+        "devices": {"count": 30},
+    }
+    found = probe(
+        scenario(sessions={"name": "schedule", "count": 3, "rounds": 10}, **seven),
+        most_s=1.5,
+        clock=lambda: next(clock),
+    )
+    assert (found.rounds, found.cut_short) == (rounds, rounds < 14)
 
 
 @pytest.mark.slow
