@@ -15,8 +15,8 @@ BLOCK = 2048
 # A correlation below this over a whole block is treated as none.
 NO_CORRELATION = 1e-6
 
-# Rows of noise that are filtered by a loop before scipy.signal is loaded for it: 0.2 ms each.
-_BY_HAND = 64
+# Rows of noise that a loop filters, 0.2 ms each, before scipy.signal is loaded for it, which takes a second.
+_BY_HAND = 2048
 _filtered_by_hand = 0
 
 
@@ -63,12 +63,13 @@ def _bridge_weights(step: float, log_step: float) -> FloatArray:
 def filtered(noise: FloatArray, correlation: float, begin: FloatArray) -> FloatArray:
     """y[n] = correlation y[n-1] + noise[n] along the last axis; `begin` [..., 1] is correlation y[-1].
 
-    The first few by a loop: to load scipy.signal takes half a second, and checking a scenario draws only these. Both
-    ways do the same operations in the same order, to the last bit.
+    The first ones by a loop: a short run draws no more, and checking a scenario far fewer. Both ways do the same
+    operations in the same order, to the last bit.
     """
     global _filtered_by_hand
-    if _filtered_by_hand < _BY_HAND:
-        _filtered_by_hand += noise[..., 0].size
+    rows = noise[..., 0].size
+    if _filtered_by_hand + rows <= _BY_HAND:
+        _filtered_by_hand += rows
         return filtered_in_turn(noise, correlation, begin)
     from scipy import signal
 
