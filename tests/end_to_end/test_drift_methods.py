@@ -10,7 +10,7 @@ import pytest
 import edgefl
 from edgefl.config import registry
 
-ROUNDS, DRIFT = 30, 16
+ROUNDS, DRIFT = 20, 11
 SCENARIO = f"""\
 name: drift
 devices: {{count: 30}}
