@@ -84,7 +84,7 @@ def shell(command: str, folder: Path) -> None:
 
 def follow(page: Path, folder: Path) -> None:
     """Do what a page says, block by block, in a folder."""
-    with _there(folder):
+    with there(folder):
         for block in blocks_of(page):
             try:
                 _do(block, folder)
@@ -101,7 +101,7 @@ def _do(block: Block, folder: Path) -> None:
         subprocess.run(["bash", "-n"], input=block.text, text=True, check=True)
     elif block.language == "sh":
         for command in commands(block):
-            _run(command, folder)
+            run(command, folder)
     elif block.language == "python" and not block.title:
         file = folder / f"block_{block.line}.py"
         file.write_text(block.text)
@@ -110,7 +110,7 @@ def _do(block: Block, folder: Path) -> None:
         scenario_of(yaml.safe_load(block.text))
 
 
-def _run(command: str, folder: Path) -> None:
+def run(command: str, folder: Path) -> None:
     """Run a command: edgefl's own in this process, for a new one needs seconds to load PyTorch."""
     if command.startswith(SETUP):
         return
@@ -140,7 +140,7 @@ def scenario_of(keys: dict[str, Any]) -> Scenario:
 
 
 @contextmanager
-def _there(folder: Path) -> Iterator[None]:
+def there(folder: Path) -> Iterator[None]:
     """Be in a folder, and leave nothing of it behind in this process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)

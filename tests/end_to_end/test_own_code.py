@@ -2,14 +2,13 @@
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from edgefl.config import outside
+from tests.tools.forked import Command
 
 MINE = """\
 from edgefl.learning.algorithms.fedavg import FedAvg
@@ -48,12 +47,10 @@ def edit(folder: Path) -> None:
 
 
 def edgefl(folder: Path, *arguments: str, code: int = 0) -> str:
-    command = [sys.executable, "-c", "from edgefl.commands.cli import main; main()", *arguments]
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, env={**os.environ, outside.ALLOW: "1"}
-    )
-    assert done.returncode == code, done.stderr + done.stdout
-    return done.stderr + done.stdout
+    command = Command(arguments, folder=folder, environment={**os.environ, outside.ALLOW: "1"})
+    written, errors = command.communicate()
+    assert command.returncode == code, (errors + written).decode()
+    return (errors + written).decode()
 
 
 @pytest.mark.slow

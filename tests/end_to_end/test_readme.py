@@ -12,7 +12,7 @@ from PIL import Image
 from analysis import compare
 from analysis.comparison import FIGURE_NUMBERS
 from edgefl.config import registry
-from tests.end_to_end.pages import ROOT, blocks_of, checkout, shell
+from tests.end_to_end.pages import ROOT, blocks_of, checkout, run, shell, there
 
 README = (ROOT / "README.md").read_text()
 SETUP = ("make ",)
@@ -50,10 +50,11 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("chain", chains(), ids=" && ".join)
 def test_command(chain: list[str], folder: Path) -> None:
-    for command in chain:
-        shell(command, folder)
-        if str(STUDY) in command:  # before the runs are compared at other targets
-            check_picture(folder / "runs" / "comparison")
+    with there(folder):
+        for command in chain:
+            run(command, folder)
+            if str(STUDY) in command:  # before the runs are compared at other targets
+                check_picture(folder / "runs" / "comparison")
 
 
 def check_picture(study: Path) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,8 +16,8 @@ from edgefl.commands.cli import main
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.status import resumable
 from edgefl.studies import Failed, IncompleteStudy, StudyOptions, plan, run
+from tests.tools.forked import Command
 
-EDGEFL = (sys.executable, "-c", "from edgefl.commands.cli import main; main()")
 WILD = "  wild: {learning.lr: 90, learning.algorithm: {name: fedprox, mu: 1.0e+9}}\n"
 # Nobody is ever switched on, which only the run can find out.
 NOBODY = "  nobody: {devices.churn: {name: poisson, absence_s: 1.0e+9, lifetime_s: 0.001}, rounds.max_wait_s: 0.01}\n"
@@ -141,11 +140,10 @@ def test_a_studys_workers_end_with_it(number: signal.Signals, tmp_path: Path) ->
     (tmp_path / "radio.yaml").write_text(RADIO.replace("ROUNDS", str(HOURS)))
     (tmp_path / "study.yaml").write_text(RADIO_STUDY)
     out = tmp_path / "out"
-    started = [*EDGEFL, "study", str(tmp_path / "study.yaml"), "--out", str(out), "--jobs", "2"]
-    process = subprocess.Popen(started, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = Command(["study", str(tmp_path / "study.yaml"), "--out", str(out), "--jobs", "2"])
     workers = set()
     while len(workers) < 2:  # both are at work
-        assert process.poll() is None, process.communicate()[1]
+        assert process.poll() is None, process.communicate()[1].decode()
         time.sleep(0.05)
         for path in out.rglob("rounds.csv"):
             if path.read_text().count("\n") > 2:
@@ -163,7 +161,7 @@ def test_a_studys_workers_end_with_it(number: signal.Signals, tmp_path: Path) ->
         resumable(out / path)
     if number != signal.SIGKILL:
         assert process.returncode == 128 + number
-        assert errors == "edgefl: interrupted; the same command goes on with it\n"
+        assert errors.decode() == "edgefl: interrupted; the same command goes on with it\n"
 
 
 def is_there(pid: int) -> bool:

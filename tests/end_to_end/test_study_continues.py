@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -17,8 +15,8 @@ from edgefl.studies.merging import merge
 from edgefl.studies.states import State, state_of
 from edgefl.version import RESULTS_VERSION
 from tests.end_to_end.directories import runs
+from tests.tools.forked import Command
 
-EDGEFL = (sys.executable, "-c", "from edgefl.commands.cli import main; main()")
 RADIO = """\
 name: radio
 devices: {count: 4}
@@ -246,8 +244,7 @@ def test_two_processes_share_a_directory(radio: Path, tmp_path: Path) -> None:
     radio.with_name("radio.yaml").write_text(RADIO.replace("rounds: 2", "rounds: 60"))
     radio.write_text(STUDY.replace("[1, 2]", str(list(range(1, 13)))))
     out = tmp_path / "out"
-    command = [*EDGEFL, "study", str(radio), "--out", str(out), "--jobs", "2"]
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+    both = [Command(["study", str(radio), "--out", str(out), "--jobs", "2"]) for _ in range(2)]
     for process in both:
         _, errors = process.communicate()
         assert process.returncode == 0, errors.decode()

@@ -9,7 +9,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -23,8 +22,8 @@ from rich.table import Table
 
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.status import read
+from tests.tools.forked import Command
 
-EDGEFL = [sys.executable, "-c", "from edgefl.commands.cli import main; main()"]
 ROOT = Path(__file__).parents[2]
 # run.json alone says when a run was made, and how
 WALL_CLOCK = ("wall_s", "resumed", "journal_notes", "process", "shared")
@@ -73,23 +72,18 @@ def differences(run: Path, undisturbed: Path) -> list[str]:
     return sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))
 
 
-def start(arguments: list[str]) -> subprocess.Popen[bytes]:
-    """Start an edgefl command in a process of its own."""
-    return subprocess.Popen([*EDGEFL, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-
-
-def finish(process: subprocess.Popen[bytes]) -> None:
+def finish(process: Command) -> None:
     """Wait for a command that has to succeed."""
     _, errors = process.communicate()
     _succeeded(process, errors)
 
 
-def _succeeded(process: subprocess.Popen[bytes], errors: bytes) -> None:
+def _succeeded(process: Command, errors: bytes) -> None:
     if process.returncode:
         raise RuntimeError(f"edgefl ended with {process.returncode}: {errors.decode()}")
 
 
-def has_begun(run: Path, process: subprocess.Popen[bytes]) -> bool:
+def has_begun(run: Path, process: Command) -> bool:
     """Wait until a process is at work on the run; return False if it ended before."""
     while process.poll() is None:
         with suppress(EdgeflError, KeyError):
@@ -99,7 +93,7 @@ def has_begun(run: Path, process: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-def killed_after(process: subprocess.Popen[bytes], seconds: float) -> bool:
+def killed_after(process: Command, seconds: float) -> bool:
     """Kill a command after some seconds; return False if it had ended, which must be with success."""
     try:
         _, errors = process.communicate(timeout=seconds)
@@ -122,7 +116,7 @@ def check(scenario: Path, kills: int, *, seed: int, snapshot_rounds: int, again:
     with tempfile.TemporaryDirectory() as scratch:
         undisturbed, run = Path(scratch) / "undisturbed", Path(scratch) / "run"
         command = ["run", str(scenario), "--device", "cpu", *options, "--out"]
-        process = start([*command, str(undisturbed)])
+        process = Command([*command, str(undisturbed)])
         has_begun(undisturbed, process)
         began = time.monotonic()
         while process.poll() is None and not is_complete(undisturbed):
@@ -131,17 +125,17 @@ def check(scenario: Path, kills: int, *, seed: int, snapshot_rounds: int, again:
         finish(process)
         for instant_s in instants(duration_s, kills, seed):
             shutil.rmtree(run, ignore_errors=True)
-            process = start([*command, str(run)])
+            process = Command([*command, str(run)])
             has_begun(run, process)
             killed = killed_after(process, instant_s)
             tally.kills += killed
             while killed and not is_complete(run):
                 if not resumable(run):
                     shutil.rmtree(run)
-                    finish(start([*command, str(run)]))
+                    finish(Command([*command, str(run)]))
                     break
                 tally.resumes += 1
-                process = start(["resume", str(run), *options])
+                process = Command(["resume", str(run), *options])
                 if draw.random() >= again:
                     finish(process)
                     break

@@ -16,7 +16,8 @@ from typing import Annotated
 
 import typer
 
-from tests.tools.kill import EDGEFL, differences
+from tests.tools.forked import Command
+from tests.tools.kill import differences
 
 
 @dataclass
@@ -79,15 +80,12 @@ def _compare(out: Path, undisturbed: Path, tally: KilledStudies) -> None:
     tally.differences += [f"{path.relative_to(out)} is left over" for path in leftovers]
 
 
-def _start(study: Path, out: Path, jobs: int, *options: str) -> subprocess.Popen[bytes]:
-    command = [*EDGEFL, "study", str(study), "--out", str(out), "--jobs", str(jobs), "--device", "cpu"]
-    command += ["--snapshot-rounds", "2", *options]
-    return subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
-    )
+def _start(study: Path, out: Path, jobs: int, *options: str) -> Command:
+    command = ["study", str(study), "--out", str(out), "--jobs", str(jobs), "--device", "cpu"]
+    return Command([*command, "--snapshot-rounds", "2", *options], new_session=True)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: Command) -> None:
     _, errors = process.communicate()
     if process.returncode:
         raise RuntimeError(f"the study ended with {process.returncode}: {errors.decode()}")
