@@ -114,6 +114,11 @@ def run(command: str, folder: Path) -> None:
     """Run a command: edgefl's own in this process, for a new one needs seconds to load PyTorch."""
     if command.startswith(SETUP):
         return
+    if behind := re.fullmatch(r"cd (\w+) && (.*)", command):
+        with there(folder / behind[1]):
+            for further in behind[2].split(" && "):
+                run(further, folder / behind[1])
+        return
     if not command.startswith("edgefl ") or NEEDS_A_SHELL.search(command):
         shell(command, folder)
         return

@@ -1,6 +1,7 @@
 """The commands of README work as printed (the two set-up commands aside); test_docs.py has the pages of docs/."""
 
 import re
+import runpy
 from io import StringIO
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from PIL import Image
 from analysis import compare
 from analysis.comparison import FIGURE_NUMBERS
 from edgefl.config import registry
-from tests.end_to_end.pages import ROOT, blocks_of, checkout, run, shell, there
+from tests.end_to_end.pages import ROOT, blocks_of, checkout, run, there
 
 README = (ROOT / "README.md").read_text()
 SETUP = ("make ",)
@@ -127,7 +128,8 @@ def test_a_flower_app_needs_ten_lines() -> None:
 def test_python(folder: Path) -> None:
     for number, block in enumerate(blocks("python")):
         (folder / f"block_{number}.py").write_text(block)
-        shell(f"python block_{number}.py", folder)
+        with there(folder):
+            runpy.run_path(f"block_{number}.py", run_name="__main__")
 
 
 def test_the_scenario_shown_is_the_one_shipped() -> None:

@@ -1,7 +1,7 @@
 """Rooms stand on floors: an import goes down, or stays in its room. Lazy imports and those for typing count too."""
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -40,17 +40,20 @@ def modules_of(package: Path) -> dict[str, Path]:
     return names
 
 
-def imports(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield line and dotted name of each import of a file, wherever it stands in it.
+@cache
+def imports(text: str) -> list[tuple[int, str]]:
+    """Line and dotted name of each import of a file's text, wherever it stands in it.
 
-    `from package import name` yields package.name: a module of that name, or what package/__init__.py defines.
+    `from package import name` is package.name: a module of that name, or what package/__init__.py defines.
     """
-    for node in ast.walk(ast.parse(file.read_text())):
+    found = []
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{file}: a relative import, which this test does not follow"
-            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+            assert not node.level, f"a relative import, which this test does not follow: {ast.unparse(node)}"
+            found += [(node.lineno, f"{node.module}.{alias.name}") for alias in node.names]
+    return found
 
 
 def room_of(module: str) -> str | None:
@@ -66,7 +69,7 @@ def upward(root: Path) -> list[str]:
         for module, file in modules_of(root / package).items():
             here = room_of(module)
             assert here is not None
-            for line, name in imports(file):
+            for line, name in imports(file.read_text()):
                 there = room_of(name)
                 if there and there != here and FLOOR[there] >= FLOOR[here]:
                     found.append(
@@ -96,7 +99,7 @@ def circle_in(package: Path) -> list[str]:
     graph = {
         module: {
             name if name in modules else name.rpartition(".")[0]
-            for _, name in imports(file)
+            for _, name in imports(file.read_text())
             if name in modules or name.rpartition(".")[0] in modules
         }
         - {module}

@@ -63,6 +63,7 @@ def test_variants_of_two_studies_keep_their_names(write_run: Write) -> None:
     assert compare(runs).reference is None
 
 
+@pytest.mark.slow
 def test_a_report_on_several_folders_goes_beside_them(
     write_run: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -89,6 +90,7 @@ def test_a_study_called_comparison_is_not_written_into(write_run: Write) -> None
         load_runs([a, b]).folder()
 
 
+@pytest.mark.slow
 def test_runs_of_different_seeds_are_compared_and_it_is_said(write_run: Write) -> None:
     a = write_run("a", rounds(0.5), SESSIONS, seed=1)
     b = write_run("b", rounds(0.7), SESSIONS, seed=2)
@@ -146,6 +148,7 @@ def test_files_read_together_are_as_if_read_one_by_one(
         pd.testing.assert_frame_equal(getattr(together, name), getattr(one_by_one, name), check_dtype=False)
 
 
+@pytest.mark.slow
 def test_names_are_given_one_after_another(
     write_run: Write, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -75,6 +75,7 @@ def test_seeds_without_overlap_are_an_error(write_run: Write) -> None:
         compare(root)
 
 
+@pytest.mark.slow
 def test_the_reference_is_the_argument_then_the_one_that_the_runs_name(write_run: Write) -> None:
     write_run("a", two_sessions([0.5]), AGAIN, reference="b")
     root = write_run("b", two_sessions([0.8]), AGAIN, reference="b").parent
@@ -96,6 +97,7 @@ def test_a_reference_that_did_not_complete_is_noted(write_run: Write) -> None:
     assert "the reference 'best' has no completed run" in text
 
 
+@pytest.mark.slow
 def test_files_go_where_they_are_asked_to(write_run: Write, tmp_path: Path) -> None:
     root = write_run("a", two_sessions([0.5]), AGAIN)
     comparison = compare(root, out=tmp_path / "new" / "folder")
@@ -140,6 +142,7 @@ def test_variants_stand_in_the_order_of_the_studys_file(write_run: Write, tmp_pa
     assert list(compare(several, out=tmp_path / "out").table["variant"]) == ["z", "y", "x"]
 
 
+@pytest.mark.slow
 def test_without_an_order_the_reference_is_first(write_run: Write) -> None:
     for name in ("a", "b", "c 10", "c 9"):
         root = write_run(name, two_sessions([0.5]), AGAIN, variant=name, reference="b").parent

@@ -96,6 +96,7 @@ def test_what_does_not_change_or_is_not_there_has_no_panel(write_run: Write) -> 
     assert [ax.get_ylabel() for ax in drawn.axes] == ["round time (s)"]
 
 
+@pytest.mark.slow
 def test_many_runs_are_printed_as_means_of_their_variants(write_run: Write) -> None:
     for seed in range(1, 14):
         root = moving(write_run, seed=seed)

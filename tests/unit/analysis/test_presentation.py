@@ -60,6 +60,7 @@ def six(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
         return compare(root)
 
 
+@pytest.mark.slow
 def test_latex_is_a_booktabs_table_with_escaped_text(six: Comparison) -> None:
     lines = (six.out / "comparison.tex").read_text().splitlines()
     body = lines[lines.index(r"\midrule") + 1 : lines.index(r"\bottomrule")]

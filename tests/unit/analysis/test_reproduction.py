@@ -70,6 +70,7 @@ def test_orders_and_pairs(write_run: Writer, tmp_path: Path) -> None:
     assert "| 0.0 0.3 fedprox 5 | 83.19 / 83.19 | 59.36 / 59.36 | 77.74 / 77.74 | 76.57 / 78.57 |" in text
 
 
+@pytest.mark.slow
 def test_seeds_are_averaged_and_a_missing_variant_is_no_order(write_run: Writer, tmp_path: Path) -> None:
     write(write_run, "similarity", 80.0, 81.0)
     write(write_run, "similarity", 84.0, 83.0, seed=200)

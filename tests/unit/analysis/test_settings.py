@@ -27,6 +27,7 @@ def write_grid(write_run: Write, accuracies: dict[tuple[str, str, int], list[flo
     return path.parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rendered")
 def test_means_deviations_and_leads(write_run: Write) -> None:
     root = write_grid(

@@ -103,6 +103,7 @@ def test_without_training_a_round_costs_latency_and_energy(write_run: Write) -> 
     assert rows["latency_s_ci"].tolist() == pytest.approx([12.7062 * 0.5] * 3, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_missed_target_is_a_lower_bound(write_run: Write) -> None:
     found = sweep(study(write_run), keys=["bandwidth_hz"], target=0.95)
     assert set(found.table["not_reached"]) == {2}
@@ -155,6 +156,7 @@ def test_a_map_shows_the_metric_at_its_colour_bar(write_run: Write) -> None:
     assert [ax.get_ylabel() for ax in heat_figure(mapped).axes][-1] == "rounds to 50 % accuracy"
 
 
+@pytest.mark.slow
 def test_a_metric_that_the_runs_do_not_have_is_refused(write_run: Write) -> None:
     root = study(write_run, accuracy="")
     for metric in ("rounds", "accuracy"):
@@ -165,6 +167,7 @@ def test_a_metric_that_the_runs_do_not_have_is_refused(write_run: Write) -> None
     assert sweep(root, keys=["bandwidth_hz"], metric="joules").costs == ("round_energy_j",)
 
 
+@pytest.mark.slow
 def test_accuracy_is_no_lower_bound_where_the_target_is_missed(write_run: Write) -> None:
     root = study(write_run)
     found = sweep(root, keys=["bandwidth_hz"], target=0.95, metric="accuracy")

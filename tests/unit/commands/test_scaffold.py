@@ -90,6 +90,7 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
         write(tmp_path / "mine.txt", name="a", devices=1, own_parts=True)
 
 
+@pytest.mark.slow
 def test_the_command_says_how_to_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

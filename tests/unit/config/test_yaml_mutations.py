@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -119,6 +120,7 @@ def edited(changes: list[tuple[int, int, str]]) -> str:
     return text
 
 
+@pytest.mark.slow
 @BOUNDED
 @given(text=st.lists(pieces, max_size=12).map("".join))
 def test_any_text_is_read_or_refused(text: str) -> None:

@@ -36,6 +36,7 @@ def slot_by_slot(
     return levels, lost, None
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     weights=weights,

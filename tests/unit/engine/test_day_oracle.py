@@ -107,6 +107,7 @@ def run(one: Scenario, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return simulate(one, tmp_path_factory.mktemp("day") / "run")
 
 
+@pytest.mark.slow
 def test_the_grid_is_kept_all_day(run: Path) -> None:
     starts_s = [float(row["start_s"]) for row in rows(run, "rounds")]
     assert starts_s == [EVERY_S * number for number in range(round(DAY_S / EVERY_S))]

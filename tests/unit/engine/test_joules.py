@@ -93,6 +93,7 @@ def ledger(world: SmallWorld, idle_power_w: float) -> list[LedgerRow]:
     return list(world.simulation.ledger.rows(power.running_s(), idle_power_w, power.charges(), tail_j))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "power",
     [

@@ -84,6 +84,7 @@ def test_who_may_come_to_the_edge_of_a_cell() -> None:
         assert world(layout, devices=devices, areas=village).may_cross == may
 
 
+@pytest.mark.slow
 def test_a_preview_counts_the_cells_of_sectors() -> None:
     seen = check_build(world({"sites": TOWN, "sectors": 3, "federations": [0, 4]}).scenario)
     assert (seen.cells, seen.federations) == (9, 2)
@@ -96,12 +97,14 @@ def test_sites_on_the_hexagons_are_the_hexagons() -> None:
     assert np.array_equal(power_db(placed, places(300)), power_db(hexagons, places(300)))
 
 
+@pytest.mark.slow
 def test_hundreds_of_sites() -> None:
     grid = [[20.0 * i, 20.0 * j] for i in range(-9, 10) for j in range(-9, 10)]
     made = world({"sites": grid, "radius_m": 250}, radio={**SPATIAL, "shadowing_std_db": 0})
     assert power_db(made, places(250, 20)).shape == (20, 361)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", [{"sites": TOWN}, {"rings": 1}, {}])
 def test_sectors_share_the_shadowing_and_sight_of_their_site(layout: dict[str, Any]) -> None:
     """Between the cells of a site only the panels differ; a site without panels has the rest."""
@@ -119,6 +122,7 @@ def test_sectors_share_the_shadowing_and_sight_of_their_site(layout: dict[str, A
     assert state.distances_m == pytest.approx(np.hypot(*at_m.T)), "of cell 2: to site 0"
 
 
+@pytest.mark.slow
 def test_panels_see_each_class_at_its_own_height() -> None:
     """A device on a roof has the gains of a world in which all devices are on roofs."""
     layout = {"rings": 1, "sectors": 3, "downtilt_deg": 6}

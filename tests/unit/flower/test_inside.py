@@ -185,6 +185,7 @@ def test_a_test_at_the_server_and_further_columns(tmp_path: Path) -> None:
     assert rounds.other.isna().all()
 
 
+@pytest.mark.slow
 def test_each_cell_has_a_strategy_of_its_own(tmp_path: Path) -> None:
     cells = [
         "layout={rings: 1, isd_m: 200}",
@@ -204,6 +205,7 @@ def test_each_cell_has_a_strategy_of_its_own(tmp_path: Path) -> None:
         run(tmp_path, flower.learner(apps.app(), new.FedAvg(**ONE), initial=apps.INITIAL), *cells, out="one")
 
 
+@pytest.mark.slow
 def test_it_keeps_the_contract_of_learners() -> None:
     check_learner(flower.learner(apps.app(), lambda told: new.FedAvg(**ONE), initial=apps.INITIAL))
     check_learner(flower.learner(apps.old_app(), lambda told: old.FedAvg(**ONE_OLD)))

@@ -115,6 +115,7 @@ def in_flowers_loop(strategy: Any, connected: Any, rounds: int, initial: Any = N
     return losses
 
 
+@pytest.mark.slow
 def test_in_flowers_own_loop_sessions_have_a_number_of_rounds() -> None:
     """Pilot 4 rounds, then sessions of 1 probe and 4 rounds; populations take turns with them."""
 

@@ -134,6 +134,7 @@ def test_fifty_steps_follow_the_definition(
         expected = model.numpy().copy()  # each step by itself: rounding must not pile up
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(
     changes=sequences(),

@@ -71,6 +71,7 @@ def put(folder: Path, content: dict[str, bytes] = CONTENT, packed: bool = True) 
 # ---- Fashion-MNIST, the real files
 
 
+@pytest.mark.slow
 def test_fashion_mnist_has_the_published_shape_and_balance(fashion: Data) -> None:
     for split, samples in ((fashion.train, 60_000), (fashion.test, 10_000)):
         assert split.x.shape == (samples, 28, 28)

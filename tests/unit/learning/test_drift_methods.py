@@ -116,6 +116,7 @@ def test_the_models_of_hypcluster_go_on_in_the_next_session() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", [FedDrift(delta=1.0), FedDrift(detect="accuracy", delta=0.1)])
 def test_feddrift_makes_exactly_one_model_of_a_label_swap(algorithm: FedDrift) -> None:
     """Before, and in the rounds after, one model each; the old concept's model is untouched and serves again."""

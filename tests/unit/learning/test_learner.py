@@ -384,6 +384,7 @@ def test_the_check_keeps_the_better_model(arrived: list[int], monkeypatch: pytes
     assert opening.weights == ({3: 1.0} if arrived else useless.weights)
 
 
+@pytest.mark.slow
 def test_the_check_leaves_a_good_construction_alone() -> None:
     """Session 4 has the labels of session 2: its model is better there than that of session 3."""
     starts = []
@@ -580,6 +581,7 @@ class Normed(Model):
         return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64), nn.Linear(64, classes))
 
 
+@pytest.mark.slow
 def test_statistics_are_sent_averaged_and_used_in_tests() -> None:
     one = learner(model=Normed(), warm_start="similarity", algorithm="scaffold")
     assert one.parameters == 2 * 64 + 650

@@ -162,6 +162,7 @@ def test_flops_of_the_text_bag_are_those_of_its_head() -> None:
     assert flops_per_sample(module, model.typical_input) == 3 * 2 * 300 * 4
 
 
+@pytest.mark.slow
 def test_flops_of_the_lstm_are_those_of_its_gates() -> None:
     """Per character and layer: inputs x 4 hidden and hidden x 4 hidden. The zero state needs no gradient."""
     model, module = build("lstm")

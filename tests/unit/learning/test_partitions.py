@@ -190,6 +190,7 @@ def test_an_infeasible_overlap_is_rounded_on_request(
     np.testing.assert_array_equal(np.union1d(first, second), np.arange(classes))
 
 
+@pytest.mark.slow
 def test_listed_overlaps_are_accepted_as_printed() -> None:
     for classes in range(2, 201):
         for shared in range(classes % 2, classes, 2):

@@ -92,13 +92,14 @@ def test_every_model_is_tested() -> None:
 
 @pytest.mark.parametrize("model", ALL)
 @given(times=st.lists(st.floats(0, LATEST_S), min_size=1, max_size=3))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_positions_do_not_depend_on_what_was_asked_before(model: Mobility, times: list[float]) -> None:
     asked = start(model)
     for time_s in times:
         assert np.array_equal(asked.positions_m(time_s), start(model).positions_m(time_s), equal_nan=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ALL)
 @given(few=st.integers(1, DEVICES), time_s=st.floats(0, LATEST_S))
 @settings(max_examples=10, deadline=None)

@@ -138,6 +138,7 @@ def test_handovers_are_told_from_three_a_border_on(handovers: int, crossed: int,
     assert [bool(found), *(says in note for note in found if says)] == ([True, True] if says else [False])
 
 
+@pytest.mark.slow
 def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) -> None:
     """Two steps of 10 ms, a run of some hundred; one that repeats has nothing to say."""
     table = tmp_path / "load.csv"

@@ -91,6 +91,7 @@ def test_training_on_it_meets_the_same_devices(world: str, tmp_path: Path) -> No
         assert was & is_ <= set(group.device) <= was | is_
 
 
+@pytest.mark.slow
 def test_availability_is_presence_in_the_form_of_fedscale(tmp_path: Path) -> None:
     out = edgefl.record(scenario(tmp_path, WALK), tmp_path / "world")
     presence, clients = pd.read_csv(out / "presence.csv"), json.loads((out / "availability.json").read_text())

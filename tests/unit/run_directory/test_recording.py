@@ -108,6 +108,7 @@ def test_positions_by_hand(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(load_runs(run).positions.drop(columns=["variant", "seed"]), rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("radio", [{}, {"shadowing": "spatial"}])
 def test_watching_positions_disturbs_nothing(radio: dict[str, Any], tmp_path: Path) -> None:
     """Not even where a look falls on the very moment of others, such as the ticks of movement."""
@@ -151,6 +152,7 @@ def test_the_sinr_by_hand(tmp_path: Path) -> None:
     run = simulate(
         scenario(
             layout={"sites": [[0, 0], [300, 0]]},
+            rounds={"max_wait_s": 5},  # of the other cell, which nobody enters
             devices={"count": 1, "mobility": {"name": "trace", "path": str(trace)}},
             radio={
                 "shadowing": "spatial",

@@ -40,6 +40,7 @@ def test_seeds_that_are_named_are_all_and_nothing_is_asked(study: Path, tmp_path
     assert "question" not in last_line(study, tmp_path / "out", (4,))
 
 
+@pytest.mark.slow
 def test_what_is_there_is_not_counted_again(study: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run(plan(study, [4, 2]), out, StudyOptions(executor="inline"))
@@ -48,6 +49,7 @@ def test_what_is_there_is_not_counted_again(study: Path, tmp_path: Path) -> None
     assert "0 to 18 runs" in last_line(study, out)
 
 
+@pytest.mark.slow
 def test_an_answered_question_wants_nothing(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

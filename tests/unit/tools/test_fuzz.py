@@ -104,6 +104,7 @@ def test_each_rule_can_be_broken(
     assert (tmp_path / "validate-1-7" / "a.yaml").read_bytes() == b"name: x"
 
 
+@pytest.mark.slow
 def test_what_a_refused_call_leaves_behind_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
