@@ -27,6 +27,7 @@ from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.models.resnet18 import Resnet18
 from edgefl.learning.models.svhn_cnn import SvhnCnn
 from edgefl.learning.trained_model import TrainedModel
+from edgefl.learning.update_rule import UpdateRule
 from edgefl.rng import Streams
 
 LR, MOMENTUM, MEAN, STD, CLASSES = 0.01, 0.9, 72.9, 90.0, 10
@@ -169,7 +170,13 @@ class Ours:
         module = task.model.build(task.shape, CLASSES).to(torch_device)
         split = SplitInMemory(data, np.array(MEAN), np.array(STD), torch_device)
         training = LocalTraining(
-            task.model, module, split, MOMENTUM, batching=batching, precision=precision, threads=threads
+            task.model,
+            module,
+            split,
+            UpdateRule(MOMENTUM),
+            batching=batching,
+            precision=precision,
+            threads=threads,
         )
         states = DeviceStates(task.devices, split.x.device)
         self._track = TrainedModel(training, algorithm or FedAvg(), states, training.layout.flatten(module))

@@ -20,6 +20,7 @@ from edgefl.errors import EdgeflError
 # kind -> package whose files are the components; the package itself defines their base class
 PACKAGES = {
     "algorithms": "edgefl.learning.algorithms",
+    "optimisers": "edgefl.learning.optimisers",
     "warm_starts": "edgefl.learning.warm_starts",
     "models": "edgefl.learning.models",
     "datasets": "edgefl.learning.datasets",

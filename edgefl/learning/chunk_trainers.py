@@ -17,6 +17,7 @@ from edgefl.learning.handed import Handed
 from edgefl.learning.local_task import LocalModels, LocalTask
 from edgefl.learning.models import Model
 from edgefl.learning.module_facts import example
+from edgefl.learning.update_rule import UpdateRule
 
 Chunk = Sequence[int]  # positions of the devices that are computed together, those with the most steps first
 
@@ -25,7 +26,7 @@ Chunk = Sequence[int]  # positions of the devices that are computed together, th
 class Kit:
     """What a worker trains with, but for its memory: workers of one kit are alike, in whichever process.
 
-    momentum: rho of all devices' steps.
+    rule: of all devices' steps.
     """
 
     train: SplitInMemory
@@ -33,7 +34,7 @@ class Kit:
     model: Model
     module: nn.Module
     precision: Precision
-    momentum: float
+    rule: UpdateRule
 
     def but_data(self) -> dict[str, Any]:
         """Return everything a worker needs except the training data."""
@@ -69,7 +70,7 @@ class Threads:
 
         def some(worker: Worker) -> None:
             for positions in waiting:  # whoever is free takes the next
-                ChunkTraining(worker, task, kit.momentum, models).run(positions)
+                ChunkTraining(worker, task, kit.rule, models).run(positions)
 
         first, *others = self.workers(kit, self._count)
         under_way = [self._pool.submit(some, worker) for worker in others] if self._pool else []
@@ -125,7 +126,7 @@ class Piece:
         )
         return cls(part, local, positions)
 
-    def train(self, worker: Worker, momentum: float) -> "PieceModels":
+    def train(self, worker: Worker, rule: UpdateRule) -> "PieceModels":
         """Train these devices."""
         count, like = len(self.positions), self.task.start
         models = LocalModels(
@@ -135,7 +136,7 @@ class Piece:
             tested=np.zeros(count, dtype=np.int64),
         )
         for chunk in self.chunks:
-            ChunkTraining(worker, self.task, momentum, models).run(chunk)
+            ChunkTraining(worker, self.task, rule, models).run(chunk)
         personal = None if models.personal is None else models.personal.numpy()
         return PieceModels(models.rows.numpy(), personal, models.steps, models.tested)
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from edgefl.learning.data_in_memory import SampleReader, SplitInMemory
 from edgefl.learning.gradients import ChunkBatches, GradientSteps, Kernel
 from edgefl.learning.local_task import LocalModels, LocalTask
+from edgefl.learning.update_rule import UpdateRule
 
 # Steps that are prepared together where devices may stop before they have done them all.
 AT_ONCE = 64
@@ -31,15 +32,15 @@ class Worker:
 
 
 class ChunkTraining:
-    """SGD with momentum for a chunk of devices, those with the most steps first; results go into `models`."""
+    """The local steps of a chunk of devices, those with the most steps first; results go into `models`."""
 
-    def __init__(self, worker: Worker, task: LocalTask, momentum: float, models: LocalModels) -> None:
+    def __init__(self, worker: Worker, task: LocalTask, rule: UpdateRule, models: LocalModels) -> None:
         self._worker = worker
         self._task = task
-        self._momentum = momentum
+        self._rule = rule
         self._models = models
         self._layout = worker.kernel.layout
-        self._rows = self._velocity = models.rows[:0]
+        self._rows, self._state = models.rows[:0], [models.rows[:0]]
         self._masks: dict[int, torch.Generator] = {}
         self._personal: _PersonalModels | None = None
         self._stopping: _EarlyStopping | None = None
@@ -49,14 +50,13 @@ class ChunkTraining:
         """Train the devices at these positions of the round."""
         task, worker, result = self._task, self._worker, self._models.rows
         self._rows = worker.room("local models", len(positions), self._layout.size, result)
-        self._velocity = worker.room("velocities", len(positions), self._layout.parameters.size, result)
+        self._state = state_of(worker, self._rule, "local", len(positions), result)
         self._rows.copy_(task.received(positions))
-        self._velocity.zero_()
         if worker.kernel.dropout:
             self._masks = {k: torch.Generator().manual_seed(int(task.batches.seeds[k])) for k in positions}
         if task.personal is not None:
             assert self._models.personal is not None
-            self._personal = _PersonalModels(worker, task, self._momentum, positions, self._models.personal)
+            self._personal = _PersonalModels(worker, task, self._rule, positions, self._models.personal)
         if len(task.batches.validation):
             self._stopping = _EarlyStopping(worker, task, self._models, positions, self._rows)
         going, step = list(positions), 0
@@ -69,7 +69,7 @@ class ChunkTraining:
         Returns:
             Places, among these devices, of those that go on, and the step from which they do.
         """
-        task, rows, velocity, personal = self._task, self._rows, self._velocity, self._personal
+        task, rows, state, personal = self._task, self._rows, self._state, self._personal
         algorithm, received = task.algorithm, task.received(positions)
         (local, _), (start, _) = self._layout.split(rows), self._layout.split(received)
         own = task.own(positions)
@@ -87,14 +87,14 @@ class ChunkTraining:
             active = int((steps > step).sum()) if fewest <= step else trained
             if active < trained:  # views: the others have done their last step
                 trained = active
-                local, velocity = local[:active], velocity[:active]
+                local, state = local[:active], [vector[:active] for vector in state]
                 start = start if start.dim() == 1 else start[:active]
                 own = {name: vector[:active] for name, vector in own.items()}
             if personal is not None:  # first, for it looks at the local models as they were before the step
-                personal.step(step - first, local, start, own)
-            grads = algorithm.correct(gradients(step - first, active), local, start, task.state, own)
-            torch.add(grads, velocity, alpha=self._momentum, out=velocity)
-            local.sub_(velocity, alpha=task.lr)
+                personal.step(step, step - first, local, start, own)
+            grads = self._rule.clipped(gradients(step - first, active))
+            grads = algorithm.correct(grads, local, start, task.state, own)
+            self._rule.step(step + 1, task.lr, local, grads, state)
             if self._stopping is not None:
                 going = self._stopping.going(positions[:active], step, rows)
                 if going is not None:
@@ -106,31 +106,30 @@ class ChunkTraining:
             going = np.flatnonzero(steps > end).tolist()
         if going is None:
             return [], step
-        self._rows, self._velocity = closed(self._rows, going), closed(self._velocity, going)
+        self._rows, self._state = closed(self._rows, going), [closed(one, going) for one in self._state]
         if personal is not None:
             personal.close(going)
         return [positions[k] for k in going], step + 1
 
 
 class _PersonalModels:
-    """The models that devices train beside their local ones, on the same mini-batches, with an own velocity.
+    """The models that devices train beside their local ones, on the same mini-batches, with an own state.
 
     The algorithm names the points at which their gradients are taken; statistics move there.
     """
 
     def __init__(
-        self, worker: Worker, task: LocalTask, momentum: float, positions: Sequence[int], result: Tensor
+        self, worker: Worker, task: LocalTask, rule: UpdateRule, positions: Sequence[int], result: Tensor
     ) -> None:
         assert task.personal is not None
-        self._worker, self._task, self._momentum, self._result = worker, task, momentum, result
+        self._worker, self._task, self._rule, self._result = worker, task, rule, result
         layout = worker.kernel.layout
         count = len(positions)
         self._rows = worker.room("personal models", count, layout.size, result)
-        self._velocity = worker.room("personal velocities", count, layout.parameters.size, result)
+        self._state = state_of(worker, rule, "personal", count, result)
         self._points = worker.room("points", count, layout.size, result)
         self._rows.copy_(task.personal(positions))
         self._points.copy_(self._rows)
-        self._velocity.zero_()
         self._gradients: GradientSteps
         # masks of dropout from streams of their own: those of the local models stay as they are without these
         self._masks = {
@@ -142,19 +141,17 @@ class _PersonalModels:
         masks = [self._masks[k] for k in positions] if self._worker.kernel.dropout else []
         self._gradients = gradient_steps(self._worker, self._task, positions, steps, self._points, masks)
 
-    def step(self, step: int, local: Tensor, start: Tensor, own: Mapping[str, Tensor]) -> None:
-        """Do one step of the first devices, before their local models [k, M] do theirs."""
+    def step(self, step: int, prepared: int, local: Tensor, start: Tensor, own: Mapping[str, Tensor]) -> None:
+        """Do a step of the first devices, before their local models [k, M] do theirs: of those prepared, this one."""
         algorithm, active = self._task.algorithm, len(local)
         layout = self._worker.kernel.layout
         personal, _ = layout.split(self._rows[:active])
         points, _ = layout.split(self._points[:active])
-        velocity = self._velocity[:active]
         points.copy_(algorithm.personal_point(personal, local))
-        grads = algorithm.correct_personal(
-            self._gradients(step, active), personal, start, self._task.state, own
-        )
-        torch.add(grads, velocity, alpha=self._momentum, out=velocity)
-        personal.sub_(velocity, alpha=self._task.lr)
+        grads = self._rule.clipped(self._gradients(prepared, active))
+        grads = algorithm.correct_personal(grads, personal, start, self._task.state, own)
+        state = [vector[:active] for vector in self._state]
+        self._rule.step(step + 1, self._task.lr, personal, grads, state)
 
     def put(self, positions: Sequence[int]) -> None:
         """Write the models into the round's result, with the statistics of the points."""
@@ -164,7 +161,7 @@ class _PersonalModels:
 
     def close(self, going: Sequence[int]) -> None:
         """Keep only the rows that go on."""
-        self._rows, self._velocity = closed(self._rows, going), closed(self._velocity, going)
+        self._rows, self._state = closed(self._rows, going), [closed(one, going) for one in self._state]
         self._points = closed(self._points, going)
 
 
@@ -244,6 +241,13 @@ def gradient_steps(
         ),
         task.terms_of(positions),
     )
+
+
+def state_of(worker: Worker, rule: UpdateRule, name: str, count: int, like: Tensor) -> list[Tensor]:
+    """Return the optimiser's state of some models, vectors [count, M] of zeros."""
+    size = worker.kernel.layout.parameters.size
+    names = [f"{name} state {i}" for i in range(rule.optimiser.vectors)]
+    return [worker.room(each, count, size, like).zero_() for each in names]
 
 
 def put(result: Tensor, positions: Sequence[int], rows: Tensor) -> None:

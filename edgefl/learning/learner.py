@@ -26,6 +26,7 @@ from edgefl.learning.stages import CheckStage, ProbeStage, TrainStage, construct
 from edgefl.learning.trained_model import TrainedModel
 from edgefl.learning.trainer import Trainer, build_module
 from edgefl.learning.training_data import TrainingData
+from edgefl.learning.update_rule import UpdateRule
 from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
 from edgefl.rng import Streams
 
@@ -285,7 +286,7 @@ def local_training(settings: LearningSettings, training_data: TrainingData, modu
         settings.model,
         module,
         training_data.train,
-        settings.momentum,
+        UpdateRule(settings.momentum, settings.optimiser, settings.weight_decay, settings.clip_norm),
         batching=settings.batching,
         precision=Precision(settings.precision == "bf16", settings.channels_last),
         memory_bytes=int(settings.memory_gb * 1e9) if settings.memory_gb else None,

@@ -1,4 +1,4 @@
-"""Local SGD of a round's devices, in chunks."""
+"""Local training of a round's devices, in chunks."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -24,10 +24,11 @@ from edgefl.learning.module_facts import (
     smallest_batch,
 )
 from edgefl.learning.parameters import ModelLayout
+from edgefl.learning.update_rule import UpdateRule
 
 
 class LocalTraining:
-    """Local training of a round's participants: SGD with momentum, restarted for every device and round.
+    """Local training of a round's participants: an optimiser's steps, its state new for every device and round.
 
     The result is the same whoever trains, whatever else the machine does: model, data and settings alone say how
     devices are cut into chunks, and each chunk is computed by one thread, here or elsewhere.
@@ -36,7 +37,7 @@ class LocalTraining:
         model: the model; if it writes its gradients out, they are used in float32.
         module: the model's module, on the torch device.
         train: the training data, on the torch device.
-        momentum: rho.
+        rule: how a gradient becomes a step.
         batching: `stacked` takes the devices of a chunk together, `sequential` one after the other; for
             `auto` see `batching.choose`.
         memory_bytes: memory for a chunk of stacked devices; None: `CHUNK_BYTES`.
@@ -53,7 +54,7 @@ class LocalTraining:
         model: Model,
         module: nn.Module,
         train: SplitInMemory,
-        momentum: float,
+        rule: UpdateRule,
         *,
         batching: Batching = "auto",
         precision: Precision | None = None,
@@ -64,7 +65,7 @@ class LocalTraining:
         self._model = model
         self._module = module
         self._train = train
-        self._momentum = momentum
+        self._rule = rule
         self._batching = batching
         self._precision = precision or Precision()
         self._memory_bytes = memory_bytes or CHUNK_BYTES[train.x.device.type]
@@ -125,15 +126,13 @@ class LocalTraining:
         return losses, accuracies
 
     def travel(self, steps: np.ndarray) -> np.ndarray:
-        """Return [K] the sum of the steps' weights in a device's change, a_k of `algorithms.Trained`."""
-        rho = self._momentum
-        left = np.arange(1, max(1, int(steps.max(initial=1))) + 1)
-        weights = (1 - rho**left) / (1 - rho)
-        return np.concatenate([[0.0], np.cumsum(weights)])[steps]
+        """Return [K] the sum of the steps' weights in a device's change, as in `UpdateRule`."""
+        return self._rule.travel(steps)
 
     def chunk(self, batch: int) -> int:
         """Return how many stacked devices fit the memory for a chunk."""
-        models = self.layout.size + 3 * self.layout.parameters.size  # model, velocity, gradients twice
+        # model, gradients twice, and the optimiser's state
+        models = self.layout.size + (2 + self._rule.optimiser.vectors) * self.layout.parameters.size
         bytes_per_device = 4 * (models + batch * self._numbers_per_sample)
         return max(1, self._memory_bytes // bytes_per_device)
 
@@ -179,9 +178,7 @@ class LocalTraining:
         if kind not in self._kits:
             if kind is Stacked:
                 refuse_hidden_parameters(self._module, example(self._train.x))
-            self._kits[kind] = Kit(
-                self._train, kind, self._model, self._module, self._precision, self._momentum
-            )
+            self._kits[kind] = Kit(self._train, kind, self._model, self._module, self._precision, self._rule)
         return self._kits[kind]
 
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from edgefl.config import registry
 from edgefl.config.scenario_fields import Named, Section
 
 if TYPE_CHECKING:  # settings are read without PyTorch
@@ -116,7 +117,27 @@ class LearningSettings(Section):
     test_every: int = Field(
         1, ge=1, le=10**9, description="rounds from one test of the global model to the next"
     )
-    momentum: float = Field(0.9, ge=0, lt=1, description="SGD momentum, restarted each round")
+    optimiser: Annotated[Any, Named("optimisers", "sgd")] = Field(
+        "sgd",
+        validate_default=True,
+        description="how devices' models move along their gradients; its state restarts each round",
+    )
+    momentum: float = Field(
+        0.9, ge=0, lt=1, description="SGD's momentum, or Adam's beta1; restarted each round"
+    )
+    weight_decay: float = Field(
+        0.0,
+        ge=0,
+        le=1e3,
+        description="weight of the model in its steps: added to gradients, with adamw apart",
+    )
+    clip_norm: float | None = Field(
+        None,
+        gt=0,
+        le=1e9,
+        description="largest norm of a device's gradient, to which a longer one is scaled down, before the algorithm"
+        " corrects it; none: any",
+    )
     bits_per_parameter: int = Field(32, ge=1, le=64, description="payload_bits = this x parameters")
     payload: Literal["model", "exchanged"] = Field(
         "model", description="a transfer carries one model (J), or all that the algorithm exchanges"
@@ -168,6 +189,21 @@ class LearningSettings(Section):
             raise ValueError(
                 "this algorithm ends training after an epoch: give epochs, the most that a device does, or"
                 " switch that off (flash: validation: 0)"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _steps_that_the_algorithm_can_count_on(self) -> Self:
+        if self.algorithm.needs_sgd() and self.optimiser.weights(1, self.momentum) is None:
+            algorithm, optimiser = (
+                registry.name_of(kind, one)
+                for kind, one in (("algorithms", self.algorithm), ("optimisers", self.optimiser))
+            )
+            raise ValueError(
+                f"{algorithm} counts on changes that are sums of gradients, and {optimiser}'s are not: choose"
+                " optimiser sgd"
+                + (", or lr_factor 1" if algorithm == "ditto" else "")
+                + ", or an algorithm that takes any steps, such as fedavg"
             )
         return self
 

@@ -310,7 +310,10 @@ def _of_theory(learning: LearningSettings) -> Iterator[str]:
     algorithm = registry.name_of("algorithms", learning.algorithm)
     start = registry.name_of("warm_starts", learning.warm_start)
     adds_terms = type(learning.warm_start).anchor is not WarmStart.anchor
+    optimiser = registry.name_of("optimisers", learning.optimiser)
     beyond = [
+        *([f"learning.optimiser is {optimiser}, not sgd"] if optimiser != "sgd" else []),
+        *([f"learning.{key} is set" for key in ("weight_decay", "clip_norm") if getattr(learning, key)]),
         *([f"learning.momentum is {learning.momentum:g}, not 0"] if learning.momentum else []),
         *([f"learning.algorithm is {algorithm}, not fedavg"] if algorithm != "fedavg" else []),
         *([f"learning.warm_start {start} adds to the local loss"] if adds_terms else []),

@@ -22,6 +22,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.chunk_trainers import Chunk, Kit, Piece, PieceModels, one_thread_each
 from edgefl.learning.chunk_training import Worker
 from edgefl.learning.local_task import LocalModels, LocalTask
+from edgefl.learning.update_rule import UpdateRule
 from edgefl.run.ray_cluster import connected
 from edgefl.run_directory.circumstances import of_process
 from edgefl.run_directory.status import this_process
@@ -228,7 +229,7 @@ class _RemoteWorker:
         one_thread_each()
         # arrays that a machine's processes share cannot be written to, and nobody does
         warnings.filterwarnings("ignore", "The given NumPy array is not writable")
-        self._workers: dict[int, tuple[Worker, float]] = {}  # by the number of their kit
+        self._workers: dict[int, tuple[Worker, UpdateRule]] = {}  # by the number of their kit
 
     def about(self) -> dict[str, Any]:
         """Tell what results depend on here, and which process this is."""
@@ -245,5 +246,5 @@ class _RemoteWorker:
 
             data, rest = ray.get(list(references))
             kit = Kit(data, **rest)
-            self._workers[number] = kit.worker(), kit.momentum
+            self._workers[number] = kit.worker(), kit.rule
         return piece.train(*self._workers[number])

@@ -11,6 +11,7 @@ from edgefl.learning.algorithms import Algorithm, Received, ServerState, Trained
 from edgefl.learning.cost import flops_per_sample
 from edgefl.learning.handed import Handed
 from edgefl.learning.models import Model, Outputs, OutputTerm, Size
+from edgefl.learning.optimisers import Optimiser, Step
 from edgefl.learning.parameters import TensorLayout
 from edgefl.learning.warm_starts import Final, Saved, WarmStart
 from edgefl.testing.conformance import must
@@ -174,6 +175,46 @@ def _one_round(
 
 def _copies(own: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: vectors.clone() for name, vectors in own.items()}
+
+
+def optimisers(optimiser: Optimiser) -> None:
+    """Check that steps move models in place, each device by itself, and that weights are those of its steps."""
+    for decay in (0.0, 0.1):
+        together, alone = _steps_of(optimiser, decay, 3), _steps_of(optimiser, decay, 1)
+        must(bool(together.isfinite().all()), "step() left the finite numbers within three steps")
+        must(
+            torch.allclose(together[:1], alone, rtol=1e-5, atol=1e-7),
+            "step() moves a device otherwise when others are beside it: rows have to be independent",
+        )
+        must(
+            torch.equal(together, _steps_of(optimiser, decay, 3)), "step() gave two results of the same start"
+        )
+    weights = optimiser.weights(3, 0.5)
+    if weights is not None:
+        must(weights.shape == (3,), f"weights() has shape {weights.shape}: one for each step")
+        gradients = torch.randn(3, 1, PARAMETERS, dtype=torch.float64, generator=_generator())
+        change = torch.tensordot(torch.from_numpy(weights[::-1].copy()), gradients, dims=1)
+        moved = _moved(optimiser, gradients, 0.0, 0.5, torch.zeros(1, PARAMETERS, dtype=torch.float64))
+        must(torch.allclose(moved, -0.1 * change), "weights() are not those of the gradients in three steps")
+
+
+def _steps_of(optimiser: Optimiser, decay: float, devices: int) -> Tensor:
+    """Return the models [devices, M] after three steps along given gradients."""
+    drawn = torch.randn(4, 3, PARAMETERS, generator=_generator())[:, :devices].clone()
+    return _moved(optimiser, drawn[1:], decay, 0.9, drawn[0])
+
+
+def _moved(optimiser: Optimiser, gradients: Tensor, decay: float, momentum: float, local: Tensor) -> Tensor:
+    state = [torch.zeros_like(local) for _ in range(optimiser.vectors)]
+    before = local.clone()
+    for number, grads in enumerate(gradients, start=1):
+        optimiser.step(local, grads.clone(), state, Step(number, 0.1, momentum, decay))
+        must(not torch.equal(local, before), "step() left the models where they were: move `local` in place")
+    return local
+
+
+def _generator() -> torch.Generator:
+    return torch.Generator().manual_seed(2)
 
 
 def warm_starts(start: WarmStart) -> None:

@@ -28,6 +28,7 @@ from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.trained_model import TrainedModel
+from edgefl.learning.update_rule import UpdateRule
 from edgefl.run import training_on_ray
 from edgefl.run.resuming import resume
 from edgefl.run.simulation import simulate
@@ -145,7 +146,7 @@ def trained(algorithm: Any, model: Model, **options: Any) -> Tensor:
     data = SplitInMemory(split, np.float32(0.5), np.float32(0.3), torch.device("cpu"))
     torch.manual_seed(1)
     module = model.build((9,), CLASSES)
-    train = LocalTraining(model, module, data, 0.9, memory_bytes=3_000, **options)
+    train = LocalTraining(model, module, data, UpdateRule(0.9), memory_bytes=3_000, **options)
     track = TrainedModel(
         train, algorithm, DeviceStates(DEVICES, torch.device("cpu")), train.layout.flatten(module)
     )

@@ -26,6 +26,7 @@ from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.trained_model import TrainedModel
+from edgefl.learning.update_rule import UpdateRule
 
 INPUTS, CLASSES = 4, 3
 SIZES = [20, 40, 60, 80]
@@ -68,7 +69,7 @@ def train(
     """
     module = Logistic().build((INPUTS,), CLASSES)
     data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
-    local = LocalTraining(Logistic(), module, data, momentum)
+    local = LocalTraining(Logistic(), module, data, UpdateRule(momentum))
     held = dict(enumerate(SIZES))
     one = TrainedModel(local, algorithm, DeviceStates(4, torch.device("cpu")), torch.zeros(local.layout.size))
 

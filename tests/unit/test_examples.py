@@ -26,6 +26,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Updates
 from edgefl.learning.datasets.digits import Digits
 from edgefl.learning.drifts import Moment
+from edgefl.learning.optimisers import Step
 from edgefl.learning.warm_starts import Saved
 from edgefl.rng import Streams
 from edgefl.studies.validation import check
@@ -269,3 +270,15 @@ def test_a_data_sheet_gives_watts_by_its_voltage() -> None:
     draws = power.draws(Equipment(0.2, 0.5, 0.1, 0.1))
     assert (draws.receive_w, draws.send_w, draws.wait_w) == (0.4, 0.8, 0.0)
     assert draws.tail == ((3, 0.2),)
+
+
+def test_lion_goes_the_same_way_in_every_weight() -> None:
+    """lr 0.1, beta1 0.5: signs of 1 and -2; then of 0.5 mean - 0.5 and 0.5 mean + 0.5, the means 0.5 and -1."""
+    lion = make("optimisers", beta2=0.5)
+    local, mean = torch.zeros(1, 2), torch.zeros(1, 2)
+    for number, grads in enumerate(([1.0, -2.0], [-1.0, 1.0]), start=1):
+        lion.step(local, torch.tensor([grads]), [mean], Step(number, 0.1, 0.5, 0.0))
+    assert local.tolist() == [pytest.approx([-0.1 + 0.1, 0.1])]
+    assert mean.tolist() == [[-0.25, 0.0]]
+    lion.step(local, torch.tensor([[1.0, 1.0]]), [mean], Step(3, 0.1, 0.5, 1.0))
+    assert local.tolist() == [pytest.approx([-0.1, 0.1 * 0.9 - 0.1])]

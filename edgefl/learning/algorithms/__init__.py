@@ -76,7 +76,8 @@ class Trained:
     iterations: [k] local steps that each device did, at least 1.
     travel: [k] how far each device has gone, a_k in FedNova: start - local = lr x a weighted sum of the steps'
         gradients, and a_k is the sum of the weights. Without momentum it is the number of steps e_k, with
-        momentum rho it is sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) over the steps s = 1 .. e_k.
+        momentum rho it is sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) over the steps s = 1 .. e_k. nan where
+        steps are no sums of gradients, as with Adam: see `needs_sgd`.
     lr: local learning rate, or [k] one of each device.
     notes: of `Received`.
     """
@@ -262,9 +263,16 @@ class Algorithm(Component):
             own: the devices' vectors, [k, M] each.
 
         Returns:
-            [k, M].
+            [k, M], which the step then uses up.
         """
         return grads
+
+    def needs_sgd(self) -> bool:
+        """Return whether it counts on a device's change being lr times a weighted sum of gradients, as SGD's is.
+
+        With another `learning.optimiser` it is then refused: one that reads `travel` needs it.
+        """
+        return False
 
     def personal_point(self, personal: Tensor, local: Tensor) -> Tensor:
         """Return the point [k, M] at which a step takes the personal models' gradients; both [k, M] as before it."""

@@ -16,11 +16,15 @@ class FedNova(FedAvg):
 
     Wang et al., FedNova, NeurIPS 2020: w+ = w + tau_eff sum_k p_k (w_k - w) / a_k with
     tau_eff = sum_k p_k a_k; a_k (`travel`), the sum of the steps' weights in the change, is the number of steps, and
-    more with local momentum. Left out: its server momentum, and its a_k for proximal local losses.
+    more with local momentum. Other steps than SGD's have no such a_k, and are refused. Left out: its server
+    momentum, and its a_k for proximal local losses.
 
     Equal a_k is FedAvg: with `learning.steps` all devices do the same, with `learning.epochs` a device with
     more data does more.
     """
+
+    def needs_sgd(self) -> bool:
+        return True
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         effective = updates.shares @ updates.travel

@@ -31,6 +31,9 @@ class Scaffold(FedAvg):
     does; if it comes back with what it learned in another cell, it joins again. c and the change of c_k travel
     beside the model: the payload doubles if `learning.payload` counts it.
 
+    c_k is a mean gradient only where a change is lr times a sum of gradients: `learning.optimiser` has to be SGD.
+    With `learning.clip_norm` these are the clipped ones, with `weight_decay` those of the loss with its decay.
+
     server_lr = 1 and no other device than one is FedAvg: c_1 = c.
     """
 
@@ -50,6 +53,9 @@ class Scaffold(FedAvg):
         self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Mapping[str, Tensor]
     ) -> Tensor:
         return grads.sub_(own["control"]).add_(state["control"])
+
+    def needs_sgd(self) -> bool:
+        return True
 
     def keep(
         self, trained: Trained, sent: Tensor, state: ServerState, own: Mapping[str, Tensor]

@@ -46,6 +46,7 @@ from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.payload import Payload
 from edgefl.learning.trained_model import TrainedModel
+from edgefl.learning.update_rule import UpdateRule
 from edgefl.learning.updates import LocalResult
 
 INPUTS, CLASSES, SAMPLES, DEVICES = 6, 3, 105, 7
@@ -122,7 +123,7 @@ def track(
     model = model or Logistic()
     module = model.build((2, 3), CLASSES)
     data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), CPU)
-    training = LocalTraining(model, module, data, RHO, **options)
+    training = LocalTraining(model, module, data, UpdateRule(RHO), **options)
     states = DeviceStates(DEVICES, CPU)
     global_ = TrainedModel(training, algorithm, states, training.layout.flatten(module), payload)
     global_.open(global_.model, held())

@@ -40,6 +40,7 @@ from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.trained_model import TrainedModel
+from edgefl.learning.update_rule import UpdateRule
 
 INPUTS, CLASSES, SAMPLES, DEVICES = 6, 3, 105, 7
 MEAN, STD = 100.0, 50.0
@@ -70,7 +71,7 @@ def training(**options: Any) -> tuple[LocalTraining, torch.Tensor]:
     torch.manual_seed(1)
     module = Logistic().build((2, 3), CLASSES)
     data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
-    train = LocalTraining(Logistic(), module, data, RHO, **options)
+    train = LocalTraining(Logistic(), module, data, UpdateRule(RHO), **options)
     return train, train.layout.flatten(module)
 
 

@@ -23,6 +23,7 @@ from edgefl.learning.models import Model, OutputTerm
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.settings import EarlyStopping
 from edgefl.learning.trained_model import TrainedModel
+from edgefl.learning.update_rule import UpdateRule
 from edgefl.learning.warm_starts.continuous import Continuous
 from tests.unit.learning.six_devices import (
     BATCH,
@@ -71,7 +72,7 @@ class Posted:
         ]
         for piece in reversed(pieces):
             there, sent = pickle.loads(pickle.dumps((kit, piece)))
-            found = sent.train(there.worker(), there.momentum)
+            found = sent.train(there.worker(), there.rule)
             piece.put(pickle.loads(pickle.dumps(found)), models)
         self.pieces += len(pieces)
 
@@ -91,7 +92,9 @@ def made(model: Model, elsewhere: Posted | None, batching: str, **options: objec
     torch.manual_seed(1)
     module = model.build((2, SIDE, SIDE), CLASSES)
     chunk = {"memory_bytes": 26_000} | options  # some chunks of some devices
-    return LocalTraining(model, module, data(), RHO, batching=batching, trainers=elsewhere, **chunk)  # type: ignore[arg-type]
+    return LocalTraining(
+        model, module, data(), UpdateRule(RHO), batching=batching, trainers=elsewhere, **chunk
+    )  # type: ignore[arg-type]
 
 
 def start_of(train: LocalTraining) -> Tensor:

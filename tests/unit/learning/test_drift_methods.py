@@ -27,6 +27,7 @@ from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.trained_model import PERSONAL_MODEL, TrainedModel
+from edgefl.learning.update_rule import UpdateRule
 from edgefl.learning.updates import LocalResult
 
 DEVICES, EACH = 6, 20
@@ -49,7 +50,7 @@ class Cell:
         model = model or Logistic()
         module = model.build((1,), 2)
         data = SplitInMemory(Split(X, Y), np.float32(0), np.float32(1), CPU)
-        training = LocalTraining(model, module, data, momentum=0.0)
+        training = LocalTraining(model, module, data, UpdateRule())
         self.algorithm, self.concepts, self.rounds = algorithm, list(concepts), 0
         self.states = DeviceStates(DEVICES, CPU)
         self.track = TrainedModel(training, algorithm, self.states, training.layout.flatten(module))

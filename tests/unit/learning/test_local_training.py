@@ -28,6 +28,7 @@ from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.models.resnet18 import Resnet18
 from edgefl.learning.trained_model import TrainedModel
+from edgefl.learning.update_rule import UpdateRule
 from edgefl.learning.warm_starts.continuous import Continuous
 from tests.unit.learning.six_devices import (
     ALGORITHMS,
@@ -73,7 +74,7 @@ def training(model: Model, **options: Any) -> LocalTraining:
     torch.manual_seed(1)
     module = model.build((2, SIDE, SIDE), CLASSES)
     data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
-    return LocalTraining(model, module, data, RHO, **options)
+    return LocalTraining(model, module, data, UpdateRule(RHO), **options)
 
 
 def start_of(train: LocalTraining) -> Tensor:
@@ -398,7 +399,7 @@ def test_chunks_fit_the_memory() -> None:
         *(np.float32(1),) * 2,
         torch.device("cpu"),
     )
-    shipped = LocalTraining(Logistic(), module, data, 0.9)
+    shipped = LocalTraining(Logistic(), module, data, UpdateRule(0.9))
     assert shipped.chunk(128) == 10
     train = training(Plain(), memory_bytes=10**6)
     numbers = 4 * train.layout.size + BATCH * (2 * SIDE**2 + 2 * (2 * SIDE**2 + 7 + 7 + CLASSES))
@@ -528,7 +529,7 @@ def test_every_model_trains_alike_stacked_and_one_by_one(
     for kind in (ByHand, Stacked, OneByOne):
         if kind is ByHand and model.writes_out() != "stepper":
             continue
-        train = LocalTraining(model, module, split, RHO, memory_bytes=10**9)
+        train = LocalTraining(model, module, split, UpdateRule(RHO), memory_bytes=10**9)
         train._kind = lambda task, kind=kind: kind  # type: ignore[method-assign]
         start = train.layout.flatten(module)
         work = LocalTask(

@@ -18,6 +18,7 @@ from edgefl.learning.local_task import LocalTask
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import _logistic_steps
 from edgefl.learning.models.logistic import Logistic
+from edgefl.learning.update_rule import UpdateRule
 
 SAMPLES, SIDE, CLASSES, BATCH = 200, 16, 10, 128
 ROUNDING = 1e-5  # float32 training of a few steps, summed in another order; models are of order 1
@@ -39,7 +40,7 @@ def trained(algorithm: Algorithm, held: list[int]) -> Tensor:
     model = Logistic()
     torch.manual_seed(0)
     module = model.build((SIDE, SIDE), CLASSES)
-    train = LocalTraining(model, module, DATA, 0.9)
+    train = LocalTraining(model, module, DATA, UpdateRule(0.9))
     own = [np.arange(count) for count in held]
     steps = [2 * -(-count // BATCH) for count in held]
     batches = draw_batches(own, steps, BATCH, [np.random.default_rng(k) for k in range(len(held))])

@@ -14,6 +14,7 @@ from edgefl.learning.datasets import Split
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.trained_model import TrainedModel
+from edgefl.learning.update_rule import UpdateRule
 from tests.unit.learning.six_devices import BATCH, CLASSES, DEVICES, HELD, LR, OWN, RHO, SIDE, Plain, X, Y
 
 CPU = torch.device("cpu")
@@ -25,7 +26,7 @@ def trained_model(algorithm: Algorithm | None = None) -> TrainedModel:
     torch.manual_seed(1)
     module = Plain().build((2, SIDE, SIDE), CLASSES)
     data = SplitInMemory(Split(X, Y), np.float32(100.0), np.float32(50.0), CPU)
-    training = LocalTraining(Plain(), module, data, RHO)
+    training = LocalTraining(Plain(), module, data, UpdateRule(RHO))
     model = TrainedModel(
         training, algorithm or FedAvg(), DeviceStates(DEVICES, CPU), training.layout.flatten(module)
     )

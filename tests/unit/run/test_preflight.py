@@ -210,6 +210,8 @@ def test_a_theorem_that_does_not_cover_the_run_is_noted(digits: Path) -> None:
     assert notes("learning.momentum=0") == []
     (note,) = notes("learning.momentum=0", "learning.algorithm=fedprox", "learning.warm_start=continuous")
     assert "learning.algorithm is fedprox, not fedavg and learning.warm_start continuous adds" in note
+    (note,) = notes("learning.momentum=0", "learning.optimiser=adam", "learning.clip_norm=1")
+    assert "learning.optimiser is adam, not sgd and learning.clip_norm is set: what" in note
     assert prepare(scenario.load(digits), device="cpu").notes == []
 
 

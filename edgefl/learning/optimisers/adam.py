@@ -1,0 +1,51 @@
+"""Adaptive moment estimation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from edgefl.learning.optimisers import Optimiser, Step
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Adam(Optimiser):
+    """Steps by the mean of gradients over the root of the mean of their squares, both without their bias.
+
+    Kingma and Ba, ICLR 2015. beta1 is `learning.momentum`: m = momentum m + (1 - momentum) g and
+    v = beta2 v + (1 - beta2) g^2; w -= lr m^ / (sqrt(v^) + epsilon), m^ and v^ divided by 1 - beta^step. Weight decay
+    is added to the gradient. Both means restart each round, and so does the correction of their bias: the first step
+    of a round is of size lr in every coordinate, whatever the gradient. Left out: amsgrad.
+
+    Take a smaller `learning.lr` than for SGD.
+    """
+
+    vectors: ClassVar = 2
+
+    beta2: float = Field(0.999, ge=0, lt=1, description="share of the mean of squares that is kept")
+    epsilon: float = Field(1e-8, gt=0, le=1e3, description="added to the root, so that it is never zero")
+
+    def step(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:
+        self._decay(local, grads, step)
+        self._move(local, grads, state, step)
+
+    def _decay(self, local: Tensor, grads: Tensor, step: Step) -> None:
+        if step.weight_decay:
+            grads.add_(local, alpha=step.weight_decay)
+
+    def _move(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:
+        import torch
+
+        # sums in place of means, first / (1 - beta1) and second / (1 - beta2), take the fewest passes over memory
+        first, second = state
+        beta1, beta2 = step.momentum, self.beta2
+        torch.add(grads, first, alpha=beta1, out=first)
+        torch.add(grads.square_(), second, alpha=beta2, out=second)
+        mean = (1 - beta1) / (1 - beta1**step.number)
+        root = ((1 - beta2**step.number) / (1 - beta2)) ** 0.5
+        below = torch.sqrt(second, out=grads).add_(self.epsilon * root)
+        local.addcdiv_(first, below, value=-step.lr * mean * root)

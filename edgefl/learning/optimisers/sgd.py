@@ -1,0 +1,41 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.learning.optimisers import Optimiser, Step
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Sgd(Optimiser):
+    """Gradient steps with momentum: u = momentum u + g, w -= lr u, as PyTorch's SGD without dampening.
+
+    With `nesterov` the step is g + momentum u (Sutskever et al., ICML 2013, as PyTorch writes it). Weight decay is
+    added to the gradient, g + weight_decay w. `learning.momentum` 0 is plain SGD, with or without nesterov.
+    """
+
+    vectors: ClassVar = 1
+
+    nesterov: bool = Field(False, description="look ahead along the momentum")
+
+    def step(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:
+        import torch
+
+        (velocity,) = state
+        if step.weight_decay:
+            grads.add_(local, alpha=step.weight_decay)
+        torch.add(grads, velocity, alpha=step.momentum, out=velocity)
+        moves = grads.add_(velocity, alpha=step.momentum) if self.nesterov else velocity
+        local.sub_(moves, alpha=step.lr)
+
+    def weights(self, steps: int, momentum: float) -> np.ndarray:
+        followed = np.arange(1, steps + 1) + self.nesterov  # 1 + rho + ... has so many terms
+        weights: np.ndarray = (1 - momentum**followed) / (1 - momentum)
+        return weights

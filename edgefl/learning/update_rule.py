@@ -1,0 +1,43 @@
+"""How a gradient becomes a step: clipped, corrected by the algorithm, and taken by the optimiser."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from torch import Tensor
+
+from edgefl.learning.optimisers import Optimiser, Step
+from edgefl.learning.optimisers.sgd import Sgd
+
+SHORTEST = 1e-6  # added to a norm, as PyTorch's clip_grad_norm_ does
+
+
+@dataclass(frozen=True)
+class UpdateRule:
+    """What all devices' local steps have in common; the default is plain SGD.
+
+    momentum, optimiser, weight_decay, clip_norm: as in the settings of learning.
+    """
+
+    momentum: float = 0.0
+    optimiser: Optimiser = field(default_factory=Sgd)
+    weight_decay: float = 0.0
+    clip_norm: float | None = None
+
+    def clipped(self, grads: Tensor) -> Tensor:
+        """Scale each device's gradient [k, M] down to the largest norm, in place; return it."""
+        if self.clip_norm is None:
+            return grads
+        norms = grads.square().sum(1).sqrt_().add_(SHORTEST)
+        return grads.mul_((self.clip_norm / norms).clamp_(max=1.0).unsqueeze(1))
+
+    def step(self, number: int, lr: float, local: Tensor, grads: Tensor, state: Sequence[Tensor]) -> None:
+        """Move local models [k, M] by step 1, 2, ... of a round, in place."""
+        self.optimiser.step(local, grads, state, Step(number, lr, self.momentum, self.weight_decay))
+
+    def travel(self, steps: np.ndarray) -> np.ndarray:
+        """Return [K] the sum of the steps' weights in a device's change, a_k of `Trained`; nan: there are none."""
+        weights = self.optimiser.weights(max(1, int(steps.max(initial=1))), self.momentum)
+        if weights is None:
+            return np.full(len(steps), np.nan)
+        return np.concatenate([[0.0], np.cumsum(weights)])[steps]

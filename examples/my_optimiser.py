@@ -1,0 +1,28 @@
+"""Step by the sign of the momentum."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+from pydantic import Field
+from torch import Tensor
+
+from edgefl.learning.optimisers import Optimiser, Step
+
+
+class Lion(Optimiser):
+    """Move every weight by lr, in the direction of a mean of past gradients and the present one.
+
+    Chen et al., Symbolic Discovery of Optimization Algorithms, NeurIPS 2023: beta1 is `learning.momentum`, and weight
+    decay shrinks the model by itself, as with adamw. Take a learning rate three to ten times smaller than Adam's.
+    """
+
+    vectors: ClassVar = 1
+
+    beta2: float = Field(0.99, ge=0, lt=1, description="share of the mean of gradients that is kept")
+
+    def step(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:
+        (mean,) = state
+        direction = torch.lerp(grads, mean, step.momentum).sign_()
+        local.mul_(1 - step.lr * step.weight_decay).sub_(direction, alpha=step.lr)
+        mean.lerp_(grads, 1 - self.beta2)

@@ -1,0 +1,169 @@
+"""Local optimisers beside PyTorch's own, one device after the other."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from edgefl.config import registry
+from edgefl.config.component import build
+from edgefl.learning.algorithms.ditto import Ditto
+from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.batches import Batches, draw_batches
+from edgefl.learning.data_in_memory import SplitInMemory
+from edgefl.learning.datasets import Split
+from edgefl.learning.local_task import LocalTask
+from edgefl.learning.local_training import LocalTraining
+from edgefl.learning.models import Model
+from edgefl.learning.models.logistic import Logistic
+from edgefl.learning.optimisers import Optimiser
+from edgefl.learning.settings import LearningSettings
+from edgefl.learning.update_rule import UpdateRule
+from tests.unit.learning.six_devices import BATCH, CLASSES, DEVICES, OWN, SIDE, Plain, X, Y
+
+STEPS, LR, RHO = 50, 0.01, 0.8
+MOST = [STEPS, 20, 50, 7, 33, 1]  # local steps of each device
+EXACT = 1e-6
+MEAN, STD = 100.0, 50.0
+
+BESIDE = {
+    "sgd": (torch.optim.SGD, {}, {"momentum": RHO}),
+    "nesterov": (torch.optim.SGD, {"nesterov": True}, {"momentum": RHO, "nesterov": True}),
+    "adam": (torch.optim.Adam, {"beta2": 0.99, "epsilon": 1e-4}, {"betas": (RHO, 0.99), "eps": 1e-4}),
+    "adamw": (torch.optim.AdamW, {}, {"betas": (RHO, 0.999)}),
+}
+
+
+def made(name: str, given: dict[str, Any]) -> Optimiser:
+    found = build(registry.get("optimisers", "sgd" if name == "nesterov" else name), given)
+    assert isinstance(found, Optimiser)
+    return found
+
+
+CASES = [
+    pytest.param(name, decay, clip, id=f"{name}-{decay}-{clip}")
+    for name in BESIDE
+    for decay, clip in ((0.0, None), (0.1, 0.7))
+]
+
+
+def rule_of(name: str, decay: float = 0.0, clip: float | None = None) -> UpdateRule:
+    return UpdateRule(RHO, made(name, BESIDE[name][1]), decay, clip)
+
+
+def torchs(name: str, parameters: list[Tensor], decay: float) -> torch.optim.Optimizer:
+    kind, _, given = BESIDE[name]
+    optimizer: torch.optim.Optimizer = kind(parameters, lr=LR, weight_decay=decay, **given)
+    return optimizer
+
+
+@pytest.mark.parametrize(("name", "decay", "clip"), CASES)
+def test_stacked_steps_are_pytorchs_of_each_device(name: str, decay: float, clip: float | None) -> None:
+    """Quadratic losses (w - c)' A (w - c) / 2 with other curvatures and centres for each device, in float64."""
+    generator = torch.Generator().manual_seed(3)
+    curvature, centre = torch.rand(2, 4, 9, generator=generator, dtype=torch.float64) * 3
+    begin = torch.randn(4, 9, generator=generator, dtype=torch.float64)
+    rule, stacked = rule_of(name, decay, clip), begin.clone()
+    state = [torch.zeros_like(begin) for _ in range(rule.optimiser.vectors)]
+    for number in range(1, STEPS + 1):
+        rule.step(number, LR, stacked, rule.clipped(curvature * (stacked - centre)), state)
+    for k in range(4):
+        alone = begin[k].clone().requires_grad_()
+        optimizer = torchs(name, [alone], decay)
+        for _ in range(STEPS):
+            alone.grad = curvature[k] * (alone.detach() - centre[k])
+            if clip is not None:
+                nn.utils.clip_grad_norm_([alone], clip)
+            optimizer.step()
+        assert (stacked[k] - alone).abs().max() < 1e-12
+    assert (stacked - begin).abs().max() > 0.1
+
+
+def training(model: Model, rule: UpdateRule, **options: Any) -> LocalTraining:
+    torch.manual_seed(1)
+    module = model.build((2, SIDE, SIDE), CLASSES)
+    data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), torch.device("cpu"))
+    return LocalTraining(model, module, data, rule, **options)
+
+
+def dealt() -> Batches:
+    generators = [np.random.default_rng([0, k]) for k in range(DEVICES)]
+    return draw_batches(list(OWN), list(MOST), BATCH, generators, 1)
+
+
+@pytest.mark.parametrize(("name", "decay", "clip"), CASES)
+@pytest.mark.parametrize("way", ["stacked", "sequential", "by hand"])
+def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | None, way: str) -> None:
+    """Devices do different numbers of steps, so that some are done while others go on."""
+    model: Model = Logistic() if way == "by hand" else Plain()
+    train = training(
+        model, rule_of(name, decay, clip), batching="sequential" if way == "sequential" else "stacked"
+    )
+    start, batches = train.layout.flatten(train._module), dealt()
+    task = LocalTask(start, batches, LR, FedAvg())
+    rows = train.run(task).rows.clone()
+    assert torch.equal(train.run(task).rows, rows), "a state was kept from one round to the next"
+    x = (torch.from_numpy(X).double() - MEAN) / STD
+    module = train._module.double()
+    for k in range(DEVICES):
+        views = {n: v.double().clone().requires_grad_() for n, v in train.layout.views(start).items()}
+        optimizer = torchs(name, list(views.values()), decay)
+        for step in range(MOST[k]):
+            some = batches.rows[k, step, : batches.sizes[k, step]]
+            loss = nn.functional.cross_entropy(
+                functional_call(module, views, (x[some],)), torch.from_numpy(Y[some])
+            )
+            optimizer.zero_grad()
+            loss.backward()
+            if clip is not None:
+                nn.utils.clip_grad_norm_(list(views.values()), clip)
+            optimizer.step()
+        mine = train.layout.views(rows[k])
+        for key, value in views.items():
+            assert (mine[key] - value).abs().max() < 10 * EXACT
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_personal_models_step_by_the_same_rule(name: str) -> None:
+    """Ditto without its pull trains the same model twice."""
+    train = training(Plain(), rule_of(name, 0.1, 0.7))
+    start = train.layout.flatten(train._module)
+    task = LocalTask(
+        start, dealt(), LR, Ditto(pull=0), personal=lambda positions: start.expand(len(positions), -1)
+    )
+    models = train.run(task)
+    assert models.personal is not None
+    assert torch.equal(models.rows, models.personal)
+    assert not torch.equal(models.rows[0], start)
+
+
+def test_a_longer_state_leaves_room_for_fewer_devices() -> None:
+    few, many = (
+        training(Plain(), rule_of(name), memory_bytes=10**6).chunk(BATCH) for name in ("adam", "sgd")
+    )
+    assert 0 < few < many
+
+
+def settings(**given: Any) -> LearningSettings:
+    return LearningSettings(dataset="digits", model="logistic", **given)
+
+
+@pytest.mark.parametrize(
+    "algorithm", ["scaffold", "feddc", "fednova", {"name": "ditto", "lr_factor": 0.5}], ids=str
+)
+def test_an_algorithm_that_counts_on_sgd_refuses_adam(algorithm: Any) -> None:
+    with pytest.raises(
+        ValidationError, match=r"counts on changes that are sums of gradients, and adamw's are not"
+    ):
+        settings(algorithm=algorithm, optimiser="adamw")
+    settings(algorithm=algorithm, optimiser={"nesterov": True}, weight_decay=0.1, clip_norm=1)
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "fedprox", "feddyn", "moon", "ditto", "apfl", "fedadam"])
+def test_others_take_any_steps(algorithm: str) -> None:
+    assert settings(algorithm=algorithm, optimiser="adam").optimiser.vectors == 2
+    assert not settings(algorithm=algorithm).optimiser.nesterov
