@@ -76,19 +76,17 @@ class LearningSettings(Section):
     probe_batch: int | None = Field(
         None, ge=1, le=10_000_000, description="B of probe rounds; none: as in training"
     )
-    lr: float = Field(0.01, gt=0, le=100, description="learning rate at the first round of a session")
-    lr_power: float = Field(
-        1.0,
-        ge=0,
-        le=100,
-        description="polynomial decay within a session: lr (1 - (t-1)/T)^power; 0 keeps lr constant",
+    lr: float = Field(
+        0.01, gt=0, le=100, description="largest learning rate, that of a session's first round"
     )
-    lr_floor: float = Field(
-        0.0,
-        ge=0,
-        le=1,
-        description="share of lr towards which it decays: lr (floor + (1 - floor) (1 - (t-1)/T)^power)",
+    lr_schedule: Annotated[Any, Named("lr_schedules", "polynomial")] = Field(
+        "polynomial",
+        validate_default=True,
+        description="shape in which the rate decays, in each session or over the run: lr (floor + (1 - floor)"
+        " shape^power); polynomial: 1 - (t-1)/T",
     )
+    lr_power: float = Field(1.0, ge=0, le=100, description="power of the decay's shape; 0 keeps lr constant")
+    lr_floor: float = Field(0.0, ge=0, le=1, description="share of lr towards which it decays")
     probe_lr: float = Field(
         1.0, gt=0, le=1e6, description="learning rate of probe rounds, as a multiple of lr; no decay"
     )

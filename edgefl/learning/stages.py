@@ -90,7 +90,8 @@ class TrainStage(SessionStage):
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         session, trainer, model = self.federation.now.session, self.trainer, self.federation.model
         facts = self._begin(self._models, ids, self.facts.phase, round_, now)
-        local = self._local_round(ids, facts, trainer.learning_rate(round_, session.longest, now.progress))
+        lr = trainer.learning_rate(round_, session.longest, now.progress, of_run=facts.moment.round)
+        local = self._local_round(ids, facts, lr)
         further: dict[str, tuple[float | None, ...]] = {}
         if session.reports:
             further[REPORTED_LOSS] = trainer.losses_received(model.waiting_round(ids))

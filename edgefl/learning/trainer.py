@@ -59,17 +59,22 @@ class Trainer:
         """Where parameters and statistics lie in a model's vector."""
         return self.training.layout
 
-    def learning_rate(self, round_: int, longest: int | None, progress: float | None = None) -> float:
-        """Return a round's learning rate: polynomial decay within a session (J VI; the papers omit power and floor).
+    def learning_rate(
+        self, round_: int, longest: int | None, progress: float | None = None, *, of_run: int = 1
+    ) -> float:
+        """Return a round's learning rate by the schedule.
 
         Args:
             longest: most rounds that the session can have.
             progress: share of the session that is over; None: the share of these rounds.
+            of_run: rounds of the global model so far, in all sessions, this one counted.
         """
         if progress is None:
             progress = (round_ - 1) / longest if longest else 0.0
-        floor = self.settings.lr_floor
-        return self.settings.lr * (floor + (1 - floor) * (1 - progress) ** self.settings.lr_power)
+        settings = self.settings
+        return settings.lr * settings.lr_schedule.share(
+            settings.lr_power, settings.lr_floor, round_=round_, progress=progress, of_run=of_run
+        )
 
     def train(
         self,

@@ -18,7 +18,9 @@ ROOMS = {
         ("selectors", "sessions", "churn", "mobility", "power_models", "backgrounds"), "engine_contracts"
     ),
     **dict.fromkeys(("schedulers", "path_loss"), "channel_contracts"),
-    **dict.fromkeys(("algorithms", "optimisers", "warm_starts", "models"), "learning_contracts"),
+    **dict.fromkeys(
+        ("algorithms", "optimisers", "lr_schedules", "warm_starts", "models"), "learning_contracts"
+    ),
     **dict.fromkeys(("datasets", "partitions", "drifts"), "data_contracts"),
 }
 

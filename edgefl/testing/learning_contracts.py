@@ -10,6 +10,7 @@ from torch import Tensor
 from edgefl.learning.algorithms import Algorithm, Received, ServerState, Trained, Updates
 from edgefl.learning.cost import flops_per_sample
 from edgefl.learning.handed import Handed
+from edgefl.learning.lr_schedules import LrSchedule
 from edgefl.learning.models import Model, Outputs, OutputTerm, Size
 from edgefl.learning.optimisers import Optimiser, Step
 from edgefl.learning.parameters import TensorLayout
@@ -215,6 +216,16 @@ def _moved(optimiser: Optimiser, gradients: Tensor, decay: float, momentum: floa
 
 def _generator() -> torch.Generator:
     return torch.Generator().manual_seed(2)
+
+
+def lr_schedules(schedule: LrSchedule) -> None:
+    """Check that the shape of a schedule lies in [0, 1], and is the same whenever it is asked for."""
+    for round_ in range(1, 101):
+        progress = (round_ - 1) / 100
+        shape = schedule.shape(round_, progress)
+        must(0 <= shape <= 1, f"shape() is {shape} in round {round_}: a share of the largest rate, in [0, 1]")
+        must(shape == schedule.shape(round_, progress), "shape() gave two answers to the same question")
+    must(0 <= schedule.shape(101, 1.0) <= 1, "shape() leaves [0, 1] when the schedule is over")
 
 
 def warm_starts(start: WarmStart) -> None:

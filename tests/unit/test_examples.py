@@ -272,6 +272,11 @@ def test_a_data_sheet_gives_watts_by_its_voltage() -> None:
     assert draws.tail == ((3, 0.2),)
 
 
+def test_the_rate_halves_when_four_times_the_rounds_have_passed() -> None:
+    shape = make("lr_schedules", first=5).shape
+    assert [shape(t, 0.0) for t in (1, 6, 16)] == pytest.approx([1, 0.5**0.5, 0.5])
+
+
 def test_lion_goes_the_same_way_in_every_weight() -> None:
     """lr 0.1, beta1 0.5: signs of 1 and -2; then of 0.5 mean - 0.5 and 0.5 mean + 0.5, the means 0.5 and -1."""
     lion = make("optimisers", beta2=0.5)

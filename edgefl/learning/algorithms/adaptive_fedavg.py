@@ -23,7 +23,7 @@ class AdaptiveFedAvg(FedAvg):
     learning.lr x min(1, R^), or with `decay: inverse` learning.lr x min(1, R^ / (t + 1)).
 
     The paper was not at hand: formulas and betas are those of two public implementations, which agree but for the
-    decay. By default there is none here, since `learning.lr_power` has one for all algorithms. One thing
+    decay. By default there is none here, since `learning.lr_schedule` has one for all algorithms. One thing
     differs: they begin at M^ = 0, so that the first V is the size of the model; here M^ begins at the opening
     model. Where nothing has moved, the ratio 0/0 is 1. All begins anew with each session.
 

@@ -60,6 +60,20 @@ def test_the_rate_decays_to_its_floor() -> None:
     assert rates == pytest.approx([0.2, 0.2 * (0.7 * 0.25 + 0.3), 0.06])
 
 
+def test_a_rate_over_the_run_goes_on_in_the_next_session() -> None:
+    """Straight to zero in eight rounds, two a session; a session by itself would begin at lr again."""
+    one = learner(lr=0.2, lr_schedule={"name": "polynomial", "rounds": 8})
+    found = []
+    for number in (1, 2, 3):
+        for stage in one.session(SessionStart(number, EVERYONE, 2, False)):
+            for round_ in range(1, (stage.facts.rounds or 2) + 1):
+                stage.train(EVERYONE, round_, BEGIN)
+                if isinstance(stage, TrainStage):
+                    found.append(stage.federation.model.waiting_round(EVERYONE).lr)
+                stage.aggregate(EVERYONE)
+    assert found == pytest.approx([0.2 * (1 - t / 8) for t in range(6)])
+
+
 def test_a_probe_has_a_rate_of_its_own() -> None:
     """One step without momentum from the same model: the change is in proportion to the rate."""
 

@@ -1,0 +1,51 @@
+"""Learning rate schedules: how the rate of local training changes from round to round."""
+
+from abc import abstractmethod
+
+from pydantic import Field
+
+from edgefl.config.component import Component
+
+__all__ = ["LrSchedule"]
+
+
+class LrSchedule(Component):
+    """Base of all schedules: a shape, which begins at 1 and falls; how it is used is the same for all of them.
+
+    A round's rate is lr (floor + (1 - floor) shape^power), with `learning.lr`, `lr_floor` and `lr_power`. It begins
+    anew with each session, as devices and labels do. With `rounds` it goes on through all sessions, for so many
+    rounds of the cell's global model, and stays at its end from then on. Rounds within `warm_up` have a growing part
+    of that rate: t / (warm_up + 1) of it in round t. Probe rounds have a rate of their own (`learning.probe_lr`).
+    """
+
+    rounds: int | None = Field(
+        None,
+        ge=1,
+        le=10**9,
+        description="length in rounds of the cell's global model, over all sessions; none: that of each session",
+    )
+    warm_up: int = Field(
+        0, ge=0, le=10**9, description="first rounds, of each session or of `rounds`, in which the rate grows"
+    )
+
+    @abstractmethod
+    def shape(self, round_: int, progress: float) -> float:
+        """Return the shape of the decay in a round, in [0, 1].
+
+        Args:
+            round_: of the session, from 1 on, or with `rounds` of the run.
+            progress: share of the session, or of `rounds`, that is over when the round begins, in [0, 1].
+        """
+
+    def share(self, power: float, floor: float, *, round_: int, progress: float, of_run: int) -> float:
+        """Return the share of `learning.lr` that a round has.
+
+        Args:
+            power, floor: `learning.lr_power` and `lr_floor`.
+            round_, progress: of the session, as in `shape`.
+            of_run: rounds of the cell's global model so far, this one counted.
+        """
+        if self.rounds is not None:
+            round_, progress = of_run, min(1.0, (of_run - 1) / self.rounds)
+        share = floor + (1 - floor) * self.shape(round_, progress) ** power
+        return share * round_ / (self.warm_up + 1) if round_ <= self.warm_up else share
