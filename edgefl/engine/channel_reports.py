@@ -22,7 +22,8 @@ Snr = dict[Direction, FloatArray]
 class ChannelReports:
     """The mean SNR of the links of one round in one cell, measured anew for those with a transfer under way.
 
-    All of them are measured when the first is asked for at a time. An absent device keeps what was measured last.
+    At the times of the grid all of them are measured when the first is asked for. An absent device keeps what was
+    measured last.
 
     Args:
         links: ids ascending; their SNR is that of the round's start, their uplink power is held.
@@ -66,19 +67,23 @@ class ChannelReports:
         """Return the mean SNR of a device's link now, with full power over the whole band."""
         row = int(np.searchsorted(self.ids, device))
         if not self._is_now(self._measured_s[row]):
-            self._reader.read(self)
+            self._reader.read(self, row)
         return float(self._snr[direction][row])
 
-    def due(self, positions_m: FloatArray) -> npt.NDArray[np.intp]:
+    def due(self, positions_m: FloatArray, alone: int | None = None) -> npt.NDArray[np.intp]:
         """Return the rows of the links to be measured now: with a transfer under way, not measured yet at this time.
 
         From now on they count as measured. Absent devices are left out: they have what was measured last.
 
         Args:
             positions_m: [all devices, 2] now, nan: absent.
+            alone: only the link in this row is.
         """
-        rows = np.searchsorted(self.ids, sorted(self._active))
-        rows = rows[~self._is_now(self._measured_s[rows])]
+        if alone is None:
+            rows = np.searchsorted(self.ids, sorted(self._active))
+            rows = rows[~self._is_now(self._measured_s[rows])]
+        else:
+            rows = np.array([alone])
         self._measured_s[rows] = self._reader.env.now
         return rows[np.isfinite(positions_m[self.ids[rows], 0])]
 
@@ -87,8 +92,9 @@ class ChannelReports:
         self._snr["downlink"][rows] = snr["downlink"]
         self._snr["uplink"][rows] = snr["uplink"] * self._uplink_power[rows]
         if self.interfered is not None:
+            links = self.interfered["downlink"]
             for row, hears in zip(rows.tolist(), heard, strict=True):
-                self.interfered["downlink"][row].heard = hears
+                links[row].heard = hears
 
     def _is_now(self, measured_s: Values) -> Any:
         # a clock that adds up waits may come to one time in two ways
@@ -99,12 +105,14 @@ class ChannelReports:
 class GainReader:
     """Measures the gains of links while transfers last.
 
-    A transfer that begins is measured with those of its round; at the times of the grid, at which everybody measures,
-    all rounds are measured together: the gains of many places take little more time than those of a few.
+    At the times of the grid, at which everybody measures, all rounds are measured together: the gains of many places
+    take little more time than those of a few. A transfer that begins beside the grid is measured alone, for nobody
+    else asks then; in a band that is shared dynamically with those of its round, where it is planned anew for all.
 
     Args:
         large_scale: positions, ids, [ids] cells, key -> the links' large-scale state.
         heard: large-scale state -> what each device hears of the other sites.
+        shared: whether transfers share a band dynamically.
 
     Attributes:
         under_way: the rounds with a transfer under way, in order of their first one.
@@ -118,8 +126,10 @@ class GainReader:
         budget: Budget,
         large_scale: Callable[[FloatArray, list[int], np.ndarray, RoundKey], LargeScaleState],
         heard: Callable[[LargeScaleState], list[Heard]],
+        shared: bool = False,
     ) -> None:
         self.env = env
+        self._shared = shared
         self.under_way: dict[ChannelReports, None] = {}
         self.positions_m: Callable[[], np.ndarray] | None = None
         self._monitoring = monitoring
@@ -127,18 +137,20 @@ class GainReader:
         self._large_scale = large_scale
         self._heard = heard
 
-    def read(self, asking: ChannelReports) -> None:
-        """Measure the links of a round that are due, at the times of the grid with those of all others."""
+    def read(self, asking: ChannelReports, row: int) -> None:
+        """Measure a round's link in a row, and others that are due with it."""
         assert self.positions_m is not None  # else no link is measured again
         positions_m, rounds = self.positions_m(), [asking]
-        if self._monitoring.measures_at(self.env.now):
+        on_grid = self._monitoring.measures_at(self.env.now)
+        if on_grid:
             rounds += [
                 other
                 for other in self.under_way
                 # in one cell, rounds may have a shadowing of their own
                 if other is not asking and (other.key == asking.key or other.cell != asking.cell)
             ]
-        due = [one.due(positions_m) for one in rounds]
+        alone = None if on_grid or self._shared else row
+        due = [one.due(positions_m, alone) for one in rounds]
         counts = [len(rows) for rows in due]
         ids = np.concatenate([one.ids[rows] for one, rows in zip(rounds, due, strict=True)])
         if not len(ids):

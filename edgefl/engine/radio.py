@@ -77,7 +77,7 @@ class Radio:
         self._budget = Budget(settings, np.broadcast_to(device_power_w, len(speeds_m_s)))
         self._interference = SlotInterference(settings.neighbour_load, self._budget, gains, streams)
         heard = self._interference.heard_by_devices
-        self._reader = GainReader(env, monitoring, self._budget, self.large_scale, heard)
+        self._reader = GainReader(env, monitoring, self._budget, self.large_scale, heard, self.air.dynamic)
 
     @property
     def env(self) -> simpy.Environment:

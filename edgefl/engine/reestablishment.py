@@ -74,10 +74,11 @@ class Search:
                 cell = network.best_cell(self._device)
                 opened = None if cell is None else link.round.elsewhere(link, cell)
                 new_link = None if opened is None else next(iter(opened))
-                if new_link is not None and new_link.carries(direction):
-                    break
-                if new_link is not None and not new_link.carries(direction, alone=True):
-                    hopeless = here
+                if new_link is not None:
+                    if not new_link.carries(direction, alone=True):
+                        hopeless = here
+                    elif new_link.carries(direction):
+                        break
                 new_link, lasts = None, not network.moves
         except simpy.Interrupt as interrupt:
             cut = interrupt.cause

@@ -1,6 +1,6 @@
 """Interference of the other cells slot by slot: what the receivers of a round's links hear."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -11,6 +11,28 @@ from channel.units import FloatArray
 from edgefl.engine.budget import Budget
 from edgefl.engine.gains import LargeScaleGains, LargeScaleState
 from edgefl.rng import Streams
+
+
+class InterferedLinks(Mapping[Direction, Sequence[Interfered]]):
+    """The fading of a round's links with the interference at their receivers, worked out where it is asked for.
+
+    Few of the links that a device looks for after a failure carry anything, even alone.
+    """
+
+    def __init__(self, make: Mapping[Direction, Callable[[], Sequence[Interfered]]]) -> None:
+        self._make = make
+        self._made: dict[Direction, Sequence[Interfered]] = {}
+
+    def __getitem__(self, direction: Direction) -> Sequence[Interfered]:
+        if direction not in self._made:
+            self._made[direction] = self._make[direction]()
+        return self._made[direction]
+
+    def __iter__(self) -> Iterator[Direction]:
+        return iter(self._make)
+
+    def __len__(self) -> int:
+        return len(self._make)
 
 
 class SlotInterference:
@@ -31,7 +53,7 @@ class SlotInterference:
 
     def of_links(
         self, state: LargeScaleState, cell: int, fading: Sequence[Fading], uplink_share: FloatArray
-    ) -> dict[Direction, list[Interfered]]:
+    ) -> "InterferedLinks":
         """Return the links' fading with the interference at their receivers.
 
         The devices of other cells send on shares of the band as large as these links': a cell divides its band as
@@ -40,19 +62,24 @@ class SlotInterference:
         Args:
             uplink_share: [links] of the band; 1 where shares change within a round.
         """
+
+        def at_devices() -> list[Interfered]:
+            return list(map(Interfered, fading, self.heard_by_devices(state)))
+
+        def at_site() -> list[Interfered]:
+            # a link with nothing to move may have no share
+            shares = np.where(uplink_share > 0, uplink_share, 1.0).tolist()
+            heard = {share: self._heard_by_site(state, cell, share) for share in set(shares)}
+            return [Interfered(link, heard[share]) for link, share in zip(fading, shares, strict=True)]
+
+        return InterferedLinks({"downlink": at_devices, "uplink": at_site})
+
+    def _heard_by_site(self, state: LargeScaleState, cell: int, share: float) -> Heard:
+        """Return what a cell's site hears of the devices of other cells, on a share of the band."""
         assert state.everywhere_m is not None  # the devices of all cells send in the uplink
         power_db = self._power_db(state.everywhere_m)
-        activity = self._activity("uplink", power_db.shape[1])
-        # a link with nothing to move may have no share
-        shares = np.where(uplink_share > 0, uplink_share, 1.0).tolist()
-        at_site = {
-            share: Heard(activity, self._budget.uplink_levels(power_db, cell, share)) for share in set(shares)
-        }
-        by_devices = self.heard_by_devices(state)
-        return {
-            "downlink": [Interfered(link, heard) for link, heard in zip(fading, by_devices, strict=True)],
-            "uplink": [Interfered(link, at_site[share]) for link, share in zip(fading, shares, strict=True)],
-        }
+        levels = self._budget.uplink_levels(power_db, cell, share)
+        return Heard(self._activity("uplink", power_db.shape[1]), levels)
 
     def mean_at_site(self, positions_m: np.ndarray, cell: int) -> float:
         """Return the mean interference over noise at a cell's site, on the whole band; devices are at positions_m."""

@@ -22,13 +22,13 @@ SLOT_S, INTERVAL_S = 0.5e-3, 0.2
 class Books:
     """A reader whose surveys are written down, and whose SNR is 100 times the cell, the device, and the time."""
 
-    def __init__(self) -> None:
+    def __init__(self, shared: bool = False) -> None:
         self.env = simpy.Environment()
         self.surveys: list[tuple[float, list[int], list[int]]] = []
         self.positions_m = np.zeros((10, 2))
         self.transfers: dict[tuple[ChannelReports, int], AbstractContextManager[None]] = {}
         rules = RadioLinkMonitoring(RadioSettings(preset="journal", slot_s=SLOT_S, t310_s=None), INTERVAL_S)
-        self.reader = GainReader(self.env, rules, cast(Budget, self), self.large_scale, self.heard)
+        self.reader = GainReader(self.env, rules, cast(Budget, self), self.large_scale, self.heard, shared)
         self.reader.positions_m = lambda: self.positions_m
 
     def large_scale(
@@ -64,8 +64,9 @@ class Books:
         self.env.run(until=time_s)
 
 
-def test_on_the_grid_all_cells_are_read_at_once_and_beside_it_a_round_alone() -> None:
-    books = Books()
+@pytest.mark.parametrize("shared", [False, True])
+def test_on_the_grid_all_cells_are_read_at_once_and_beside_it_a_link_alone_or_a_round(shared: bool) -> None:
+    books = Books(shared)
     one, other = books.round([1, 3, 5], cell=1, neighbours=2), books.round([2, 4], cell=2)
     books.begin(one, [1, 5])
     books.begin(other, [4])
@@ -74,7 +75,8 @@ def test_on_the_grid_all_cells_are_read_at_once_and_beside_it_a_round_alone() ->
     assert one.snr(1, "downlink") == 2 * 101.1
     books.at(0.2)
     assert [other.snr(4, "downlink"), one.snr(1, "downlink"), one.snr(5, "uplink")] == [204.2, 202.4, 105.2]
-    assert books.surveys == [(0.1, [1, 5], [1, 1]), (0.2, [4, 1, 5], [2, 1, 1])]
+    beside = (0.1, [1, 5], [1, 1]) if shared else (0.1, [1], [1])
+    assert books.surveys == [beside, (0.2, [4, 1, 5], [2, 1, 1])]
     books.end(other, 4)
     books.at(0.4)
     assert one.snr(1, "downlink") == pytest.approx(202.8)
