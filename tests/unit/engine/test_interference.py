@@ -1,6 +1,7 @@
 """Interference slot by slot, against the closed form of transmitters that send or do not."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from channel.interference import Heard, Interfered, TransmitterActivity
 from channel.path_loss.umi import UMi
 from channel.transfer import Flow
 from edgefl.engine.records import DeviceRound
+from edgefl.engine.slot_interference import InterferedLinks
 from edgefl.testing import Scripted, SmallWorld, small_world
 
 SLOT_S, SERVER_W, DEVICE_W = 0.5e-3, 10 ** (43 / 10) / 1000, 10 ** (23 / 10) / 1000
@@ -204,6 +206,24 @@ def test_the_rise_over_thermal_is_that_of_a_monte_carlo_of_its_own() -> None:
         assert abs(found.mean() - expected.mean()) < 4 * error
         rises_db[share] = expected.mean(), error
     assert rises_db[0.1][0] > rises_db[1.0][0] + 100 * rises_db[1.0][1]
+
+
+def test_a_direction_that_nobody_asks_for_is_not_worked_out() -> None:
+    """The uplink's interference takes the gains of all devices: the downlink's search for a cell asks for none."""
+    made: list[str] = []
+
+    def making(direction: str) -> Callable[[], list[Interfered]]:
+        def make() -> list[Interfered]:
+            made.append(direction)
+            return []
+
+        return make
+
+    links = InterferedLinks({"downlink": making("downlink"), "uplink": making("uplink")})
+    assert made == []
+    assert links["downlink"] is links["downlink"]
+    assert made == ["downlink"]
+    assert list(links) == ["downlink", "uplink"]
 
 
 def gain(distance_m: float) -> float:
