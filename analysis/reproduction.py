@@ -7,7 +7,7 @@ ran it). What is known of the reasons for a difference stands, in words, in a fi
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -59,6 +59,13 @@ class Reproduction:
     def distance(self) -> float:
         """Return the mean absolute difference to the paper, points."""
         return float(self.present["difference"].abs().mean())
+
+    def by_algorithm(self) -> list["Reproduction"]:
+        """Split a table with several algorithms by these, in the paper's order, without those that have no run."""
+        if "algorithm" not in self.axes:
+            return [self]
+        parts = [part for _, part in self.table.groupby("algorithm", sort=False)]
+        return [replace(self, table=part) for part in parts if part["ours"].notna().any()]
 
     def orders(self) -> pd.DataFrame:
         """Compare the order of the variants in each setting and session of which all variants have a run.
@@ -177,41 +184,46 @@ def _ours(runs: Runs, paper: pd.DataFrame, by: str) -> pd.DataFrame:
 
 
 def page(reproductions: Sequence[Reproduction]) -> str:
-    """Write docs/reproduction.md."""
+    """Write docs/reproduction.md: a section for each study, in which its folders come one after the other."""
     parts = [(PAPERS / "preface.md").read_text(encoding="utf-8").rstrip(), _overview(reproductions)]
-    for reproduction in reproductions:
-        parts += [
-            f"## {reproduction.study}",
-            reproduction.source,
-            _summary(reproduction),
-            _table(reproduction),
-        ]
-        reasons = PAPERS / f"{reproduction.study}.md"
+    for study in dict.fromkeys(one.study for one in reproductions):
+        folders = [one for one in reproductions if one.study == study]
+        parts += [f"## {study}", folders[0].source]
+        for one in folders:
+            parts += [_summary(one), _table(one)]
+        reasons = PAPERS / f"{study}.md"
         if reasons.is_file():
             parts.append(reasons.read_text(encoding="utf-8").rstrip())
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _overview(reproductions: Sequence[Reproduction]) -> str:
-    rows = {}
-    for one in reproductions:
+    """Tell how far each study is from the paper, algorithm by algorithm: a mean over all would hide the worst."""
+    rows = []
+    for one in (part for whole in reproductions for part in whole.by_algorithm()):
         orders = one.orders()
         agreeing, pairs = one.pairs()
-        rows[f"`{one.study}`"] = [
-            f"{len(one.present)} of {len(one.table)}",
-            named_seeds(one.seeds),
-            f"{one.distance():.2f}" if one.by == "session" else "",
-            f"{int(orders['same'].sum())} of {len(orders)}" if len(orders) else "",
-            f"{agreeing} of {pairs}" if pairs else "",
-        ]
+        rows.append(
+            [
+                f"`{one.study}`",
+                str(one.table["algorithm"].iloc[0]) if "algorithm" in one.axes else "",
+                f"{len(one.present)} of {len(one.table)}",
+                named_seeds(one.seeds),
+                f"{one.distance():.2f}" if one.by == "session" else "",
+                f"{int(orders['same'].sum())} of {len(orders)}" if len(orders) else "",
+                f"{agreeing} of {pairs}" if pairs else "",
+            ]
+        )
     columns = [
+        "algorithm",
         "numbers",
         "seeds",
         "mean difference, points",
         "cells in the paper's order",
         "pairs in its order",
     ]
-    return markdown_table(pd.DataFrame.from_dict(rows, orient="index", columns=columns), "study")
+    frame = pd.DataFrame([row[1:] for row in rows], index=[row[0] for row in rows], columns=columns)
+    return markdown_table(frame, "study")
 
 
 def _summary(one: Reproduction) -> str:
@@ -227,6 +239,13 @@ def _summary(one: Reproduction) -> str:
         lines[0] += f" {len(one.table) - len(one.present)} of its {len(one.table)} numbers are not run here."
     by_variant = one.present.groupby("variant", sort=False)["difference"]
     each = "; ".join(f"{name} {part.mean():+.2f} ({part.abs().mean():.2f})" for name, part in by_variant)
+    algorithms = one.by_algorithm()
+    if len(algorithms) > 1:
+        each = "; ".join(
+            f"{part.table['algorithm'].iloc[0]} {part.present['difference'].mean():+.2f} ({part.distance():.2f})"
+            for part in algorithms
+        )
+        lines.append(f"Mean difference by algorithm, and of its absolute values: {each}.")
     lines.append(f"Mean difference by variant, and of its absolute values: {each}.")
     for row in orders[~orders["same"]].to_dict("records"):
         where = ", ".join(f"{axis} {row[axis]}" for axis in (*one.axes, one.by))

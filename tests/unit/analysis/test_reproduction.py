@@ -19,7 +19,9 @@ PAPER = {
 Writer = Callable[..., Path]
 
 
-def write(write_run: Writer, variant: str, five: float, seven: float, **run: object) -> Path:
+def write(
+    write_run: Writer, variant: str, five: float, seven: float, algorithm: str = "fedprox", **run: object
+) -> Path:
     """A run with these accuracies, in percent, in the first ten rounds of sessions 5 and 7, and 0 after these."""
     rounds = [
         {"session": session, "round": t, "accuracy": level / 100 if t <= 10 else 0.0}
@@ -28,11 +30,11 @@ def write(write_run: Writer, variant: str, five: float, seven: float, **run: obj
     ]
     about = {
         "study": STUDY,
-        "setting": {"overlap": "0.0", "alpha": "0.3", "algorithm": "fedprox"},
+        "setting": {"overlap": "0.0", "alpha": "0.3", "algorithm": algorithm},
         "variant": variant,
         "seed": 100,
     }
-    name = f"{variant}/seed-{run.get('seed', 100)}"
+    name = f"{algorithm}/{variant}/seed-{run.get('seed', 100)}"
     return write_run(name, rounds, [{"session": s} for s in (5, 6, 7)], **{**about, **run})
 
 
@@ -68,6 +70,28 @@ def test_orders_and_pairs(write_run: Writer, tmp_path: Path) -> None:
     assert "10 of 12 pairs of variants in the paper's order" in text
     assert "Another order at overlap 0.0, alpha 0.3, algorithm fedprox, session 5" in text
     assert "| 0.0 0.3 fedprox 5 | 83.19 / 83.19 | 59.36 / 59.36 | 77.74 / 77.74 | 76.57 / 78.57 |" in text
+
+
+def test_algorithms_are_told_apart(write_run: Writer, tmp_path: Path) -> None:
+    """A mean over both would be 2 points: neither the 1 of FedProx nor the 4 of SCAFFOLD."""
+    study(write_run, tmp_path, similarity=1.0, continuous=1.0, previous=-1.0, average=-1.0)
+    # J, Table X, FMNIST, 0.0, 0.3, SCAFFOLD: 47.74 and 53.64, 77.80 and 79.88
+    write(write_run, "previous", 47.74 + 4, 53.64 + 4, algorithm="scaffold")
+    write(write_run, "similarity", 77.80 + 4, 79.88 + 4, algorithm="scaffold")
+    one = reproduce(tmp_path / "runs")
+    fedprox, scaffold = one.by_algorithm()
+    assert (len(fedprox.present), len(scaffold.present)) == (8, 4)
+    assert (fedprox.distance(), scaffold.distance()) == pytest.approx((1.0, 4.0))
+    text = page([one])
+    assert "by algorithm, and of its absolute values: fedprox +0.00 (1.00); scaffold +4.00 (4.00)." in text
+    assert f"| `{STUDY}` | scaffold | 4 of 32 | seed 100 | 4.00 |  | 2 of 2 |" in text
+
+
+def test_folders_of_one_study_share_a_section(write_run: Writer, tmp_path: Path) -> None:
+    one = reproduce(study(write_run, tmp_path, similarity=1.0))
+    text = page([one, one])
+    assert text.count(f"## {STUDY}") == 1
+    assert text.count("| 0.0 0.3 fedprox 5 |") == 2
 
 
 @pytest.mark.slow
@@ -123,7 +147,7 @@ def test_the_command_writes_the_page(write_run: Writer, tmp_path: Path) -> None:
     assert main(["reproduction", folder, "--out", str(out)]) == 0
     text = out.read_text()
     assert text.startswith((PAPERS / "preface.md").read_text().rstrip())
-    assert f"| `{STUDY}` | 8 of 128 | seed 100 | 0.00 | 2 of 2 | 12 of 12 |" in text
+    assert f"| `{STUDY}` | fedprox | 8 of 32 | seed 100 | 0.00 | 2 of 2 | 12 of 12 |" in text
     assert main(["reproduction", str(tmp_path / "nothing")]) == 2
 
 
