@@ -90,6 +90,7 @@ def prepare(
         if scenario.record.tables == "parquet":
             parquet.require()
         world = World(scenario, Streams(scenario.seed))
+        memory_needs.check_places(world)
         check_world(world, reports=learner is not None)
         radio = world.radio(simpy.Environment())
         sizes = model_size.of(world, device, load) if sizes_only else None

@@ -8,12 +8,14 @@ import math
 
 from channel.fading import BLOCK
 from edgefl.engine.churn.always_on import AlwaysOn
+from edgefl.engine.gains import SpatialGains
 from edgefl.engine.plan import LINKS_AT_ONCE
 from edgefl.engine.selectors import CountedSelector
 from edgefl.engine.selectors.all import All
 from edgefl.learning.memory import Need, available_bytes, require
 from edgefl.mobility.static import Static
 from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
 
 DEVICE_BYTES = 300  # of the objects and arrays that every device has; measured 330 to 360
 CELL_BYTES = 12  # per device and cell: when a neighbour became better (8), and the measured power (4)
@@ -47,6 +49,28 @@ def of_world(scenario: Scenario) -> list[Need]:
     if scenario.learning is not None:
         needs.append(Need(("learning", "dataset"), scenario.learning.dataset.least_bytes(), "the data set"))
     return needs
+
+
+def check_places(world: World) -> None:
+    """Check what line of sight and shadowing of the places take, which are drawn at the first measurement.
+
+    Raises:
+        EdgeflError: more memory is needed than there is.
+    """
+    require(of_places(world), available_bytes())
+
+
+def of_places(world: World) -> list[Need]:
+    """Return what a world's places keep: a few bytes for each site and square metre."""
+    gains = world.gains
+    if not isinstance(gains, SpatialGains):
+        return []
+    fields = {
+        id(one.fields): one.fields for one in gains.large_scales
+    }.values()  # devices of a height share them
+    sites = len(world.sites_m)
+    what = f"what places keep of {sites} sites over a radius of {world.extent.field_radius_m:,.0f} m"
+    return [Need(("layout",), sum(one.memory_bytes for one in fields), what)]
 
 
 def _faded_links(scenario: Scenario, together: int) -> int:

@@ -97,6 +97,27 @@ def test_a_round_that_does_not_fit_is_refused_before_it_is_built(
     memory_needs.check(scenario.with_(rounds__selector={"name": "uniform", "count": 100}))
 
 
+def test_what_places_keep_is_counted_before_it_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nineteen sites 500 m apart: two fields with a node each 1.25 and 1.6 m, over a disc that holds all cells."""
+    sets = ["layout={rings: 2, isd_m: 500}", "radio.shadowing=spatial", "radio.line_of_sight=probabilistic"]
+    world = World(loaded(tmp_path, UNTRAINED, *sets), Streams(1))
+    (need,) = memory_needs.of_places(world)
+    side_m = 2 * world.extent.field_radius_m
+    nodes = sum((8 * side_m / correlation_m) ** 2 for correlation_m in (10.0, 13.0, 50.0))
+    assert need.size == pytest.approx(4 * 19 * nodes, rel=0.01)
+    memory_needs.check_places(world)
+    monkeypatch.setattr(memory_needs, "available_bytes", lambda: 1e8)
+    with pytest.raises(
+        EdgeflError, match=r"for what places keep of 19 sites over a radius of [\d,]+ m"
+    ) as refused:
+        memory_needs.check_places(world)
+    assert refused.value.place == ("layout",)
+    journal = World(loaded(tmp_path, UNTRAINED), Streams(1))
+    assert memory_needs.of_places(journal) == []
+
+
 def test_generated_data_take_no_less_than_estimated() -> None:
     dataset = Synthetic(groups=20)
     data = dataset.load()
