@@ -42,7 +42,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the pairs say.
+    """The result of the paired comparison.
 
     Attributes:
         table: one row per setting: the axes' labels; pairs, mean, low, high (of the first variant's metric minus
@@ -75,7 +75,7 @@ class Answer:
 def answer(
     path: str | Path, question: Question, seeds: Mapping[Setting, Sequence[int]], reference: str | None = None
 ) -> Answer:
-    """Compare the two variants on the pairs of these seeds, and say how many seeds are wanted.
+    """Compare the two variants, paired by seed, and say how many seeds a decision would take.
 
     Args:
         path: the study's directory.
@@ -142,7 +142,7 @@ def read(folder: Path) -> Answer | None:
 
 
 def words(question: Question) -> tuple[str, float]:
-    """Return the unit in which a difference is told, and the factor from the metric's unit to it."""
+    """Return the unit in which a difference is printed, and the factor from the metric's unit to it."""
     if question.metric in HIGHER_IS_BETTER:
         return "percentage points", 100.0
     return {"rounds_to_target": "rounds", "joules_to_target": "J", "energy_j": "J"}.get(

@@ -78,7 +78,7 @@ def forms(directory: Path, table: str) -> list[Path]:
 
 
 def _text(path: Path) -> bytes:
-    """Read a file; nothing where there is none, which is told when it is asked for alone."""
+    """Read a file as text; empty if it does not exist."""
     try:
         return path.read_bytes()
     except OSError:

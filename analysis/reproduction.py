@@ -53,7 +53,7 @@ class Reproduction:
 
     @property
     def present(self) -> pd.DataFrame:
-        """The rows of which there is a run."""
+        """The table's rows for which the study has runs."""
         return self.table[self.table["ours"].notna()]
 
     def distance(self) -> float:

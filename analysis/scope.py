@@ -44,7 +44,7 @@ def common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
 
 
 def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> str | None:
-    """Choose the variant that sets targets: the wanted one, or the one that the runs name."""
+    """Choose the variant that sets targets: the requested one, or the one that the runs name."""
     known = sorted(info["variant"].unique())
     if wanted is not None:
         if wanted not in known:

@@ -11,7 +11,7 @@ MOST_FOR_EXACT = 25  # pairs up to which Wilcoxon's distribution is counted out
 
 
 class Paired(NamedTuple):
-    """What the differences of pairs say.
+    """The mean of paired differences, with its interval and p-value.
 
     Attributes:
         pairs: how many, those of two finite numbers.

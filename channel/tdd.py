@@ -207,7 +207,7 @@ _ROUNDINGS = 16
 
 
 def rounding_s(time_s: float) -> float:
-    """Return the distance below which a time, s, is not told from a slot's boundary."""
+    """Return the tolerance, s, within which a time counts as a slot's boundary."""
     return _ROUNDINGS * math.ulp(time_s)
 
 

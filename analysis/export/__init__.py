@@ -9,7 +9,7 @@ TO = ("mlflow", "wandb")
 
 
 def export(path: str | Path, to: str, out: str | Path | None = None) -> Exported:
-    """Write a study, or a run, into a tool's own files; what is there of it already is not written again.
+    """Write a study, or a run, into a tool's own files; runs that were exported before are left out.
 
     Args:
         path: a study's directory, or a run's.

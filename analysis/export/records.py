@@ -20,7 +20,7 @@ FILES = ("*.csv", "*.md", "*.tex", "*.png", "*.pdf")  # of a study's own folder
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A run.
+    """A completed run's parameters, final figures and curves, as experiment trackers take them.
 
     Attributes:
         name: setting, variant and seed.

@@ -14,7 +14,7 @@ import numpy as np
 
 
 class Column(NamedTuple):
-    """Values of any shape, NaN where there is none, and the unit of which they become whole multiples."""
+    """Values of any shape (NaN: no value), and the unit to whose multiples the report rounds them."""
 
     values: np.ndarray
     unit: float = 1.0
@@ -60,5 +60,5 @@ def unpack(packed: Mapping[str, Any]) -> dict[str, np.ndarray]:
 
 
 def unit_of(largest: float, steps: float = 2e9) -> float:
-    """Choose the finest power of ten of which `largest` has at most this many."""
+    """Choose the finest unit, a power of ten, in which `largest` is at most `steps`."""
     return 10.0 ** math.ceil(math.log10(largest / steps)) if largest > 0 else 1.0

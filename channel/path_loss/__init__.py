@@ -63,7 +63,7 @@ class PathLoss(ChannelComponent, ABC):
 
     @abstractmethod
     def lines(self, *, carrier_hz: float, bs_height_m: float, ut_height_m: float) -> LossLines:
-        """Compute the lines of which the path loss is the greatest, at this carrier and these heights.
+        """Compute the lines whose maximum is the path loss, at this carrier and these heights.
 
         Raises:
             ValueError: the carrier or a height is outside the model's range.

@@ -29,7 +29,7 @@ OVER = ("completed", "failed", "interrupted")
 
 @dataclass
 class Standing:
-    """How a run stands.
+    """The state of a watched run: its status, rounds and accuracy.
 
     Attributes:
         share: of it that is over. left_s: wall time left if the rest goes on like that; NaN: not known.

@@ -54,7 +54,7 @@ def _defined(part: Any) -> Any:
 
 
 def of_part(part: Any) -> str:
-    """Return the hash of a class's or function's code as it was when it was first asked for."""
+    """Return the hash of a class's or function's code, computed once and kept."""
     if part not in _seen:
         module = sys.modules[part.__module__]
         _seen[part] = _of_module(module) if getattr(module, "__file__", None) else _hash(_compiled(part))

@@ -53,7 +53,7 @@ def data(path: Path) -> Path:
 
 
 def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
-    """Copy what comes with edgefl into a folder; what is there already, unchanged, stays.
+    """Copy shipped files into a folder; files that are there already, unchanged, stay.
 
     Args:
         folder: FOLDER, all scenarios, studies and traces; or EXAMPLES.

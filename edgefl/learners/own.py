@@ -139,7 +139,7 @@ class OutsideLearner:
 
 
 def assignments(world: World) -> dict[int, Assignment]:
-    """Return what the learner of each federation is told.
+    """Return the assignment of each federation's learner.
 
     Raises:
         EdgeflError: the scenario trains by itself.

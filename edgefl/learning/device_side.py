@@ -151,7 +151,7 @@ class DeviceSide:
         return Handed.notes(self._algorithm, noted)
 
     def trained(self, round_: TrainedRound, positions: Sequence[int], local: Tensor) -> Trained:
-        """Return what the algorithm is told of these devices' training."""
+        """Return the algorithm's view of these devices' training."""
         steps = round_.models.steps[positions]
         start, _ = self._training.layout.split(round_.received_by(positions))
         return Trained(

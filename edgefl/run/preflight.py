@@ -146,7 +146,7 @@ def _check_somebody_is_there(
 
 
 def _allowed(members: Members, session: int, present: Sequence[int]) -> list[int]:
-    """Return who of those present may take part in a session."""
+    """Return the devices present that may take part in a session."""
     allowed = members(session)
     return [id_ for id_ in present if allowed is None or id_ in allowed]
 
@@ -291,7 +291,7 @@ def _of_personal_models(learning: LearningSettings) -> Iterator[str]:
 
 
 def _of_chosen_models(learning: LearningSettings) -> Iterator[str]:
-    """Note a choice among models of which time, energy or bits are left out."""
+    """Note which costs of choosing among models are not booked."""
     left_out = []
     if learning.booked != "all":
         left_out.append("the passes in which devices choose a model (learning.booked: all counts them)")

@@ -36,7 +36,7 @@ class _Directory(_Path):
 
     @property
     def sessions(self) -> "pd.DataFrame":
-        """One row per session: why it began, who was there, labels, warm start."""
+        """One row per session: why it began, its devices and labels, its warm start."""
         return self._runs.sessions
 
     @property
@@ -100,7 +100,7 @@ class StudyResults(_Directory):
 
     @property
     def answer(self) -> "Answer | None":
-        """The answer to the study's question: `.sentence`, `.table`, `.notes`; None: it has not been asked one."""
+        """The answer to the study's question: `.sentence`, `.table`, `.notes`; None: the study has no question."""
         from analysis.question import read
 
         return read(self)

@@ -82,7 +82,7 @@ def _ask(call: str) -> str:
 
 @dataclass
 class Recovered:
-    """What is left of a journal.
+    """The readable part of a journal that may have been cut off.
 
     Args:
         entries: those before the snapshot; without one, none: training starts again.

@@ -29,7 +29,7 @@ Entry = dict[str, Any]
 
 @dataclass
 class Loan:
-    """What a run may take from another one.
+    """Training results that a run may take from another run.
 
     entries: of the lender's journal, up to where the two may differ. written: their lines. snapshots: of the lender,
     oldest first. training: the borrower's own. on_end: told how many rounds were taken, when the borrower's own
@@ -53,7 +53,7 @@ class Loan:
             self._next += 1
 
     def takes(self, cell: int, call: str, asked: Mapping[str, Any]) -> bool:
-        """Whether the lender was asked this next."""
+        """Whether the lender's journal has this question next."""
         if self.over or self._next == len(self.entries):
             return False
         entry = self.entries[self._next]

@@ -13,7 +13,7 @@ from edgefl.run_directory.questions import Answering, Asked, Resumable
 
 
 class ReplayLearner(Answering):
-    """A finished training run again, say over another radio: nothing is trained.
+    """A learner that repeats a finished run's answers, say over another radio: nothing is trained.
 
     Devices must take part and arrive as they did: another call than the recorded one is an error. With several
     cells, only the order within each cell is compared.

@@ -79,7 +79,7 @@ def free_directory(parent: Path, name: str) -> Path:
 
 @dataclass(frozen=True)
 class Described:
-    """What a run directory is told of its scenario; text: all of it, as YAML."""
+    """What a run directory records of its scenario; text: all of it, as YAML."""
 
     name: str
     seed: int

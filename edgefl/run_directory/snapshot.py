@@ -77,7 +77,7 @@ DEFAULT = Every()
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A whole snapshot.
+    """A snapshot that was written to its end.
 
     Args:
         entries: of the journal that lie before it.

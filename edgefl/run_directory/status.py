@@ -164,7 +164,7 @@ def is_there(process: dict[str, Any], *, silent_s: float) -> bool:
 
 
 def give_up(path: Path) -> None:
-    """Note that a run was left, by whom is responsible for it: its process will not."""
+    """Mark a run as interrupted in place of its process, which can no longer do so."""
     about = read(path)
     about.pop("process", None)
     if about.get("status") == "running":

@@ -28,7 +28,7 @@ KEYS_SHOWN = 3
 
 @dataclass(frozen=True)
 class Identity:
-    """What a run is.
+    """Everything that decides a run's results: settings, data, code and the version of results.
 
     Args:
         scenario: dotted key -> value, all keys that can change results; a file counts by its content, in data, and
@@ -102,7 +102,7 @@ def identity(scenario: Scenario, dataset_checksum: str, learner: Any = None) -> 
 
 @dataclass(frozen=True)
 class LearningIdentity:
-    """What learners are told beside the questions asked of them.
+    """Everything that decides what learners answer, beside the questions asked of them.
 
     whole: all of it. pilot: what counts up to the end of the pilot sessions, when the warm start comes to work.
     pilot_sessions: how many these are.
@@ -114,7 +114,7 @@ class LearningIdentity:
 
 
 def learning_identity(world: World, dataset_checksum: str) -> LearningIdentity | None:
-    """Return what the learners of a run are told; None: nothing is trained."""
+    """Return what decides the answers of a run's learners; None: nothing is trained."""
     scenario = world.scenario
     if scenario.learning is None:
         return None

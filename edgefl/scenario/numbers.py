@@ -76,7 +76,7 @@ class Numbers:
                 )
 
     def _largest_rounds(self, devices: int) -> Iterator[tuple[int, str]]:
-        """Yield the most updates that can arrive in the rounds of some kind, and of which."""
+        """Yield each kind of round with the most updates that can arrive in it."""
         selector: Selector = self.rounds.selector
         warm_start = self.learning.warm_start if self.learning else None
         pilots = self.learning.pilot_sessions if self.learning else 0

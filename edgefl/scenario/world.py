@@ -257,7 +257,7 @@ class World:
         return of_places
 
     def rehearsal(self) -> "World":
-        """Return the same world with gains of its own: they count what is asked of them."""
+        """Return the same world with a copy of its gains, whose counters leave this world's alone."""
         other = copy.copy(self)
         vars(other)["gains"] = copy.deepcopy(self.gains)
         return other

@@ -11,7 +11,7 @@ from edgefl.studies.run_locks import RunLocks
 
 
 class State(StrEnum):
-    """How a run stands."""
+    """The state of a study's run, from `planned` to `completed`."""
 
     PLANNED = "planned"  # nothing of it is there
     RUNNING = "running"

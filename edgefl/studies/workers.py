@@ -36,7 +36,7 @@ Work = Callable[[T, Callable[[Any], None]], None]
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a task came to no end.
+    """Why a task failed.
 
     trace: where, if it was no error of the user's; empty otherwise.
     """

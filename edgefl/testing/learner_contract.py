@@ -21,7 +21,7 @@ Answers = list[tuple[str, Any]]
 
 
 def assignment(sessions: int | None = 2) -> Assignment:
-    """Return what a learner is told in a small world: six devices around one base station."""
+    """Return a learner's assignment in a small world: six devices around one base station."""
     turns = np.linspace(0.0, 2 * np.pi, DEVICES, endpoint=False)
     return Assignment(
         cell=0,

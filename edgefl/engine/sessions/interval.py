@@ -6,7 +6,7 @@ from edgefl.engine.sessions import TimedPolicy
 
 
 class FixedInterval(TimedPolicy):
-    """Every session lasts so many seconds from its first round on, however many rounds that gives.
+    """Every session lasts a fixed time from its first round on, whatever number of rounds that gives.
 
     No round begins at or after its end; the one under way ends. The next session begins with the next round.
     """

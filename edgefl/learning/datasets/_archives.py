@@ -68,7 +68,7 @@ def _members(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[Path, byt
 
 
 def _stored(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield (name, open file as stored) of the members that are wanted."""
+    """Yield (name, open file as stored) of the requested members."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
             for name in packed.namelist():
@@ -85,7 +85,7 @@ def _stored(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[str, IO[by
 
 
 def _asked(name: str, wanted: dict[str, Path]) -> str | None:
-    """Return the name of a wanted file under which a member is stored; None: it is not wanted."""
+    """Return the requested name of a member; None: it was not requested."""
     plain = name.removesuffix(".gz").removeprefix("./")
     parts = plain.split("/")
     tails = ("/".join(parts[cut:]) for cut in range(len(parts)))

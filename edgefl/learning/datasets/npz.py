@@ -61,7 +61,7 @@ class Npz(Dataset):
         return EdgeflError(f"{self.path} cannot be read as a .npz file without objects ({error})")
 
     def _check_shapes(self, headers: Mapping[str, "_Header"], parts: Sequence[str]) -> None:
-        """Refuse arrays that cannot be samples and their labels, of which nothing has been read but this."""
+        """Refuse arrays whose shapes and types, all that has been read of them, cannot be samples and labels."""
         lacking = [f"{axis}{part}" for part in parts for axis in "xy" if f"{axis}{part}" not in headers]
         if lacking:
             raise EdgeflError(
