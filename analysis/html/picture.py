@@ -106,7 +106,7 @@ def _map(axes: Axes, layout: dict[str, Any], frames: dict[str, np.ndarray], even
     crosses = f"; crosses: {len(moved):,} handovers" if len(moved) else ""
     _title(
         axes,
-        f"{len(x_m)} devices walk among {len(sites)} base station{'s' * (len(sites) > 1)}{crosses}\n"
+        f"{len(x_m)} devices move among {len(sites)} base station{'s' * (len(sites) > 1)}{crosses}\n"
         "colour and shape: the cell that serves; lines: the way, darker as time goes on",
     )
     axes.set_aspect("equal")
