@@ -19,7 +19,8 @@ def breakdown(runs: Runs) -> pd.DataFrame:
     """Divide energy by what it was spent on, and time by what was waited for, one row per run.
 
     Returns:
-        variant, seed; of all devices receive_j, transmit_j, compute_j, idle_j (NaN: no ledger), total_j; of it
+        variant, seed; of all devices receive_j, transmit_j, compute_j, tail_j (of radios between transfers, NaN: they
+        have none), idle_j (NaN: no ledger), total_j; of it
         probe_j (in probe rounds) and wasted_j (on updates that were not aggregated); server_j, apart from it;
         simulated_s, and of it rounds_s (training), probe_s, between_s (no round going on), means over cells;
         of the training rounds' completed participations the mean downlink_s, compute_s, uplink_s and waiting_s
@@ -29,8 +30,9 @@ def breakdown(runs: Runs) -> pd.DataFrame:
     rounds = runs.rounds
     by_run = rounds.groupby(RUN)
     parts = by_run[list(ENERGIES.values())].sum().set_axis([f"{name}_j" for name in ENERGIES], axis=1)
-    idle = _idle(runs)
-    parts["idle_j"] = idle.reindex(parts.index) if idle is not None else math.nan
+    for name in ("tail_j", "idle_j"):
+        booked = _from_ledger(runs, name)
+        parts[name] = booked.reindex(parts.index) if booked is not None else math.nan
     parts["total_j"] = parts.sum(axis=1)
     probes = rounds[rounds["phase"] == "probe"]
     parts["probe_j"] = probes.groupby(RUN)["energy_j"].sum().reindex(parts.index).fillna(0.0)
@@ -51,11 +53,12 @@ def breakdown(runs: Runs) -> pd.DataFrame:
     return parts.join(_participations(runs.devices, rounds)).reset_index()
 
 
-def _idle(runs: Runs) -> Any:
+def _from_ledger(runs: Runs, column: str) -> Any:
     try:
-        return runs.ledger.groupby(RUN)["idle_j"].sum()
+        ledger = runs.ledger
     except ValueError:  # runs of an older release have none
         return None
+    return ledger.groupby(RUN)[column].sum(min_count=1) if column in ledger else None
 
 
 def _participations(devices: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:

@@ -12,6 +12,7 @@ ENERGY = {
     "receive_j": "receive",
     "transmit_j": "transmit",
     "compute_j": "compute",
+    "tail_j": "tails of transfers",
     "idle_j": "idle",
     "total_j": "all devices",
     "probe_j": "of it in probe rounds",

@@ -76,6 +76,20 @@ class EveryDevice(DeviceNumber):
         description="what the walls of buildings let through (38.901, Table 7.4.3-2): low_loss, plain glass, takes"
         " 12.7 dB at 3.5 GHz, high_loss, coated glass, 26.9 dB; the way inside 4.2 dB more, in the mean",
     )
+    vehicle_above_m_s: float | None = Field(
+        None,
+        gt=0,
+        le=150,
+        description="a device that goes faster is in a car and not in a building, with indoors_by: trip, m/s; none:"
+        " nobody is",
+    )
+    vehicle_loss_db: float = Field(
+        9.0,
+        ge=0,
+        le=60,
+        description="mean loss into a car, dB, with a standard deviation of 5 (38.901, 7.4.3.2); 20 with metallised"
+        " windows; 0: none, as on a bicycle",
+    )
 
 
 # where a class's key is told otherwise than that of `devices`

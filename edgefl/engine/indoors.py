@@ -1,13 +1,16 @@
-"""Devices indoors: which they are, at which place, and what the walls take from their links."""
+"""Devices indoors and in cars: which they are, where or when, and what the walls take from their links."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
-from channel.penetration import STD_DB, Walls, penetration_loss_db, wall_loss_db
+from channel.penetration import CAR_STD_DB, STD_DB, Walls, penetration_loss_db, wall_loss_db
 from channel.units import FloatArray
 from edgefl.engine.fleet import Fleet
 from edgefl.engine.gains import LargeScaleGains, LargeScaleState, RoundKey
+from edgefl.mobility import Trips
 from edgefl.mobility._draws import UniformDraws, normal
 from edgefl.rng import Streams
 
@@ -75,7 +78,10 @@ class Indoors:
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
         """Return [n] what the walls take from devices [n] at these positions [n, 2], dB; 0 outdoors."""
         along, across = np.floor(positions_m / self._depth_m).astype(np.int64).T + _MIDDLE
-        square = along * 2 * _MIDDLE + across
+        return self.of_number(along * 2 * _MIDDLE + across, ids)
+
+    def of_number(self, square: np.ndarray, ids: np.ndarray) -> FloatArray:
+        """Return [n] what the walls take from devices [n] in these squares [n], or whatever has a number >= 0."""
         loss_db: FloatArray = self._loss_db[ids]
         anew = np.flatnonzero(self._square[ids] != square)
         if len(anew):
@@ -85,7 +91,6 @@ class Indoors:
         return loss_db
 
     def _loss_in(self, square: np.ndarray, ids: np.ndarray) -> FloatArray:
-        """Return [n] what the walls take from devices [n] in these squares [n]."""
         uniform = self._draws.uniform(ids, square * _NUMBERS, _NUMBERS)
         loss_db = penetration_loss_db(
             self._wall_db[ids],
@@ -96,10 +101,86 @@ class Indoors:
         return np.where(uniform[0] < self._share[ids], loss_db, 0.0)
 
 
+class IndoorsByTrip:
+    """The walls between the devices and the sites, which change when a device goes somewhere.
+
+    A device is indoors or not from when it sets out for a place until it sets out again. One that goes faster than
+    vehicle_above_m_s is in a car, and not in a building, for as long as it does; each trip's car has its own loss.
+    A device whose movement knows no places keeps its state throughout. The loss is the same towards all sites.
+
+    Source: 3GPP TR 38.901, Table 7.2-1 (the share of those indoors belongs to users at 3 km/h), and 7.4.3.2 (cars:
+    N(9 dB, (5 dB)^2), with metallised windows 20 dB in the mean). Left out: that who walks to a place is outdoors
+    on the way, which its share of indoors does not tell.
+
+    Args:
+        buildings: of the devices; used with the number of a trip in place of that of a square.
+        vehicle_above_m_s, vehicle_loss_db: [devices] inf: never in a car.
+        trips: of all devices, now.
+    """
+
+    def __init__(
+        self,
+        buildings: Indoors,
+        vehicle_above_m_s: FloatArray,
+        vehicle_loss_db: FloatArray,
+        trips: Callable[[], Trips],
+        draws: UniformDraws,
+    ) -> None:
+        self._buildings = buildings
+        self._above_m_s = vehicle_above_m_s
+        self._vehicle_db = vehicle_loss_db
+        self._trips = trips
+        self._draws = draws
+
+    @classmethod
+    def of_fleet(
+        cls,
+        fleet: Fleet,
+        depth_m: float | None,
+        carrier_hz: float,
+        streams: Streams,
+        trips: Callable[[], Trips],
+    ) -> "IndoorsByTrip":
+        """Return the walls of the devices, of each as its class says; no buildings where depth_m is None."""
+        nobody = np.zeros(len(fleet))
+        buildings = (
+            Indoors(nobody, nobody, nobody, 1.0, UniformDraws(streams, len(fleet), ("indoors",)))
+            if depth_m is None
+            else Indoors.of_fleet(fleet, depth_m, carrier_hz, streams)
+        )
+        return cls(
+            buildings,
+            fleet.column(lambda kind: math.inf if kind.vehicle_above_m_s is None else kind.vehicle_above_m_s),
+            fleet.column(lambda kind: kind.vehicle_loss_db),
+            trips,
+            UniformDraws(streams, len(fleet), ("vehicles",)),
+        )
+
+    def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
+        """Return [n] what the walls take from devices [n] now, dB; 0 outdoors. The positions do not matter."""
+        number, speed_m_s = (column[ids] for column in self._trips())
+        in_car = speed_m_s > self._above_m_s[ids]
+        loss_db = np.zeros(len(ids))
+        for rows, losses in ((~in_car, self._buildings.of_number), (in_car, self._cars)):
+            loss_db[rows] = losses(number[rows], ids[rows])
+        return loss_db
+
+    def _cars(self, number: np.ndarray, ids: np.ndarray) -> FloatArray:
+        drawn = normal(self._draws.uniform(ids, 2 * number, 2))[0]
+        return np.asarray(self._vehicle_db[ids] + CAR_STD_DB * drawn * (self._vehicle_db[ids] > 0))
+
+
+class Obstacles(Protocol):
+    """Whatever stands between devices and all sites alike."""
+
+    def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
+        """Return [n] what it takes from the links of devices [n] at these positions [n, 2], now, dB."""
+
+
 class BehindWalls:
     """Gains less the loss of walls, for devices indoors."""
 
-    def __init__(self, gains: LargeScaleGains, indoors: Indoors) -> None:
+    def __init__(self, gains: LargeScaleGains, indoors: Obstacles) -> None:
         self._gains = gains
         self._indoors = indoors
 

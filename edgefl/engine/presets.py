@@ -12,6 +12,8 @@ of it.
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from edgefl.engine.power_models import CIRCUITS
+
 Preset = Literal["journal", "nr"]
 
 # None of these may be null: a run's scenario.yaml leaves nulls out, and reading it fills them again.
@@ -23,6 +25,15 @@ NR: dict[str, dict[str, Any]] = {
         "los_site_correlation": 0.5,  # as shadowing's: what stands around a device is in the way of all sites
         "power_over_share": "per_resource_block",
         "uplink_power_over_share": "full",  # a device has the power of its own amplifier
+        "uplink_smallest_part": 0.0625,  # 17 of 273 blocks; 38.214, 6.1.2.2: any number may be given
+        # n78 and the other bands from 2.4 GHz on; below, bands are FDD, and nothing is filled in
+        "tdd": {"pattern": "DDDSU"},
+        # 38.802, Annex A: panels of 4 x 8 elements, 15 dB, less 3 dB as beams are a grid and paths come from around
+        "array_gain_db": 12.0,
+        # 38.101-1, 7.2: four receive antennas in n78; measured, four layers carry what two ideal ones would: trust.md
+        "downlink_layers": 2,
+        "uplink_p0_dbm": -80,  # 38.213, 7.1.1; 5G-LENA's NrUePowerControl has this, srsRAN's base station -76
+        "uplink_alpha": 0.8,  # of the values that 38.331 has, 0, 0.4 to 1
         "rates": "cqi",  # 38.214, Table 5.2.2.1-3
         "snr_gap_db": 2.0,  # of NR's LDPC codes and 256QAM at short blocks
         "control_overhead": 0.14,  # 38.306, 4.1.2, downlink below 6 GHz
@@ -32,6 +43,7 @@ NR: dict[str, dict[str, Any]] = {
         "site_noise_figure_db": 5.0,  # likewise
         "interference": "slot",  # of whatever neighbour_load is given
         "gain_reading": "interval",
+        "coverage_margin_db": 3.0,  # as Qin lies above Qout: 38.133, 8.1, a block error rate of 2 % and one of 10 %
         "t310_s": 1.0,  # 38.331
         "t311_s": 3.0,  # 38.331 has 1 to 30 s, OpenAirInterface's base station this
         "reestablishment_s": 0.4,  # 38.133, 6.2.1: 50 ms + 200 ms to identify a cell + its SIB1 + random access
@@ -45,9 +57,18 @@ NR: dict[str, dict[str, Any]] = {
         "hysteresis_db": 1.0,
         "time_to_trigger_s": 0.32,
     },
-    "devices": {"indoor_share": 0.8, "penetration": "low_loss"},  # 38.901, Table 7.2-1
+    # 38.901, Table 7.3-1: a panel has 8 dBi ahead, and 4.6 in the mean over the 120 degrees that it serves
+    "layout": {"antenna_gain_dbi": 5.0},
+    "devices": {
+        "indoor_share": 0.8,  # 38.901, Table 7.2-1, of those who walk or stay
+        "indoors_by": "trip",
+        "vehicle_above_m_s": 3.0,  # 11 km/h: faster than those who walk or run
+        "vehicle_loss_db": 9.0,  # 38.901, 7.4.3.2
+        "penetration": "low_loss",
+        "power": "tr38840",
+        "idle_power_w": 0.01,  # 38.840: deep sleep, and paging each 1.28 s, 1.7 units of 6 mW
+    },
 }
-
 TDD_FROM_HZ = 2.4e9  # of bands, those from here on
 
 
@@ -56,7 +77,7 @@ def with_preset(section: str, data: Mapping[str, Any], preset: object) -> dict[s
     given = dict(data)
     if preset == "nr":
         for key, value in NR[section].items():
-            if given.get(key) is None:
+            if given.get(key) is None and _fits(section, key, given):
                 given[key] = value
     return given
 
@@ -64,20 +85,46 @@ def with_preset(section: str, data: Mapping[str, Any], preset: object) -> dict[s
 def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a scenario with what its radio's preset fills in the other sections.
 
-    38.901 has walls for UMi and UMa only: with another path loss nobody is indoors, unless the scenario says so.
+    38.901 has walls for UMi and UMa only: with another path loss nobody is indoors or in a car, unless the scenario
+    says so.
     """
     filled, radio = dict(data), data.get("radio")
     preset = radio.get("preset") if isinstance(radio, Mapping) else getattr(radio, "preset", None)
     path_loss = radio.get("path_loss") if isinstance(radio, Mapping) else None
     name = path_loss.get("name") if isinstance(path_loss, Mapping) else path_loss
-    for section in ("handover", "devices"):
+    for section in NR.keys() - {"radio"}:
         given = filled.get(section, {})
         if isinstance(given, Mapping) and preset == "nr":
             filled[section] = with_preset(section, given, preset)
-            if (
-                section == "devices"
-                and name not in (None, "umi", "uma")
-                and given.get("indoor_share") is None
-            ):
-                del filled[section]["indoor_share"]
+            if section == "devices" and name not in (None, "umi", "uma"):
+                for key in ("indoor_share", "vehicle_above_m_s"):
+                    if given.get(key) is None:
+                        filled[section].pop(key, None)
     return filled
+
+
+def _fits(section: str, key: str, given: Mapping[str, Any]) -> bool:
+    """Tell whether a value of the preset has a place beside what a scenario gives; others say what is wrong."""
+    if key == "tdd":
+        carrier_hz = given.get("carrier_hz")
+        return not isinstance(carrier_hz, int | float) or carrier_hz >= TDD_FROM_HZ
+    if key == "power":  # whoever describes the circuits means the model that has them
+        of_classes = given.get("classes")
+        classes = of_classes.values() if isinstance(of_classes, Mapping) else ()
+        own = [given, *(one for one in classes if isinstance(one, Mapping))]
+        return not any(one.get(circuit) is not None for one in own for circuit in CIRCUITS)
+    if key == "vehicle_above_m_s":
+        return given.get("indoors_by") in (None, "trip")
+    if key == "antenna_gain_dbi":  # panels have their own
+        return given.get("sectors") in (None, 1)
+    if key == "uplink_p0_dbm":  # a power for a share that is held
+        return (
+            given.get("sharing") != "dynamic" or given.get("uplink_power_over_share") == "per_resource_block"
+        )
+    if key == "uplink_smallest_part":
+        return given.get("uplink_power_over_share") in (None, "full") and given.get("rates") in (None, "cqi")
+    if key in ("downlink_layers", "coverage_margin_db"):
+        return given.get("rates") in (None, "cqi") and (
+            key == "downlink_layers" or given.get("shadowing") in (None, "spatial")
+        )
+    return True

@@ -194,12 +194,10 @@ class RadioSettings(Section):
     uplink_alpha: float = Field(
         0.8, ge=0, le=1, description="share of the path loss, in dB, that uplink power control makes up for"
     )
-    coverage_margin_db: float | None = Field(
+    coverage_margin_db: Annotated[float, Field(ge=0, le=30)] | Literal["none"] | None = Field(
         None,
-        ge=0,
-        le=30,
         description="a device whose mean SINR, in either direction, is not so many dB above what the lowest CQI needs"
-        " is out of coverage: not present, until it has a link again; none: all are present (J)",
+        " is out of coverage: not present, until it has a link again, dB, 0 to 30; none: all are present (J)",
     )
     downlink: Literal["unicast", "broadcast"] = Field(
         "unicast",
@@ -253,7 +251,7 @@ class RadioSettings(Section):
 
     @model_validator(mode="after")
     def _coverage_fits(self) -> Self:
-        if self.coverage_margin_db is not None:
+        if self.needs_coverage_db is not None:
             if self.rates == "shannon":
                 raise ValueError("coverage_margin_db counts from the lowest CQI: set rates: cqi")
             if self.shadowing == "round":
@@ -311,6 +309,11 @@ class RadioSettings(Section):
     def uplink_rule(self) -> Literal["full", "per_resource_block"]:
         """How a device's power is spread over its share of the band."""
         return self.uplink_power_over_share or self.power_over_share
+
+    @property
+    def needs_coverage_db(self) -> float | None:
+        """How far above the lowest CQI a link must be, dB; None: all devices are present."""
+        return self.coverage_margin_db if isinstance(self.coverage_margin_db, float) else None
 
     @property
     def tdd_frame(self) -> TddSettings | None:

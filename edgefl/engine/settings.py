@@ -89,6 +89,22 @@ class DeviceSettings(EveryDevice):
         " the first devices of the first class, then those of the second",
     )
 
+    indoors_by: Literal["place", "trip"] = Field(
+        "place",
+        description="when a device goes in or out: place, in every square of 25 m anew; trip, when it sets out from"
+        " where it stayed",
+    )
+
+    @model_validator(mode="after")
+    def _vehicles_make_trips(self) -> Self:
+        of_classes: dict[str, Any] = {f"classes.{name}.": one for name, one in (self.classes or {}).items()}
+        for place, one in {"": self, **of_classes}.items():
+            if one.vehicle_above_m_s is not None and self.indoors_by != "trip":
+                raise ValueError(
+                    f"{place}vehicle_above_m_s: who is in a car is so for a trip: set indoors_by: trip"
+                )
+        return self
+
     @model_validator(mode="after")
     def _one_number(self) -> Self:
         if (self.count is None) == (self.density_per_km2 is None):

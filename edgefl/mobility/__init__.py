@@ -9,10 +9,11 @@ from pydantic import Field, PrivateAttr
 
 from edgefl.config.component import Component
 from edgefl.mobility._legs import Leg, Legs
+from edgefl.mobility._trips import Trips
 from edgefl.places.areas import Places
 from edgefl.rng import Streams
 
-__all__ = ["Coordinate", "Leg", "Legs", "Mobility", "Movement"]
+__all__ = ["Coordinate", "Leg", "Legs", "Mobility", "Movement", "Trips", "trips"]
 
 Coordinate = Annotated[float, Field(ge=-1e9, le=1e9)]  # m
 
@@ -30,6 +31,20 @@ class Movement(Protocol):
 
     def doppler_speeds_m_s(self) -> np.ndarray:
         """Return [devices] the speed that sets each link's Doppler: the device's, or its mean where it varies."""
+
+
+def trips(movement: Movement, time_s: float) -> Trips:
+    """Return the trips of devices at a time; of a movement that does not tell, one that lasts for ever.
+
+    A movement that does tell has a method `trips` of the time, as `Legs` has.
+    """
+    told = getattr(movement, "trips", None)
+    if told is not None:
+        found: Trips = told(time_s)
+        return found
+    speeds_m_s = movement.doppler_speeds_m_s()
+    none = np.zeros(len(speeds_m_s), dtype=np.int64)
+    return Trips(none, speeds_m_s if movement.moves else np.zeros(len(speeds_m_s)))
 
 
 class Mobility(Component):

@@ -2,9 +2,11 @@
 
 import math
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+
+from edgefl.mobility._trips import Trips
 
 
 class Leg(NamedTuple):
@@ -31,9 +33,13 @@ class Legs(ABC):
     """
 
     moves = True
+    # whether a leg leads to a place to be at, even if the device leaves it at once; else a trip lasts until a rest
+    leads_to_places: ClassVar[bool] = False
 
     def __init__(self, speeds_m_s: np.ndarray) -> None:
         devices = len(speeds_m_s)
+        self._trip_number = np.zeros(devices, dtype=np.int64)
+        self._has_rested = np.zeros(devices, dtype=bool)  # since it walked last
         self._speeds_m_s = speeds_m_s
         self._from_m = np.zeros((2, devices))
         self._to_m = np.zeros((2, devices))
@@ -66,6 +72,8 @@ class Legs(ABC):
             self._to_m[:, again] = self.begin(again)
             self._until_s[again] = 0.0
             self._number[again] = 0
+            self._trip_number[again] = 0
+            self._has_rested[again] = True
             self._made[again] = False
         due = np.flatnonzero(time_s >= self._until_s)
         while len(due):
@@ -81,6 +89,12 @@ class Legs(ABC):
     def doppler_speeds_m_s(self) -> np.ndarray:
         return self._speeds_m_s
 
+    def trips(self, time_s: float) -> Trips:
+        """Return the trips at a time: one begins when a device sets out from a rest, and ends at the next rest."""
+        self.positions_m(time_s)
+        # on the way a device's own speed: that of a leg may vary, and nobody gets out of a car for that
+        return Trips(self._trip_number.copy(), np.where(time_s < self._arrive_s, self._speeds_m_s, 0.0))
+
     def _set_out(self, ids: np.ndarray) -> None:
         if not self._made[ids].all():
             lacking = np.flatnonzero(~self._made & np.isfinite(self._until_s))  # inf: it never sets out again
@@ -94,6 +108,9 @@ class Legs(ABC):
         self._made[ids] = False
         here_m, now_s = self._to_m[:, ids], self._until_s[ids]
         to_m, walk_s, rest_s = (part[..., ids] for part in self._next)
+        walks = walk_s > 0
+        self._trip_number[ids] += walks & (self._has_rested[ids] | self.leads_to_places)
+        self._has_rested[ids] = (rest_s > 0) | (self._has_rested[ids] & ~walks)
         way_m = to_m - here_m
         self._velocity_m_s[:, ids] = np.divide(way_m, walk_s, out=np.zeros_like(way_m), where=walk_s > 0)
         self._from_m[:, ids], self._to_m[:, ids] = here_m, to_m

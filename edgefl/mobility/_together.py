@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from edgefl.mobility import Mobility, Movement
+from edgefl.mobility import Mobility, Movement, Trips, trips
 
 
 class Together:
@@ -31,6 +31,14 @@ class Together:
         for ids, movement, rows in self._parts:
             speeds_m_s[ids] = movement.doppler_speeds_m_s()[rows]
         return speeds_m_s
+
+    def trips(self, time_s: float) -> Trips:
+        """Return the trips at a time, each device's by its model."""
+        number, speed_m_s = np.empty(self._count, dtype=np.int64), np.empty(self._count)
+        for ids, movement, rows in self._parts:
+            found = trips(movement, time_s)
+            number[ids], speed_m_s[ids] = found.number[rows], found.speed_m_s[rows]
+        return Trips(number, speed_m_s)
 
 
 class Widest:

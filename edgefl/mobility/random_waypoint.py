@@ -43,6 +43,8 @@ class RandomWaypoint(Walkers):
 
 
 class _Walks(Legs):
+    leads_to_places = True
+
     def __init__(
         self,
         positions_m: np.ndarray,

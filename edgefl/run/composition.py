@@ -26,7 +26,7 @@ def compose(
         learners: cell -> its learner.
     """
     scenario, env = world.scenario, radio.env
-    of_places = world.large_scale_of_places()
+    of_places = world.large_scale_of_places(env)
     network = world.network(env, recorder, of_places and radio.coverage(of_places))
     if world.movement.moves:
         radio.follow(network.positions_m)

@@ -22,12 +22,12 @@ from edgefl.engine.coverage import Coverage, LargeScaleOfPlaces
 from edgefl.engine.extent import Extent
 from edgefl.engine.fleet import Fleet
 from edgefl.engine.gains import LargeScaleGains, LargeScaleState, PerRoundGains, SpatialGains
-from edgefl.engine.indoors import BehindWalls, Indoors
+from edgefl.engine.indoors import BehindWalls, Indoors, IndoorsByTrip, Obstacles
 from edgefl.engine.network import Network
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder
 from edgefl.errors import EdgeflError, moved, refused
-from edgefl.mobility import Mobility, Movement
+from edgefl.mobility import Mobility, Movement, trips
 from edgefl.mobility._together import Together
 from edgefl.places.areas import Places, places
 from edgefl.rng import Streams
@@ -194,7 +194,7 @@ class World:
                 settings=settings,
                 device_power_w=self.fleet.column(lambda kind: dbm_to_watt(kind.transmit_power_dbm)),
                 speeds_m_s=self.movement.doppler_speeds_m_s(),
-                gains=self._behind_walls(),
+                gains=self._behind_walls(env),
                 streams=self.streams,
                 reading_s=self.scenario.handover.measurement_interval_s,
             )
@@ -239,9 +239,9 @@ class World:
         )
         yield from of_cells.processes()
 
-    def large_scale_of_places(self) -> LargeScaleOfPlaces | None:
-        """Return the function that gives links their state by place, for maps; None: gains are drawn by round."""
-        gains, indoors = self.gains, self._indoors
+    def large_scale_of_places(self, env: simpy.Environment) -> LargeScaleOfPlaces | None:
+        """Return the function that gives links their state by place now; None: gains are drawn by round."""
+        gains, indoors = self.gains, self.walls(env)
         if not isinstance(gains, SpatialGains):
             return None
 
@@ -262,17 +262,26 @@ class World:
         vars(other)["gains"] = copy.deepcopy(self.gains)
         return other
 
-    @cached_property
-    def _indoors(self) -> Indoors | None:
-        """The walls, if any device can be behind one."""
+    def walls(self, env: simpy.Environment) -> Obstacles | None:
+        """What stands between devices and all sites alike, walls and cars; None: nothing."""
+        kinds, carrier_hz = self.fleet.kinds, self.scenario.radio.carrier_hz
         depth_m = self.scenario.radio.path_loss.indoor_depth_m
-        if depth_m is None or not any(kind.indoor_share for kind in self.fleet.kinds):
+        some_indoors = depth_m is not None and any(kind.indoor_share for kind in kinds)
+        if self.scenario.devices.indoors_by == "trip":
+            if not some_indoors and all(kind.vehicle_above_m_s is None for kind in kinds):
+                return None
+            movement = self.movement
+            return IndoorsByTrip.of_fleet(
+                self.fleet, depth_m, carrier_hz, self.streams, lambda: trips(movement, env.now)
+            )
+        if depth_m is None or not some_indoors:
             return None
-        return Indoors.of_fleet(self.fleet, depth_m, self.scenario.radio.carrier_hz, self.streams)
+        return Indoors.of_fleet(self.fleet, depth_m, carrier_hz, self.streams)
 
-    def _behind_walls(self) -> LargeScaleGains:
+    def _behind_walls(self, env: simpy.Environment) -> LargeScaleGains:
         """The gains, less what the walls take from devices indoors."""
-        return BehindWalls(self.gains, self._indoors) if self._indoors else self.gains
+        walls = self.walls(env)
+        return BehindWalls(self.gains, walls) if walls else self.gains
 
     def _heights(self) -> tuple[list[Extent], np.ndarray]:
         """The world as devices of each height see it, and [devices] which of these it is for each."""

@@ -12,7 +12,8 @@ from edgefl.testing.invariants import check_run
 
 
 def tables(path: Path, policy: str, **radio: Any) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Devices, events and ledger of 20 devices that drive through seven cells of the preset nr."""
+    """Devices, events and ledger of 20 devices that drive through seven cells of nr without what gives them links."""
+    weak = {"array_gain_db": 0.0, "uplink_smallest_part": 1.0, "coverage_margin_db": "none", "tdd": "none"}
     mobility = {"name": "random_waypoint", "area_factor": 1.0, "speed_min_m_s": 10, "speed_max_m_s": 20}
     scenario = Scenario.model_validate(
         {
@@ -20,8 +21,15 @@ def tables(path: Path, policy: str, **radio: Any) -> tuple[pd.DataFrame, pd.Data
             "seed": 100,
             "layout": {"rings": 1, "isd_m": 800},
             "handover": {"policy": policy},
-            "devices": {"count": 20, "mobility": mobility, "battery_j": 1000, "idle_power_w": 0.01},
-            "radio": {"preset": "nr", "bandwidth_hz": 20e6, "shadowing": "spatial", **radio},
+            "devices": {
+                "count": 20,
+                "mobility": mobility,
+                "battery_j": 1000,
+                "idle_power_w": 0.01,
+                "power": "journal",
+                "indoors_by": "place",
+            },
+            "radio": {"preset": "nr", "bandwidth_hz": 20e6, "shadowing": "spatial", **weak, **radio},
             "sessions": {"name": "schedule", "count": 1, "rounds": 3},
             "rounds": {"every_s": 40, "deadline_s": 30},
             "workload": {"payload_bits": 4_000_000, "flops_per_sample": 1e5},

@@ -1,5 +1,6 @@
 """Where joules and seconds went, and the journal paper's cost analysis, by hand."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,8 +75,18 @@ def test_energy_and_time_add_up(write_run: Write) -> None:
     assert found.probe_j == 5
     assert (found.rounds_s, found.probe_s, found.between_s, found.simulated_s) == (40, 10, 10, 60)
     assert (found.downlink_s, found.compute_s, found.waiting_s) == (1, 2, 0.5)
+    assert math.isnan(found.tail_j)
     assert found.uplink_s == pytest.approx((3 + 4 + 3) / 3)  # what did not complete is left out
     assert found.slowest_uplink_s == (4 + 3) / 2  # device 2 in round 1, device 1 in round 2
+
+
+def test_what_radios_draw_between_transfers_is_in_the_costs(write_run: Write) -> None:
+    path = a_run(write_run, {"name": "similarity"})
+    (path / "ledger.csv").write_text(
+        "device,receive_j,transmit_j,compute_j,idle_j,total_j,wasted_j,tail_j\n1,1,1,1,2,9,0,4\n2,1,1,1,3,12,0,6\n"
+    )
+    found = breakdown(load_runs(path)).iloc[0]
+    assert (found.tail_j, found.idle_j, found.total_j) == (10, 5, 40)
 
 
 def test_stages_are_counted_as_the_paper_does(write_run: Write) -> None:

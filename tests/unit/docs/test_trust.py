@@ -9,6 +9,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 sys.path.insert(0, str(DOCS))
 import mobility_sketch  # noqa: E402
 import trust  # noqa: E402
+import trust_rates  # noqa: E402
 import trust_runs  # noqa: E402
 
 PAGE = (DOCS / "trust.md").read_text()
@@ -43,10 +44,32 @@ def test_laws(law: object) -> None:
 
 
 @pytest.mark.slow
-def test_measurements() -> None:
+@pytest.mark.parametrize("runs", [trust_rates, trust_runs], ids=["rates", "runs"])
+def test_measurements(runs: object) -> None:
     """Whole runs: every stream has a name and a seed, so they come out the same."""
-    for section in trust_runs.measured(trust.Row, trust.Section):
+    for section in runs.measured(trust.Row, trust.Section):  # type: ignore[attr-defined]
         assert_written(section, 0.01)
+
+
+def test_rates_and_sinr_are_as_measured_in_networks() -> None:
+    """What the page concludes: outdoors within operators' range but for a tenth, SINR within 3 dB at full load."""
+    tables = PAGE.split("\n## ")
+    rates, sinr = (
+        [
+            [cell.strip() for cell in line.strip("|").split("|")]
+            for line in table.splitlines()
+            if line[:2] == "| "
+        ][1:]
+        for title in ("Rates of one device", "SINR under load")
+        for table in tables
+        if table.startswith(title)
+    )
+    for what, reference, here, *_ in rates:
+        if "outdoors" in what:
+            assert float(here) == pytest.approx(float(reference), rel=0.15), what
+    for what, reference, here, *_ in sinr:
+        if what.startswith("load 1"):
+            assert abs(float(here) - float(reference)) < 3.0, what
 
 
 def table_of(title: str) -> list[list[str]]:

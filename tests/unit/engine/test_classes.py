@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import simpy
 
 from channel.energy import compute_energy_j, compute_time_s
 from channel.penetration import STD_DB, wall_loss_db
@@ -239,10 +240,11 @@ def test_walls_stand_between_the_sites_and_those_indoors() -> None:
     """The share that is indoors, the mean and the deviation of what it loses, and that a place keeps it."""
     count, share = 4000, 0.3
     one = world(devices={"count": count, "indoor_share": share, "penetration": "high_loss"}, seed=3)
-    assert one._indoors is not None
+    walls = one.walls(simpy.Environment())
+    assert walls is not None
     positions_m = one.movement.positions_m(0.0)
     ids = np.arange(count)
-    loss_db = one._indoors.loss_db(positions_m, ids)
+    loss_db = walls.loss_db(positions_m, ids)
     inside = loss_db != 0
     assert abs(inside.mean() - share) < SIGMAS * math.sqrt(share * (1 - share) / count)
     # the smaller of two uniform numbers on (0, 25) has mean 25 / 3 and variance 25^2 / 18
@@ -252,12 +254,12 @@ def test_walls_stand_between_the_sites_and_those_indoors() -> None:
     assert abs(loss_db[inside].std() / std_db - 1) < SIGMAS / math.sqrt(2 * inside.sum())
     # anywhere in the same square of 25 m, and again later; another square is another building
     square_m = 25.0 * np.floor(positions_m / 25.0)
-    assert np.array_equal(one._indoors.loss_db(square_m + 24.9, ids), loss_db)
-    elsewhere = one._indoors.loss_db(square_m + 25.1, ids) != 0
+    assert np.array_equal(walls.loss_db(square_m + 24.9, ids), loss_db)
+    elsewhere = walls.loss_db(square_m + 25.1, ids) != 0
     both = (elsewhere & inside).mean()
     assert abs(both - share**2) < SIGMAS * math.sqrt(share**2 * (1 - share**2) / count)
     # of some devices the same as of all; and the gains are those without walls, less the loss
-    assert np.array_equal(one._indoors.loss_db(positions_m[7:9], ids[7:9]), loss_db[7:9])
+    assert np.array_equal(walls.loss_db(positions_m[7:9], ids[7:9]), loss_db[7:9])
     plain = world(devices={"count": count}, seed=3)
     key = (1, "train", 1)
     radios = [each.radio(None).large_scale(positions_m, ids, 0, key).gains_db for each in (one, plain)]  # type: ignore[arg-type]

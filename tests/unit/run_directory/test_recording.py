@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import simpy
 
 from analysis import handover_figures, load_runs
 from edgefl import simulate
@@ -133,7 +134,8 @@ def test_the_gain_is_that_of_the_link(tmp_path: Path) -> None:
         devices={"count": 30, "indoor_share": 0.5},
     )
     world = World(settings, Streams(3))
-    surveyed, positions_m = world.large_scale_of_places(), world.movement.positions_m(0.0)
+    surveyed = world.large_scale_of_places(simpy.Environment())
+    positions_m = world.movement.positions_m(0.0)
     assert surveyed is not None
     ids = np.arange(30)
     for cell in (0, 3):

@@ -1,0 +1,128 @@
+"""Who is in a building and who in a car: by trips, in the shares and losses of 38.901."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import simpy
+
+from channel.penetration import CAR_STD_DB
+from edgefl.errors import EdgeflError
+from edgefl.rng import Streams
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
+
+COUNT, SIGMAS, MEAN_DB = 4000, 4.0, 9.0
+KEYS: dict[str, Any] = {"indoor_share": 0.8, "indoors_by": "trip", "vehicle_above_m_s": 3.0}
+WALKERS = {"speed_min_m_s": 1.0, "speed_max_m_s": 1.8}
+DRIVERS = {"speed_min_m_s": 8.0, "speed_max_m_s": 14.0}
+
+
+class Losses:
+    """What stands between devices of a world and the sites, at any time."""
+
+    def __init__(self, mobility: Any, count: int = COUNT, **keys: Any) -> None:
+        scenario = Scenario.model_validate(
+            {
+                "name": "walls",
+                "seed": 5,
+                "devices": {"count": count, "mobility": mobility, **KEYS, **keys},
+                "radio": {"preset": "journal", "shadowing": "spatial"},
+                "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+                "workload": {"payload_bits": 1, "flops_per_sample": 1},
+            }
+        )
+        self.world = World(scenario, Streams(5))
+        self._env = simpy.Environment()
+        walls = self.world.walls(self._env)
+        assert walls is not None
+        self._walls = walls
+
+    def at(self, time_s: float) -> np.ndarray:
+        if time_s > self._env.now:
+            self._env.run(until=time_s)
+        return self._walls.loss_db(self.world.movement.positions_m(time_s), np.arange(self.world.count))
+
+
+def within(share: float, expected: float, count: int) -> bool:
+    return abs(share - expected) < SIGMAS * math.sqrt(expected * (1 - expected) / count)
+
+
+@pytest.mark.parametrize("mobility", ["static", {"name": "random_waypoint", **WALKERS}])
+def test_four_of_five_pedestrians_are_indoors_at_any_time(mobility: Any) -> None:
+    """38.901, Table 7.2-1, as if each device were asked once."""
+    losses = Losses(mobility)
+    for time_s in (0.0, 500.0, 5000.0):
+        assert within((losses.at(time_s) != 0).mean(), 0.8, COUNT)
+
+
+def test_cars_lose_9_db_with_a_deviation_of_5_and_are_in_no_building() -> None:
+    """38.901, 7.4.3.2: N(9, 5^2), drawn for each car; none is without."""
+    loss_db = Losses({"name": "random_direction", **DRIVERS}).at(10.0)
+    assert abs(loss_db.mean() - MEAN_DB) < SIGMAS * CAR_STD_DB / math.sqrt(COUNT)
+    assert abs(loss_db.std() / CAR_STD_DB - 1) < SIGMAS / math.sqrt(2 * COUNT)
+    assert (loss_db != 0).all()
+    metallised = Losses({"name": "random_direction", **DRIVERS}, vehicle_loss_db=20.0).at(10.0)
+    assert metallised - 11.0 == pytest.approx(loss_db)
+    assert not Losses({"name": "random_direction", **DRIVERS}, vehicle_loss_db=0.0).at(10.0).any()
+
+
+def test_a_state_lasts_from_setting_out_to_setting_out() -> None:
+    """Walkers who rest a minute at each place: between two looks only those have changed who have set out again."""
+    losses = Losses({"name": "random_waypoint", "pause_s": 60.0, **WALKERS}, count=500)
+    movement = losses.world.movement
+    before = losses.at(0.0), movement.trips(0.0).number  # type: ignore[attr-defined]
+    changed = 0
+    for time_s in range(5, 600, 5):
+        loss_db, number = losses.at(float(time_s)), movement.trips(float(time_s)).number  # type: ignore[attr-defined]
+        same = number == before[1]
+        assert (loss_db[same] == before[0][same]).all()
+        assert (number >= before[1]).all()
+        changed += int((loss_db[~same] != before[0][~same]).sum())
+        before = loss_db, number
+    # in and out, or to another building: all but those who were outdoors twice, 4 %
+    trips = int(before[1].sum())
+    assert trips > 500
+    assert changed > 0.9 * (trips - int(movement.trips(0.0).number.sum()))  # type: ignore[attr-defined]
+
+
+def test_who_drives_is_in_the_car_on_the_way_and_perhaps_indoors_where_it_rests() -> None:
+    losses = Losses({"name": "random_waypoint", "pause_s": 30.0, **DRIVERS}, count=2000)
+    loss_db, trips = losses.at(100.0), losses.world.movement.trips(100.0)  # type: ignore[attr-defined]
+    going = trips.speed_m_s > 0
+    assert going.any()
+    assert not going.all()
+    assert (loss_db[going] != 0).all()
+    assert abs(loss_db[going].mean() - MEAN_DB) < SIGMAS * CAR_STD_DB / math.sqrt(going.sum())
+    assert within((loss_db[~going] != 0).mean(), 0.8, int((~going).sum()))
+
+
+@pytest.mark.parametrize("mobility", ["gauss_markov", "manhattan"])
+def test_without_places_to_go_to_a_state_lasts_for_ever(mobility: str) -> None:
+    keys = {"speed_mean_m_s": 1.4, "speed_std_m_s": 0.2} if mobility == "gauss_markov" else WALKERS
+    losses = Losses({"name": mobility, **keys}, count=300)
+    assert np.array_equal(losses.at(0.0), losses.at(3000.0))
+
+
+def test_classes_have_cars_of_their_own() -> None:
+    classes = {"bicycles": {"count": 200, "vehicle_loss_db": 0.0}, "cars": {}}
+    losses = Losses({"name": "random_direction", **DRIVERS}, count=500, classes=classes)
+    loss_db = losses.at(5.0)
+    on_bicycles = np.array(losses.world.fleet.class_names()) == "bicycles"
+    assert not loss_db[on_bicycles].any()
+    assert loss_db[~on_bicycles].all()
+
+
+def test_a_time_before_is_found_again() -> None:
+    """Trips are a function of time, as places are: a map may ask back."""
+    movement = Losses({"name": "random_waypoint", "pause_s": 5.0, **WALKERS}, count=50).world.movement
+    forwards = [movement.trips(float(time_s)).number for time_s in range(0, 400, 50)]  # type: ignore[attr-defined]
+    for place in (3, 0, 7):
+        again = movement.trips(50.0 * place).number  # type: ignore[attr-defined]
+        assert np.array_equal(again, forwards[place])
+
+
+def test_cars_need_trips() -> None:
+    with pytest.raises((EdgeflError, ValueError), match="set indoors_by: trip"):
+        Losses("static", indoors_by="place")
