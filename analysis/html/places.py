@@ -1,10 +1,22 @@
-"""Where the cells and areas of a scenario lie, read from its file."""
+"""Where the cells, areas and streets of a scenario lie, read from its file and from the maps that it names."""
 
+import gzip
+import json
 import math
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 
+MOST_STREETS = 5000  # of one network
+EQUATOR_M, SQUARED_ECCENTRICITY = 6_378_137.0, 0.00669437999014  # WGS 84
+NO_MAP = (OSError, EOFError, zlib.error, ElementTree.ParseError)
+UNREADABLE = (*NO_MAP, ValueError, LookupError, TypeError, AttributeError)
 # steps on the triangular grid, counter-clockwise; twin of channel/layout.py: `analysis` reads files only
 DIRECTIONS = ((1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1))
 
@@ -65,8 +77,11 @@ def _metres(axial: list[tuple[int, int]], isd_m: float) -> np.ndarray:
     return isd_m * np.stack([grid[:, 0] + 0.5 * grid[:, 1], math.sqrt(0.75) * grid[:, 1]], axis=1)
 
 
-def areas_of(scenario: dict[str, Any]) -> list[dict[str, Any]]:
-    """List the areas whose shape the file has, {name, points} or {name, centre, radius}; maps are left out."""
+def areas_of(scenario: dict[str, Any], notes: list[str]) -> list[dict[str, Any]]:
+    """List the areas, {name, points: the corners of each ring} or {name, centre, radius}.
+
+    A map file that cannot be read any more is left out, and noted.
+    """
     areas = []
     for name, area in (scenario.get("areas") or {}).items():
         if disc := area.get("disc"):
@@ -74,7 +89,113 @@ def areas_of(scenario: dict[str, Any]) -> list[dict[str, Any]]:
         elif box := area.get("rectangle"):
             (left, low), (right, high) = box["from_m"], box["to_m"]
             corners = [[left, low], [right, low], [right, high], [left, high]]
-            areas.append({"name": name, "points": corners})
+            areas.append({"name": name, "points": [corners]})
         elif polygon := area.get("polygon"):
-            areas.append({"name": name, "points": [list(point) for point in polygon["points_m"]]})
+            areas.append({"name": name, "points": [[list(point) for point in polygon["points_m"]]]})
+        elif shape := area.get("geojson"):
+            with _noted(notes, f"Area {name}"):
+                rings = _rings_m(shape, scenario["origin_lon_lat"])
+                areas.append({"name": name, "points": rings})
     return areas
+
+
+def streets_of(scenario: dict[str, Any], radius_m: float, notes: list[str]) -> list[list[list[float]]]:
+    """List the streets on which devices drive, each a line of [x, y]: of grids, of highways, of SUMO's networks.
+
+    Args:
+        radius_m: of the world, see `layout_of`.
+        notes: for a network whose file cannot be read any more.
+    """
+    streets = []
+    devices = scenario["devices"]
+    groups = [devices, *(devices.get("classes") or {}).values()]
+    models = [group["mobility"] for group in groups if isinstance(group.get("mobility"), dict)]
+    for model in models:
+        if model.get("name") == "manhattan":
+            streets += _grid(model["area_factor"] * radius_m, model["block_m"])
+        elif model.get("name") == "highway":
+            streets += _lanes(model, model["area_factor"] * radius_m)
+    for name, area in (scenario.get("areas") or {}).items():
+        if net := area.get("sumo_net"):
+            with _noted(notes, f"The street map of area {name}"):
+                streets += islice(_network(net), MOST_STREETS)
+    return [
+        [[round(x, 1), round(y, 1)] for x, y in line] for line in {repr(one): one for one in streets}.values()
+    ]
+
+
+def _grid(half_m: float, block_m: float) -> list[list[list[float]]]:
+    """Lay the streets of a square grid, the middle of a block at the origin."""
+    pairs = math.ceil(half_m / block_m - 0.5)
+    at_m = [(number + 0.5) * block_m for number in range(-pairs, pairs)]
+    return [line for m in at_m for line in ([[m, -half_m], [m, half_m]], [[-half_m, m], [half_m, m]])]
+
+
+def _lanes(model: dict[str, Any], half_m: float) -> list[list[list[float]]]:
+    """Lay the lanes of a straight road."""
+    y_m = [model["offset_m"] + lane * model["lane_width_m"] for lane in range(2 * model["lanes"])]
+    return [[[-half_m, m], [half_m, m]] for m in y_m]
+
+
+def _network(net: dict[str, Any]) -> Iterator[list[list[float]]]:
+    """Read one lane of each street of a SUMO network, in the scenario's metres."""
+    path, (x0, y0) = Path(net["path"]), net["origin_m"]
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        for _, element in ElementTree.iterparse(file):
+            if element.tag == "edge":
+                lane = element.find("lane")
+                if lane is not None and element.get("function") != "internal":
+                    points = [point.split(",")[:2] for point in str(lane.get("shape")).split()]
+                    yield [[float(x) - x0, float(y) - y0] for x, y in points]
+                element.clear()
+
+
+def _rings_m(shape: dict[str, Any], origin_lon_lat: Sequence[float]) -> list[list[list[float]]]:
+    """Read the rings of a GeoJSON file's polygons, in metres from the origin."""
+    document = json.loads(Path(shape["path"]).read_text(encoding="utf-8"))
+    features = document.get("features") or [document]
+    if wanted := shape.get("feature"):
+        named = [(one.get("id"), (one.get("properties") or {}).get("name")) for one in features]
+        features = [one for one, names in zip(features, named, strict=True) if wanted in map(str, names)]
+    rings = [ring for one in features for ring in _rings(one.get("geometry") or one)]
+    return [local_m(ring, origin_lon_lat).round(1).tolist() for ring in rings]
+
+
+def _rings(geometry: dict[str, Any]) -> Iterator[Any]:
+    for one in geometry.get("geometries") or ():
+        yield from _rings(one)
+    polygons = geometry.get("coordinates") or ()
+    for polygon in [polygons] if geometry.get("type") == "Polygon" else polygons:
+        if geometry.get("type") in ("Polygon", "MultiPolygon"):
+            yield from polygon
+
+
+def local_m(lon_lat_deg: Any, origin_deg: Sequence[float]) -> np.ndarray:
+    """Turn [n, 2] longitudes and latitudes into metres east and north of a place, good enough for a drawing.
+
+    By the radii of curvature of WGS 84 at the origin: within 10 km wrong by less than a thousandth.
+    """
+    degrees = np.asarray(lon_lat_deg, float)[:, :2]
+    away = np.radians(degrees - np.asarray(origin_deg, float))
+    flat = 1.0 - SQUARED_ECCENTRICITY * math.sin(math.radians(origin_deg[1])) ** 2
+    north_m = EQUATOR_M * (1.0 - SQUARED_ECCENTRICITY) / flat**1.5 * away[:, 1]
+    east_m = EQUATOR_M / math.sqrt(flat) * np.cos(np.radians(degrees[:, 1])) * away[:, 0]
+    return np.stack([east_m, north_m], axis=1)
+
+
+@contextmanager
+def _noted(notes: list[str], what: str) -> Iterator[None]:
+    """Leave out what a map file does not say any more: the replay is true without it."""
+    try:
+        yield
+    except (
+        OSError,
+        EOFError,
+        zlib.error,
+        ElementTree.ParseError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+    ) as error:
+        notes.append(f"{what} is not drawn, its map cannot be read ({error}).")

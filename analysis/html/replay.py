@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.html.packing import Column, pack, unit_of
-from analysis.html.places import areas_of, layout_of
+from analysis.html.places import areas_of, layout_of, streets_of
 from analysis.load import Runs
 from analysis.metrics import of_run
 from analysis.scenario_keys import scenario_of
@@ -27,14 +27,15 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
         run: a row of `runs.info`.
         share: of how many replays in one page this is one; each may be so much larger or smaller.
     """
+    notes: list[str] = []
     with scenario_of(run.path) as scenario:
-        layout, areas = layout_of(scenario), areas_of(scenario)
+        layout = layout_of(scenario)
+        areas, streets = areas_of(scenario, notes), streets_of(scenario, layout["radius_m"], notes)
     ledger, rows, rounds, events = (
         of_run(table, run) for table in (runs.ledger, runs.devices, runs.rounds, runs.events)
     )
     ids = np.sort(ledger["device"].to_numpy(int))
     classes, class_of = _classes(ledger, ids)
-    notes: list[str] = []
     if len(layout["images"]) > 1:
         notes.append(
             "The layout repeats itself: a link that leaves the map goes to the nearest copy of its site."
@@ -49,6 +50,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
         "simulated_s": run.simulated_s,
         **layout,
         "areas": areas,
+        "streets": streets,
         "devices": ids.tolist(),
         "classes": classes,
         "class_of": class_of,

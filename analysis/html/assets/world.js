@@ -35,26 +35,36 @@ edgefl.World = class {
   constructor(canvas, replay, frames) {
     Object.assign(this, { canvas, replay, frames });
     this.ground = document.createElement("canvas");
-    let reach = 0.1 * replay.radius_m;
-    for (const [x, y] of replay.sites) reach = Math.max(reach, Math.abs(x), Math.abs(y));
-    if (replay.shape !== "open") reach = Math.max(reach, replay.radius_m);
-    this.box = [-reach, -reach, reach, reach];
-    if (replay.placed) this.include(frames.x_m, frames.y_m);
+    this.box = this.fitted();
+    const [x0, y0, x1, y1] = this.box; // as wide as the world is, within what a screen can show
+    canvas.style.aspectRatio = Math.min(2.4, Math.max(0.95, (x1 - x0) / (y1 - y0))).toFixed(3);
     this.resize();
   }
-  include(xs, ys) {
-    const box = this.replay.shape === "open" ? [Infinity, Infinity, -Infinity, -Infinity] : this.box;
-    for (let i = 0; i < xs.length; i++) {
-      if (xs[i] < box[0]) box[0] = xs[i];
-      if (xs[i] > box[2]) box[2] = xs[i];
-      if (ys[i] < box[1]) box[1] = ys[i];
-      if (ys[i] > box[3]) box[3] = ys[i];
+  fitted() { // [left, low, right, high]: where people are, and the sites that serve them; most of the world: all of it
+    const { replay, frames } = this, { placed, sectors } = replay;
+    const around = (points) => points.reduce((b, [x, y]) => [Math.min(b[0], x), Math.min(b[1], y), Math.max(b[2], x), Math.max(b[3], y)], [Infinity, Infinity, -Infinity, -Infinity]);
+    const r = replay.shape === "hexagons" ? replay.isd_m / Math.sqrt(3) : replay.shape === "disc" ? replay.radius_m : 0;
+    let whole = around(replay.sites.flatMap(([x, y]) => [[x - r, y - r], [x + r, y + r]]));
+    let box = whole;
+    if (placed) {
+      const used = new Set(frames.cell), b = [Infinity, Infinity, -Infinity, -Infinity];
+      for (let i = 0; i < frames.x_m.length; i++) {
+        const x = frames.x_m[i], y = frames.y_m[i];
+        if (x < b[0]) b[0] = x;
+        if (x > b[2]) b[2] = x;
+        if (y < b[1]) b[1] = y;
+        if (y > b[3]) b[3] = y;
+      }
+      const serving = replay.sites.filter((site, i) => Array.from({ length: sectors }, (_, k) => used.has(i * sectors + k)).some(Boolean));
+      box = around([[b[0], b[1]], [b[2], b[3]], ...serving].filter(([x]) => Number.isFinite(x)));
+      if (!Number.isFinite(box[0])) box = whole;
+      const size = (v) => Math.max(0, v[2] - v[0]) * Math.max(0, v[3] - v[1]);
+      if (size(box) > 0.5 * size(whole)) box = around([[box[0], box[1]], [box[2], box[3]], [whole[0], whole[1]], [whole[2], whole[3]]]);
     }
-    for (const [x, y] of this.replay.sites) {
-      box[0] = Math.min(box[0], x); box[2] = Math.max(box[2], x);
-      box[1] = Math.min(box[1], y); box[3] = Math.max(box[3], y);
-    }
-    this.box = box;
+    const pad = Math.max(10, 0.04 * Math.max(box[2] - box[0], box[3] - box[1])), least = 0.2 * Math.max(box[2] - box[0], box[3] - box[1]);
+    const widen = (low, high) => { const more = Math.max(0, least - (high - low)) / 2 + pad; return [low - more, high + more]; };
+    const [left, right] = widen(box[0], box[2]), [low, high] = widen(box[1], box[3]);
+    return [left, low, right, high];
   }
   resize() {
     const ratio = Math.min(2, devicePixelRatio || 1);
@@ -65,7 +75,7 @@ edgefl.World = class {
       canvas.height = Math.round(this.height * ratio);
       canvas.getContext("2d").setTransform(ratio, 0, 0, ratio, 0, 0);
     }
-    const [x0, y0, x1, y1] = this.box, margin = 18;
+    const [x0, y0, x1, y1] = this.box, margin = 8;
     this.scale = Math.min((this.width - 2 * margin) / (x1 - x0 || 1), (this.height - 2 * margin) / (y1 - y0 || 1));
     this.left = this.width / 2 - (this.scale * (x0 + x1)) / 2;
     this.top = this.height / 2 + (this.scale * (y0 + y1)) / 2;
@@ -89,17 +99,28 @@ edgefl.World = class {
     c.clearRect(0, 0, this.width, this.height);
     c.font = "12px system-ui";
     c.textAlign = "center";
+    const named = [];
     for (const area of replay.areas) {
       c.beginPath();
-      if (area.points) area.points.forEach(([x, y], i) => (i ? c.lineTo(this.x(x), this.y(y)) : c.moveTo(this.x(x), this.y(y))));
-      else c.arc(this.x(area.centre[0]), this.y(area.centre[1]), this.scale * area.radius, 0, 2 * Math.PI);
-      c.closePath();
-      c.fillStyle = line; c.globalAlpha = 0.6; c.fill(); c.globalAlpha = 1;
-      const ys = area.points ? area.points.map((p) => this.y(p[1])) : [this.y(area.centre[1]) - this.scale * area.radius];
-      const xs = area.points ? area.points.map((p) => this.x(p[0])) : [this.x(area.centre[0])];
-      c.fillStyle = ink;
-      c.fillText(area.name, (Math.min(...xs) + Math.max(...xs)) / 2, Math.min(...ys) + 14);
+      for (const ring of area.points || []) {
+        ring.forEach(([x, y], i) => (i ? c.lineTo(this.x(x), this.y(y)) : c.moveTo(this.x(x), this.y(y))));
+        c.closePath();
+      }
+      if (!area.points) c.arc(this.x(area.centre[0]), this.y(area.centre[1]), this.scale * area.radius, 0, 2 * Math.PI);
+      c.fillStyle = edgefl.css("--area"); c.fill("evenodd");
+      const corners = area.points ? area.points.flat() : [[area.centre[0], area.centre[1] + area.radius]];
+      const xs = corners.map((p) => this.x(p[0])), ys = corners.map((p) => this.y(p[1]));
+      named.push([area.name, (Math.min(...xs) + Math.max(...xs)) / 2, Math.max(14, Math.min(...ys) - 5)]);
     }
+    c.strokeStyle = edgefl.css("--street"); c.lineCap = "round"; c.lineJoin = "round";
+    c.lineWidth = Math.min(7, Math.max(1.5, 6 * this.scale)); // some 6 m
+    for (const street of replay.streets) {
+      c.beginPath();
+      street.forEach(([x, y], i) => (i ? c.lineTo(this.x(x), this.y(y)) : c.moveTo(this.x(x), this.y(y))));
+      c.stroke();
+    }
+    c.lineCap = "butt"; c.lineJoin = "miter"; c.fillStyle = ink;
+    for (const [name, x, y] of named) c.fillText(name, x, y);
     c.strokeStyle = line; c.lineWidth = 1.5;
     if (replay.shape === "disc") {
       c.beginPath(); c.arc(this.x(0), this.y(0), this.scale * replay.radius_m, 0, 2 * Math.PI); c.stroke();
