@@ -12,6 +12,7 @@ from analysis.metrics import of_run, training_rounds
 from analysis.scenario_keys import scenario_of
 from analysis.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
 
+NO_BREAK = "\u00a0"  # between a number and its unit
 MOST_SESSIONS = 200  # rows of the table of sessions
 
 
@@ -163,7 +164,7 @@ def _with_unit(value: float, units: tuple[tuple[str, float], ...]) -> str:
     if pd.isna(value) or value == 0:
         return NOTHING if pd.isna(value) else "0"
     unit, size = unit_for([abs(value)], units)
-    return f"{amount(value / size)} {unit}"
+    return f"{amount(value / size)}{NO_BREAK}{unit}"
 
 
 def _setting(runs: Runs, run: Any, scenario: dict[str, Any]) -> str:
@@ -195,8 +196,8 @@ def _one(runs: Runs, run: Any) -> list[str]:
         last = known.groupby("cell")["accuracy"].last().mean()
         sentences.append(
             f"The last models classify {_percent(last)} of the test samples correctly, in the mean of the cells; the "
-            f"best is {_percent(top['accuracy'])}, in cell {int(top['cell'])}, session {int(top['session'])}, after "
-            f"round {int(top['round'])}."
+            f"best is {_percent(top['accuracy'])}, in cell{NO_BREAK}{int(top['cell'])}, session{NO_BREAK}"
+            f"{int(top['session'])}, after round{NO_BREAK}{int(top['round'])}."
             if known["cell"].nunique() > 1
             else f"The last model classifies {_percent(last)} of the test samples correctly; the best is "
             f"{_percent(top['accuracy'])}, in session {int(top['session'])} after round {int(top['round'])}."
@@ -228,4 +229,4 @@ def _share(rounds: pd.DataFrame, column: str) -> float:
 
 
 def _percent(share: float) -> str:
-    return NOTHING if pd.isna(share) else f"{100 * share:.1f} %"
+    return NOTHING if pd.isna(share) else f"{100 * share:.1f}{NO_BREAK}%"

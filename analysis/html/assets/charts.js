@@ -1,6 +1,10 @@
 // The charts: lines by uPlot that differ by dash as well as by colour, with their data to download.
 edgefl.dashes = [[], [8, 3], [2, 3], [8, 3, 2, 3], [12, 4], [4, 2], [1, 2]];
 
+edgefl.STEPS = { // between two lines of an axis, in units: hours and minutes have their own
+  h: [0.25, 0.5, 1, 2, 3, 6, 12, 24, 48, 72, 168], min: [0.5, 1, 2, 5, 10, 15, 30, 60],
+};
+
 edgefl.plot = (into, options) => {
   // options: {x, lines: [{label, y, look}], xLabel, yLabel, height, share, step, legend, title, marks, wide}
   const axis = (label, values, size) => ({
@@ -9,7 +13,11 @@ edgefl.plot = (into, options) => {
     font: "12px system-ui", labelFont: "12px system-ui",
   });
   const number = (u, splits) => splits.map((v) => (v === null ? "" : +v.toPrecision(6)).toLocaleString("en"));
-  const percent = (u, splits) => splits.map((v) => `${+(100 * v).toFixed(2)} %`);
+  const [unit, size] = options.time ? edgefl.timeUnit(options.x[options.x.length - 1] || 1) : ["", 1];
+  const times = (u, splits) => splits.map((v) => (v === null ? "" : +(v / size).toPrecision(6)).toLocaleString("en"));
+  const xLabel = options.time && options.xLabel ? `${options.xLabel.replace(/, s$/, "")}, ${unit}` : options.xLabel;
+  const across = { ...axis(xLabel, options.time ? times : number, xLabel ? 44 : 26), ...(edgefl.STEPS[unit] ? { incrs: edgefl.STEPS[unit].map((v) => v * size) } : {}) };
+  const percent = (u, splits) => splits.map((v) => `${+(100 * v).toFixed(2)}\u00a0%`);
   const marks = (u) => {
     u.ctx.save();
     u.ctx.strokeStyle = edgefl.css("--soft");
@@ -29,12 +37,12 @@ edgefl.plot = (into, options) => {
     cursor: { drag: { x: options.legend !== false, y: false }, points: { size: 6 } },
     scales: { x: { time: false, ...(options.range ? { range: () => options.range } : {}) },
       ...(options.share ? {} : { y: { range: (u, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.08] } }) },
-    axes: [axis(options.xLabel, number, options.xLabel ? 44 : 26), axis(undefined, options.share ? percent : number, 62)],
-    series: [{ label: options.xLabel || "time, s", value: (u, v) => (v === null || v === undefined ? "" : +v.toPrecision(6)) },
+    axes: [across, axis(undefined, options.share ? percent : number, 62)],
+    series: [{ label: xLabel || "time, s", value: (u, v) => (v === null || v === undefined ? "" : +(v / size).toPrecision(6)) },
       ...options.lines.map((line, i) => ({
         label: line.label, stroke: () => (line.look === null ? edgefl.css("--ink") : edgefl.colour(line.look ?? i)), width: 2, dash: edgefl.dashes[i % 7], spanGaps: true,
         points: { show: false }, paths: options.step ? uPlot.paths.stepped({ align: 1 }) : undefined,
-        value: (u, v) => (v === null || v === undefined ? "" : options.share ? `${(100 * v).toFixed(1)} %` : edgefl.amount(v)),
+        value: (u, v) => (v === null || v === undefined ? "" : options.share ? `${(100 * v).toFixed(1)}\u00a0%` : edgefl.amount(v)),
       }))],
     hooks: { draw: [marks] },
   }, [options.x, ...options.lines.map((line) => line.y)], into);
@@ -61,7 +69,7 @@ edgefl.chart = (chart) => {
     if (!filled.length) return plot.append("No data.");
     const [x, ...ys] = uPlot.join(filled.map((line) => [line.x, line.y]));
     const lines = filled.map((line, i) => ({ label: line.label, y: ys[i] }));
-    edgefl.plot(plot, { x, lines, xLabel: shown.x, height: 260, share: chart.share, step: /time/.test(shown.x) });
+    edgefl.plot(plot, { x, lines, xLabel: shown.x, height: 260, share: chart.share, time: /time/.test(shown.x), step: /time/.test(shown.x) });
   };
   const words = () => {
     const every = Math.max(...shown.series.map((line) => line.every));

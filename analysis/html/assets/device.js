@@ -23,7 +23,7 @@ edgefl.DeviceLine = class {
     const handovers = this.replay.handoversOf(device).length;
     document.getElementById("device-title").textContent = `Device ${run.devices[device]}${name ? ` (${name})` : ""}`;
     document.getElementById("device-about").textContent = `${to - from} rounds, ${done} completed; `
-      + `${edgefl.amount(bits / 1e6)} Mbit and ${edgefl.joules(joules)} in them; ${handovers} handover${handovers === 1 ? "" : "s"}.`;
+      + `${edgefl.amount(bits / 1e6)}\u00a0Mbit and ${edgefl.joules(joules)} in them; ${handovers} handover${handovers === 1 ? "" : "s"}.`;
     this.first = null;
     this.draw();
   }
@@ -92,7 +92,7 @@ edgefl.DeviceLine = class {
       const heads = ["session · round", "cell", "begins", "downlink", "compute", "uplink", "bits down", "bits up", "joules", "outcome"];
       const took = (stage, i) => {
         const s = rows[stage + "_end_s"][i] - rows[stage + "_start_s"][i];
-        return Number.isNaN(s) ? "–" : s < 1 ? edgefl.amount(1000 * s) + " ms" : edgefl.amount(s) + " s";
+        return Number.isNaN(s) ? "–" : s < 1 ? edgefl.amount(1000 * s) + "\u00a0ms" : edgefl.amount(s) + "\u00a0s";
       };
       const body = document.createElement("tbody");
       for (let i = first; i < last; i++) {

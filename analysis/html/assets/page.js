@@ -23,9 +23,10 @@
     const accuracy = at(run.timeline.accuracy), joules = at(run.timeline.joules);
     const session = run.timeline.sessions.filter(([begin]) => begin <= t).pop();
     const parts = [edgefl.time(t)];
-    if (session && run.timeline.one_cell) parts.push(`session ${session[1]}`);
-    parts.push(`${present} devices: ${busy[1]} receive, ${busy[2]} compute, ${busy[3]} send`);
-    if (accuracy !== null && run.timeline.accuracy.x.length) parts.push(`accuracy ${(100 * accuracy).toFixed(1)} %`);
+    const all = replay.only.cell !== null || replay.only.class !== null ? "in all: " : ""; // a filter counts devices only
+    if (session && run.timeline.one_cell) parts.push(`session\u00a0${session[1]}`);
+    parts.push(`${present}\u00a0devices: ${busy[1]}\u00a0receive, ${busy[2]}\u00a0compute, ${busy[3]}\u00a0send`);
+    if (accuracy !== null && run.timeline.accuracy.x.length) parts.push(`${all}accuracy ${(100 * accuracy).toFixed(1)}\u00a0%`);
     parts.push(`${edgefl.joules(joules || 0)} spent`);
     return parts.join(" · ");
   };
@@ -36,13 +37,8 @@
     const words = text();
     get("now").textContent = words;
     slider.setAttribute("aria-valuetext", words);
-    for (const { plot, mark } of nowLines) {
-      const box = plot.bbox, ratio = devicePixelRatio || 1;
-      const title = plot.over.offsetTop + plot.over.parentElement.offsetTop;
-      mark.style.transform = `translateX(${(box.left / ratio + plot.valToPos(t, "x")).toFixed(1)}px)`;
-      mark.style.top = `${title}px`;
-      mark.style.height = `${box.height / ratio}px`;
-    }
+    // a share of the plot's own box: right before the chart has been laid out, and after it has been resized
+    for (const mark of nowLines) mark.style.left = `${((100 * t) / span()).toFixed(4)}%`;
     if (replay.selected !== null && (!playing || replay.drawn % 6 === 0)) deviceLine.draw();
   };
   const speed = () => span() / +get("speed").value;
@@ -72,7 +68,12 @@
       sign.textContent = mark + " "; sign.style.color = edgefl.colour(look);
       item.append(sign, name);
       return item;
-    }), ...(replay.handovers.length ? [Object.assign(document.createElement("span"), { innerHTML: '<span style="color: var(--mark)">◯</span> has just handed over' })] : []));
+    }), ...[[true, "⌜⌟", "--ink", "chosen"], [replay.handovers.length, "◌", "--mark", "has just handed over"]].filter(([has]) => has).map(([, mark, look, name]) => {
+      const item = document.createElement("span"), sign = document.createElement("span");
+      sign.textContent = mark + " "; sign.style.color = `var(${look})`;
+      item.append(sign, name);
+      return item;
+    }));
   };
   const select = (device) => {
     replay.selected = device;
@@ -107,19 +108,39 @@
     const add = (id, title, x, series, share) => {
       const into = get(id);
       into.replaceChildren();
-      if (!x.length) { into.innerHTML = `<p class="hint">${title}: not recorded.</p>`; return; }
-      const plot = edgefl.plot(into, { x, lines: series, height: 150, title, share, step: true, legend: false, marks, range: [0, span()] });
+      if (!x.length) return;
+      const plot = edgefl.plot(into, { x, lines: series, height: 142, title, share, time: true, step: true, legend: false, marks, range: [0, span()] });
       edgefl.plots[edgefl.plots.length - 1].small = true;
       const mark = document.createElement("div");
       mark.className = "now";
-      into.append(mark);
-      nowLines.push({ plot, mark });
+      plot.over.append(mark);
+      nowLines.push(mark);
       plot.over.addEventListener("click", (event) => show(plot.posToVal(event.offsetX, "x")));
     };
-    add("line-accuracy", "Accuracy, by simulated time in s", timeline.accuracy.x, [{ label: "accuracy", y: timeline.accuracy.y }], true);
+    add("line-accuracy", `Accuracy, by simulated time in ${edgefl.timeUnit(span())[0]}`, timeline.accuracy.x, [{ label: "accuracy", y: timeline.accuracy.y }], true);
     add("line-joules", "Joules spent by the devices", timeline.joules.x, [{ label: "joules", y: timeline.joules.y }]);
-    const several = population.series.length > 1, cells = several ? "Devices: all (top line), and in each cell" : "Devices that are here";
-    add("line-population", cells, population.time, population.series.map((line, i) => (several ? { ...line, look: i ? i - 1 : null } : line)));
+    const several = population.series.length > 1; // the sum would squeeze the cells: it is among the words
+    const here = several ? population.series.slice(1) : population.series;
+    add("line-population", several ? "Devices in each cell" : "Devices that are here", population.time,
+      here.map((line) => ({ ...line, look: several ? +line.label.replace("cell ", "") : null })));
+  };
+  const devices = () => { // to choose from: those that the filter lets through
+    const { run, only } = replay, kept = run.devices.map((id, d) => [id, d]).filter(([, d]) => only.class === null || run.class_of[d] === only.class);
+    get("device").replaceChildren(new Option("none chosen", ""), ...kept.map(([id, d]) => new Option(`${id} ${run.classes[run.class_of[d]]}`, d)));
+  };
+  const filter = () => {
+    const value = (id) => (get(id).value === "" ? null : +get(id).value);
+    replay.only = { cell: value("only-cell"), class: value("only-class") };
+    devices();
+    select(replay.selected !== null && (replay.only.class === null || replay.run.class_of[replay.selected] === replay.only.class) ? replay.selected : null);
+    for (const table of document.querySelectorAll('table[id^="table-sessions"]')) {
+      if (table.rows[0].cells[0].textContent !== "cell") continue;
+      for (const row of table.tBodies[0].rows) row.hidden = replay.only.cell !== null && row.cells[0].textContent !== String(replay.only.cell);
+    }
+  };
+  const next = (step) => { // the next device that is shown, from the chosen one
+    const n = replay.count, from = replay.selected ?? (step > 0 ? -1 : n);
+    for (let k = 1; k <= n; k++) { const d = (((from + k * step) % n) + n) % n; if (replay.shown(d)) return select(d); }
   };
   const choose = async (number) => {
     play(false);
@@ -131,7 +152,12 @@
     const kept = modes.includes(get("colour").value) ? get("colour").value : run.sites.length * run.sectors > 1 ? "cell" : "session";
     get("colour").replaceChildren(...modes.map((mode) => new Option("by " + mode, mode)));
     get("colour").value = replay.mode = kept;
-    get("device").replaceChildren(new Option("none chosen", ""), ...run.devices.map((id, d) => new Option(`${id} ${run.classes[run.class_of[d]]}`, d)));
+    devices();
+    const cells = replay.cells();
+    get("which-cell").hidden = cells.length < 2;
+    get("only-cell").replaceChildren(new Option("all", ""), ...cells.slice(0, 500).map((cell) => new Option(cell, cell)));
+    get("which-class").hidden = run.classes.length < 2;
+    get("only-class").replaceChildren(new Option("all", ""), ...run.classes.map((name, i) => new Option(name || "none", i)));
     const speeds = [20, 60, 240, ...(run.simulated_s > 4 && run.simulated_s < 3600 ? [run.simulated_s] : [])];
     get("speed").replaceChildren(...speeds.map((s) => new Option(s === run.simulated_s && ![20, 60, 240].includes(s) ? "real time" : `${s} s`, s)));
     get("speed").value = 60;
@@ -146,19 +172,20 @@
   get("run").onchange = () => choose(+get("run").value);
   get("colour").onchange = () => { replay.mode = get("colour").value; legend(); show(t); };
   get("device").onchange = () => select(get("device").value === "" ? null : +get("device").value);
+  get("only-cell").onchange = get("only-class").onchange = filter;
+  get("options").open = innerWidth > 760;
   get("links").onchange = get("trails").onchange = () => show(t);
   get("play").onclick = () => play(!playing);
   slider.oninput = () => { play(false); show((span() * slider.value) / 10000); };
   get("map").onclick = (event) => select(replay.nearest(event.offsetX, event.offsetY));
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const { target } = event, step = (event.shiftKey ? 0.1 : 0.01) * span(), n = replay.count;
+    const { target } = event, step = (event.shiftKey ? 0.1 : 0.01) * span();
     if (event.key === "Escape") return select(null);
     if (/SELECT|TEXTAREA/.test(target.tagName)) return;
     const onSlider = target === slider, button = /BUTTON|SUMMARY|A/.test(target.tagName) || target.type === "checkbox";
     const act = { " ": button ? null : () => play(!playing), ArrowLeft: () => show(t - step), ArrowRight: () => show(t + step),
-      Home: () => show(0), End: () => show(span()), n: () => select(((replay.selected ?? -1) + 1) % n),
-      p: () => select(((replay.selected ?? n) + n - 1) % n) }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+      Home: () => show(0), End: () => show(span()), n: () => next(1), p: () => next(-1) }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
     const inReplay = onSlider || target === document.body || get("replay").contains(target);
     const scrolls = target.classList?.contains("scroll") || target.tagName === "PRE";
     if (act && inReplay && !scrolls && (!/Home|End/.test(event.key) || target !== document.body)) {

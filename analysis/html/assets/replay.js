@@ -5,7 +5,7 @@ edgefl.Replay = class {
     return new edgefl.Replay(run, frames, rows, events);
   }
   constructor(run, frames, rows, events) {
-    Object.assign(this, { run, frames, rows, events, t: 0, selected: null, drawn: 0, mode: "cell" });
+    Object.assign(this, { run, frames, rows, events, t: 0, selected: null, drawn: 0, mode: "cell", only: { cell: null, class: null } });
     const count = run.devices.length;
     this.count = count;
     this.times = frames.time_s;
@@ -63,7 +63,6 @@ edgefl.Replay = class {
         else if (over(rows.downlink_start_s[r], rows.downlink_end_s[r])) this.doing[d] = 1;
         if (this.doing[d]) break;
       }
-      this.busy[this.doing[d]]++;
       if (this.run.placed) {
         const a = d * n + i, b = d * n + next;
         let x = frames.x_m[a], y = frames.y_m[a];
@@ -76,8 +75,14 @@ edgefl.Replay = class {
         this.py[d] = site[1] + rows.distance_m[row] * Math.sin(angle);
         this.cell[d] = rows.cell[row];
       } else this.px[d] = this.py[d] = this.cell[d] = NaN;
-      if (!Number.isNaN(this.px[d])) this.present++;
+      if (Number.isNaN(this.px[d]) || !this.shown(d)) continue;
+      this.present++;
+      this.busy[this.doing[d]]++;
     }
+  }
+  shown(d) { // whether the filter lets it through
+    const { cell, class: kind } = this.only;
+    return (cell === null || this.cell[d] === cell) && (kind === null || this.run.class_of[d] === kind);
   }
   group(d) {
     if (this.mode === "class") return this.run.class_of[d];
@@ -96,6 +101,7 @@ edgefl.Replay = class {
       c.strokeStyle = edgefl.css("--soft"); c.globalAlpha = 0.35; c.lineWidth = 1.5;
       c.beginPath();
       for (let d = 0; d < count; d++) {
+        if (!this.shown(d)) continue;
         let pen = false, before = NaN, beforeY = NaN;
         for (let i = Math.max(0, this.frame - 14); i <= this.frame; i++) {
           const x = frames.x_m[d * n + i], y = frames.y_m[d * n + i];
@@ -110,27 +116,38 @@ edgefl.Replay = class {
     if (document.getElementById("links").checked) this.links(c);
     const battery = this.mode === "battery", busy = edgefl.stamp(0, edgefl.css("--ink"), r + 2.5, true); // a ring: it computes
     const stamps = edgefl.dashes.map((_, look) => edgefl.stamp(look, edgefl.colour(look), r));
+    const filtered = this.only.cell !== null || this.only.class !== null;
     const hollow = edgefl.stamp(null, edgefl.css("--soft"), r);
     for (let d = 0; d < count; d++) {
       if (Number.isNaN(this.px[d])) continue;
       const key = this.group(d), x = world.x(this.px[d]), y = world.y(this.py[d]);
       const { canvas, half } = battery || !(key >= 0) ? hollow : stamps[key % 7];
+      if (filtered) c.globalAlpha = this.shown(d) ? 1 : 0.12;
       c.drawImage(canvas, x - half, y - half, 2 * half, 2 * half);
       if (this.doing[d] === 2) c.drawImage(busy.canvas, x - busy.half, y - busy.half, 2 * busy.half, 2 * busy.half);
       if (battery) this.level(c, d, r);
     }
+    c.globalAlpha = 1;
     this.marks(c, Math.max(window, this.run.simulated_s / 80));
-    if (this.selected !== null && !Number.isNaN(this.px[this.selected])) {
-      c.strokeStyle = edgefl.css("--mark"); c.lineWidth = 2.5;
-      c.beginPath(); edgefl.shape(c, 0, world.x(this.px[this.selected]), world.y(this.py[this.selected]), r + 6); c.stroke();
-    }
+    if (this.selected !== null && !Number.isNaN(this.px[this.selected])) this.aim(c, world.x(this.px[this.selected]), world.y(this.py[this.selected]), r + 5);
     this.drawn++;
+  }
+  aim(c, x, y, r) { // the chosen one: the four corners of a frame, in ink, on a rim of ground
+    for (const [colour, width] of [["--ground", 5], ["--ink", 2.2]]) {
+      c.strokeStyle = edgefl.css(colour); c.lineWidth = width; c.lineCap = "round";
+      c.beginPath();
+      for (const [sx, sy] of [[-1, -1], [1, -1], [1, 1], [-1, 1]]) {
+        c.moveTo(x + sx * r, y + sy * 0.35 * r); c.lineTo(x + sx * r, y + sy * r); c.lineTo(x + sx * 0.35 * r, y + sy * r);
+      }
+      c.stroke();
+    }
+    c.lineCap = "butt";
   }
   links(c) {
     for (const [doing, colour, dash] of [[1, 0, []], [3, 1, [5, 3]]]) {
       c.strokeStyle = edgefl.colour(colour); c.setLineDash(dash); c.lineWidth = this.count > 300 ? 1 : 1.3; c.globalAlpha = 0.8;
       for (let d = 0; d < this.count; d++) {
-        if (this.doing[d] !== doing || !(this.cell[d] >= 0) || Number.isNaN(this.px[d])) continue;
+        if (this.doing[d] !== doing || !(this.cell[d] >= 0) || Number.isNaN(this.px[d]) || !this.shown(d)) continue;
         const [x, y] = this.world.nearestSite(this.cell[d], this.px[d], this.py[d]);
         c.beginPath(); // one path for each: many that cross in one path take long to fill
         c.moveTo(this.world.x(x), this.world.y(y)); c.lineTo(this.world.x(this.px[d]), this.world.y(this.py[d]));
@@ -146,14 +163,14 @@ edgefl.Replay = class {
     c.fillStyle = edgefl.colour(level < 0.2 ? 4 : level < 0.5 ? 1 : 2);
     c.beginPath(); c.arc(x, y, r, -Math.PI / 2 + half, 1.5 * Math.PI - half); c.fill();
   }
-  marks(c, within) { // handovers of a moment ago: a ring, and a line from the cell that was left
+  marks(c, within) { // handovers of a moment ago: a dashed ring that widens, and a line towards the cell that was left
     const { events, world, t } = this;
-    c.strokeStyle = edgefl.css("--mark"); c.lineWidth = 2;
+    c.strokeStyle = edgefl.css("--mark"); c.lineWidth = 2; c.setLineDash([4, 3]);
     const latest = edgefl.Replay.last(this.handoverTimes, t, 0, this.handovers.length);
     for (let k = latest; k >= 0 && k > latest - 60; k--) { // the latest 60: more could not be told apart
       const i = this.handovers[k], d = events.device[i], age = (t - events.time_s[i]) / within;
       if (age > 1) break;
-      if (Number.isNaN(this.px[d])) continue;
+      if (Number.isNaN(this.px[d]) || !this.shown(d)) continue;
       const x = world.x(this.px[d]), y = world.y(this.py[d]);
       c.globalAlpha = 1 - 0.7 * age;
       c.beginPath(); edgefl.shape(c, 0, x, y, 8 + 8 * age);
@@ -163,15 +180,20 @@ edgefl.Replay = class {
       }
       c.stroke();
     }
-    c.globalAlpha = 1;
+    c.setLineDash([]); c.globalAlpha = 1;
   }
   nearest(x, y) {
     let best = null, least = 18;
     for (let d = 0; d < this.count; d++) {
+      if (!this.shown(d)) continue;
       const away = Math.hypot(this.world.x(this.px[d]) - x, this.world.y(this.py[d]) - y);
       if (away < least) { least = away; best = d; }
     }
     return best;
+  }
+  cells() { // the cells that ever serve somebody
+    const known = new Set(this.run.placed ? this.frames.cell : this.rows.cell);
+    return [...known].filter((cell) => cell >= 0).sort((a, b) => a - b);
   }
   legend() {
     const { run } = this;

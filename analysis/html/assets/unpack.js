@@ -33,16 +33,17 @@ edgefl.css = (name) => (edgefl.cssKnown[name] ??= getComputedStyle(document.docu
 edgefl.cssKnown = {}; // emptied when light and dark change
 edgefl.colour = (number) => edgefl.css("--c" + (number % 7));
 
+edgefl.timeUnit = (span) => (span >= 7200 ? ["h", 3600] : span >= 600 ? ["min", 60] : ["s", 1]); // of an axis
 edgefl.time = (s) => {
   const span = edgefl.span || s;
-  if (span < 0.02) return (1000 * s).toPrecision(4) + " ms";
-  if (span < 200) return s.toFixed(span < 20 ? 3 : 1) + " s";
+  if (span < 0.02) return (1000 * s).toPrecision(4) + "\u00a0ms";
+  if (span < 200) return s.toFixed(span < 20 ? 3 : 1) + "\u00a0s";
   const whole = Math.round(s), two = (n) => String(n).padStart(2, "0");
-  return `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)} h`;
+  return `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}\u00a0h`;
 };
 edgefl.amount = (value) => (Math.abs(value) >= 1000 ? Math.round(value).toLocaleString("en") : String(+value.toPrecision(3)));
-edgefl.joules = (j) => (Math.abs(j) >= 1000 ? edgefl.amount(j / 1000) + " kJ"
-  : Math.abs(j) >= 1 || j === 0 ? edgefl.amount(j) + " J" : edgefl.amount(1000 * j) + " mJ");
+edgefl.joules = (j) => (Math.abs(j) >= 1000 ? edgefl.amount(j / 1000) + "\u00a0kJ"
+  : Math.abs(j) >= 1 || j === 0 ? edgefl.amount(j) + "\u00a0J" : edgefl.amount(1000 * j) + "\u00a0mJ");
 
 edgefl.download = (name, text) => {
   const link = document.createElement("a");
@@ -52,6 +53,6 @@ edgefl.download = (name, text) => {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 };
 edgefl.csv = (rows) => rows.map((row) => row.map((cell) => {
-  const text = cell === null || cell === undefined || Number.isNaN(cell) ? "" : String(cell);
+  const text = cell === null || cell === undefined || Number.isNaN(cell) ? "" : String(cell).replaceAll("\u00a0", " ");
   return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }).join(",")).join("\n") + "\n";
