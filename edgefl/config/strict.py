@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
+from edgefl.config.clock import ClockWords
 from edgefl.config.scenario_files import located
 from edgefl.config.unit_slips import with_unit
 from edgefl.config.yaml_nodes import scalar
@@ -26,14 +27,17 @@ class Strict(BaseModel):
     @classmethod
     def _strict(cls, value: Any, info: ValidationInfo) -> Any:
         assert info.field_name is not None
-        if slip := _slip(value, cls.model_fields[info.field_name].annotation):
+        field = cls.model_fields[info.field_name]
+        if _reads_text(field.metadata):
+            return value
+        if slip := _slip(value, field.annotation):
             wrong, right = slip
             # braces are the syntax of pydantic's templates
             message = {
                 "message": f"must be {right}, got {quoted(wrong)}{_remedy(wrong, right, info.field_name)}"
             }
             raise PydanticCustomError("strict", "{message}", message)
-        value = located(value, cls.model_fields[info.field_name].annotation)
+        value = located(value, field.annotation)
         # -0.0 is a 0, but NumPy refuses it as a deviation
         return 0.0 if isinstance(value, float) and value == 0 else value
 
@@ -42,7 +46,7 @@ def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
     """Return the first part of a value with a wrong type, and the right one in words; pydantic says other faults."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return _slip(value, inner[0])
+        return None if _reads_text(inner[1:]) else _slip(value, inner[0])
     if origin in (Union, types.UnionType):
         slips = [_slip(value, option) for option in inner if option is not type(None)]
         fits = value is None or None in slips
@@ -56,6 +60,11 @@ def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
         fits = value is not None and not isinstance(value, bool | str)
         return None if fits else (value, "a whole number" if kind is int else "a number")
     return next(filter(None, itertools.starmap(_slip, _items(value, origin, inner))), None)
+
+
+def _reads_text(metadata: Iterable[Any]) -> bool:
+    """Whether a number with these marks may be text, and is checked where that is read."""
+    return any(isinstance(mark, ClockWords) for mark in metadata)
 
 
 def _items(value: Any, origin: Any, inner: Sequence[Any]) -> Iterable[tuple[Any, Any]]:

@@ -18,6 +18,7 @@ UNITS = {
     "db": "dB",
     "w": "W",
     "j": "J",
+    "min": "min",
     "deg": "degrees",
     "bits": "bits",
     "gb": "GB",

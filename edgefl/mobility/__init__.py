@@ -73,6 +73,11 @@ class Mobility(Component):
         """Yield the areas that the model names, each with the place of its name below the model's parameters."""
         return ()
 
+    @property
+    def goes_anywhere(self) -> bool:
+        """Whether devices may be beyond the disc in which they are dropped: in an area of the scenario, say."""
+        return any(True for _ in self.area_names())
+
     def within(self, places: Places) -> Self:
         """Return the model in a world with these areas, `self.places`; a scenario has all that it names."""
         placed = self.model_copy()

@@ -7,9 +7,9 @@ from typing import Literal, Self, get_args
 import numpy as np
 from pydantic import Field, model_validator
 
+from edgefl.config.clock import HOURS, Hour
 from edgefl.config.strict import Strict
 
-HOURS = 24
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 DAYS: tuple[Day, ...] = get_args(Day)
 
@@ -17,7 +17,7 @@ DAYS: tuple[Day, ...] = get_args(Day)
 class PartOfDay(Strict):
     """A part of the day, until the next one begins."""
 
-    from_hour: float = Field(ge=0, lt=HOURS, description="hour of the day at which it begins, 0 to 24")
+    from_hour: Hour = Field(description='hour of the day at which it begins: 17.5 or "17:30"')
     days: tuple[Day, ...] | None = Field(
         None, description="days that it belongs to: mon ... sun; none: those without spells of their own"
     )

@@ -9,9 +9,10 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from channel.geometry import on_disc
+from edgefl.config.clock import Hour
 from edgefl.errors import EdgeflError
 from edgefl.mobility import Coordinate, Leg, Legs, Movement
-from edgefl.mobility._calendar import HOURS, Calendar, Day, PartOfDay, check
+from edgefl.mobility._calendar import Calendar, Day, PartOfDay, check
 from edgefl.mobility._draws import UniformDraws
 from edgefl.mobility._walkers import Walkers
 from edgefl.places.areas import points_in
@@ -79,7 +80,7 @@ class Attraction(Walkers):
         1.8, ge=1e-3, le=60, description="highest speed of a device, m/s; the mean of 1.4 is a pedestrian's"
     )
     day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day, s")
-    begin_hour: float = Field(0.0, ge=0, lt=HOURS, description="hour of the day at time 0, 0 to 24")
+    begin_hour: Hour = Field(0.0, description='hour of the day at time 0: 7.5 or "7:30"')
     stay_s: float = Field(
         3600.0, ge=1e-2, le=1e9, description="mean time between decisions, s; at most a day"
     )

@@ -7,6 +7,7 @@ from typing import Annotated, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from edgefl.config.clock import Hour
 from edgefl.mobility import Leg, Legs, Movement
 from edgefl.mobility._calendar import Calendar, Day, PartOfDay, check
 from edgefl.mobility._draws import UniformDraws
@@ -56,7 +57,7 @@ class OdFlows(Walkers):
         description="parts of the day, from hour 0: {from_hour, trips_per_hour: {origin: {destination: rate}}, days}"
     )
     day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day, s")
-    begin_hour: float = Field(0.0, ge=0, lt=24, description="hour of the day at time 0, 0 to 24")
+    begin_hour: Hour = Field(0.0, description='hour of the day at time 0: 7.5 or "7:30"')
     begin_day: Day = Field("mon", description="day of the week at time 0: mon ... sun")
 
     @model_validator(mode="after")

@@ -28,20 +28,10 @@ def geojson_rings(path: Path, feature: str | None) -> list[Ring]:
     Raises:
         EdgeflError: names the file and the remedy.
     """
-    with _reading(path, "geojson"):
-        document = json.loads(_bytes_of_json(path))
-        features = list(_features(document))
-        if feature is not None:
-            named = [_names(one) for one in features]
-            features = [one for one, names in zip(features, named, strict=True) if feature in names]
-            if not features:
-                known = sorted({name for names in named for name in names})[:10]
-                raise EdgeflError(
-                    f"{path}: no feature {quoted(feature)}; named are {', '.join(map(quoted, known)) or 'none'}",
-                    ("geojson", "feature"),
-                )
+    with reading(path, "geojson"):
+        features = features_of(path, json.loads(bytes_of_json(path)), feature)
         rings = [
-            [(_degrees(corner[0]), _degrees(corner[1])) for corner in ring]
+            [(degrees(corner[0]), degrees(corner[1])) for corner in ring]
             for one in features
             for polygon in _polygons(one.get("geometry") or {})
             for ring in polygon
@@ -65,7 +55,7 @@ def sumo_boundary(path: Path) -> tuple[Pair, Pair]:
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = begin
-    with _reading(path, "sumo_net"):
+    with reading(path, "sumo_net"):
         with foreign_files.opened(path) as file:
             for _ in foreign_files.parse_xml(parser, file):
                 if boundaries or file.tell() > LARGEST_FILE:
@@ -82,7 +72,8 @@ def sumo_boundary(path: Path) -> tuple[Pair, Pair]:
 
 
 @contextmanager
-def _reading(path: Path, kind: str) -> Iterator[None]:
+def reading(path: Path, kind: str) -> Iterator[None]:
+    """Say of which file an error is, and what to do; kind: the key that names it, geojson or sumo_net."""
     place = (kind, "path")
     try:
         yield
@@ -104,11 +95,36 @@ def _reading(path: Path, kind: str) -> Iterator[None]:
         raise EdgeflError(f"{path}: is not {wanted} ({error}); check the file", place) from error
 
 
-def _bytes_of_json(path: Path) -> bytes:
+def bytes_of_json(path: Path) -> bytes:
+    """Return a file's bytes, unless it holds more values than memory should.
+
+    Raises:
+        OSError: it is too large.
+    """
     content = foreign_files.whole(path, LARGEST_FILE)
     if sum(map(content.count, (b"[", b"{", b",", b":"))) > MOST_VALUES:
         raise OSError(f"holds more than {MOST_VALUES:,} values")
     return content
+
+
+def features_of(path: Path, document: Any, feature: str | None) -> list[Mapping[str, Any]]:
+    """Return the features of a document, or those of a name.
+
+    Raises:
+        EdgeflError: none has the name; says which there are.
+    """
+    features = list(_features(document))
+    if feature is None:
+        return features
+    named = [_names(one) for one in features]
+    wanted = [one for one, names in zip(features, named, strict=True) if feature in names]
+    if not wanted:
+        known = sorted({name for names in named for name in names})[:10]
+        raise EdgeflError(
+            f"{path}: no feature {quoted(feature)}; named are {', '.join(map(quoted, known)) or 'none'}",
+            ("geojson", "feature"),
+        )
+    return wanted
 
 
 def _features(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -137,7 +153,12 @@ def _polygons(geometry: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
             yield from _polygons(one)
 
 
-def _degrees(value: Any) -> float:
+def degrees(value: Any) -> float:
+    """Return a coordinate as a number.
+
+    Raises:
+        ValueError: it is none.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"{quoted(value)} is no coordinate")
     return float(value)

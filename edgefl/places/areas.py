@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Protocol, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -14,6 +14,9 @@ from edgefl.errors import EdgeflError, refused
 from edgefl.places import area_files
 from edgefl.places.plane import LocalPlane
 from edgefl.places.polygons import trapezoids
+
+if TYPE_CHECKING:
+    from edgefl.places.street_map import StreetMap
 
 Metres = Annotated[float, Field(ge=-1e6, le=1e6)]
 Point = tuple[Metres, Metres]
@@ -40,10 +43,12 @@ class Places:
     """What a scenario's world knows of the map.
 
     areas: by name. plane: around the place on Earth where [0, 0] lies; None: nobody has said where.
+    streets: along which people go; None: there are none.
     """
 
     areas: Mapping[str, Region] = field(default_factory=dict)
     plane: LocalPlane | None = None
+    streets: "StreetMap | None" = None
 
     def on_earth(self) -> LocalPlane:
         """Return the plane.
@@ -154,8 +159,17 @@ class Area(Strict):
         return region
 
 
-def places(areas: Mapping[str, Area], origin_lon_lat: tuple[float, float] | None) -> Places:
-    """Make the regions of all areas.
+class MapSource(Protocol):
+    """Where the streets of a scenario come from."""
+
+    def street_map(self, places: Places) -> "StreetMap":
+        """Make the map; files are read."""
+
+
+def places(
+    areas: Mapping[str, Area], origin_lon_lat: tuple[float, float] | None, streets: MapSource | None = None
+) -> Places:
+    """Make the regions of all areas, and the map of the streets.
 
     Raises:
         EdgeflError: about one of them, with its place in the scenario.
@@ -167,4 +181,9 @@ def places(areas: Mapping[str, Area], origin_lon_lat: tuple[float, float] | None
             regions[name] = area.region(earth)
         except EdgeflError as error:
             raise EdgeflError(str(error), ("areas", name, *error.place)) from error
-    return Places(regions, earth.plane)
+    if streets is None:
+        return Places(regions, earth.plane)
+    try:
+        return Places(regions, earth.plane, streets.street_map(earth))
+    except EdgeflError as error:
+        raise EdgeflError(str(error), ("streets", *error.place)) from error

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-HOURS = 24
+from edgefl.config.clock import HOURS
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from edgefl.errors import EdgeflError, clipped, quoted
 from edgefl.learning.settings import LearningSettings
 from edgefl.mobility._together import Widest
 from edgefl.places.areas import Area
+from edgefl.places.streets import Streets
 from edgefl.run_directory.results import Described
 from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario.day import Day, named_days
@@ -77,6 +78,9 @@ class Scenario(Section):
     )
     areas: dict[AreaName, Area] = Field(
         {}, description="areas by name: {disc | rectangle | polygon | geojson | sumo_net: ...}"
+    )
+    streets: Streets | None = Field(
+        None, description="along which people of mobility itinerary go: {lines_m | geojson | sumo_net: ...}"
     )
     handover: HandoverSettings = HandoverSettings()
     devices: DeviceSettings

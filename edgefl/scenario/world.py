@@ -87,8 +87,8 @@ class World:
 
     @cached_property
     def places(self) -> Places:
-        """The areas, by name, and where on Earth the world lies."""
-        return places(self.scenario.areas, self.scenario.origin_lon_lat)
+        """The areas, by name, where on Earth the world lies, and its streets."""
+        return places(self.scenario.areas, self.scenario.origin_lon_lat, self.scenario.streets)
 
     @cached_property
     def count(self) -> int:
@@ -153,8 +153,7 @@ class World:
         """Whether devices may come to the edge of a cell: they move, among several cells or beyond the one."""
         several = self.scenario.layout.several
         further = self.extent.area_radius_m > self.extent.radius_m or any(
-            any(mobility.area_names())  # which may lie anywhere
-            for _, mobility in self.scenario.devices.mobilities()
+            mobility.goes_anywhere for _, mobility in self.scenario.devices.mobilities()
         )
         return self.movement.moves and (several or further)
 

@@ -7,8 +7,9 @@ import pytest
 from scipy import stats
 
 from channel.geometry import sample_ring
+from edgefl.config.clock import HOURS
 from edgefl.mobility import Mobility, Movement
-from edgefl.mobility.attraction import HOURS, Attraction
+from edgefl.mobility.attraction import Attraction
 from edgefl.mobility.gauss_markov import GaussMarkov
 from edgefl.mobility.highway import Highway
 from edgefl.mobility.manhattan import Manhattan

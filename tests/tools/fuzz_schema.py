@@ -103,6 +103,8 @@ def valid(schema: Mapping[str, Any], rng: Random) -> Any:
         return rng.choice(schema["enum"])
     if "const" in schema:
         return schema["const"]
+    if "examples" in schema:
+        return rng.choice(schema["examples"])
     kind = schema.get("type")
     if kind in ("integer", "number"):
         return _number(schema, rng, whole=kind == "integer")

@@ -23,6 +23,12 @@ TRACES = Path(__file__).parents[2] / "scenarios" / "traces"
 AVAILABILITY, BAND_LOAD = TRACES / "availability.json", TRACES / "band_load.csv"
 # parameters that have no default, per component field name
 FLOWS = [{"from_hour": 0, "trips_per_hour": {"a": {"b": 40.0, "a": 10.0}, "b": {"a": 60.0}}}]
+# within the times that the check of mobility models asks for
+PLAN = [
+    {"leave": "0:00:20", "to": "work", "spread_min": 0.3},
+    {"leave": "0:00:50", "to": "school", "share": 0.5},
+    {"leave": "0:02", "to": "home", "spread_min": 0.5},
+]
 REQUIRED = {
     "count": 3,
     "rounds": 2,
@@ -32,6 +38,8 @@ REQUIRED = {
     "at_hours": [8, 17.5],
     "begin": {"a": 0.7, "b": 0.3},
     "flows": FLOWS,
+    "addresses": {"work": [60.0, 20.0], "school": {"a": 0.7, "b": 0.3}},
+    "plan": PLAN,
     "function": "tests.tools.factories:tiny",
 }
 # and those that fit a component to the small world of its check

@@ -2,13 +2,13 @@
 
 import math
 from itertools import pairwise
-from typing import Annotated, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
+from edgefl.config.clock import HOURS, Hour
 from edgefl.engine.sessions import TimedPolicy
 
-HOURS = 24
 # A session that begins within this share of a day before an hour belongs to it: times are rounded.
 AT_THE_HOUR = 1e-9
 
@@ -22,10 +22,10 @@ class Daily(TimedPolicy):
     session later, when a device comes; hours that pass until then are skipped.
     """
 
-    at_hours: tuple[Annotated[float, Field(ge=0, lt=HOURS)], ...] = Field(
-        min_length=1, description="hours of the day, ascending, from 0 to below 24"
+    at_hours: tuple[Hour, ...] = Field(
+        min_length=1, description='hours of the day, ascending, each as 17.5 or "17:30"'
     )
-    begin_hour: float = Field(0.0, ge=0, lt=HOURS, description="hour of the day at time 0, 0 to 24")
+    begin_hour: Hour = Field(0.0, description='hour of the day at time 0: 7.5 or "7:30"')
     day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day, s")
 
     @model_validator(mode="after")

@@ -1,0 +1,72 @@
+"""Hours of the day in settings: a number of hours, or what a clock shows."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from edgefl.config.yaml_nodes import scalar
+from edgefl.errors import quoted
+
+HOURS = 24
+_SHOWN = r"(\d{1,2}):([0-5]\d)(?::([0-5]\d))?"
+_IN_SCHEMAS = r"^([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"
+
+
+class ClockWords:
+    """Marks a number of hours that may be written as a clock shows it: 8.5, "8:30" and "08:30:00" are the same."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(hours, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [handler(schema), {"type": "string", "pattern": _IN_SCHEMAS, "examples": ["8:30"]}]}
+
+
+Hour = Annotated[float, Field(ge=0, lt=HOURS), ClockWords()]
+
+
+def hours(value: Any) -> Any:
+    """Return the number of hours that a clock shows; a number is one already.
+
+    Raises:
+        PydanticCustomError: neither a number nor a time of day; says what to write.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return 0.0 if value == 0 else value  # -0.0 is a 0
+    shown = re.fullmatch(_SHOWN, value.strip()) if isinstance(value, str) else None
+    if shown is None:
+        raise _slip(f'must be an hour, as 8.5 or "8:30", got {quoted(value)}{_remedy(value)}')
+    hour, minute, second = (int(part or 0) for part in shown.groups())
+    if hour >= HOURS:
+        raise _slip(f"must be an hour of the day, 0:00 to 23:59:59, got {quoted(value)}")
+    return hour + minute / 60 + second / 3600
+
+
+def shown(hour: float) -> str:
+    """Return an hour as a clock shows it, to the second where it needs one: 8:30."""
+    minutes, second = divmod(round(hour * 3600), 60)
+    clock = f"{minutes // 60}:{minutes % 60:02d}"
+    return f"{clock}:{second:02d}" if second else clock
+
+
+def _remedy(value: Any) -> str:
+    """Say how a text that is no time of day may have been meant."""
+    if not isinstance(value, str):
+        return ""
+    half = re.fullmatch(r"(\d{1,2})(?:[:.]([0-5]\d))?\s*([ap])\.?m\.?", value.strip().lower())
+    if half and 1 <= int(half[1]) <= 12:
+        return f': write "{int(half[1]) % 12 + 12 * (half[3] == "p")}:{half[2] or "00"}"'
+    try:
+        number = isinstance(scalar(value), int | float) and not isinstance(scalar(value), bool)
+    except ValueError:
+        number = False
+    return ": write it without quotes" if number else ""
+
+
+def _slip(message: str) -> PydanticCustomError:
+    # braces are the syntax of pydantic's templates
+    return PydanticCustomError("strict", "{message}", {"message": message})

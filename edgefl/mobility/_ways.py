@@ -1,0 +1,70 @@
+"""The ways that people walk between their own places, along streets or straight."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from edgefl.places.street_map import StreetMap
+
+
+class Ways:
+    """The ways of all people between pairs of their places, corner after corner in one table.
+
+    Attributes:
+        corners_m: [2, corners].
+
+    Args:
+        spots_m: [places, 2, people] where each person's places are.
+        pairs: two places, the lower number first -> the people who walk between them.
+        streets: None: ways are straight.
+    """
+
+    def __init__(
+        self, spots_m: np.ndarray, pairs: Mapping[tuple[int, int], np.ndarray], streets: "StreetMap | None"
+    ) -> None:
+        self._places, _, people = spots_m.shape
+        # first and last corner by pair of places and person; at first that of a way of one corner, for who stays
+        self._first, self._last = np.zeros((2, self._places**2, people), dtype=np.int64)
+        parts, along_m, corners = [np.zeros((2, 1))], [np.zeros(1)], 1
+        for (low, high), ids in pairs.items():
+            begin_m, end_m = spots_m[high][:, ids], spots_m[low][:, ids]
+            # searched from the later place for both directions: people's homes, the first one, are the most scattered
+            ways = streets.ways(begin_m, end_m) if streets else np.stack([begin_m, end_m], axis=1).T
+            for person, way in zip(ids.tolist(), ways, strict=True):
+                for pair, corners_m in ((high, low), way), ((low, high), way[::-1]):
+                    self._first[pair[0] * self._places + pair[1], person] = corners
+                    corners += len(corners_m)
+                    self._last[pair[0] * self._places + pair[1], person] = corners - 1
+                    parts.append(corners_m.T)
+                    along_m.append(np.append(0.0, np.cumsum(np.hypot(*np.diff(corners_m.T)))))
+        self.corners_m = np.concatenate(parts, axis=1)
+        # metres from the first corner of each way: other people's ways leave the last digit of one's own as it is
+        self._along_m = np.concatenate(along_m)
+
+    def of(self, ids: np.ndarray, place: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return [ids] the first and the last corner of each person's way from a place to a goal."""
+        pair = place * self._places + goal
+        return self._first[pair, ids], self._last[pair, ids]
+
+    def lengths_m(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+        """Return [n] the length of ways from corners to later ones of the same way, m."""
+        return self._along_m[last] - self._along_m[first]
+
+    def after(
+        self, first: np.ndarray, last: np.ndarray, walked_m: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return [n] the last corners passed, and [2, n] the places, after so many metres of whole ways."""
+        corner = first.copy()
+        while np.any(
+            passed := (corner + 1 < last) & (self._along_m[np.minimum(corner + 1, last)] <= walked_m)
+        ):
+            corner += passed
+        on = np.minimum(corner + 1, last)
+        step_m = self.lengths_m(corner, on)
+        share = np.divide(
+            walked_m - self._along_m[corner], step_m, out=np.zeros_like(step_m), where=step_m > 0
+        )
+        begin_m = self.corners_m[:, corner]
+        return corner, begin_m + np.clip(share, 0.0, 1.0) * (self.corners_m[:, on] - begin_m)

@@ -1,0 +1,319 @@
+"""People with a home, other places of their own, and a plan by the clock: a commute that recurs."""
+
+import zlib
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import pairwise
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from edgefl.config.clock import HOURS, Hour, shown
+from edgefl.config.registry import did_you_mean
+from edgefl.config.strict import Strict
+from edgefl.errors import EdgeflError, quoted
+from edgefl.mobility import Coordinate, Leg, Legs, Movement
+from edgefl.mobility._calendar import DAYS, Day
+from edgefl.mobility._draws import UniformDraws
+from edgefl.mobility._walkers import Walkers
+from edgefl.mobility._ways import Ways
+from edgefl.places.areas import points_in
+from edgefl.rng import Streams
+
+HOME = "home"
+PER_DAY: dict[str, tuple[Day, ...]] = {"daily": DAYS, "weekdays": DAYS[:5], "weekend": DAYS[5:]}
+# A person's random numbers. Its habits: one for each entry of the plan, and from here on, by the name of the place,
+# four for its spot there and one for whether it goes there at all
+_SPOTS = 2**40
+# From day to day: for each entry of the plan a sequence of its own, one number a day from this place on
+_DAYS, _TODAY = 2**32, 2**16
+Share = Annotated[float, Field(ge=0, le=1)]
+Address = str | dict[str, Share] | tuple[Coordinate, Coordinate]
+
+
+def _of_place(name: str) -> int:
+    """Return where a person's numbers for a place of this name begin: another place leaves them as they are."""
+    return _SPOTS + 8 * zlib.crc32(name.encode())
+
+
+class Trip(Strict):
+    """An entry of a plan: when, where to, who, and on which days."""
+
+    leave: Hour = Field(description='hour of the day at which people leave: 8.5 or "8:30"')
+    to: str = Field(description="where they go: home, or a name among addresses")
+    spread_min: float = Field(
+        0.0, ge=0, le=720, description="everybody leaves within so many minutes of it, before or after, min"
+    )
+    share: float = Field(
+        1.0, ge=0, le=1, description="share of the people who go there at all; the same people each time"
+    )
+    days: Literal["daily", "weekdays", "weekend"] | tuple[Day, ...] = Field(
+        "daily", description="daily, weekdays (mon to fri), weekend, or a list of mon ... sun"
+    )
+
+    @model_validator(mode="after")
+    def _days_once(self) -> Self:
+        if not isinstance(self.days, str) and not 0 < len(self.days) == len(set(self.days)):
+            raise ValueError("days: name at least one, each once; or leave them out: every day")
+        return self
+
+    @property
+    def on(self) -> tuple[Day, ...]:
+        """The days of the week on which people leave."""
+        return PER_DAY[self.days] if isinstance(self.days, str) else self.days
+
+
+class Itinerary(Walkers):
+    """Each person leaves home by the clock, goes to work or elsewhere, stays there, and comes home by the clock.
+
+    The plan says when: `{leave: "8:00", spread_min: 15, to: work, share: 0.8, days: weekdays}`, then
+    `{leave: "17:30", spread_min: 30, to: home, days: weekdays}`. `addresses` says where: work: an area's name, or
+    {area: share of the people who have it there}, or a point [x, y], m; home: where the person was dropped unless it
+    is given, too. In an area each person has a spot of its own, uniform in it and the same every time.
+
+    A person leaves `leave` + spread_min (habit h + (1 - habit) d) minutes, h uniform in -1 to 1 and its own for each
+    entry of the plan, d uniform in -1 to 1 and drawn day by day: a trapezoid of variance
+    spread_min^2 (habit^2 + (1 - habit)^2) / 3, never beyond spread_min. With habit 1 each day is like any other,
+    with 0 nobody has habits. Whether a person is among the `share` who go to a place is drawn once for each place: an
+    entry with a smaller share to the same place takes some of the same people.
+
+    It goes at its own speed, along the scenario's `streets` if there are any: straight to the nearest point of a
+    street, the shortest way, and straight from the street; otherwise straight. The plan is done in its order: who is
+    still on the way when the next entry comes sets out again on arrival. Entries of a day rise. At time 0, which is
+    begin_hour of begin_day, people are where their plan of the days before has them; before they have ever left, at
+    home. A day has day_s and 24 hours, each of 60 minutes.
+
+    Source: activity-based travel demand in its simplest form (Ortuzar and Willumsen, Modelling Transport, chapter 14;
+    plans as in Horni, Nagel and Axhausen, The Multi-Agent Transport Simulation MATSim, 2016). Left out: choice of way
+    and time by traffic, one-way streets, lanes and lights, people who go together, speeds that differ by the way.
+    """
+
+    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device, m/s")
+    speed_max_m_s: float = Field(
+        1.8, ge=1e-3, le=60, description="highest speed of a device, m/s; the mean of 1.4 is a pedestrian's"
+    )
+    addresses: dict[str, Address] = Field(
+        description="{place: area | {area: share of the people} | [x, y]}: where work, school, home, ... are"
+    )
+    plan: tuple[Trip, ...] = Field(
+        min_length=1,
+        max_length=100,
+        description="trips in the order of the day: {leave, to, spread_min, share, days}",
+    )
+    habit: float = Field(
+        2 / 3,
+        ge=0,
+        le=1,
+        description="share of spread_min that is a person's own habit; the rest differs by day",
+    )
+    day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day, s")
+    begin_hour: Hour = Field(0.0, description='hour of the day at time 0: 7.5 or "7:30"')
+    begin_day: Day = Field("mon", description="day of the week at time 0: mon ... sun")
+
+    @model_validator(mode="after")
+    def _plan_holds(self) -> Self:
+        for name, address in self.addresses.items():
+            if isinstance(address, dict) and abs(sum(address.values()) - 1) > 1e-9:
+                raise EdgeflError(f"shares sum to {sum(address.values()):g}: make it 1", ("addresses", name))
+        for number, trip in enumerate(self.plan):
+            if trip.to not in self._names:
+                known = did_you_mean(trip.to, self._names)
+                raise EdgeflError(
+                    f"no place {quoted(trip.to)} in addresses{known}", ("plan", str(number), "to")
+                )
+        for day in DAYS:
+            leaves = [trip.leave for trip in self.plan if day in trip.on]
+            if any(a >= b for a, b in pairwise(leaves)):
+                raise EdgeflError(
+                    f"leave must rise, it is {', '.join(map(shown, leaves))} on {day}; sort the plan, and give"
+                    " people with another plan a class of their own",
+                    ("plan",),
+                )
+        return self
+
+    @property
+    def period_s(self) -> float:
+        return self.day_s * (1 if all(trip.on == DAYS for trip in self.plan) else len(DAYS))
+
+    def area_names(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        for place, address in self.addresses.items():
+            if isinstance(address, str):
+                yield ("addresses", place), address
+            elif isinstance(address, dict):
+                for name in address:
+                    yield ("addresses", place, name), name
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """The places, home first."""
+        return list(dict.fromkeys([HOME, *self.addresses]))
+
+    def start(
+        self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
+    ) -> Movement:
+        draws = UniformDraws(streams, len(positions_m), ("mobility", "habits"))
+        spots_m = np.stack([self._spots_m(name, positions_m, draws) for name in self._names])
+        return _Commutes(spots_m, self, self.speeds_m_s(len(positions_m), streams), streams, draws)
+
+    def _spots_m(self, name: str, dropped_m: np.ndarray, draws: UniformDraws) -> np.ndarray:
+        """Draw [2, people] each person's own spot."""
+        address = self.addresses.get(name)
+        everyone = np.arange(len(dropped_m))
+        if address is None:
+            return dropped_m.T
+        if isinstance(address, tuple):
+            return np.repeat(np.array([address]).T, len(everyone), axis=1)
+        shares = {address: 1.0} if isinstance(address, str) else address
+        uniform = draws.uniform(everyone, _of_place(name), 4)
+        area = (uniform[0][:, None] >= np.cumsum(list(shares.values()))[:-1]).sum(axis=1)
+        return points_in([self.places.areas[one] for one in shares], area, uniform[1:])
+
+    @property
+    def goes_anywhere(self) -> bool:
+        return True  # addresses may lie anywhere, and so may streets
+
+    def follows(self, draws: UniformDraws, ids: np.ndarray) -> np.ndarray:
+        """Draw [entries, ids] who goes where each entry of the plan leads, at any time."""
+        return np.stack([draws.uniform(ids, _of_place(trip.to) + 4, 1)[0] < trip.share for trip in self.plan])
+
+
+class _Commutes(Legs):
+    """Trips of people between their own places, each in legs from corner to corner.
+
+    Args:
+        spots_m: [places, 2, people] where each person's places are, its home first.
+        draws: of the people's habits.
+    """
+
+    def __init__(
+        self,
+        spots_m: np.ndarray,
+        model: Itinerary,
+        speeds_m_s: np.ndarray,
+        streams: Streams,
+        draws: UniformDraws,
+    ) -> None:
+        super().__init__(speeds_m_s)
+        people = np.arange(len(speeds_m_s))
+        self._leaves = _Leaves(model, draws, UniformDraws(streams, len(people), ("mobility", "days")), people)
+        goals = np.array([model._names.index(trip.to) for trip in model.plan])
+        self._goals = goals
+        self._ways = Ways(spots_m, self._leaves.pairs(goals), model.places.streets)
+        self._spots_m = spots_m
+        # how many entries of the plan are done, from some day before time 0 on; where the person is, or goes
+        self._entry = np.zeros(len(people), dtype=np.int64)
+        self._place = np.zeros(len(people), dtype=np.int64)
+        # the corner of its way that it is at, or has passed, and the last one
+        self._corner = np.zeros(len(people), dtype=np.int64)
+        self._last = np.zeros(len(people), dtype=np.int64)
+        self._first_s = np.zeros(len(people))  # when it sets out first, if it rests at time 0
+
+    def begin(self, ids: np.ndarray) -> np.ndarray:
+        """Do the plans of the days before time 0, without a stop between."""
+        self._entry[ids] = self._leaves.first
+        self._place[ids] = 0
+        at_m = np.empty((2, len(ids)))
+        now_s = np.full(len(ids), -np.inf)
+        left = np.arange(len(ids))
+        while len(left):
+            one = ids[left]
+            before = self._place[one]
+            set_out_s = np.maximum(self._set_off(one), now_s[left])
+            whole_m = self._ways.lengths_m(self._corner[one], self._last[one])
+            now_s[left] = set_out_s + whole_m / self._speeds_m_s[one]
+            late = now_s[left] > 0
+            # who sets out after time 0 rests before; who is on the way then has passed some corners
+            self._first_s[one] = np.maximum(set_out_s, 0.0)
+            walks = late & (set_out_s <= 0)
+            walking = one[walks]
+            self._corner[walking], at_m[:, left[walks]] = self._ways.after(
+                self._corner[walking], self._last[walking], -set_out_s[walks] * self._speeds_m_s[walking]
+            )
+            rests = late & (set_out_s > 0)
+            at_m[:, left[rests]] = self._spots_m[before[rests], :, one[rests]].T
+            left = left[~late]
+        return at_m
+
+    def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
+        waits = (number == 0) & (self._first_s[ids] > 0)
+        on = np.minimum(self._corner[ids] + 1, self._last[ids])
+        to_m = np.where(waits | (self._corner[ids] == self._last[ids]), here_m, self._ways.corners_m[:, on])
+        walk_s = np.hypot(*(to_m - here_m)) / self._speeds_m_s[ids]
+        rest_s = np.where(waits, self._first_s[ids], 0.0)
+        self._corner[ids] = np.where(waits, self._corner[ids], on)
+        there = np.flatnonzero(~waits & (on == self._last[ids]))
+        arrive_s = (now_s + walk_s)[there]
+        rest_s[there] = np.maximum(self._set_off(ids[there]) - arrive_s, 0.0)
+        return Leg(to_m, walk_s, rest_s)
+
+    def _set_off(self, ids: np.ndarray) -> np.ndarray:
+        """Open each person's next trip; return [ids] when its plan has it leave, s, inf: never."""
+        self._entry[ids], leave_s, entry = self._leaves.after(ids, self._entry[ids])
+        goal = np.where(np.isfinite(leave_s), self._goals[entry], self._place[ids])
+        self._corner[ids], self._last[ids] = self._ways.of(ids, self._place[ids], goal)
+        self._place[ids] = goal
+        return leave_s
+
+
+class _Leaves:
+    """When people leave: the entries of all days in one row, those of the day of time 0 after those of days before.
+
+    Attributes:
+        first: place in the row at which people begin: a day before time 0, or a week where days differ.
+        followed: [entries, people] who goes where an entry leads.
+    """
+
+    def __init__(
+        self, model: Itinerary, habits: UniformDraws, days: UniformDraws, people: np.ndarray
+    ) -> None:
+        self._trips = model.plan
+        self._days = days
+        self._habit = model.habit
+        self._hour_s = model.day_s / HOURS
+        self._begin_hour, self._weekday = model.begin_hour, DAYS.index(model.begin_day)
+        self.followed = model.follows(habits, people)
+        self._on = np.array([[day in trip.on for day in DAYS] for trip in model.plan])  # [entries, 7]
+        self._never = np.logical_not(np.asarray(self.followed.any(axis=0)))
+        self._usual = np.stack([2 * habits.uniform(people, n, 1)[0] - 1 for n in range(len(model.plan))])
+        self._leave_h = np.array([trip.leave for trip in model.plan])
+        self._spread_h = np.array([trip.spread_min for trip in model.plan]) / 60
+        # -1: what is left of the row's number is the entry before the first
+        self.first = -len(model.plan) * round(model.period_s / model.day_s) - 1
+
+    def pairs(self, goals: np.ndarray) -> dict[tuple[int, int], np.ndarray]:
+        """Return which places, the lower number first, people walk between; of each pair the people who do.
+
+        goals: [entries] number of the place to which each leads. After a period everybody is where its last entry
+        leads, so that two periods show all there is.
+        """
+        place = np.zeros(self.followed.shape[1], dtype=np.int64)
+        nobody = np.zeros(len(place), dtype=bool)
+        walks: dict[tuple[int, int], np.ndarray] = {}
+        for at in range(self.first + 1, -self.first):
+            day, which = divmod(at, len(self._trips))
+            goal = int(goals[which])
+            leaving = (
+                self.followed[which] & self._on[which, (self._weekday + day) % len(DAYS)] & (place != goal)
+            )
+            for here in np.unique(place[leaving]).tolist():
+                pair = (min(here, goal), max(here, goal))
+                walks[pair] = walks.get(pair, nobody) | (leaving & (place == here))
+            place[leaving] = goal
+        return {pair: np.flatnonzero(walks[pair]) for pair in sorted(walks)}
+
+    def after(self, ids: np.ndarray, entry: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return [ids] the next place in the row that each follows, when it leaves, s, and which entry that is."""
+        at = entry + 1
+        searching = np.flatnonzero(~self._never[ids])
+        while len(searching):
+            day, which = np.divmod(at[searching], len(self._trips))
+            here = self.followed[which, ids[searching]] & self._on[which, (self._weekday + day) % len(DAYS)]
+            searching = searching[~here]
+            at[searching] += 1
+        day, which = np.divmod(at, len(self._trips))
+        # draws of days before time 0 have places of their own, too
+        today = 2 * self._days.uniform(ids, which * _DAYS + _TODAY + day, 1)[0] - 1
+        late = self._habit * self._usual[which, ids] + (1 - self._habit) * today
+        leave_h = HOURS * day + self._leave_h[which] + self._spread_h[which] * late - self._begin_hour
+        return at, np.where(self._never[ids], np.inf, leave_h * self._hour_s), which

@@ -1,0 +1,78 @@
+"""Streets of a map, along which people go: lines given in the scenario, of a GeoJSON file, or a SUMO network."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from edgefl.config.strict import Strict
+from edgefl.errors import refused
+from edgefl.places import street_files
+from edgefl.places.areas import Places, Point, SumoNet
+
+if TYPE_CHECKING:
+    from edgefl.places.street_map import StreetMap
+
+Line = Annotated[tuple[Point, ...], Field(min_length=2)]
+
+
+class GeoJsonLines(Strict):
+    """Lines of a GeoJSON file (RFC 7946), in degrees, e.g. an extract of OpenStreetMap; needs origin_lon_lat."""
+
+    path: Path = Field(description="the file; relative to the scenario's file")
+    feature: str | None = Field(
+        None, description="`id` of the features, or `name` among their properties; none: all lines"
+    )
+
+
+class Streets(Strict):
+    """The streets: exactly one of these sources.
+
+    Lines of files meet where they share a point, as in OpenStreetMap: two that cross without one are a bridge and
+    a road below it. Lines given here meet wherever they cross. All are walked both ways; of streets in several parts
+    that do not meet, the longest part counts. Left out: one-way streets, lanes, lights, speed limits.
+    """
+
+    lines_m: tuple[Line, ...] | None = Field(
+        None,
+        min_length=1,
+        max_length=1000,
+        description="[[[x, y], [x, y], ...], ...] corners of each street, m",
+    )
+    geojson: GeoJsonLines | None = Field(
+        None, description="{path, feature}: lines of a file, in degrees, as OpenStreetMap's are exported"
+    )
+    sumo_net: SumoNet | None = Field(None, description="{path, origin_m}: the streets of a SUMO network")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            names = ", ".join(type(self).model_fields)
+            raise ValueError(f"give one source of streets ({names}), got {' and '.join(given) or 'none'}")
+        return self
+
+    def street_map(self, places: Places) -> "StreetMap":
+        """Make the map; files are read.
+
+        Raises:
+            EdgeflError: a file cannot be read, or has no street; names what to do.
+        """
+        from edgefl.places.street_map import (
+            StreetMap,
+            cut_at_crossings,
+        )  # SciPy's graphs, when they are needed
+
+        if self.geojson is not None:
+            plane = places.on_earth()
+            lines = street_files.geojson_lines(self.geojson.path, self.geojson.feature)
+            with refused("geojson", "path"):
+                return StreetMap.of([plane.to_m(line) for line in lines])
+        if self.sumo_net is not None:
+            lines = street_files.sumo_lines(self.sumo_net.path)
+            with refused("sumo_net", "path"):
+                return StreetMap.of([np.array(line) - self.sumo_net.origin_m for line in lines])
+        assert self.lines_m is not None  # the schema wants one of them
+        with refused("lines_m"):
+            return StreetMap.of(cut_at_crossings([np.array(line, dtype=float) for line in self.lines_m]))

@@ -1,0 +1,235 @@
+"""People who commute: when they leave, by which way, who goes on which days, and what recurs."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from edgefl.errors import EdgeflError
+from edgefl.mobility import Movement
+from edgefl.mobility.itinerary import Itinerary
+from edgefl.places.areas import Disc, Places, Rectangle
+from edgefl.places.streets import Streets
+from edgefl.rng import Streams
+from edgefl.scenario import scenario as scenarios
+
+PEOPLE = 1_000
+STANDARD_ERRORS = 4
+DAY_S = 86_400.0
+WORK_M = (3_000.0, 4_000.0)  # 46 minutes away at 1.8 m/s: at 8:15 all have left, and nobody is there
+TO_WORK: dict[str, Any] = {"leave": "8:00", "to": "work", "spread_min": 15, "days": "weekdays"}
+BACK: dict[str, Any] = {"leave": "17:30", "to": "home", "days": "weekdays"}
+COMMUTE: dict[str, Any] = {"addresses": {"work": WORK_M}, "plan": [TO_WORK, BACK]}
+AREAS = Places(
+    {
+        "mill": Rectangle(from_m=(400, 0), to_m=(600, 100)),
+        "campus": Disc(centre_m=(-500.0, 0.0), radius_m=50.0),
+    }
+)
+
+
+def homes_m(people: int = PEOPLE) -> np.ndarray:
+    return np.random.default_rng(0).uniform(-100, 100, (people, 2))
+
+
+def start(people: int = PEOPLE, seed: int = 1, places: Places = AREAS, **parameters: Any) -> Movement:
+    model = Itinerary.model_validate({**COMMUTE, **parameters}).within(places)
+    return model.start(homes_m(people), cell_radius_m=200.0, min_distance_m=10.0, streams=Streams(seed))
+
+
+def at(day: int, hour: float) -> float:
+    return DAY_S * day + 3600.0 * hour
+
+
+def left_s(movement: Movement, day: int) -> np.ndarray:
+    """[people] when each left on a day, from how far it is on the way at 8:16; inf: it is at home."""
+    way_m = np.hypot(*(movement.positions_m(at(day, 8 + 16 / 60)) - homes_m()).T)
+    left = at(day, 8 + 16 / 60) - way_m / movement.doppler_speeds_m_s()
+    return np.where(way_m > 1e-6, left, np.inf)
+
+
+def test_people_leave_within_the_spread_by_its_trapezoid() -> None:
+    """On each weekday; a mean of h and d with weights 2/3 and 1/3 is flat within a third of the spread."""
+    movement = start()
+    for day in range(5):
+        late_min = (left_s(movement, day) - at(day, 8)) / 60
+        assert np.abs(late_min).max() <= 15 + 1e-6
+        expected = stats.trapezoid(1 / 3, 2 / 3, loc=-15, scale=30)
+        distance = stats.kstest(late_min, expected.cdf).statistic
+        assert distance < stats.kstwo.ppf(1 - 1e-4, PEOPLE)
+
+
+@pytest.mark.parametrize("habit", [0.0, 0.5, 2 / 3])
+def test_habits_are_the_persons_own(habit: float) -> None:
+    """Two days of a person correlate by habit^2 / (habit^2 + (1 - habit)^2)."""
+    movement = start(habit=habit)
+    first, second = left_s(movement, 0), left_s(movement, 1)
+    expected = habit**2 / (habit**2 + (1 - habit) ** 2)
+    assert np.corrcoef(first, second)[0, 1] == pytest.approx(
+        expected, abs=STANDARD_ERRORS * (1 - expected**2) / math.sqrt(PEOPLE)
+    )
+
+
+def test_with_habits_only_each_weekday_is_the_same_and_weeks_recur() -> None:
+    movement = start(habit=1.0)
+    hours = (8.1, 8.5, 12.0, 18.0, 23.0)
+    monday = [movement.positions_m(at(0, hour)) for hour in hours]
+    assert np.ptp(left_s(start(habit=1.0), 0)) > 60 * 25
+    for day in (1, 4, 7, 15):
+        for there_m, hour in zip(monday, hours, strict=True):
+            assert movement.positions_m(at(day, hour)) == pytest.approx(there_m, abs=1e-3)
+
+
+def test_arrival_is_the_leave_and_the_way_over_the_speed() -> None:
+    """And home again, and at home over the weekend: the closed form through a day."""
+    movement = start(300, plan=[{**TO_WORK, "spread_min": 0}, BACK])
+    home, way = homes_m(300), WORK_M - homes_m(300)
+    takes_s = np.hypot(*way.T) / movement.doppler_speeds_m_s()
+    for day in (0, 4, 5, 6):
+        for hour in (0, 7.9, 8.1, 8.5, 8.8, 12, 17.4, 17.6, 18, 18.5, 23):
+            there = np.clip((3600 * (hour - 8)) / takes_s, 0, 1) - np.clip(
+                (3600 * (hour - 17.5)) / takes_s, 0, 1
+            )
+            expected = home + (there * (day < 5))[:, None] * way
+            assert movement.positions_m(at(day, hour)) == pytest.approx(expected, abs=1e-6)
+    arrive_s = at(7, 8) + takes_s[0]
+    assert np.hypot(*(movement.positions_m(arrive_s - 1)[0] - WORK_M)) == pytest.approx(
+        movement.doppler_speeds_m_s()[0], rel=1e-6
+    )
+    assert movement.positions_m(arrive_s + 1e-6)[0] == pytest.approx(WORK_M, abs=1e-6)
+
+
+def test_the_same_share_goes_on_each_weekday() -> None:
+    movement = start(plan=[{**TO_WORK, "share": 0.8}, BACK])
+    goes = np.isfinite(left_s(movement, 0))
+    assert goes.mean() == pytest.approx(0.8, abs=STANDARD_ERRORS * math.sqrt(0.8 * 0.2 / PEOPLE))
+    for day in range(1, 9):
+        expected = goes & (day % 7 < 5)
+        assert np.array_equal(np.isfinite(left_s(movement, day)), expected)
+
+
+def test_days_follow_the_day_at_time_0() -> None:
+    movement = start(
+        50, begin_day="fri", plan=[{**TO_WORK, "days": ["fri", "sun"]}, {**BACK, "days": "daily"}]
+    )
+    at_noon = [np.hypot(*(movement.positions_m(at(day, 12)) - WORK_M).T).max() < 1e-6 for day in range(8)]
+    assert at_noon == [True, False, True, False, False, False, False, True]
+
+
+@pytest.mark.parametrize("begin_hour", ["8:00", "8:20", "8:50", 12, "17:45", 23.5])
+def test_time_0_may_be_any_hour_of_the_same_days(begin_hour: str | float) -> None:
+    whole, late = start(300), start(300, begin_hour=begin_hour)
+    begin_h = Itinerary.model_validate({**COMMUTE, "begin_hour": begin_hour}).begin_hour
+    for hour in (0.0, 0.1, 0.5, 3.0, 9.0, 24.0, 33.0):
+        expected = whole.positions_m(3600 * (begin_h + hour))
+        assert late.positions_m(3600 * hour) == pytest.approx(expected, abs=1e-5)
+
+
+def test_who_is_still_on_the_way_sets_out_again_on_arrival() -> None:
+    """5 km at 1 m/s take 83 minutes, the way home is due after 60; at midnight people walk home from a day before."""
+    plan = [{"leave": 22, "to": "work"}, {"leave": 23, "to": "home"}]
+    movement = start(
+        1, addresses={"home": (0, 0), "work": WORK_M}, plan=plan, speed_min_m_s=1, speed_max_m_s=1
+    )
+    for minute in (0, 40, 46, 47, 1320, 1320 + 50, 1320 + 83, 1320 + 84, 1320 + 150, 1320 + 167):
+        since_s = (60 * minute - at(0, 22)) % DAY_S
+        away_m = max(min(since_s, 10_000 - since_s), 0.0)
+        assert np.hypot(*movement.positions_m(60.0 * minute)[0]) == pytest.approx(away_m, abs=1e-6)
+
+
+def test_spots_in_areas_are_the_persons_own_and_the_same_each_day() -> None:
+    movement = start(addresses={"work": {"mill": 0.3, "campus": 0.7}}, habit=0.0)
+    noon = movement.positions_m(at(0, 12))
+    in_mill = np.all((noon >= (400, 0)) & (noon <= (600, 100)), axis=1)
+    in_campus = np.hypot(*(noon - (-500, 0)).T) <= 50
+    assert np.all(in_mill ^ in_campus)
+    assert in_mill.mean() == pytest.approx(0.3, abs=STANDARD_ERRORS * math.sqrt(0.21 / PEOPLE))
+    # uniform in area
+    limit = stats.kstwo.ppf(1 - 1e-4, in_mill.sum())
+    assert stats.kstest(noon[in_mill, 0], stats.uniform(400, 200).cdf).statistic < limit
+    assert movement.positions_m(at(3, 12)) == pytest.approx(noon, abs=1e-6)
+    assert len(np.unique(noon, axis=0)) == PEOPLE
+
+
+def test_another_place_leaves_people_their_habits_and_spots() -> None:
+    addresses = {"work": "mill"}
+    plan = [{**TO_WORK, "share": 0.5}, BACK]
+    gym = [{"leave": 19, "to": "gym", "share": 0.1}, {"leave": 21, "to": "home"}]
+    few = start(addresses=addresses, plan=plan)
+    more = start(addresses={"gym": "campus", **addresses}, plan=[*plan, *gym])
+    for hour in (8.1, 12.0, 17.6, 18.9):
+        assert more.positions_m(at(1, hour)) == pytest.approx(few.positions_m(at(1, hour)), abs=1e-6)
+
+
+def test_other_people_leave_ones_own_way_as_it_is() -> None:
+    """To the last digit, also of who is on the way at time 0."""
+    one, many = (start(people, begin_hour="8:20") for people in (3, 200))
+    for hour in (0.0, 0.1, 9.2, 24.3):
+        assert np.array_equal(one.positions_m(3600 * hour), many.positions_m(3600 * hour)[:3])
+
+
+def test_people_keep_to_the_streets() -> None:
+    """From 50 m beside an L of streets: on to it, round its corner, and 30 m from it to work; back the same way."""
+    streets = Streets.model_validate({"lines_m": [[[0, 0], [0, 1000]], [[0, 1000], [500, 1000]]]})
+    addresses = {"home": (50, 100), "work": (400, 1030)}
+    movement = start(
+        1,
+        places=Places({}, None, streets.street_map(Places())),
+        addresses=addresses,
+        plan=[{**TO_WORK, "spread_min": 0}, BACK],
+        speed_min_m_s=1,
+        speed_max_m_s=1,
+    )
+    corners = np.array([(50, 100), (0, 100), (0, 1000), (400, 1000), (400, 1030)], dtype=float)
+    along_m = np.append(0, np.cumsum(np.hypot(*np.diff(corners, axis=0).T)))
+    assert along_m[-1] == 50 + 900 + 400 + 30
+    for walked_m in (0, 20, 50, 400, 950, 1200, 1350, 1370, 1380, 2000):
+        there = [np.interp(walked_m, along_m, axis) for axis in corners.T]
+        back = [np.interp(along_m[-1] - walked_m, along_m, axis) for axis in corners.T]
+        assert movement.positions_m(at(1, 8) + walked_m)[0] == pytest.approx(there, abs=1e-6)
+        assert movement.positions_m(at(1, 17.5) + walked_m)[0] == pytest.approx(back, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "place", "message"),
+    [
+        (
+            {"plan": [{**TO_WORK, "to": "wrok"}]},
+            "plan.0.to",
+            "no place 'wrok' in addresses: did you mean 'work'",
+        ),
+        ({"plan": [BACK, TO_WORK]}, "plan", "leave must rise, it is 17:30, 8:00 on mon; sort the plan"),
+        ({"plan": []}, "plan", "at least 1"),
+        ({"plan": [{**TO_WORK, "leave": "25:10"}]}, "plan.0.leave", "0:00 to 23:59:59, got '25:10'"),
+        ({"plan": [{**TO_WORK, "days": "workdays"}]}, "plan.0.days", "weekdays"),
+        ({"plan": [{**TO_WORK, "days": ["mon", "mon"]}]}, "plan.0", "each once"),
+        ({"plan": [{**TO_WORK, "share": 1.5}]}, "plan.0.share", "<= 1"),
+        (
+            {"addresses": {"work": {"mill": 0.4, "campus": 0.4}}},
+            "addresses.work",
+            "shares sum to 0.8: make it 1",
+        ),
+        ({"addresses": {"work": "mil"}}, "addresses.work", "no area 'mil'"),
+        ({"addresses": {"work": True}}, "addresses.work", "must be"),
+        ({"habit": -0.1}, "habit", ">= 0"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    tmp_path: Path, parameters: dict[str, Any], place: str, message: str
+) -> None:
+    scenario = {
+        "name": "w",
+        "sessions": {"name": "schedule", "count": 1, "rounds": 2},
+        "workload": {"payload_bits": 100_000, "flops_per_sample": 1000},
+        "areas": {"mill": {"disc": {"centre_m": [0, 0], "radius_m": 9}}},
+        "devices": {"count": 2, "mobility": {"name": "itinerary", **COMMUTE, **parameters}},
+    }
+    (tmp_path / "a.yaml").write_text(json.dumps(scenario))
+    with pytest.raises(EdgeflError) as error:
+        scenarios.load(tmp_path / "a.yaml")
+    assert f"devices.mobility.{place}" in str(error.value)
+    assert message in str(error.value)

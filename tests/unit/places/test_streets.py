@@ -1,0 +1,204 @@
+"""Streets: shortest ways against all ways there are, where places meet them, and their sources."""
+
+import itertools
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from edgefl.errors import EdgeflError
+from edgefl.places.areas import Places
+from edgefl.places.plane import LocalPlane
+from edgefl.places.street_map import StreetMap, cut_at_crossings
+from edgefl.places.streets import Streets
+from edgefl.scenario import scenario as scenarios
+
+# a triangle with a tail, a parallel detour and a dead end; corners are far from each other
+CORNERS = np.array(
+    [(0, 0), (400, 0), (400, 300), (900, 350), (700, -200), (950, -150), (-100, 250)], dtype=float
+)
+PIECES = [(0, 1), (1, 2), (0, 2), (2, 3), (1, 4), (4, 5), (5, 3), (0, 6)]
+EARTH = Places({}, LocalPlane(11.57, 48.13))
+NET = """<net version="1.20"><location convBoundary="0,0,100,100"/>
+<edge id=":b_0" function="internal"><lane id=":b_0_0" shape="0,0 7,7"/></edge>
+<edge id="ab" from="a" to="b" shape="10,0 50,40 100,2"><lane id="ab_0" shape="1,1 2,2"/></edge>
+<edge id="ba" from="b" to="a"><lane id="ba_0" shape="1,1 2,2"/></edge>
+<junction id="a" type="priority" x="10.00" y="0.00"/>
+<junction id="b" type="priority" x="100.00" y="0.00"/>
+<junction id=":b_0" type="internal" x="90.00" y="0.00"/></net>"""
+
+
+def hand_made() -> StreetMap:
+    return StreetMap.of([CORNERS[list(piece)] for piece in PIECES])
+
+
+def length_m(way: np.ndarray) -> float:
+    return float(np.hypot(*np.diff(way, axis=0).T).sum())
+
+
+def foot(place: np.ndarray, piece: tuple[int, int]) -> tuple[float, float]:
+    """How far a place is from a piece, and how far along it the nearest point is, m; by complex numbers."""
+    begin, end, at = (complex(*each) for each in (*CORNERS[list(piece)], place))
+    turned = (at - begin) / (end - begin) * abs(end - begin)
+    along = min(max(turned.real, 0.0), abs(end - begin))
+    return abs(turned - along), along
+
+
+def all_walks(begin: int, end: int, met: tuple[int, ...] = ()) -> Iterator[float]:
+    """The lengths of all ways without a corner twice."""
+    if begin == end:
+        yield 0.0
+        return
+    for piece in PIECES:
+        if begin in piece:
+            on = sum(piece) - begin
+            if on not in met:
+                for rest in all_walks(on, end, (*met, begin)):
+                    yield math.dist(CORNERS[begin], CORNERS[on]) + rest
+
+
+def brute_force_m(one: np.ndarray, other: np.ndarray) -> float:
+    ends = []
+    for place in (one, other):
+        (off_m, along_m), piece = min((foot(place, piece), piece) for piece in PIECES)
+        whole_m = math.dist(*CORNERS[list(piece)])
+        ends.append((off_m, along_m, piece, {piece[0]: along_m, piece[1]: whole_m - along_m}))
+    (off_m, along_m, piece, to), (off_2_m, along_2_m, piece_2, to_2) = ends
+    between = [
+        a_m + walk_m + b_m
+        for (a, a_m), (b, b_m) in itertools.product(to.items(), to_2.items())
+        for walk_m in all_walks(a, b)
+    ]
+    if piece == piece_2:
+        between.append(abs(along_m - along_2_m))
+    return off_m + min(between) + off_2_m
+
+
+def test_ways_are_as_short_as_the_shortest_of_all() -> None:
+    places = np.random.default_rng(3).uniform((-200, -300), (1050, 450), (120, 2))
+    one, other = places[:60], places[60:]
+    ways = hand_made().ways(one.T, other.T)
+    for begin, end, way in zip(one, other, ways, strict=True):
+        assert length_m(way) == pytest.approx(brute_force_m(begin, end), rel=1e-12)
+        assert (way[0].tolist(), way[-1].tolist()) == (begin.tolist(), end.tolist())
+        # what is between the first and the last step lies on pieces
+        for middle in (way[1:-2] + way[2:-1]) / 2:
+            assert min(foot(middle, piece)[0] for piece in PIECES) < 1e-9
+
+
+def test_a_way_does_not_depend_on_the_others() -> None:
+    places = np.random.default_rng(4).uniform((-200, -300), (1050, 450), (40, 2))
+    together = hand_made().ways(places[:20].T, places[20:].T)
+    for n in (0, 7, 19):
+        [alone] = hand_made().ways(places[[n]].T, places[[20 + n]].T)
+        assert np.array_equal(alone, together[n])
+
+
+def test_two_places_by_one_piece_need_no_corner() -> None:
+    [way] = hand_made().ways(np.array([[100.0, 30.0]]).T, np.array([[250.0, -20.0]]).T)
+    assert way.tolist() == [[100, 30], [100, 0], [250, 0], [250, -20]]
+
+
+def test_lines_of_the_scenario_meet_where_they_cross() -> None:
+    cross = [
+        np.array([(-50.0, 0), (50, 0)]),
+        np.array([(0.0, -80), (0, 80)]),
+        np.array([(50.0, 30), (50, -30)]),
+    ]
+    streets = StreetMap.of(cut_at_crossings(cross))
+    [way] = streets.ways(np.array([[0.0, 80.0]]).T, np.array([[50.0, -30.0]]).T)
+    assert way.tolist() == [[0, 80], [0, 0], [50, 0], [50, -30]]
+    # without the cut a bridge: the longest part is all there is
+    [way] = StreetMap.of(cross).ways(np.array([[0.0, 80.0]]).T, np.array([[30.0, -30.0]]).T)
+    assert way.tolist() == [[0, 80], [0, -30], [30, -30]]
+
+
+def test_the_longest_part_counts() -> None:
+    """By metres, not by pieces."""
+    small = [np.array([(x, 500.0), (x + 5, 500)]) for x in range(0, 50, 5)]
+    streets = StreetMap.of([*small, np.array([(0.0, 0), (300, 0)])])
+    assert streets.lengths_m.tolist() == [300]
+    assert sorted(map(tuple, streets.corners_m.T.tolist())) == [(0, 0), (300, 0)]
+
+
+def test_a_sumo_network_runs_from_junction_to_junction(tmp_path: Path) -> None:
+    (tmp_path / "a.net.xml").write_text(NET)
+    source = {"sumo_net": {"path": tmp_path / "a.net.xml", "origin_m": [10, 0]}}
+    streets = Streets.model_validate(source).street_map(Places())
+    assert sorted(map(tuple, streets.corners_m.T.tolist())) == [(0, 0), (40, 40), (90, 0)]
+    assert sorted(streets.lengths_m) == pytest.approx(sorted([math.hypot(40, 40), math.hypot(50, 40), 90]))
+
+
+def test_lines_of_geojson(tmp_path: Path) -> None:
+    def line(name: str, kind: str, coordinates: Any) -> dict[str, Any]:
+        geometry = {"type": kind, "coordinates": coordinates}
+        return {"type": "Feature", "properties": {"name": name}, "geometry": geometry}
+
+    features = [
+        line("A", "LineString", [[11.57, 48.13], [11.58, 48.13]]),
+        line("B", "MultiLineString", [[[11.58, 48.13], [11.58, 48.14, 500.0]]]),
+        line("stop", "Point", [11.6, 48.1]),
+    ]
+    (tmp_path / "a.json").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    source = {"path": tmp_path / "a.json"}
+    streets = Streets.model_validate({"geojson": source}).street_map(EARTH)
+    # a degree of latitude is 111.2 km; one of longitude times the cosine of 48.13 degrees
+    assert sorted(streets.lengths_m) == pytest.approx([1112 * math.cos(math.radians(48.13)), 1112], rel=0.003)
+    only = Streets.model_validate({"geojson": {**source, "feature": "A"}}).street_map(EARTH)
+    assert only.ends.shape == (2, 1)
+    with pytest.raises(EdgeflError, match="no feature 'C'; named are 'A', 'B', 'stop'"):
+        Streets.model_validate({"geojson": {**source, "feature": "C"}}).street_map(EARTH)
+    with pytest.raises(EdgeflError, match="origin_lon_lat"):
+        Streets.model_validate({"geojson": source}).street_map(Places())
+    with pytest.raises(EdgeflError, match="no line in it; streets are LineStrings"):
+        Streets.model_validate({"geojson": {**source, "feature": "stop"}}).street_map(EARTH)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "<net>", "<net></net>", NET.replace('to="b"', 'to="c"'), NET.replace("50,40", "50,x")]
+)
+def test_a_network_that_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.net.xml").write_text(text)
+    with pytest.raises(EdgeflError, match=r"a\.net\.xml"):
+        Streets.model_validate({"sumo_net": {"path": tmp_path / "a.net.xml"}}).street_map(Places())
+
+
+@pytest.mark.parametrize(
+    ("streets", "message"),
+    [
+        ({}, "give one source of streets"),
+        ({"lines_m": [[[0, 0], [9, 0]]], "sumo_net": {"path": "a"}}, "got lines_m and sumo_net"),
+        ({"lines_m": [[[0, 0]]]}, "at least 2"),
+        ({"lines_m": [[[0, 0], [True, 0]]]}, "must be a number"),
+    ],
+)
+def test_what_is_no_source_is_refused(streets: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        Streets.model_validate(streets)
+
+
+def test_streets_without_a_length_are_refused() -> None:
+    with pytest.raises(EdgeflError, match="no length") as error:
+        Streets.model_validate({"lines_m": [[[3, 4], [3, 4]]]}).street_map(Places())
+    assert error.value.place == ("lines_m",)
+
+
+def test_streets_of_a_scenario_load_back(tmp_path: Path) -> None:
+    (tmp_path / "a.net.xml").write_text(NET)
+    (tmp_path / "a.yaml").write_text(
+        "name: w\nsessions: {name: schedule, count: 1, rounds: 2}\ndevices: {count: 2}\n"
+        "workload: {payload_bits: 100000, flops_per_sample: 1000}\nstreets: {sumo_net: {path: a.net.xml}}\n"
+    )
+    first = scenarios.load(tmp_path / "a.yaml")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "scenario.yaml").write_text(scenarios.dump(first))
+    again = scenarios.load(tmp_path / "elsewhere" / "scenario.yaml")
+    assert again.streets is not None
+    assert again.streets.sumo_net is not None
+    assert again.streets.sumo_net.path == tmp_path / "a.net.xml"
+    assert scenarios.dump(again) == scenarios.dump(first)
