@@ -207,8 +207,8 @@ LAWS = [
 HEAD = """\
 # The radio preset nr
 
-`radio.preset: journal` is the journal paper's radio and stays the default. `radio.preset: nr` is a radio that exists:
-it fills the keys that a scenario leaves out, and a run's scenario.yaml has them written out. `python docs/radio.py`
+`radio.preset: nr`, the default, is a radio that exists; `radio.preset: journal` is the journal paper's. The preset
+fills the keys that a scenario leaves out, and a run's scenario.yaml has them written out. `python docs/radio.py`
 makes the tables of this page, from whole runs of the code beside it: means over seeds with their standard error.
 """
 LAWS_HEAD = """\

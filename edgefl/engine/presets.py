@@ -1,6 +1,7 @@
 """Presets of the radio: what the keys of a scenario are that it leaves out.
 
-`journal` is the defaults of the settings themselves, Table I of the journal paper. `nr` is a radio that exists.
+`nr`, a radio that exists, is the default; `journal` is what the settings themselves have, Table I of the journal
+paper.
 Where each law is: line of sight and shadowing in `channel.large_scale`, walls in `channel.penetration`, rates in
 `channel.modulation`, power over shares in `channel.share`; the engine reads gains anew and gives links up in
 `edgefl.engine.radio_link_monitoring`, and `edgefl.engine.indoors` says which devices are behind which walls. The
@@ -75,7 +76,7 @@ TDD_FROM_HZ = 2.4e9  # of bands, those from here on
 def with_preset(section: str, data: Mapping[str, Any], preset: object) -> dict[str, Any]:
     """Return a section of a scenario with the preset's values for keys that are left out or null."""
     given = dict(data)
-    if preset == "nr":
+    if preset in (None, "nr"):
         for key, value in NR[section].items():
             if given.get(key) is None and _fits(section, key, given):
                 given[key] = value
@@ -94,13 +95,28 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     name = path_loss.get("name") if isinstance(path_loss, Mapping) else path_loss
     for section in NR.keys() - {"radio"}:
         given = filled.get(section, {})
-        if isinstance(given, Mapping) and preset == "nr":
+        if isinstance(given, Mapping) and preset in (None, "nr"):
             filled[section] = with_preset(section, given, preset)
             if section == "devices" and name not in (None, "umi", "uma"):
                 for key in ("indoor_share", "vehicle_above_m_s"):
                     if given.get(key) is None:
                         filled[section].pop(key, None)
     return filled
+
+
+def with_preset_defaults(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a scenario's JSON Schema with nr's defaults, and the journal's beside them in words."""
+    for section, values in NR.items():
+        name = schema["properties"][section]["$ref"].rpartition("/")[2]
+        for key, value in values.items():
+            told = schema["$defs"][name]["properties"][key]
+            journal = told.get("default", "none")
+            if journal == value:
+                continue
+            said = ", ".join(f"{k}: {v}" for k, v in value.items()) if isinstance(value, Mapping) else value
+            told["description"] += f"; by default {said}, with preset: journal {journal}"
+            told["default"] = value
+    return schema
 
 
 def _fits(section: str, key: str, given: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Settings of the radio. Defaults are Table I of the journal paper; the preset `nr` has others, see `presets`."""
+"""Settings of the radio. What a field has of its own is Table I of the journal paper; `presets` has what nr has."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -32,9 +32,9 @@ class RadioSettings(Section):
     """Carrier, band, powers, fading and the time grid."""
 
     preset: Preset = Field(
-        "journal",
-        description="defaults of the keys that are left out, or null: journal, those named here; nr: a radio that"
-        " exists, with 38.901's line of sight, NR's rates and overheads, and devices indoors",
+        "nr",
+        description="what keys are that are left out, or null: nr, a radio that exists, with 38.901's line of sight"
+        " and walls, NR's rates, frames and overheads, and a phone's energy; journal, the journal paper's Table I",
     )
     carrier_hz: float = Field(3.5e9, ge=0.5e9, le=100e9, description="carrier, Hz, 0.5e9 to 100e9")
     bandwidth_hz: float = Field(100.0e6, ge=1e5, le=4e9, description="system bandwidth W, Hz, 1e5 to 4e9")

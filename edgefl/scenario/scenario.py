@@ -25,7 +25,7 @@ from edgefl.config.schema import complete
 from edgefl.config.yaml_source import Source, parse_value, write
 from edgefl.engine.extent import Extent
 from edgefl.engine.layout import LayoutSettings
-from edgefl.engine.presets import with_presets
+from edgefl.engine.presets import with_preset_defaults, with_presets
 from edgefl.engine.radio_settings import RadioSettings
 from edgefl.engine.settings import (
     LONGEST_S,
@@ -95,7 +95,7 @@ class Scenario(Section):
     @classmethod
     def model_json_schema(cls, *arguments: Any, **options: Any) -> dict[str, Any]:
         """Return the JSON Schema of a scenario file, with all components written out."""
-        made = complete(super().model_json_schema(*arguments, **options))
+        made = with_preset_defaults(complete(super().model_json_schema(*arguments, **options)))
         made["description"] = made["description"].partition("\n\n")[0]
         return made
 
