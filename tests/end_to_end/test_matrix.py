@@ -36,6 +36,15 @@ MOBILITY: dict[str, dict[str, Any]] = {
         "flows": [{"from_hour": 0, "trips_per_hour": {"near": {"far": 3}, "far": {"near": 2, "far": 1}}}],
         "day_s": 60,
     },
+    "itinerary": {
+        **FAST,
+        "addresses": {"home": "near", "work": "far"},
+        "plan": [
+            {"leave": "1:00", "spread_min": 60, "to": "work", "days": "weekdays"},
+            {"leave": "6:00", "spread_min": 90, "to": "home"},
+        ],
+        "day_s": 60,
+    },
     "trace": {"path": "trace.csv", "max_gap_s": 0.5},
 }
 CHURN: dict[str, dict[str, Any]] = {

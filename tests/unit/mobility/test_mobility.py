@@ -1,6 +1,7 @@
 """What holds for every mobility model: a path is a function of time, device and seed."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from edgefl.mobility import Mobility, Movement
 from edgefl.mobility.attraction import Attraction
 from edgefl.mobility.gauss_markov import GaussMarkov
 from edgefl.mobility.highway import Highway
+from edgefl.mobility.itinerary import Itinerary
 from edgefl.mobility.manhattan import Manhattan
 from edgefl.mobility.od_flows import OdFlows
 from edgefl.mobility.random_direction import RandomDirection
@@ -22,6 +24,7 @@ from edgefl.mobility.random_waypoint import RandomWaypoint
 from edgefl.mobility.static import Static
 from edgefl.mobility.trace import Trace
 from edgefl.places.areas import Disc, Places, Rectangle
+from edgefl.places.streets import Streets
 from edgefl.rng import Streams
 
 RADIUS_M = 100.0
@@ -31,6 +34,7 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "sumo_fcd.xml"
 AREAS = Places(
     {"east": Disc(centre_m=(100.0, 0.0), radius_m=29.5), "west": Rectangle(from_m=(-50, -20), to_m=(-40, 30))}
 )
+STREETS = Streets(lines_m=[[(-90, 0), (120, 0)], [(0, -90), (0, 90)]]).street_map(AREAS)
 
 # Quick turns and short rests, so that much happens within the minutes of a test
 MODELS: dict[str, list[Mobility]] = {
@@ -65,6 +69,21 @@ MODELS: dict[str, list[Mobility]] = {
             day_s=240.0,
             speed_max_m_s=15.0,
         ).within(AREAS),
+    ],
+    "itinerary": [
+        Itinerary(
+            addresses={"home": {"west": 0.5, "east": 0.5}, "work": "east", "gym": (-60.0, -80.0)},
+            plan=[
+                {"leave": "6:00", "spread_min": 300, "to": "work", "share": 0.8},
+                {"leave": "15:00", "spread_min": 60, "to": "gym", "days": ["mon", "tue"]},
+                {"leave": "18:00", "spread_min": 90, "to": "home"},
+            ],
+            day_s=day_s,
+            begin_hour=begin_hour,
+            speed_max_m_s=15.0,
+        ).within(places)
+        for places in (AREAS, replace(AREAS, streets=STREETS))
+        for day_s, begin_hour in ((240.0, 0.0), (60.0, 16.0))
     ],
     "trace": [Trace(path=GOLDEN, surplus="ignore"), Trace(path=GOLDEN, surplus="ignore", max_gap_s=0.9)],
 }
@@ -137,7 +156,7 @@ def test_times_out_of_range(model: Mobility, time_s: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["random_waypoint", "random_direction", "manhattan", "attraction", "od_flows"]
+    "name", ["random_waypoint", "random_direction", "manhattan", "attraction", "od_flows", "itinerary"]
 )
 @given(time_s=st.floats(0, LATEST_S), step_s=st.floats(1e-3, 10.0))
 @settings(max_examples=20, deadline=None)
