@@ -114,7 +114,7 @@ class BufferedServer(Server):
         selection: Any = SimpleNamespace(ids=ids, large_scale=large_scale)
         local = LocalRound(tuple(ids), (), (), (), ())
         parts = [part for _, part in ended]
-        self._book(key, began_s, selection, local, ended[-1][0].opened, parts, evaluation, True)
+        self._book(key, began_s, selection, local, ended[-1][0].opened, parts, evaluation, True, {})
 
 
 class Overlapping:

@@ -147,7 +147,7 @@ def test_a_picture_has_the_links_where_nobody_comes_or_goes(preview: Preview) ->
 def test_the_bar_of_the_map_obeys_the_rates(
     scenario: Scenario, preview: Preview, radio: dict[str, Any], at_0_db: float, at_60_db: float
 ) -> None:
-    settings = RadioSettings(shadowing="spatial", **radio)
+    settings = RadioSettings(**{"preset": "journal", "shadowing": "spatial", **radio})
     world = SimpleNamespace(scenario=scenario.model_copy(update={"radio": settings}))
     found = replace(preview, world=cast(World, world)).carried(np.array([0.0, 60.0]))
     assert found == pytest.approx([at_0_db, at_60_db])

@@ -12,6 +12,7 @@ RADIO = """\
 name: radio
 devices: {count: 4}
 sessions: {name: schedule, count: 1, rounds: 2}
+radio: {preset: journal}
 workload: {payload_bits: 100000, flops_per_sample: 1000}
 """
 STUDY = """\

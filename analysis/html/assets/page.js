@@ -196,6 +196,7 @@
   });
   let waiting;
   const again = () => {
+    if (!replay) return; // still being unpacked; what comes then has the new size
     edgefl.plots.forEach(({ plot, into, height }) => plot.setSize({ width: Math.max(220, into.clientWidth), height }));
     replay.world.resize(); strip(); legend(); show(t);
   };

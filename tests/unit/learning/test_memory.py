@@ -101,7 +101,12 @@ def test_what_places_keep_is_counted_before_it_is_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nineteen sites 500 m apart: two fields with a node each 1.25 and 1.6 m, over a disc that holds all cells."""
-    sets = ["layout={rings: 2, isd_m: 500}", "radio.shadowing=spatial", "radio.line_of_sight=probabilistic"]
+    sets = [
+        "radio.preset=journal",
+        "layout={rings: 2, isd_m: 500}",
+        "radio.shadowing=spatial",
+        "radio.line_of_sight=probabilistic",
+    ]
     world = World(loaded(tmp_path, UNTRAINED, *sets), Streams(1))
     (need,) = memory_needs.of_places(world)
     side_m = 2 * world.extent.field_radius_m
@@ -114,7 +119,7 @@ def test_what_places_keep_is_counted_before_it_is_drawn(
     ) as refused:
         memory_needs.check_places(world)
     assert refused.value.place == ("layout",)
-    journal = World(loaded(tmp_path, UNTRAINED), Streams(1))
+    journal = World(loaded(tmp_path, UNTRAINED, "radio.preset=journal"), Streams(1))
     assert memory_needs.of_places(journal) == []
 
 
