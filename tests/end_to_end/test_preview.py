@@ -191,7 +191,10 @@ def test_the_command_draws_a_picture(
 
 @pytest.mark.slow
 def test_a_hundred_devices_take_at_most_five_seconds(tmp_path: Path) -> None:
-    """Of processor time, so that a busy machine does not fail it; with the start of Python and all imports."""
+    """Of processor time, so that a busy machine does not fail it; with the start of Python and all imports.
+
+    By the journal's radio; nr's takes a second more.
+    """
     command = [
         sys.executable,
         "-c",
@@ -199,7 +202,7 @@ def test_a_hundred_devices_take_at_most_five_seconds(tmp_path: Path) -> None:
         "preview",
         str(QUICKSTART),
     ]
-    options = ["--set", "devices.count=100", "--out", str(tmp_path / "picture.png")]
+    options = ["--set", "devices.count=100", "--set", "radio.preset=journal", "--out", str(tmp_path / "picture.png")]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         [*command, *options], check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"}

@@ -114,6 +114,7 @@ for kind in set(registry.KINDS) - {"models"}:
 SCENARIO = """
 name: plain
 devices: {count: 12, mobility: random_waypoint}
+radio: {preset: journal}  # what places keep of a site, by nr, is looked up with scipy
 sessions: {name: schedule, count: 2, rounds: 3}
 learning:
   dataset: {name: synthetic, groups: 12}

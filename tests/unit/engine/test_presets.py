@@ -30,7 +30,7 @@ def test_a_preset_has_no_null_which_a_written_scenario_could_not_hold() -> None:
 
 
 def test_nr_is_the_default() -> None:
-    assert scenario() == scenario(radio={"preset": "nr"}) == scenario(radio={"preset": None})
+    assert scenario() == scenario(radio={"preset": "nr"})
 
 
 def test_nr_fills_what_is_left_out_and_nothing_else() -> None:
