@@ -202,7 +202,14 @@ def test_a_hundred_devices_take_at_most_five_seconds(tmp_path: Path) -> None:
         "preview",
         str(QUICKSTART),
     ]
-    options = ["--set", "devices.count=100", "--set", "radio.preset=journal", "--out", str(tmp_path / "picture.png")]
+    options = [
+        "--set",
+        "devices.count=100",
+        "--set",
+        "radio.preset=journal",
+        "--out",
+        str(tmp_path / "picture.png"),
+    ]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         [*command, *options], check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
