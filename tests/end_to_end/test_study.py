@@ -123,7 +123,7 @@ def test_a_study_in_python_raises_at_its_end(tmp_path: Path) -> None:
 
 
 def test_a_grid_without_training_has_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "radio.yaml").write_text(RADIO.replace("ROUNDS", "2"))
+    (tmp_path / "radio.yaml").write_text("radio: {preset: journal}\n" + RADIO.replace("ROUNDS", "2"))
     study, out = tmp_path / "study.yaml", tmp_path / "out"
     study.write_text(RADIO_STUDY + "grid: {radio.bandwidth_hz: [20.0e+6, 100.0e+6]}\n")
     assert command("study", study, "--out", out, "--jobs", 1) == 0
