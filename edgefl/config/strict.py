@@ -6,7 +6,7 @@ Pydantic takes true for the number 1, "1" for 1, and 'off' for false. In a setti
 import itertools
 import types
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
@@ -16,6 +16,8 @@ from edgefl.config.scenario_files import located
 from edgefl.config.unit_slips import with_unit
 from edgefl.config.yaml_nodes import scalar
 from edgefl.errors import quoted
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 class Strict(BaseModel):
@@ -40,6 +42,19 @@ class Strict(BaseModel):
         value = located(value, field.annotation)
         # -0.0 is a 0, but NumPy refuses it as a deviation
         return 0.0 if isinstance(value, float) and value == 0 else value
+
+
+def one_of(model: Model, what: str) -> Model:
+    """Return a model of which exactly one field is given; what: the word for a field.
+
+    Raises:
+        ValueError: none is given, or several are; names them.
+    """
+    given = [name for name in type(model).model_fields if getattr(model, name) is not None]
+    if len(given) != 1:
+        names = ", ".join(type(model).model_fields)
+        raise ValueError(f"give one {what} ({names}), got {' and '.join(given) or 'none'}")
+    return model
 
 
 def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:

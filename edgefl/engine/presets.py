@@ -10,7 +10,7 @@ are configured differs between operators and cells: nr has event A3 as it is cus
 of it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 from edgefl.engine.power_models import CIRCUITS
@@ -73,12 +73,14 @@ NR: dict[str, dict[str, Any]] = {
 TDD_FROM_HZ = 2.4e9  # of bands, those from here on
 
 
-def with_preset(section: str, data: Mapping[str, Any], preset: object) -> dict[str, Any]:
-    """Return a section of a scenario with the preset's values for keys that are left out or null."""
+def with_preset(
+    section: str, data: Mapping[str, Any], preset: object, left_out: Collection[str] = ()
+) -> dict[str, Any]:
+    """Return a section of a scenario with the preset's values for keys without one, but for those left out."""
     given = dict(data)
     if preset in (None, "nr"):
         for key, value in NR[section].items():
-            if given.get(key) is None and _fits(section, key, given):
+            if given.get(key) is None and key not in left_out and _fits(key, given):
                 given[key] = value
     return given
 
@@ -92,15 +94,12 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     filled, radio = dict(data), data.get("radio")
     preset = radio.get("preset") if isinstance(radio, Mapping) else getattr(radio, "preset", None)
     path_loss = radio.get("path_loss") if isinstance(radio, Mapping) else None
-    name = path_loss.get("name") if isinstance(path_loss, Mapping) else path_loss
+    law = path_loss.get("name") if isinstance(path_loss, Mapping) else path_loss
+    left_out = () if law in (None, "umi", "uma") else ("indoor_share", "vehicle_above_m_s")
     for section in NR.keys() - {"radio"}:
         given = filled.get(section, {})
-        if isinstance(given, Mapping) and preset in (None, "nr"):
-            filled[section] = with_preset(section, given, preset)
-            if section == "devices" and name not in (None, "umi", "uma"):
-                for key in ("indoor_share", "vehicle_above_m_s"):
-                    if given.get(key) is None:
-                        filled[section].pop(key, None)
+        if isinstance(given, Mapping):
+            filled[section] = with_preset(section, given, preset, left_out)
     return filled
 
 
@@ -119,28 +118,29 @@ def with_preset_defaults(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def _fits(section: str, key: str, given: Mapping[str, Any]) -> bool:
+def _fits(key: str, given: Mapping[str, Any]) -> bool:
     """Tell whether a value of the preset has a place beside what a scenario gives; others say what is wrong."""
-    if key == "tdd":
-        carrier_hz = given.get("carrier_hz")
-        return not isinstance(carrier_hz, int | float) or carrier_hz >= TDD_FROM_HZ
-    if key == "power":  # whoever describes the circuits means the model that has them
-        of_classes = given.get("classes")
-        classes = of_classes.values() if isinstance(of_classes, Mapping) else ()
-        own = [given, *(one for one in classes if isinstance(one, Mapping))]
-        return not any(one.get(circuit) is not None for one in own for circuit in CIRCUITS)
-    if key == "vehicle_above_m_s":
-        return given.get("indoors_by") in (None, "trip")
-    if key == "antenna_gain_dbi":  # panels have their own
-        return given.get("sectors") in (None, 1)
-    if key == "uplink_p0_dbm":  # a power for a share that is held
-        return (
-            given.get("sharing") != "dynamic" or given.get("uplink_power_over_share") == "per_resource_block"
-        )
-    if key == "uplink_smallest_part":
-        return given.get("uplink_power_over_share") in (None, "full") and given.get("rates") in (None, "cqi")
-    if key in ("downlink_layers", "coverage_margin_db"):
-        return given.get("rates") in (None, "cqi") and (
-            key == "downlink_layers" or given.get("shadowing") in (None, "spatial")
-        )
+    by_cqi = given.get("rates") in (None, "cqi")
+    power_rule = given.get("uplink_power_over_share")
+    match key:
+        case "tdd":
+            carrier_hz = given.get("carrier_hz")
+            return not isinstance(carrier_hz, int | float) or carrier_hz >= TDD_FROM_HZ
+        case "power":  # whoever describes the circuits means the model that has them
+            of_classes = given.get("classes")
+            classes = of_classes.values() if isinstance(of_classes, Mapping) else ()
+            own = [given, *(one for one in classes if isinstance(one, Mapping))]
+            return not any(one.get(circuit) is not None for one in own for circuit in CIRCUITS)
+        case "vehicle_above_m_s":
+            return given.get("indoors_by") in (None, "trip")
+        case "antenna_gain_dbi":  # panels have their own
+            return given.get("sectors") in (None, 1)
+        case "uplink_p0_dbm":  # a power for a share that is held
+            return given.get("sharing") != "dynamic" or power_rule == "per_resource_block"
+        case "uplink_smallest_part":
+            return by_cqi and power_rule in (None, "full")
+        case "downlink_layers":
+            return by_cqi
+        case "coverage_margin_db":
+            return by_cqi and given.get("shadowing") in (None, "spatial")
     return True

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from channel.geometry import on_disc
-from edgefl.config.strict import Strict
+from edgefl.config.strict import Strict, one_of
 from edgefl.errors import EdgeflError, refused
 from edgefl.places import area_files
 from edgefl.places.plane import LocalPlane
@@ -131,11 +131,7 @@ class Area(Strict):
 
     @model_validator(mode="after")
     def _one_shape(self) -> Self:
-        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
-        if len(given) != 1:
-            names = ", ".join(type(self).model_fields)
-            raise ValueError(f"give one shape ({names}), got {' and '.join(given) or 'none'}")
-        return self
+        return one_of(self, "shape")
 
     def region(self, places: Places) -> Region:
         """Make the region; files are read.

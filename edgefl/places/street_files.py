@@ -1,21 +1,18 @@
 """Reading streets from map files: lines of GeoJSON, and the edges of a SUMO network."""
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from xml.parsers import expat
 
-from edgefl.config import foreign_files
 from edgefl.errors import EdgeflError
-from edgefl.places.area_files import bytes_of_json, degrees, features_of, reading
+from edgefl.places import map_files
+from edgefl.places.map_files import Pair, reading, sumo_elements, too_large
 
 MOST_POINTS = 2_000_000  # corners of streets: some 100 bytes each while they are read
-Lines = list[list[tuple[float, float]]]
 
 
-def geojson_lines(path: Path, feature: str | None) -> Lines:
+def geojson_lines(path: Path, feature: str | None) -> list[list[Pair]]:
     """Read lines, in degrees.
 
     Args:
@@ -25,49 +22,32 @@ def geojson_lines(path: Path, feature: str | None) -> Lines:
     Raises:
         EdgeflError: names the file and the remedy.
     """
-    with reading(path, "geojson"):
-        features = features_of(path, json.loads(bytes_of_json(path)), feature)
-        lines = [
-            [(degrees(corner[0]), degrees(corner[1])) for corner in line]
-            for one in features
-            for line in _lines(one.get("geometry") or {})
-        ]
+    lines = map_files.geojson_lines(path, feature, _lines)
     if not lines:
         raise EdgeflError(f"{path}: no line in it; streets are LineStrings", ("geojson", "path"))
     return lines
 
 
-def sumo_lines(path: Path) -> Lines:
+def sumo_lines(path: Path) -> list[list[Pair]]:
     """Read the streets of a network, in its own metres: from junction to junction, by the shape of the edge.
 
     Raises:
         EdgeflError: names the file and the remedy.
     """
     edges: list[tuple[str, str, str]] = []
-    junctions: dict[str, tuple[float, float]] = {}
+    junctions: dict[str, Pair] = {}
     points = 0
-
-    def begin(name: str, attributes: Mapping[str, str]) -> None:
-        nonlocal points
-        # edges within junctions and those of walking areas have a function
-        if name == "edge" and "from" in attributes and "function" not in attributes:
-            shape = attributes.get("shape", "")
-            edges.append((attributes["from"], attributes["to"], shape))
-            points += 2 + shape.count(" ")
-        elif name == "junction" and attributes.get("type") != "internal":
-            junctions[attributes["id"]] = _pair(attributes["x"], attributes["y"])
-
-    parser = expat.ParserCreate()
-    parser.StartElementHandler = begin
     with reading(path, "sumo_net"):
-        with foreign_files.opened(path) as file:
-            for _ in foreign_files.parse_xml(parser, file):
+        for name, attributes in sumo_elements(path):
+            # edges within junctions and those of walking areas have a function
+            if name == "edge" and "from" in attributes and "function" not in attributes:
+                shape = attributes.get("shape", "")
+                edges.append((attributes["from"], attributes["to"], shape))
+                points += 2 + shape.count(" ")
                 if points > MOST_POINTS:
-                    raise EdgeflError(
-                        f"{path}: more than {MOST_POINTS:,} corners of streets; cut a smaller network out with"
-                        " netconvert --keep-edges.in-boundary",
-                        ("sumo_net", "path"),
-                    )
+                    raise too_large(path, f"{MOST_POINTS:,} corners of streets")
+            elif name == "junction" and attributes.get("type") != "internal":
+                junctions[attributes["id"]] = _pair(attributes["x"], attributes["y"])
         lines = [[junctions[one], *_shape(shape), junctions[other]] for one, other, shape in edges]
     if not lines:
         raise EdgeflError(
@@ -78,23 +58,19 @@ def sumo_lines(path: Path) -> Lines:
 
 def _lines(geometry: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
     """Yield the lines of a geometry; polygons and points are left out."""
-    kind = geometry.get("type")
-    if kind == "LineString":
+    if geometry.get("type") == "LineString":
         yield geometry["coordinates"]
-    elif kind == "MultiLineString":
+    elif geometry.get("type") == "MultiLineString":
         yield from geometry["coordinates"]
-    elif kind == "GeometryCollection":
-        for one in geometry["geometries"]:
-            yield from _lines(one)
 
 
-def _shape(text: str) -> list[tuple[float, float]]:
+def _shape(text: str) -> list[Pair]:
     """Read the corners of an edge, without its ends: these are the junctions."""
     corners = [_pair(*corner.split(",")[:2]) for corner in text.split()]
     return corners[1:-1]
 
 
-def _pair(x: str, y: str) -> tuple[float, float]:
+def _pair(x: str, y: str) -> Pair:
     pair = float(x), float(y)
     if not math.isfinite(sum(pair)):
         raise ValueError(f"{x}, {y} is no place")

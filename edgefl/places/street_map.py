@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
-
-# scipy is loaded where a map is made: checking a scenario does without it
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-    from scipy.spatial import cKDTree
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components, dijkstra
+from scipy.spatial import cKDTree
 
 JOIN_M = 0.1  # points nearer than this are one corner
 MOST_PIECES = 5_000  # of the lines that are cut where they cross: pairs of them are looked at
@@ -56,8 +54,6 @@ class StreetMap:
         return cls(corners[first].T, ends)._longest_part()
 
     def _longest_part(self) -> Self:
-        from scipy.sparse.csgraph import connected_components
-
         parts, part_of = connected_components(self._graph, directed=False)
         if parts == 1:
             return self
@@ -72,11 +68,9 @@ class StreetMap:
         return np.asarray(np.hypot(*(self.corners_m[:, self.ends[1]] - self.corners_m[:, self.ends[0]])))
 
     @cached_property
-    def _graph(self) -> "csr_array":
+    def _graph(self) -> csr_array:
         both = np.concatenate([self.ends, self.ends[::-1]], axis=1)
         size = self.corners_m.shape[1]
-        from scipy.sparse import coo_array
-
         return coo_array((np.tile(self.lengths_m, 2), tuple(both)), shape=(size, size)).tocsr()
 
     def ways(self, from_m: np.ndarray, to_m: np.ndarray) -> list[np.ndarray]:
@@ -92,8 +86,6 @@ class StreetMap:
         between: list[np.ndarray] = [np.empty(0, dtype=np.int64)] * len(best_m)
         begins = self.ends[:, start.street]
         for corner in np.unique(begins):
-            from scipy.sparse.csgraph import dijkstra
-
             far_m, before = dijkstra(self._graph, indices=corner, return_predecessors=True)
             for side, way in zip(*np.nonzero(begins == corner), strict=True):
                 goals = self.ends[:, end.street[way]]
@@ -128,7 +120,7 @@ class StreetMap:
         return _Entries(street, at_m, to_end_m)
 
     @cached_property
-    def _index(self) -> "tuple[cKDTree, np.ndarray, float]":
+    def _index(self) -> tuple[cKDTree, np.ndarray, float]:
         """Middles of parts of all pieces, the piece of each, and half the length of the longest part.
 
         If the nearest middle is d away from a place, so is, at most, the nearest point of any street; and the middle
@@ -140,8 +132,6 @@ class StreetMap:
         within = np.arange(len(piece_of)) - np.repeat(np.cumsum(counts) - counts, counts)
         share = (within + 0.5) / counts[piece_of]
         begin_m, end_m = (self.corners_m[:, self.ends[end, piece_of]] for end in (0, 1))
-        from scipy.spatial import cKDTree
-
         return cKDTree((begin_m + share * (end_m - begin_m)).T), piece_of, longest_m / 2
 
 
@@ -178,10 +168,6 @@ def cut_at_crossings(lines: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 def _joined(points: np.ndarray) -> np.ndarray:
     """Return [points] the number of the corner that each of [points, 2] belongs to."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-    from scipy.spatial import cKDTree
-
     pairs = cKDTree(points).query_pairs(JOIN_M, output_type="ndarray")
     graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(points), len(points)))
     return np.asarray(connected_components(graph, directed=False)[1])

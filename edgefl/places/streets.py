@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from edgefl.config.strict import Strict
+from edgefl.config.strict import Strict, one_of
 from edgefl.errors import refused
 from edgefl.places import street_files
 from edgefl.places.areas import Places, Point, SumoNet
@@ -47,11 +47,7 @@ class Streets(Strict):
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
-        if len(given) != 1:
-            names = ", ".join(type(self).model_fields)
-            raise ValueError(f"give one source of streets ({names}), got {' and '.join(given) or 'none'}")
-        return self
+        return one_of(self, "source of streets")
 
     def street_map(self, places: Places) -> "StreetMap":
         """Make the map; files are read.
@@ -59,10 +55,8 @@ class Streets(Strict):
         Raises:
             EdgeflError: a file cannot be read, or has no street; names what to do.
         """
-        from edgefl.places.street_map import (
-            StreetMap,
-            cut_at_crossings,
-        )  # SciPy's graphs, when they are needed
+        # here, as it loads SciPy's graphs: checking a scenario does without them
+        from edgefl.places.street_map import StreetMap, cut_at_crossings
 
         if self.geojson is not None:
             plane = places.on_earth()

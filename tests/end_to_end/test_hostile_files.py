@@ -33,7 +33,8 @@ READ = """
 """
 TRACE = ("from edgefl.mobility._trace_files import read", "read(path, ('vehicle',), keep=1)")
 AREA = ("from edgefl.places.area_files import geojson_rings", "geojson_rings(path, None)")
-STREETS = ("from edgefl.places.area_files import sumo_boundary", "sumo_boundary(path)")
+BOUNDARY = ("from edgefl.places.area_files import sumo_boundary", "sumo_boundary(path)")
+STREETS = ("from edgefl.places.street_files import sumo_lines", "sumo_lines(path)")
 LOADS = ("from edgefl.engine.backgrounds._table import steps_of", "steps_of(path)")
 NPZ = ("from edgefl.learning.datasets.npz import Npz", "Npz(path=path).load()")
 IMAGES = (
@@ -108,7 +109,8 @@ def one_word(path: Path) -> None:
     [
         ("a.geojson.gz", packed(b"{"), AREA, "holds more than 100 MB"),
         ("b.geojson.gz", packed(b"[", 60, b"[]," * 300_000), AREA, "holds more than 8,000,000 values"),
-        ("a.net.xml.gz", packed(b"<net>"), STREETS, "no <location convBoundary=...> in it"),
+        ("a.net.xml.gz", packed(b"<net>"), BOUNDARY, "more than 100 MB, unpacked; cut a smaller network out"),
+        ("c.net.xml.gz", packed(b"<net>"), STREETS, "more than 100 MB, unpacked; cut a smaller network out"),
         ("b.net.xml.gz", packed(b"<net a='"), STREETS, "bytes without an end"),
         ("a.xml.gz", packed(b"<fcd-export><!--"), TRACE, "bytes without an end"),
         ("b.xml.gz", packed(b"<fcd-export>", 1, b"<a  >" * 200_000), TRACE, "<a> lies in 100 others"),
