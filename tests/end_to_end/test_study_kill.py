@@ -34,7 +34,7 @@ VARIANTS = """\
   late: {rounds.deadline_s: 0.00055}
 """
 EVERY = Every(rounds=2)
-KILLS = 2  # of each kind; `python -m tests.tools.kill_study` does more
+KILLS = 1  # of each kind; `python -m tests.tools.kill_study` does more
 APART = 5  # rounds between two instants; each run has six or more
 
 

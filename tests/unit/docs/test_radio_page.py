@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from edgefl.engine.presets import NR
+from edgefl.scenario.scenario import Scenario
 
 DOCS = Path(__file__).parents[3] / "docs"
 sys.path.insert(0, str(DOCS))
@@ -57,8 +58,17 @@ def small(preset: str) -> dict[str, Any]:
     return radio.changed(radio.seven_cells(preset), {**sizes, **rounds})
 
 
+@pytest.mark.parametrize("law", radio.LAWS, ids=lambda law: law.name)
+def test_a_law_can_be_left_out(law: radio.Law) -> None:
+    whole, without = (
+        Scenario.model_validate(data) for data in (small("nr"), radio.changed(small("nr"), law.without))
+    )
+    assert whole != without
+
+
 @pytest.mark.slow
-def test_small_runs_fill_the_tables() -> None:
+def test_small_runs_fill_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(radio, "LAWS", radio.LAWS[::8])
     rows = cells(radio.laws(map, small, seeds=(1, 2)))
     assert len(rows) == len(radio.LAWS) + 2
     assert rows[0][-2:] == ["1", "1"]
