@@ -25,6 +25,10 @@ __all__ = ["Carrier"]
 MAX_SLOTS = 200_000_000
 
 
+# Cap, steps and frame
+Rules = tuple[float | None, Steps | None, Weights | None]
+
+
 @dataclass(frozen=True)
 class Carrier:
     """A band in one direction, or a share of it, and the rules of its rates; checked once, when it is made.
@@ -72,6 +76,11 @@ class Carrier:
     def frame(self) -> Frame:
         """The TDD frame; without weights one that always serves."""
         return frame_of(self.weights)
+
+    @property
+    def rules(self) -> Rules:
+        """What says how much a slot at some SNR carries per Hz: the same for all shares of a band."""
+        return self.cap, self.steps, self.weights
 
     @property
     def unit_bits(self) -> float:

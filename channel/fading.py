@@ -17,8 +17,8 @@ __all__ = ["LinkFading", "doppler_hz", "slot_correlation"]
 # J0 is positive up to here; beyond, it swings around zero.
 FIRST_BESSEL_ZERO = 2.4048255576957724
 
-# Links whose blocks are drawn together: their pages stay in a core's second-level cache.
-_LINKS_AT_ONCE = 8
+# Points of a part whose pages are drawn together: they stay in a core's second-level cache.
+_POINTS_AT_ONCE = 12 * BLOCK
 
 # Regions of the random counter, which no draw of another region can reach
 _FADING_REGION = 0
@@ -132,15 +132,19 @@ class LinkFading:
     Source: journal paper, eq. (23). Left out: line-of-sight component, multipath delay, antennas.
     """
 
-    def __init__(self, key: int, correlation: float) -> None:
+    def __init__(self, key: int, correlation: float, block: int = BLOCK) -> None:
         """
         Args:
             key: 128-bit key of this link's random numbers.
             correlation: rho between consecutive slots, -1 < rho <= 1.
+            block: slots that are drawn at once, part of the definition of the process: another number gives other
+                fading from the same key. A short one suits a link of which some hundred slots are read at a time.
 
         Raises:
-            ValueError: key or correlation out of range.
+            ValueError: key, correlation or block out of range.
         """
+        if not block > 1:
+            raise ValueError(f"block must be at least 2 slots, got {block}")
         if not 0 <= key < 2**128:
             raise ValueError(f"key must be a 128-bit number >= 0, got {key}")
         if not -1.0 < correlation <= 1.0:
@@ -149,7 +153,8 @@ class LinkFading:
         # Philox takes arrays of 64-bit words in half the time of long numbers
         self._words = np.array((key & 2**64 - 1, key >> 64), dtype=np.uint64)
         self.correlation = correlation
-        self._grids = grids(correlation)
+        self._block = block
+        self._grids = grids(correlation, block)
         # the pages used last; two on each coarse grid, as the edges of a block can lie on two pages
         self._pages: list[dict[int, FloatArray]] = [{} for _ in self._grids]
 
@@ -178,8 +183,8 @@ class LinkFading:
         Raises:
             ValueError: negative slot or count.
         """
-        block, start = divmod(first_slot, BLOCK)
-        if block >= 0 and 0 <= count <= BLOCK - start and not self.static:
+        block, start = divmod(first_slot, self._block)
+        if block >= 0 and 0 <= count <= self._block - start and not self.static:
             # nearly always, and without a copy
             real, imaginary = self._page(0, block)[:, start : start + count]
         else:
@@ -230,28 +235,29 @@ class LinkFading:
         parts = np.empty((2, count))
         done = 0
         while done < count:
-            block, start = divmod(first_slot + done, BLOCK)
-            taken = min(BLOCK - start, count - done)
+            block, start = divmod(first_slot + done, self._block)
+            taken = min(self._block - start, count - done)
             parts[:, done : done + taken] = self._page(0, block)[:, start : start + taken]
             done += taken
         return parts
 
     def _page(self, level: int, index: int) -> FloatArray:
-        """[2, BLOCK] points index * BLOCK onwards of the grid whose step is BLOCK^level slots."""
+        """[2, block] points index * block onwards of the grid whose step is block^level slots."""
         pages = self._pages[level]
         if index not in pages:
-            self._keep(level, index, _draw_pages(level, [(self, index)])[0])
+            _draw_pages(level, [(self, index)])
         return pages[index]
 
     def _keep(self, level: int, index: int, page: FloatArray) -> None:
         pages = self._pages[level]
-        if len(pages) == (1 if level == 0 else 2):
+        # of whole blocks the last one is read to its end; short ones are read across their edges
+        if len(pages) == (1 if level == 0 and self._block == BLOCK else 2):
             del pages[next(iter(pages))]
         pages[index] = page
 
     def _point(self, level: int, index: int) -> FloatArray:
         """[2, 1] one point of a grid."""
-        page, offset = divmod(index, BLOCK)
+        page, offset = divmod(index, self._block)
         return self._page(level, page)[:, offset : offset + 1]
 
 
@@ -283,65 +289,68 @@ def _power_of_many(links: Sequence[LinkFading], first_slots: npt.NDArray[np.int6
     if 1.0 in [link.correlation for link in links]:
         raise ValueError("a static link has no slots to read one by one")
     parts = np.empty((len(links), 2, count))
-    blocks, starts = np.divmod(first_slots, BLOCK)
-    pages = _pages_of_many(links, blocks.tolist())
-    left_in_block = BLOCK - starts
-    if links and left_in_block.min() >= count:
-        # nearly always: no read goes beyond its block
-        pieces = [page[:, start : start + count] for page, start in zip(pages, starts.tolist(), strict=True)]
-        np.concatenate(pieces, out=parts.reshape(2 * len(links), count))
-    else:
-        taken = np.minimum(left_in_block, count).tolist()
-        for part, page, start, slots in zip(parts, pages, starts.tolist(), taken, strict=True):
-            part[:, :slots] = page[:, start : start + slots]
-        # the second block of all that reach into it is drawn together; further ones are read alone
-        beyond = np.flatnonzero(left_in_block < count).tolist()
-        _pages_of_many([links[i] for i in beyond], [int(blocks[i]) + 1 for i in beyond])
-        for i in beyond:
-            parts[i, :, taken[i] :] = links[i]._read(int(first_slots[i]) + taken[i], count - taken[i])
+    blocks, starts = np.divmod(first_slots, [link._block for link in links])
+    _hold(0, list(zip(links, blocks.tolist(), strict=True)))
+    left_in_block = np.array([link._block for link in links]) - starts
+    # those that reach beyond their block: the second one of all is drawn together; further ones are read alone
+    beyond = np.flatnonzero(left_in_block < count).tolist()
+    taken = np.minimum(left_in_block, count).tolist()
+    for link, part, block, start, slots in zip(
+        links, parts, blocks.tolist(), starts.tolist(), taken, strict=True
+    ):
+        part[:, :slots] = link._page(0, block)[:, start : start + slots]
+    _hold(0, [(links[i], int(blocks[i]) + 1) for i in beyond])
+    for i in beyond:
+        parts[i, :, taken[i] :] = links[i]._read(int(first_slots[i]) + taken[i], count - taken[i])
     real, imaginary = parts[:, 0], parts[:, 1]
     return real * real + imaginary * imaginary
 
 
-def _pages_of_many(links: Sequence[LinkFading], blocks: Sequence[int]) -> list[FloatArray]:
-    """Get a block [2, BLOCK] of each link; draw those that are missing together."""
-    held = [link._pages[0].get(block) for link, block in zip(links, blocks, strict=True)]
-    missing: dict[float, list[int]] = {}
-    for i, page in enumerate(held):
-        if page is None:
-            missing.setdefault(links[i].correlation, []).append(i)
-    pages = {}
-    for rows in missing.values():
-        for first in range(0, len(rows), _LINKS_AT_ONCE):
-            some = rows[first : first + _LINKS_AT_ONCE]
-            drawn = _draw_pages(0, [(links[i], blocks[i]) for i in some])
-            for i, page in zip(some, drawn, strict=True):
-                links[i]._keep(0, blocks[i], page)
-                pages[i] = page
-    return [pages[i] if page is None else page for i, page in enumerate(held)]
+def _hold(level: int, places: Sequence[tuple[LinkFading, int]]) -> None:
+    """Draw the pages of links, given by their indices, that these do not hold: those of one size together."""
+    missing: dict[int, dict[tuple[int, int], tuple[LinkFading, int]]] = {}
+    for link, index in places:
+        if index not in link._pages[level]:
+            missing.setdefault(link._block, {})[id(link), index] = link, index
+    for block, alike in missing.items():
+        some, at_once = list(alike.values()), max(1, _POINTS_AT_ONCE // block)
+        for first in range(0, len(some), at_once):
+            _draw_pages(level, some[first : first + at_once])
 
 
-def _draw_pages(level: int, places: Sequence[tuple[LinkFading, int]]) -> list[FloatArray]:
-    """Draw a page [2, BLOCK] of each link, given by its index; the links have one correlation."""
-    grid = places[0][0]._grids[level]
-    noise = np.empty((len(places), 2, BLOCK))
+def _draw_pages(level: int, places: Sequence[tuple[LinkFading, int]]) -> None:
+    """Draw a page [2, block] of each link, given by its index; the links have one block."""
+    grids_of = [link._grids[level] for link, _ in places]
+    pages = np.empty((len(places), 2, places[0][0]._block))
     rng = _REUSED
-    for (link, index), row in zip(places, noise, strict=True):
+    for (link, index), row in zip(places, pages, strict=True):
         rng = link._draws(index, level, _FADING_REGION, rng)
         rng.standard_normal(out=row)
-    noise *= grid.innovation_std
-    if grid.weights is None:
-        return [row.copy() for row in noise]
+    pages *= np.array([grid.innovation_std for grid in grids_of])[:, None, None]
+    between = [i for i, grid in enumerate(grids_of) if grid.weights is not None]
+    if len(between) == len(places):
+        pages = _bridged(level, places, pages)
+    elif between:
+        pages[between] = _bridged(level, [places[i] for i in between], pages[between])
+    for (link, index), page in zip(places, pages, strict=True):
+        # in arrays of their own: a page must not keep the others in memory
+        link._keep(level, index, page.copy())
+
+
+def _bridged(level: int, places: Sequence[tuple[LinkFading, int]], noise: FloatArray) -> FloatArray:
+    """Make paths [n, 2, block] of noise, each between two points of the next coarser grid."""
+    block = noise.shape[-1]
+    _hold(level + 1, [(link, at // block) for link, index in places for at in (index, index + 1)])
     left, right = np.empty((2, len(places), 2, 1))
     for i, (link, index) in enumerate(places):
         left[i], right[i] = link._point(level + 1, index), link._point(level + 1, index + 1)
-    free = filtered(noise, grid.correlation, grid.correlation * left)
-    pages = []
-    # one by one, in arrays of their own: a page must not keep the others in memory
-    for path, start, end in zip(free, left, right, strict=True):
-        page = np.empty((2, BLOCK))
-        page[:, :1] = start
-        np.multiply(grid.weights, end - path[:, -1:], out=page[:, 1:])
-        page[:, 1:] += path[:, :-1]
-        pages.append(page)
+    correlation = np.array([link._grids[level].correlation for link, _ in places])
+    free = filtered(noise, correlation, correlation[:, None, None] * left)
+    pages = np.empty_like(noise)
+    pages[:, :, :1] = left
+    for page, (link, _), start, end in zip(pages, places, free, right, strict=True):
+        weights = link._grids[level].weights
+        assert weights is not None  # independent points are between no others
+        np.multiply(weights, end - start[:, -1:], out=page[:, 1:])
+    pages[:, :, 1:] += free[:, :, :-1]
     return pages

@@ -1,6 +1,7 @@
 """The grids of points, each coarser than the last, from which Gauss-Markov fading is filled in."""
 
 import math
+import sys
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -8,36 +9,38 @@ import numpy as np
 
 from channel.units import FloatArray
 
-# Slots per block, and points per page of every coarser grid. It is part of the definition of the process:
-# another value gives other fading from the same key.
+# Slots per block, and points per page of every coarser grid, unless a link has others
 BLOCK = 2048
 
 # A correlation below this over a whole block is treated as none.
 NO_CORRELATION = 1e-6
 
-# Rows of noise that a loop filters, 0.2 ms each, before scipy.signal is loaded for it, which takes a second.
-_BY_HAND = 2048
+# Numbers that a loop filters, 0.1 us each, before scipy.signal is loaded for it, which takes a second.
+_BY_HAND = 2048 * BLOCK
 _filtered_by_hand = 0
+# So many rows are filtered side by side, one point of all after the other
+_SIDE_BY_SIDE = 16
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Points that lie a power of BLOCK slots apart, and how a page of them is drawn."""
+    """Points that lie a power of a block's slots apart, and how a page of them is drawn."""
 
     correlation: float  # between neighbouring points
     innovation_std: float  # of real and imaginary part each
     log_step: float | None  # logarithm of |correlation|; None: independent points
+    block: int  # points of a page
 
     @cached_property
     def weights(self) -> FloatArray | None:
-        """[BLOCK - 1] pull of the right edge on points 1, 2, ...; None: independent points."""
-        return None if self.log_step is None else _bridge_weights(self.correlation, self.log_step)
+        """[block - 1] pull of the right edge on points 1, 2, ...; None: independent points."""
+        return None if self.log_step is None else _bridge_weights(self.correlation, self.log_step, self.block)
 
 
 @lru_cache(maxsize=8192)
-def grids(correlation: float) -> tuple[Grid, ...]:
+def grids(correlation: float, block: int = BLOCK) -> tuple[Grid, ...]:
     """The grids from slots upwards; the last has independent points."""
-    independent = Grid(0.0, math.sqrt(0.5), None)
+    independent = Grid(0.0, math.sqrt(0.5), None, block)
     if correlation == 1.0:
         return (independent,)
     coarser: list[Grid] = []
@@ -46,35 +49,53 @@ def grids(correlation: float) -> tuple[Grid, ...]:
     log_step = math.log(abs(correlation)) if correlation else -math.inf
     while abs(step) >= NO_CORRELATION:
         innovation_std = math.sqrt(-math.expm1(2.0 * log_step) / 2.0)
-        coarser.append(Grid(step, innovation_std, log_step))
-        log_step *= BLOCK
+        coarser.append(Grid(step, innovation_std, log_step, block))
+        log_step *= block
         step = math.exp(log_step)
     return (*coarser, independent)
 
 
-def _bridge_weights(step: float, log_step: float) -> FloatArray:
+def _bridge_weights(step: float, log_step: float, block: int) -> FloatArray:
     """rho^(B-n) (1 - rho^(2n)) / (1 - rho^(2B)) for n = 1 .. B-1."""
-    n = np.arange(1, BLOCK)
-    sign = np.where((BLOCK - n) % 2 == 1, math.copysign(1.0, step), 1.0)
-    rest = np.expm1(2.0 * log_step * n) / math.expm1(2.0 * log_step * BLOCK)
-    return sign * np.exp(log_step * (BLOCK - n)) * rest
+    n = np.arange(1, block)
+    sign = np.where((block - n) % 2 == 1, math.copysign(1.0, step), 1.0)
+    rest = np.expm1(2.0 * log_step * n) / math.expm1(2.0 * log_step * block)
+    return sign * np.exp(log_step * (block - n)) * rest
 
 
-def filtered(noise: FloatArray, correlation: float, begin: FloatArray) -> FloatArray:
-    """y[n] = correlation y[n-1] + noise[n] along the last axis; `begin` [..., 1] is correlation y[-1].
+def filtered(noise: FloatArray, correlation: FloatArray, begin: FloatArray) -> FloatArray:
+    """y[n] = correlation y[n-1] + noise[n] along the last axis of [links, parts, points].
 
-    The first ones by a loop: a short run draws no more, and checking a scenario far fewer. Both ways do the same
-    operations in the same order, to the last bit.
+    Links side by side; of few the first ones by a loop: a short run draws no more, and checking a scenario far
+    fewer. All ways do the same operations in the same order, to the last bit.
+
+    Args:
+        correlation: [links]. begin: [links, parts, 1] correlation y[-1].
     """
     global _filtered_by_hand
-    rows = noise[..., 0].size
-    if _filtered_by_hand + rows <= _BY_HAND:
-        _filtered_by_hand += rows
-        return filtered_in_turn(noise, correlation, begin)
+    alike = bool((correlation == correlation[0]).all())
+    if begin.size >= _SIDE_BY_SIDE and not (alike and "scipy.signal" in sys.modules):
+        return filtered_side_by_side(noise, correlation, begin)
+    if not alike:
+        return np.concatenate(
+            [filtered(noise[i : i + 1], correlation[i : i + 1], begin[i : i + 1]) for i in range(len(noise))]
+        )
+    if "scipy.signal" not in sys.modules and _filtered_by_hand + noise.size <= _BY_HAND:
+        _filtered_by_hand += noise.size
+        return filtered_in_turn(noise, float(correlation[0]), begin)
     from scipy import signal
 
-    result: FloatArray = signal.lfilter([1.0], [1.0, -correlation], noise, zi=begin)[0]
+    result: FloatArray = signal.lfilter([1.0], [1.0, -correlation[0]], noise, zi=begin)[0]
     return result
+
+
+def filtered_side_by_side(noise: FloatArray, correlation: FloatArray, begin: FloatArray) -> FloatArray:
+    points = np.ascontiguousarray(noise.reshape(-1, noise.shape[-1]).T)
+    carried, factor = begin.ravel().copy(), np.repeat(correlation, noise.shape[1])
+    for point in points:
+        point += carried
+        np.multiply(point, factor, out=carried)
+    return np.ascontiguousarray(points.T).reshape(noise.shape)
 
 
 def filtered_in_turn(noise: FloatArray, correlation: float, begin: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from channel.fading import BLOCK, Fading
+from channel.fading import BLOCK, Fading, power_of_many
 from channel.units import FloatArray
 
 # Blocks whose activity is kept; those of one time are asked for by all links in turn
@@ -107,6 +107,30 @@ class Heard:
             pieces.append(self._within(at, slice(max(first_slot - low, 0), min(end - low, BLOCK))))
         return np.concatenate(pieces)
 
+    @staticmethod
+    def over_noise_of_many(receivers: "Sequence[Heard]", first_slot: int, count: int) -> FloatArray:
+        """[receivers, count] `over_noise` of each, in a fraction of the time where they were made together."""
+        over_noise = np.empty((len(receivers), count))
+        together: dict[int, list[int]] = {}
+        block, start = divmod(first_slot, BLOCK)
+        for place, one in enumerate(receivers):
+            if one._sums is None or start + count > BLOCK:
+                over_noise[place] = one.over_noise(first_slot, count)
+            else:
+                together.setdefault(id(one._sums), []).append(place)
+        for places in together.values():
+            first = receivers[places[0]]
+            assert first._sums is not None  # as above
+            rows = [receivers[place]._row for place in places]
+            total, *others = (
+                sums[rows].take(senders[start : start + count], axis=1, mode="clip")
+                for sums, senders in zip(first._sums.groups, first._activity.groups(block), strict=True)
+            )
+            for other in others:
+                total += other
+            over_noise[places] = total
+        return over_noise
+
     def _within(self, block: int, slots: slice) -> FloatArray:
         """Return the interference of some slots of a block; not to be written to."""
         if self._sums is None:
@@ -191,3 +215,23 @@ class Interfered:
     def parts(self, first_slot: int, count: int) -> tuple[FloatArray, FloatArray]:
         """[count] each: |h|^2, and interference over noise, of the slots first_slot, first_slot + 1, ..."""
         return self._fading.power(first_slot, count), self.heard.over_noise(first_slot, count)
+
+
+def power_of_all(links: Sequence[Fading], first_slot: int, count: int) -> FloatArray:
+    """[links, count] `power` of links of any kind, of the slots first_slot, first_slot + 1, ..."""
+    fading = [link._fading if isinstance(link, Interfered) else link for link in links]
+    static = [link.static for link in fading]
+    if any(static):
+        power = np.stack([link.power(first_slot, count) for link in fading])
+    else:
+        power = power_of_many(fading, np.full(len(fading), first_slot), count)
+    places = [place for place, link in enumerate(links) if isinstance(link, Interfered)]
+    if places:
+        heard = [link.heard for link in links if isinstance(link, Interfered)]
+        over_noise = Heard.over_noise_of_many(heard, first_slot, count)
+        over_noise += 1.0
+        if len(places) == len(links):
+            power /= over_noise
+        else:
+            power[places] /= over_noise
+    return power

@@ -107,11 +107,16 @@ class Frame:
         # airtime before slot 0, 1, ..., period of the period
         self._before = list(accumulate(weights, initial=0.0))
         self._airtime = self._before[-1]
+        self._tiled = np.empty(0)  # the weights from slot 0 on, as far as they were asked for
         self.mean = self._airtime / self.period
 
     def weights_from(self, first_slot: int, count: int) -> FloatArray:
-        """List [count] weights of the slots first_slot, first_slot + 1, ..."""
-        return self.weights_at(np.arange(first_slot, first_slot + count))
+        """List [count] weights of the slots first_slot, first_slot + 1, ..., read-only."""
+        first = first_slot % self.period
+        if first + count > len(self._tiled):
+            self._tiled = np.tile(np.asarray(self.weights, dtype=float), -(-(first + count) // self.period))
+            self._tiled.flags.writeable = False
+        return self._tiled[first : first + count]
 
     def weights_at(self, slots: npt.NDArray[np.int64]) -> FloatArray:
         """Look up the weights of these slots; same shape."""

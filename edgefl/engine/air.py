@@ -13,6 +13,7 @@ from channel.shared_band import SharedBand
 from channel.tdd import Direction, rounding_s, roundings_s
 from channel.units import FloatArray
 from edgefl.engine.band import BandInUse
+from edgefl.engine.pieces import Pieces
 from edgefl.engine.radio_link_monitoring import RadioLinkMonitoring
 from edgefl.engine.radio_settings import RadioSettings
 from edgefl.engine.regime import RenewalRegime
@@ -24,6 +25,7 @@ class AirInterface:
     """What the transfers of all cells have in common.
 
     bands: of each cell and direction that has been used, where shares change within a round.
+    pieces: of transfers on shares of their own that go on together.
     """
 
     env: simpy.Environment
@@ -32,6 +34,7 @@ class AirInterface:
     monitoring: RadioLinkMonitoring
     regime: RenewalRegime = field(default_factory=RenewalRegime)
     bands: dict[tuple[int, Direction], BandInUse] = field(default_factory=dict)
+    pieces: Pieces = field(default_factory=Pieces)
 
     @property
     def slot_s(self) -> float:

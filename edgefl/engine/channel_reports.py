@@ -12,8 +12,9 @@ from channel.interference import Heard, Interfered
 from channel.tdd import Direction, rounding_s
 from channel.units import FloatArray, Values
 from edgefl.engine.budget import Budget
-from edgefl.engine.gains import LargeScaleState, RoundKey
+from edgefl.engine.gains import LargeScaleGains, LargeScaleState, RoundKey
 from edgefl.engine.links import Links
+from edgefl.engine.measurements import Survey
 from edgefl.engine.radio_link_monitoring import RadioLinkMonitoring
 
 Snr = dict[Direction, FloatArray]
@@ -70,6 +71,11 @@ class ChannelReports:
             self._reader.read(self, row)
         return float(self._snr[direction][row])
 
+    def known_snr(self, device: int, direction: Direction) -> float | None:
+        """Return `snr` of a device if it has been measured now, None if not."""
+        row = int(np.searchsorted(self.ids, device))
+        return float(self._snr[direction][row]) if self._is_now(self._measured_s[row]) else None
+
     def due(self, positions_m: FloatArray, alone: int | None = None) -> npt.NDArray[np.intp]:
         """Return the rows of the links to be measured now: with a transfer under way, not measured yet at this time.
 
@@ -106,17 +112,20 @@ class GainReader:
     """Measures the gains of links while transfers last.
 
     At the times of the grid, at which everybody measures, all rounds are measured together: the gains of many places
-    take little more time than those of a few. A transfer that begins beside the grid is measured alone, for nobody
-    else asks then; in a band that is shared dynamically with those of its round, where it is planned anew for all.
+    take little more time than those of a few. Where devices measure all cells for their handovers, that survey says
+    what the links are, too, and a transfer that begins beside the grid has what was measured at the last tick, as a
+    network has reports. Else it is measured alone, for nobody else asks then; in a band that is shared dynamically
+    with those of its round, where it is planned anew for all.
 
     Args:
-        large_scale: positions, ids, [ids] cells, key -> the links' large-scale state.
+        gains: of the links.
         heard: large-scale state -> what each device hears of the other sites.
         shared: whether transfers share a band dynamically.
 
     Attributes:
         under_way: the rounds with a transfer under way, in order of their first one.
         positions_m: returns [devices, 2] of all devices now, nan: absent; None: nobody moves.
+        survey: afresh -> what all devices measured of all cells now, or at the last tick; None: nobody measures.
     """
 
     def __init__(
@@ -124,7 +133,7 @@ class GainReader:
         env: simpy.Environment,
         monitoring: RadioLinkMonitoring,
         budget: Budget,
-        large_scale: Callable[[FloatArray, list[int], np.ndarray, RoundKey], LargeScaleState],
+        gains: LargeScaleGains,
         heard: Callable[[LargeScaleState], list[Heard]],
         shared: bool = False,
     ) -> None:
@@ -132,16 +141,18 @@ class GainReader:
         self._shared = shared
         self.under_way: dict[ChannelReports, None] = {}
         self.positions_m: Callable[[], np.ndarray] | None = None
+        self.survey: Callable[[bool], Survey | None] = lambda _: None
         self._monitoring = monitoring
         self._budget = budget
-        self._large_scale = large_scale
+        self._gains = gains
         self._heard = heard
 
     def read(self, asking: ChannelReports, row: int) -> None:
         """Measure a round's link in a row, and others that are due with it."""
         assert self.positions_m is not None  # else no link is measured again
-        positions_m, rounds = self.positions_m(), [asking]
-        on_grid = self._monitoring.measures_at(self.env.now)
+        on_grid, rounds = self._monitoring.measures_at(self.env.now), [asking]
+        survey = self.survey(on_grid)
+        positions_m = self.positions_m() if survey is None else survey.positions_m
         if on_grid:
             rounds += [
                 other
@@ -156,7 +167,10 @@ class GainReader:
         if not len(ids):
             return
         cells = np.repeat([one.cell for one in rounds], counts)
-        state = self._large_scale(positions_m, ids.tolist(), cells, asking.key)
+        if survey is None:
+            state = self._gains.of_round(positions_m, ids.tolist(), cells, asking.key)
+        else:
+            state = self._gains.of_survey(survey, ids.tolist(), cells)
         snr = self._budget.snr(state, np.repeat([one.neighbours for one in rounds], counts))
         heard = [] if asking.interfered is None else self._heard(state)
         begin = 0

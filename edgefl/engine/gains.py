@@ -13,6 +13,7 @@ from channel.path_loss import PathLoss
 from channel.shadowing import draw_shadowing_db
 from channel.units import db_to_linear
 from edgefl.engine.extent import Extent
+from edgefl.engine.measurements import Survey
 from edgefl.engine.radio_settings import RadioSettings
 from edgefl.rng import Streams
 
@@ -25,7 +26,7 @@ class LargeScaleState:
 
     ids: Sequence[int]
     gains_db: np.ndarray  # path loss and shadowing, negative
-    distances_m: np.ndarray  # 2D
+    distances_m: np.ndarray  # 2D, nan: not measured
     others: np.ndarray  # sum of the linear gains to all other sites; 0 where nobody asks for it
     key: RoundKey | None = None  # names the round
     of_cells: np.ndarray | None = None  # [devices, cells] linear gains to the other cells, where asked for
@@ -64,6 +65,9 @@ class LargeScaleGains(Protocol):
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
     ) -> LargeScaleState:
         """Return the state of links to a cell's site, or to one for each device, in the round named by key."""
+
+    def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
+        """Return the state of links to the sites of cells [ids], from what all devices measured: within 1e-3 dB."""
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         """Return [devices, cells] the gain in dB; -inf for a device that is absent."""
@@ -144,6 +148,9 @@ class PerRoundGains:
         loss_db = self._loss_db(np.linalg.norm(places_m, axis=1), self._extents[0])
         shadowing_db: np.ndarray = draw_shadowing_db(rng, len(places_m), std_db=self._std_db)
         return -(loss_db + shadowing_db)
+
+    def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
+        raise NotImplementedError("one cell is not surveyed")
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         raise NotImplementedError("one cell has no neighbours")
@@ -226,6 +233,20 @@ class SpatialGains:
                     of_all = np.empty((len(ids), everywhere.shape[1]))
                 of_all[rows] = everywhere
         return LargeScaleState(ids, gains_db, distances_m, others, key, of_all, positions_m)
+
+    def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
+        chosen, own = np.asarray(ids, dtype=np.intp), (np.arange(len(ids)), cells)
+        # device by device in memory: a sum's rounding depends on it
+        of_cells = survey.power_db[chosen].astype(float, order="C")
+        gains_db, others, unknown_m = of_cells[own], np.zeros(len(ids)), np.full(len(ids), np.nan)
+        if not self._interference:
+            return LargeScaleState(ids, gains_db, unknown_m, others, everywhere_m=survey.positions_m)
+        everywhere = db_to_linear(of_cells)
+        everywhere[own] = 0.0
+        others = everywhere.sum(axis=1)
+        return LargeScaleState(
+            ids, gains_db, unknown_m, others, of_cells=everywhere, everywhere_m=survey.positions_m
+        )
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         """Return [devices, cells] the gain in dB: what a measurement compares, as all cells send alike.

@@ -10,6 +10,7 @@ from channel.penetration import CAR_STD_DB, STD_DB, Walls, penetration_loss_db, 
 from channel.units import FloatArray
 from edgefl.engine.fleet import Fleet
 from edgefl.engine.gains import LargeScaleGains, LargeScaleState, RoundKey
+from edgefl.engine.measurements import Survey
 from edgefl.mobility import Trips
 from edgefl.mobility._draws import UniformDraws, normal
 from edgefl.rng import Streams
@@ -131,6 +132,9 @@ class IndoorsByTrip:
         self._vehicle_db = vehicle_loss_db
         self._trips = trips
         self._draws = draws
+        # the trip on which each device had its car last, and what that takes
+        self._car_trip = np.full(len(vehicle_loss_db), -1)
+        self._car_db = np.zeros(len(vehicle_loss_db))
 
     @classmethod
     def of_fleet(
@@ -166,8 +170,13 @@ class IndoorsByTrip:
         return loss_db
 
     def _cars(self, number: np.ndarray, ids: np.ndarray) -> FloatArray:
-        drawn = normal(self._draws.uniform(ids, 2 * number, 2))[0]
-        return np.asarray(self._vehicle_db[ids] + CAR_STD_DB * drawn * (self._vehicle_db[ids] > 0))
+        anew = np.flatnonzero(self._car_trip[ids] != number)
+        if len(anew):
+            who, trip = ids[anew], number[anew]
+            drawn = normal(self._draws.uniform(who, 2 * trip, 2))[0]
+            self._car_trip[who] = trip
+            self._car_db[who] = self._vehicle_db[who] + CAR_STD_DB * drawn * (self._vehicle_db[who] > 0)
+        return np.asarray(self._car_db[ids])
 
 
 class Obstacles(Protocol):
@@ -183,6 +192,7 @@ class BehindWalls:
     def __init__(self, gains: LargeScaleGains, indoors: Obstacles) -> None:
         self._gains = gains
         self._indoors = indoors
+        self._last: tuple[Survey | None, FloatArray] = None, np.zeros(0)
 
     @property
     def clamped(self) -> int:
@@ -197,6 +207,20 @@ class BehindWalls:
     ) -> LargeScaleState:
         state, chosen = self._gains.of_round(positions_m, ids, cell, key), np.asarray(ids, dtype=np.intp)
         return state.behind(self._indoors.loss_db(positions_m[chosen], chosen))
+
+    def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
+        loss_db = self._of_survey(survey)[np.asarray(ids, dtype=np.intp)]
+        return self._gains.of_survey(survey, ids, cells).behind(loss_db)
+
+    def _of_survey(self, survey: Survey) -> FloatArray:
+        """Return [devices] what the walls took from each when a survey was first asked for; 0 for the absent."""
+        surveyed, loss_db = self._last
+        if surveyed is not survey:
+            loss_db = np.zeros(len(survey.positions_m))
+            here = np.flatnonzero(np.isfinite(survey.positions_m[:, 0]))
+            loss_db[here] = self._indoors.loss_db(survey.positions_m[here], here)
+            self._last = survey, loss_db
+        return loss_db
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         power_db = np.array(self._gains.power_db(positions_m), dtype=float)

@@ -1,8 +1,20 @@
-"""What devices measure of the cells: received power, by place."""
+"""What devices measure of the cells: received power, by place; one survey of all serves whoever asks at a time."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
+
+
+class Survey(NamedTuple):
+    """What all devices measured at one time.
+
+    positions_m: [devices, 2] where they were, nan: absent. power_db: [devices, cells]; rows of absent devices mean
+    nothing. Both are not to be written to.
+    """
+
+    positions_m: np.ndarray
+    power_db: np.ndarray
 
 
 class Measurements:
@@ -24,22 +36,29 @@ class Measurements:
         self.several = power_db is not None
         self._power_db = power_db
         self._power_db_of = power_db_of
-        # of the last measurement: positions, and the power there
-        self._places_m = np.full((devices, 2), np.inf)
-        self._last_db = np.empty((cells, devices), np.float32).T
+        self._last = Survey(np.full((devices, 2), np.inf), np.empty((cells, devices), np.float32).T)
 
-    def now_db(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return [devices, cells] the power at all devices, measured again for those that have moved."""
+    @property
+    def last(self) -> Survey | None:
+        """What was measured last; None: nothing yet."""
+        return None if np.isinf(self._last.positions_m[0, 0]) else self._last
+
+    def survey(self, positions_m: np.ndarray) -> Survey:
+        """Return the power at all devices, which are at [devices, 2]: measured again for those that have moved."""
         assert self._power_db is not None  # of one cell nothing is measured
+        last_m, power_db = self._last
+        if positions_m is last_m:
+            return self._last
         # bit by bit, so that one that stays absent (nan) has not moved
-        changed = positions_m.view(np.int64) != self._places_m.view(np.int64)
+        changed = positions_m.view(np.int64) != last_m.view(np.int64)
         moved = np.flatnonzero(changed[:, 0] | changed[:, 1])
         if len(moved) > len(changed) / 2:
-            self._last_db = self._power_db(positions_m)
+            power_db = self._power_db(positions_m)
         elif len(moved):
-            self._last_db[moved] = self._power_at(positions_m[moved], moved)
-        self._places_m = positions_m
-        return self._last_db
+            power_db = power_db.copy(order="K")
+            power_db[moved] = self._power_at(positions_m[moved], moved)
+        self._last = Survey(positions_m, power_db)
+        return self._last
 
     def strongest_of(self, device: int, positions_m: np.ndarray) -> int:
         """Return the cell that one of the devices, which is present, measures as the strongest at its place."""

@@ -13,7 +13,7 @@ from edgefl.engine.battery import Battery
 from edgefl.engine.borders import Borders
 from edgefl.engine.coverage import Coverage
 from edgefl.engine.handover import EventA3, Layer3Filter
-from edgefl.engine.measurements import Measurements
+from edgefl.engine.measurements import Measurements, Survey
 from edgefl.engine.parts import Cause
 from edgefl.engine.power import Power, PowerListener
 from edgefl.engine.power_models import Draws
@@ -158,6 +158,13 @@ class Network:
         """Return [devices, 2] the positions now, read-only; nan: a device that is outside the simulated area."""
         return self._whereabouts.positions_m()
 
+    def survey(self, afresh: bool) -> Survey | None:
+        """Return what all devices measured of all cells at the last tick, or now; None: nobody measures."""
+        if not self._measurements.several:
+            return None
+        last = None if afresh else self._measurements.last
+        return last or self._measurements.survey(self.positions_m())
+
     def arrival(self, cell: int) -> simpy.Event:
         """Return an event that succeeds when the next device becomes present in the cell."""
         return self._arrivals.next(cell)
@@ -195,7 +202,7 @@ class Network:
             if self.borders:
                 self.borders.look(self.env.now, positions_m, here & (self._served.cell != NOWHERE))
             if self._measurements.several:
-                yield from self._measure(self._measurements.now_db(positions_m))
+                yield from self._measure(self._measurements.survey(positions_m).power_db)
             for cell in self._arrivals.awaited():
                 if self.present(cell):  # absent for less than a tick: nobody saw it come back
                     self._arrivals.announce(cell)

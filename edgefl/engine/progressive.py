@@ -86,7 +86,7 @@ class FixedShareTransfer:
 
     def go(self, slot: int, snr: float, until: int | None) -> Generator[simpy.Event, Any, int | None]:
         assert until is not None  # else the share is held
-        end = self._flow.end(slot, float(self._carrier.share_snr(self._share, snr)), until)
+        end = self._flow.end(slot, self.piece(snr)[1], until)
         yield self._air.until(until if end is None else end)
         return end
 
@@ -96,6 +96,10 @@ class FixedShareTransfer:
     def bits(self, slot: int) -> int:
         self._flow.settle(slot)
         return int(self._flow.bits)
+
+    def piece(self, snr: float) -> tuple[ChangingFlow, float]:
+        """Return its bits, and the mean SNR on its share of one on the whole band."""
+        return self._flow, float(self._carrier.share_snr(self._share, snr))
 
 
 class SharedBandTransfer:
@@ -164,6 +168,7 @@ class MonitoredTransfer:
 
     Args:
         snr: the link's mean SNR now, on the whole band with full power.
+        known_snr: the same if it has been measured now; None: it has not.
         sync_snr: that SNR -> the mean over fading on the link's share.
         lowest_snr: below which it is out of sync.
     """
@@ -173,10 +178,13 @@ class MonitoredTransfer:
         air: AirInterface,
         transfer: ProgressiveTransfer,
         snr: Callable[[], float],
+        known_snr: Callable[[], float | None],
         sync_snr: Callable[[float], float],
         lowest_snr: float,
     ) -> None:
         self._lowest_snr = lowest_snr
+        self._known_snr = known_snr
+        self._over = False
         self._air = air
         self._transfer = transfer
         self._snr = snr
@@ -191,16 +199,42 @@ class MonitoredTransfer:
             for since, until in self._stalls
         ]
 
+    def expect(self, slot: int) -> None:
+        """Say that it will go on at a slot boundary: with others, if it moves bits on a share of its own."""
+        if isinstance(self._transfer, FixedShareTransfer):
+            self._air.pieces.expect(slot, self)
+
+    def give_up(self) -> None:
+        """Say that it will not go on."""
+        self._over = True
+
+    def next_piece(self) -> tuple[ChangingFlow, float] | None:
+        if self._over or not isinstance(self._transfer, FixedShareTransfer):
+            return None
+        snr = self._known_snr()
+        return None if snr is None or not self._in_sync(snr) else self._transfer.piece(snr)
+
+    def _in_sync(self, snr: float) -> bool:
+        return self._air.monitoring.t310 is None or self._sync_snr(snr) >= self._lowest_snr
+
     def run(self, slot: int) -> Generator[simpy.Event, Any, tuple[int, Cause | None]]:
         """Move the payload from a slot on, which is now; return where it ended, and why if not with the last bit."""
+        try:
+            return (yield from self._run(slot))
+        finally:
+            self.give_up()
+
+    def _run(self, slot: int) -> Generator[simpy.Event, Any, tuple[int, Cause | None]]:
         rules, lost = self._air.monitoring, None
         while True:
             snr, measurement = self._snr(), rules.next_measurement(slot)
-            if rules.t310 is None or self._sync_snr(snr) >= self._lowest_snr:
+            if self._in_sync(snr):
                 if lost is not None:
                     self._stalls[-1] = lost, slot
                 lost = None
                 assert measurement is not None  # a link never measured is in sync throughout, or never
+                self._air.pieces.begin(slot, measurement)
+                self.expect(measurement)
                 end = yield from self._transfer.go(slot, snr, measurement)
                 if end is not None:
                     return end, None
@@ -210,6 +244,7 @@ class MonitoredTransfer:
                 lost = slot
                 self._stalls.append((slot, None))
                 self._transfer.pause(slot)
+            assert rules.t310 is not None  # else every link is in sync
             fails = lost + rules.t310
             slot = fails if measurement is None else min(fails, measurement)
             yield self._air.until(slot)

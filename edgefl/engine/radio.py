@@ -8,7 +8,7 @@ import numpy as np
 import simpy
 
 from channel.diversity import DiverseFading
-from channel.fading import Fading, LinkFading, slot_correlation, slot_turn
+from channel.fading import BLOCK, Fading, LinkFading, slot_correlation, slot_turn
 from channel.schedulers import Flows
 from channel.tdd import Direction
 from channel.units import FloatArray
@@ -20,6 +20,7 @@ from edgefl.engine.coverage import Coverage, LargeScaleOfPlaces
 from edgefl.engine.efficiency import Efficiency
 from edgefl.engine.gains import LargeScaleGains, LargeScaleState, RoundKey
 from edgefl.engine.links import DIRECTIONS, Links
+from edgefl.engine.measurements import Survey
 from edgefl.engine.radio_link_monitoring import RadioLinkMonitoring
 from edgefl.engine.radio_round import Link, RadioRound
 from edgefl.engine.radio_settings import RadioSettings
@@ -29,6 +30,9 @@ from edgefl.rng import Streams
 
 # Links whose drawn slots are kept, some 50 KB each. Fading is a function of time: a dropped one comes back.
 LINKS_KEPT = 4096
+# Slots that are drawn at once of a link by nr, whose transfers of some 100 slots are read from measurement to
+# measurement, each 0.2 s; the journal's last thousands, and keep the blocks that their numbers were drawn in.
+SHORT_BLOCK = 400
 
 
 class Radio:
@@ -77,7 +81,7 @@ class Radio:
         self._budget = Budget(settings, np.broadcast_to(device_power_w, len(speeds_m_s)))
         self._interference = SlotInterference(settings.neighbour_load, self._budget, gains, streams)
         heard = self._interference.heard_by_devices
-        self._reader = GainReader(env, monitoring, self._budget, self.large_scale, heard, self.air.dynamic)
+        self._reader = GainReader(env, monitoring, self._budget, gains, heard, self.air.dynamic)
 
     @property
     def env(self) -> simpy.Environment:
@@ -89,13 +93,16 @@ class Radio:
         """Whether a link can be too weak to carry anything."""
         return self.air.monitoring.t310 is not None
 
-    def follow(self, positions_m: Callable[[], np.ndarray]) -> None:
+    def follow(
+        self, positions_m: Callable[[], np.ndarray], survey: Callable[[bool], Survey | None] = lambda _: None
+    ) -> None:
         """Measure gains where the devices are, which move, also while transfers last, if the settings say so.
 
         Args:
             positions_m: returns [devices, 2] where they are now, nan: absent.
+            survey: afresh -> what all devices measured of all cells now, or at the last tick; None: nobody measures.
         """
-        self._reader.positions_m = positions_m
+        self._reader.positions_m, self._reader.survey = positions_m, survey
 
     def large_scale(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
@@ -245,5 +252,6 @@ def _fading(settings: RadioSettings, speeds_m_s: np.ndarray, key: int, device: i
     # any change of its key gives Philox an independent stream
     key, speed_m_s = key ^ (device << 64 | cell), float(speeds_m_s[device])
     correlation = slot_correlation(speed_m_s, carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
-    taps = [LinkFading(key ^ tap << 120, correlation) for tap in range(settings.frequency_taps)]
+    block = SHORT_BLOCK if settings.preset == "nr" else BLOCK
+    taps = [LinkFading(key ^ tap << 120, correlation, block) for tap in range(settings.frequency_taps)]
     return taps[0] if len(taps) == 1 else DiverseFading(taps)

@@ -95,12 +95,17 @@ class RadioRound:
         first_slot, share = air.next_slot(env.now), link.share(direction)
         on = OnTime(air.carriers[direction].frame, slot_s, first_slot)
         start_s = first_slot * slot_s
+        got_bits, broadcast = 0, self.broadcast if direction == "downlink" and payload_bits else None
+        moving, monitored = self._begun(link, direction, share, payload_bits, first_slot)
+        if monitored is not None and broadcast is None:
+            monitored.expect(first_slot)
         try:
             yield air.until(first_slot)
         except simpy.Interrupt as interrupt:
+            if monitored is not None:
+                monitored.give_up()
             return Transfer(env.now, env.now, 0, 0.0, interrupt.cause)
         radio_on(on)
-        got_bits, broadcast = 0, self.broadcast if direction == "downlink" and payload_bits else None
         if broadcast is not None:
             try:
                 yield air.until(broadcast.end_slot)
@@ -111,12 +116,7 @@ class RadioRound:
             first_slot, share = broadcast.end_slot, broadcast.share
             got_bits = payload_bits - broadcast.missing_bits(link.device, payload_bits)
             payload_bits -= got_bits
-        holds = not payload_bits or (self.reports is None and link.carries(direction, share))
-        moving = self._moving(link, direction, share, payload_bits, first_slot, holds)
-        monitored: MonitoredTransfer | None = None
-        if not holds:
-            now = partial(link.snr_now, direction), partial(link.sync_snr, direction, share)
-            monitored = MonitoredTransfer(air, moving, *now, air.monitoring.lowest_snr[direction])
+            moving, monitored = self._begun(link, direction, share, payload_bits, first_slot)
         cut: Cause | None = None
         try:
             if monitored is None:
@@ -140,6 +140,21 @@ class RadioRound:
             total(until_s - since_s for since_s, until_s in stalls_s),
             total(_airtime_s(on, start_s, b) - _airtime_s(on, start_s, a) for a, b in stalls_s),
         )
+
+    def _begun(
+        self, link: "Link", direction: Direction, share: float, payload_bits: int, first_slot: int
+    ) -> tuple[ProgressiveTransfer, MonitoredTransfer | None]:
+        """Return what moves the bits of a transfer, and what monitors its link; None: that holds throughout."""
+        holds = not payload_bits or (self.reports is None and link.carries(direction, share))
+        moving = self._moving(link, direction, share, payload_bits, first_slot, holds)
+        if holds:
+            return moving, None
+        now = (
+            partial(link.snr_now, direction),
+            partial(link.known_snr, direction),
+            partial(link.sync_snr, direction, share),
+        )
+        return moving, MonitoredTransfer(self.air, moving, *now, self.air.monitoring.lowest_snr[direction])
 
     def _moving(
         self,
@@ -252,6 +267,11 @@ class Link:
         """Return the mean SNR now, with full power over the whole band."""
         reports = self.round.reports
         return self.snr(direction) if reports is None else reports.snr(self.device, direction)
+
+    def known_snr(self, direction: Direction) -> float | None:
+        """Return `snr_now` if it has been measured now, None if not."""
+        reports = self.round.reports
+        return self.snr(direction) if reports is None else reports.known_snr(self.device, direction)
 
     def power(self, direction: Direction) -> Fading:
         """Return what the SNR is multiplied by in each slot."""

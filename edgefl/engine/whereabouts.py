@@ -6,6 +6,7 @@ import numpy as np
 import simpy
 
 from channel.geometry import within
+from channel.tdd import rounding_s
 from edgefl.mobility import Movement
 
 
@@ -26,12 +27,12 @@ class Whereabouts:
 
     def positions_m(self) -> np.ndarray:
         """Return [devices, 2] the positions now, read-only; nan: a device that is outside the simulated area."""
-        if self._places_s != self._env.now:
-            self._places_m = self._movement.positions_m(
-                self._env.now
-            ).copy()  # a model may go on with its own
+        now_s = self._env.now
+        # a clock that adds up waits may come to one time in two ways, and everybody is measured once at a time
+        if not 0.0 <= now_s - self._places_s <= rounding_s(now_s):
+            self._places_m = self._movement.positions_m(now_s).copy()  # a model may go on with its own
             self._places_m.flags.writeable = False
-            self._places_s = self._env.now
+            self._places_s = now_s
         return self._places_m
 
     def here(self, positions_m: np.ndarray) -> np.ndarray:

@@ -29,7 +29,7 @@ def compose(
     of_places = world.large_scale_of_places(env)
     network = world.network(env, recorder, of_places and radio.coverage(of_places))
     if world.movement.moves:
-        radio.follow(network.positions_m)
+        radio.follow(network.positions_m, network.survey)
     fleet = world.fleet
     devices = [Device(env, id_, radio.air, fleet.device(id_), network) for id_ in range(world.count)]
     federations = Federations(env, scenario.rounds.max_wait_s)

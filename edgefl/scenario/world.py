@@ -261,8 +261,19 @@ class World:
         vars(other)["gains"] = copy.deepcopy(self.gains)
         return other
 
+    @cached_property
+    def _walls(self) -> dict[simpy.Environment, Obstacles | None]:
+        return {}
+
     def walls(self, env: simpy.Environment) -> Obstacles | None:
-        """What stands between devices and all sites alike, walls and cars; None: nothing."""
+        """What stands between devices and all sites alike, walls and cars, on a clock; None: nothing."""
+        # of a clock there is one, which remembers what it drew: radio, coverage and map ask for it
+        if env not in self._walls:
+            self._walls.clear()
+            self._walls[env] = self._walls_of(env)
+        return self._walls[env]
+
+    def _walls_of(self, env: simpy.Environment) -> Obstacles | None:
         kinds, carrier_hz = self.fleet.kinds, self.scenario.radio.carrier_hz
         depth_m = self.scenario.radio.path_loss.indoor_depth_m
         some_indoors = depth_m is not None and any(kind.indoor_share for kind in kinds)

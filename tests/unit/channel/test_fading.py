@@ -60,37 +60,39 @@ def test_impossible_speeds_are_refused(speed_m_s: float) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("block", [2, 400, 2048])
 @pytest.mark.parametrize("rho", [0.5, 0.9667, 0.99966, -0.9, 1 - 1e-12])
-def test_a_bridge_between_two_edges_has_the_law_of_the_process(rho: float) -> None:
+def test_a_bridge_between_two_edges_has_the_law_of_the_process(rho: float, block: int) -> None:
     # h[0] = left, free[n] = rho free[n-1] + sqrt(1-rho^2) e[n], h[n] = free[n] + w[n] (right - free[B]).
     # As a matrix on (left, e[1..B], right) with E[left right] = rho^B, the covariance must be rho^|i-j|.
-    weights = grids(rho)[0].weights
+    weights = grids(rho, block)[0].weights
     assert weights is not None
-    step = np.zeros((BLOCK + 1, BLOCK + 2))
+    step = np.zeros((block + 1, block + 2))
     step[0, 0] = 1.0
-    step[1:, 1:-1] = np.eye(BLOCK) * math.sqrt((1 - rho) * (1 + rho))
+    step[1:, 1:-1] = np.eye(block) * math.sqrt((1 - rho) * (1 + rho))
     free = signal.lfilter([1.0], [1.0, -rho], step, axis=0)
-    edge = np.zeros(BLOCK + 2)
+    edge = np.zeros(block + 2)
     edge[-1] = 1.0
     path = np.vstack([free[0], free[1:-1] + np.outer(weights, edge - free[-1]), edge])
-    source = np.eye(BLOCK + 2)
-    source[0, -1] = source[-1, 0] = rho**BLOCK
+    source = np.eye(block + 2)
+    source[0, -1] = source[-1, 0] = rho**block
     covariance = path @ source @ path.T
-    np.testing.assert_allclose(covariance, linalg.toeplitz(rho ** np.arange(BLOCK + 1.0)), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(covariance, linalg.toeplitz(rho ** np.arange(block + 1.0)), rtol=0, atol=1e-9)
 
 
 @settings(deadline=None, max_examples=40)
 @given(
     rho=st.sampled_from(CORRELATIONS),
     pieces=st.lists(st.tuples(st.integers(0, 5 * BLOCK), st.integers(0, 3 * BLOCK)), min_size=1, max_size=5),
-    page=st.sampled_from([0, BLOCK**2 - 3 * BLOCK]),
+    page=st.sampled_from([0, BLOCK**2 - 3 * BLOCK, 400**2 - 3 * BLOCK]),
+    block=st.sampled_from([BLOCK, 400]),
 )
 def test_reads_in_any_order_and_size_agree_bit_by_bit(
-    rho: float, pieces: list[tuple[int, int]], page: int
+    rho: float, pieces: list[tuple[int, int]], page: int, block: int
 ) -> None:
     # `page` puts the reads across the end of a page of edges, too
-    whole = LinkFading(KEY, rho).gain(page, 8 * BLOCK)
-    link = LinkFading(KEY, rho)
+    whole = LinkFading(KEY, rho, block).gain(page, 8 * BLOCK)
+    link = LinkFading(KEY, rho, block)
     for first, count in pieces:
         np.testing.assert_array_equal(link.gain(page + first, count), whole[first : first + count])
         np.testing.assert_array_equal(
@@ -138,6 +140,8 @@ def test_bad_values_are_named() -> None:
         LinkFading(KEY, 1.1)
     with pytest.raises(ValueError, match="correlation"):
         LinkFading(KEY, math.nan)
+    with pytest.raises(ValueError, match="block"):
+        LinkFading(KEY, 0.9, 1)
     with pytest.raises(ValueError, match="key"):
         LinkFading(-1, 0.9)
     with pytest.raises(ValueError, match="key"):
@@ -165,7 +169,10 @@ def test_reading_nothing() -> None:
 def test_many_links_read_together_are_each_alone(
     correlations: list[float], first: int, spread: int, count: int
 ) -> None:
-    together, alone = ([LinkFading(KEY + i, rho) for i, rho in enumerate(correlations)] for _ in range(2))
+    blocks = [BLOCK, 400]  # of links that are read together, as those of two radios are not
+    together, alone = (
+        [LinkFading(KEY + i, rho, blocks[i % 2]) for i, rho in enumerate(correlations)] for _ in range(2)
+    )
     first_slots = np.random.default_rng(first).integers(
         first, first + spread, len(correlations), endpoint=True
     )

@@ -11,8 +11,9 @@ import simpy
 from channel.interference import Heard, Interfered
 from edgefl.engine.budget import Budget
 from edgefl.engine.channel_reports import ChannelReports, GainReader
-from edgefl.engine.gains import LargeScaleState
+from edgefl.engine.gains import LargeScaleGains, LargeScaleState
 from edgefl.engine.links import DIRECTIONS, Links
+from edgefl.engine.measurements import Survey
 from edgefl.engine.radio_link_monitoring import RadioLinkMonitoring
 from edgefl.engine.radio_settings import RadioSettings
 
@@ -28,16 +29,23 @@ class Books:
         self.positions_m = np.zeros((10, 2))
         self.transfers: dict[tuple[ChannelReports, int], AbstractContextManager[None]] = {}
         rules = RadioLinkMonitoring(RadioSettings(preset="journal", slot_s=SLOT_S, t310_s=None), INTERVAL_S)
-        self.reader = GainReader(self.env, rules, cast(Budget, self), self.large_scale, self.heard, shared)
+        self.reader = GainReader(
+            self.env, rules, cast(Budget, self), cast(LargeScaleGains, self), self.heard, shared
+        )
         self.reader.positions_m = lambda: self.positions_m
 
-    def large_scale(
+    def of_round(
         self, positions_m: np.ndarray, ids: list[int], cells: np.ndarray, key: Any
     ) -> LargeScaleState:
         self.surveys.append((self.env.now, ids, cells.tolist()))
         return LargeScaleState(
             ids, 100.0 * cells + ids + self.env.now, np.zeros(len(ids)), np.zeros(len(ids))
         )
+
+    def of_survey(self, survey: Survey, ids: list[int], cells: np.ndarray) -> LargeScaleState:
+        self.surveys.append((float(survey.power_db[0, 0]), ids, cells.tolist()))
+        none = np.zeros(len(ids))
+        return LargeScaleState(ids, survey.power_db[ids, 0], none, none)
 
     def snr(self, state: LargeScaleState, neighbours: np.ndarray) -> dict[str, np.ndarray]:
         assert len(neighbours) == len(state.ids)
@@ -107,3 +115,27 @@ def test_absent_devices_keep_what_was_read_last_and_hear_what_they_heard() -> No
     books.at(0.4)
     assert [one.snr(1, "downlink"), one.snr(3, "downlink")] == [101.4, 103.2]
     assert [link.heard for link in links] == ["1 hears", "old"]
+
+
+def test_where_all_cells_are_surveyed_a_transfer_that_begins_beside_the_grid_has_the_last_tick_s() -> None:
+    books = Books()
+    last: list[Survey] = []
+
+    def survey(afresh: bool) -> Survey:
+        """Power of the time, at all devices and cells."""
+        if afresh:
+            last.append(Survey(books.positions_m, np.full((10, 2), books.env.now)))
+        return last[-1]
+
+    books.reader.survey = survey
+    one, other = books.round([1, 3, 5], cell=1), books.round([2, 4], cell=2)
+    books.begin(one, [1])
+    books.at(0.2)
+    assert one.known_snr(1, "downlink") is None
+    assert [one.snr(1, "downlink"), one.known_snr(1, "downlink")] == [0.2, 0.2]
+    books.begin(other, [4])
+    books.at(0.3)
+    assert [other.snr(4, "downlink"), one.known_snr(1, "downlink")] == [0.2, None]
+    books.at(0.4)
+    assert other.snr(4, "downlink") == one.snr(1, "downlink") == 0.4
+    assert books.surveys == [(0.2, [1], [1]), (0.2, [4], [2]), (0.4, [4, 1], [2, 1])]

@@ -71,13 +71,21 @@ def test_validating_loads_neither_pytorch_nor_all_of_scipy(tmp_path: Path) -> No
     assert done.stdout.splitlines()[-1] == "0 set()"
 
 
-def test_the_loop_and_scipy_filter_alike_to_the_last_bit() -> None:
+def test_the_loop_all_side_by_side_and_scipy_filter_alike_to_the_last_bit() -> None:
     from scipy import signal
 
     rng = np.random.default_rng(0)
     noise, begin = rng.standard_normal((3, 2, 500)), rng.standard_normal((3, 2, 1))
     by_scipy = signal.lfilter([1.0], [1.0, -0.99], noise, zi=begin)[0]
     assert np.array_equal(fading_grids.filtered_in_turn(noise, 0.99, begin), by_scipy)
+    assert np.array_equal(fading_grids.filtered_side_by_side(noise, np.full(3, 0.99), begin), by_scipy)
+    correlation = np.array([0.9, 0.99, -0.5])
+    alone = [
+        fading_grids.filtered(*(part[i : i + 1] for part in (noise, correlation, begin))) for i in range(3)
+    ]
+    together = fading_grids.filtered_side_by_side(noise, correlation, begin)
+    assert np.array_equal(together, np.concatenate(alone))
+    assert np.array_equal(fading_grids.filtered(noise, correlation, begin), together)
 
 
 def test_the_written_zero_is_that_of_j0() -> None:

@@ -1,0 +1,111 @@
+"""One survey of all devices for whoever asks at a time."""
+
+import numpy as np
+import pytest
+import simpy
+
+from edgefl.engine.indoors import BehindWalls
+from edgefl.engine.measurements import Measurements, Survey
+from edgefl.engine.whereabouts import Whereabouts
+from edgefl.rng import Streams
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
+
+DEVICES, CELLS = 6, 3
+
+
+class Books:
+    """Power by place, and how many places were measured."""
+
+    def __init__(self) -> None:
+        self.measured: list[int] = []
+
+    def power_db(self, positions_m: np.ndarray) -> np.ndarray:
+        self.measured.append(len(positions_m))
+        return -positions_m[:, :1] - np.arange(CELLS, dtype=np.float32)
+
+    def power_db_of(self, positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
+        assert len(ids) == len(positions_m)
+        return self.power_db(positions_m)
+
+
+def places(*x_m: float) -> np.ndarray:
+    return np.stack([np.array(x_m), np.zeros(len(x_m))], axis=1)
+
+
+def test_who_has_not_moved_is_not_measured_again_and_an_old_survey_stays_what_it_was() -> None:
+    books = Books()
+    subject = Measurements(DEVICES, CELLS, books.power_db, books.power_db_of)
+    assert subject.last is None
+    here_m = places(*range(10, 10 + DEVICES))
+    first = subject.survey(here_m)
+    assert subject.last is first is subject.survey(here_m)
+    assert books.measured == [DEVICES]
+    there_m = here_m.copy()
+    there_m[4] = 50.0
+    before_db = first.power_db.copy()
+    second = subject.survey(there_m)
+    assert books.measured == [DEVICES, 1]
+    assert np.array_equal(second.power_db, books.power_db(there_m))
+    assert np.array_equal(first.power_db, before_db)
+    assert subject.survey(there_m.copy()).power_db is second.power_db, "at the same places"
+
+
+class _Walk:
+    moves = True
+
+    def __init__(self) -> None:
+        self.asked: list[float] = []
+
+    def positions_m(self, time_s: float) -> np.ndarray:
+        self.asked.append(time_s)
+        return np.full((1, 2), time_s)
+
+    def doppler_speeds_m_s(self) -> np.ndarray:
+        return np.zeros(1)
+
+
+@pytest.mark.parametrize("waits_s", [(0.1, 0.2), (0.3,)])
+def test_a_time_that_was_reached_in_two_ways_is_one(waits_s: tuple[float, ...]) -> None:
+    """0.1 + 0.2 is one rounding more than 0.3: who asks second gets the places of who asked first."""
+    env, walk = simpy.Environment(), _Walk()
+    whereabouts = Whereabouts(env, walk, None)
+    for wait_s in waits_s:
+        env.run(until=env.now + wait_s)
+    first_m = whereabouts.positions_m()
+    env.run(until=max(0.1 + 0.2, np.nextafter(env.now, 1.0)))
+    assert whereabouts.positions_m() is first_m
+    assert len(walk.asked) == 1
+    env.run(until=0.3 + 1e-9)
+    assert whereabouts.positions_m() is not first_m
+
+
+@pytest.mark.parametrize("load", [0.0, 0.3])
+@pytest.mark.parametrize("sectors", [1, 3])
+def test_a_survey_says_what_links_are_within_a_thousandth_of_a_db(load: float, sectors: int) -> None:
+    scenario = Scenario.model_validate(
+        {
+            "name": "surveyed",
+            "layout": {"rings": 1, "isd_m": 300, "sectors": sectors},
+            "devices": {"count": 40},
+            "radio": {"neighbour_load": load},
+            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+            "workload": {"payload_bits": 1, "flops_per_sample": 1},
+        }
+    )
+    world, env = World(scenario, Streams(5)), simpy.Environment()
+    walls = world.walls(env)
+    assert walls is not None
+    assert world.walls(env) is walls, "one remembers what it drew for all that ask"
+    gains = BehindWalls(world.gains, walls)
+    positions_m = world.movement.positions_m(0.0)
+    power_db = world.gains.power_db(positions_m)
+    ids, cells = list(range(1, 40, 2)), power_db.argmax(axis=1)[1::2]
+    one = gains.of_round(positions_m, ids, cells, (1, "train", 1))
+    other = gains.of_survey(Survey(positions_m, power_db), ids, cells)
+    np.testing.assert_allclose(other.gains_db, one.gains_db, rtol=0, atol=1e-3)
+    np.testing.assert_allclose(other.others, one.others, rtol=10**1e-4 - 1)
+    if load:
+        assert one.of_cells is not None
+        assert other.of_cells is not None
+        np.testing.assert_allclose(other.of_cells, one.of_cells, rtol=10**1e-4 - 1)
