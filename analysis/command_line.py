@@ -82,6 +82,9 @@ Reference = Annotated[
     str | None, typer.Option(metavar="NAME", help="Variant to measure others by. Default: the study's.")
 ]
 Transpose = Annotated[bool, typer.Option("--transpose", help="In files, a column per variant, or value.")]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Also how the numbers are defined, and all further tables.")
+]
 Overlap = Annotated[
     float,
     typer.Option(help="Devices in both of two sessions, over those in either: from here on one population."),
@@ -117,8 +120,9 @@ def compare(
         _one_of(Recurring, "Average over sessions whose labels, or whose population, were there before."),
     ] = "labels",
     overlap: Overlap = OVERLAP,
+    explain: Explain = False,
 ) -> None:
-    """Compare variants, or any runs: tables, paired tests over seeds, figures.
+    """Compare variants, or any runs: a verdict on each, a table, paired tests over seeds, figures.
 
     Examples:
 
@@ -140,7 +144,7 @@ def compare(
         overlap=overlap,
         layout=Layout(tuple(name for some in columns or () for name in some.split(",")), transpose, interval),
     )
-    report(comparison).print()
+    report(comparison).print(explain=explain)
 
 
 @app.command(cls=ReadingCommand)
@@ -165,6 +169,7 @@ def sweep(
     ] = None,
     transpose: Transpose = False,
     deviation: Annotated[bool, typer.Option("--deviation", help="Deviations, not 95 % intervals.")] = False,
+    explain: Explain = False,
 ) -> None:
     """Draw what a target costs against the swept key; maps of two keys; time against energy.
 
@@ -191,7 +196,7 @@ def sweep(
         layout=Layout(transposed=transpose, interval=not deviation),
         partial=partial,
     )
-    report(swept).print()
+    report(swept).print(explain=explain)
 
 
 @app.command(cls=ReadingCommand)
@@ -204,6 +209,7 @@ def settings(
         list[int] | None, typer.Option(help="Only this session; may be repeated. Default: recurring ones.")
     ] = None,
     first_rounds: Annotated[int, typer.Option(help="Rounds to average over.")] = FIRST_ROUNDS,
+    explain: Explain = False,
 ) -> None:
     """Compare the variants in every setting of a study's grid.
 
@@ -217,7 +223,7 @@ def settings(
     table = compare_settings(
         runs, out=out, reference=reference, sessions=session, first_rounds=first_rounds, partial=partial
     )
-    report(table).print()
+    report(table).print(explain=explain)
 
 
 @app.command(cls=ReadingCommand)

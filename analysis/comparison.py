@@ -21,6 +21,7 @@ from analysis.scope import common_seeds, have_rounds, own_notes, reference_of, s
 from analysis.tables.comparison import check_columns, report
 from analysis.targets import Target, targets_of, usable
 from analysis.transitions import transitions
+from analysis.verdicts import verdicts
 
 FIGURE_NUMBERS = "comparison.csv"  # name of the PNG's text with the table
 
@@ -113,6 +114,7 @@ def compare(
         ),
         scope=scope,
         trained=trained,
+        verdicts=verdicts(detail, totals, variants, reference, targets[0] if trained and targets else None),
         notes=tuple(notes),
     )
     # the figure carries its numbers: whoever finds it can see whether they are still those of a run

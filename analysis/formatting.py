@@ -70,6 +70,13 @@ def with_spread(mean: float, std: float, decimals: int | None = None) -> str:
     return text if math.isnan(std) else f"{text} ± {amount(std, decimals)}"
 
 
+def with_interval(mean: float, low: float, high: float) -> str:
+    """Write `mean (low to high)`, or the mean alone where the interval is unknown."""
+    if math.isnan(mean) or math.isnan(low):
+        return amount(mean)
+    return f"{amount(mean)} ({amount(low)} to {amount(high)})"
+
+
 def named_seeds(seeds: Sequence[int], interval: bool = False) -> str:
     """Say how many seeds a table averages over, and what stands behind ±, or which one it shows."""
     spread = "95 % interval (t)" if interval else "standard deviation"

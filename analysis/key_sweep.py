@@ -12,12 +12,13 @@ from analysis import averages, metrics
 from analysis.choices import FIRST_ROUNDS, Layout, Metric
 from analysis.figures.pareto import pareto_figure
 from analysis.figures.sweep import heat_figure, lower_bounds, sweep_figure, words_of
-from analysis.load import Paths, load_settings, together
+from analysis.load import Paths, Setting, load_settings, together
 from analysis.results import Sweep
 from analysis.scenario_keys import differing, of_points
 from analysis.scope import have_rounds, reference_of, scope_of
 from analysis.tables.sweep import report
 from analysis.targets import Target, target_of, usable
+from analysis.uncertainty import ends, paired_ratio
 from analysis.units import axis_of
 
 TRAINED = ("seconds_to_target", "joules_to_target")
@@ -76,6 +77,8 @@ def sweep(
     table = _table(by_seed, points, chosen)
     folder = next(iter(by_setting.values())).folder(out)
     costs = (TRAINED if goals else UNTRAINED) if metric is None else (_column(metric, trained, bool(goals)),)
+    if len(chosen) == 1:
+        _add_ratios(table, by_seed, TRAINED if goals else UNTRAINED)
     first_figure = "sweep_map" if len(chosen) == 2 else "sweep"
     result = Sweep(
         table=table,
@@ -93,6 +96,22 @@ def sweep(
     figures = {first_figure: draw(result), "sweep_pareto": _pareto(result)}
     replace(report(result), figures=figures).write()
     return result
+
+
+def grid_key(path: Paths, *, partial: bool = False) -> str | None:
+    """Find the key of a study's grid if that is one number: one axis, whose settings differ in this key alone."""
+    info, _ = together(load_settings(path, partial=partial))
+    if any(len(setting) != 1 for setting in info["setting"]):
+        return None
+    points = of_points(info)
+    keys = set()
+    for variant in dict.fromkeys(info["variant"]):
+        own = [point for (_, name), point in points.items() if name == variant]
+        keys |= {tuple(differing(own))} if len(own) > 1 else set()
+    one = next(iter(keys)) if len(keys) == 1 else ()
+    return (
+        one[0] if len(one) == 1 and all(_is_number(point.get(one[0])) for point in points.values()) else None
+    )
 
 
 def _column(metric: str, trained: bool, goals: bool) -> str:
@@ -194,14 +213,46 @@ def _table(
     for (setting, variant), group in by_seed.groupby(["setting", "variant"], sort=False):
         point = (setting, variant)
         row: dict[str, Any] = {"series": names[point], **{key: points[point][key] for key in keys}}
-        row |= {"setting": " ".join(f"{axis} {label}" for axis, label in setting), "variant": variant}
+        row |= {"setting": _words(setting), "variant": variant}
         row["seeds"] = len(group)
         for name in wanted:
             row |= averages.spread(name, group[name].astype(float))
         rows.append(row | {"not_reached": int(group["missed"].sum()), "targets": int(group["targets"].sum())})
     order = list(dict.fromkeys(names.values()))
     rows.sort(key=lambda row: (order.index(row["series"]), *(row[key] for key in keys)))
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    for name in wanted:
+        half = table[f"{name}_ci"]
+        both = [ends(*pair) for pair in zip(table[f"{name}_mean"], half, strict=True)]
+        table[f"{name}_low"], table[f"{name}_high"] = zip(*both, strict=True)
+    return table
+
+
+def _add_ratios(table: pd.DataFrame, by_seed: pd.DataFrame, costs: Sequence[str]) -> None:
+    """Add NAME_ratio, _ratio_low, _ratio_high and _pairs: the cost over that at the series' first value, same seeds.
+
+    They are NaN where a target was missed: a bound over a bound says nothing.
+    """
+    words = by_seed["setting"].map(_words)
+    for cost in costs:
+        found = []
+        for _, own in table.groupby("series", sort=False):
+            by_value = []
+            for row in own.to_dict("records"):
+                values = by_seed[(words == row["setting"]) & (by_seed["variant"] == row["variant"])]
+                known = values[cost].astype(float).where(values["missed"] == 0)
+                by_value.append(known.set_axis(values["seed"]))
+            for values in by_value:
+                both = pd.concat([values, by_value[0]], axis=1, join="inner").to_numpy(float)
+                found.append(paired_ratio(both[:, 0], both[:, 1]))
+        table[f"{cost}_ratio"] = [one.mean for one in found]
+        table[f"{cost}_ratio_low"] = [one.low for one in found]
+        table[f"{cost}_ratio_high"] = [one.high for one in found]
+        table[f"{cost}_pairs"] = [one.pairs for one in found]
+
+
+def _words(setting: Setting) -> str:
+    return " ".join(f"{axis} {label}" for axis, label in setting)
 
 
 def _series(points: Mapping[Any, Mapping[str, Any]], keys: Sequence[str]) -> dict[Any, str]:

@@ -20,9 +20,12 @@ class Report:
 
     Attributes:
         out: the folder of all files.
+        verdicts: the answer, one sentence each; they stand first.
         caption: what the tables show.
         tables: text for the terminal, [rows x columns], each below its title, if it has one.
         sentences: how to read them, and what else a reader has to know.
+        further: tables that the terminal shows on request only.
+        small_print: sentences that it shows on request only.
         look: in which files to look further: a word, the file, and what else there is to say.
         emphasised: the column of a table that stands in bold.
         numbers: file -> table, written as CSV.
@@ -32,9 +35,12 @@ class Report:
     """
 
     out: Path
+    verdicts: Sequence[str] = ()
     caption: str = ""
     tables: Sequence[tuple[str, pd.DataFrame]] = field(default=(), repr=False)
     sentences: Sequence[str] = ()
+    further: Sequence[tuple[str, pd.DataFrame]] = field(default=(), repr=False)
+    small_print: Sequence[str] = ()
     look: Sequence[tuple[str, ...]] = ()
     emphasised: str | None = None
     numbers: Mapping[str, pd.DataFrame] = field(default_factory=dict, repr=False)
@@ -72,21 +78,29 @@ class Report:
             ) from error
         return self
 
-    def print(self, console: Console | None = None) -> None:
-        """Print tables, sentences, and where to look further.
+    def print(self, console: Console | None = None, *, explain: bool = False) -> None:
+        """Print verdicts, tables, sentences, and where to look further.
 
         Columns that do not fit the console's width continue in a further table.
+
+        Args:
+            explain: also the further tables and the small print.
         """
         console = console or Console(highlight=False, markup=False, emoji=False)
+        for verdict in self.verdicts:
+            console.print(Text(verdict, style="bold"))
         if self.caption:
-            console.print(Text(self.caption, style="bold"))
-        for title, table in self.tables:
+            # beside verdicts in bold, it is a heading of the table alone
+            console.print(
+                Text(("\n" if self.verdicts else "") + self.caption, style="" if self.verdicts else "bold")
+            )
+        for title, table in (*self.tables, *(self.further if explain else ())):
             if title:
                 console.print(Text(title, style="bold"))
             if table.index.name is not None:
                 console.print(Text(str(table.index.name), style="dim"))
             _print_table(console, table, self.emphasised)
-        for line in self.sentences:
+        for line in (*(self.small_print if explain else ()), *self.sentences):
             console.print(Text(line, style="dim"))
         for word, file, *more in self.look:
             console.print(Text.assemble(f"{word}: ", (str(self.out / file), "bold"), *more), soft_wrap=True)

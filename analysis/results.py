@@ -39,6 +39,7 @@ class Comparison:
         sessions: the sessions that `table` averages over.
         scope: what these sessions are, in words.
         trained: False if no run has an accuracy; then only latency and energy are compared.
+        verdicts: the answer, one sentence per variant.
         notes: what a reader has to know, one sentence each.
     """
 
@@ -56,6 +57,7 @@ class Comparison:
     sessions: tuple[int, ...]
     scope: str
     trained: bool
+    verdicts: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -118,8 +120,10 @@ class Sweep:
     Attributes:
         table: one row per series and value: series, a column per key, setting, variant, seeds, NAME_mean, _std and
             _ci of seconds_to_target, joules_to_target, rounds_to_target, accuracy_first, latency_s, round_energy_j,
-            energy_j, simulated_s; not_reached of targets. Where a target was missed, its costs count the whole
-            session: a lower bound.
+            energy_j, simulated_s, with _low and _high, the ends of that interval on a logarithmic scale, so that no
+            cost is below zero; not_reached of targets. Where a target was missed, its costs count the whole
+            session: a lower bound. With one key also, of time and energy to the target or of a round, NAME_ratio,
+            _ratio_low, _ratio_high and _pairs: over that at the series' first value, paired by seed.
         keys: dotted; one, or two of a map.
         costs: the columns that the table and the first figure show, a map the first one of them: time and energy,
             to the target or per round, or the metric that was chosen.

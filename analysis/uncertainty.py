@@ -61,6 +61,54 @@ def paired(values: Sequence[float], reference: Sequence[float]) -> Paired:
     return Paired(len(differences), mean, half_width(differences), p_t, wilcoxon(differences))
 
 
+class Ratio(NamedTuple):
+    """How many times as large as others numbers are, pair by pair, with its 95 % interval.
+
+    Attributes:
+        pairs: how many, those of two positive finite numbers.
+        mean: the geometric mean of the ratios; NaN without a pair.
+        low, high: ends of its interval, by Student's t on the logarithms, so never below zero; NaN for fewer than two
+            pairs. Its assumption: the logarithms of the ratios are normal.
+    """
+
+    pairs: int
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def decided(self) -> bool:
+        """Whether the interval leaves 1 out, that is, whether there is a difference."""
+        return self.low > 1 or self.high < 1
+
+
+def paired_ratio(values: Sequence[float], reference: Sequence[float]) -> Ratio:
+    """Compare `values` with `reference`, pair by pair, on a logarithmic scale."""
+    both = np.column_stack([np.asarray(values, float), np.asarray(reference, float)])
+    both = both[np.isfinite(both).all(axis=1) & (both > 0).all(axis=1)]
+    if not len(both):
+        return Ratio(0, math.nan, math.nan, math.nan)
+    logarithms = np.log(both[:, 0] / both[:, 1])
+    middle, half = float(logarithms.mean()), half_width(logarithms)
+    return Ratio(len(both), *(math.exp(end) for end in (middle, middle - half, middle + half)))
+
+
+def ends(mean: float, half: float) -> tuple[float, float]:
+    """Return the interval of a positive mean on a logarithmic scale, whose ends are positive too.
+
+    Where `half`, its half width, is small beside the mean, the two are mean - half and mean + half.
+
+    Source: the delta method: the standard error of log(mean) is that of the mean over the mean.
+    """
+    if not mean > 0 or not math.isfinite(half):
+        return math.nan, math.nan
+    try:
+        factor = math.exp(half / mean)
+    except OverflowError:
+        factor = math.inf
+    return mean / factor, mean * factor
+
+
 def wilcoxon(differences: Sequence[float] | np.ndarray) -> float:
     """Return the two-sided p of Wilcoxon's signed-rank test; differences of zero are left out, ties share ranks.
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis.choices import FIRST_ROUNDS
+from analysis.choices import FIRST_ROUNDS, Layout
 from analysis.figures.column import SMALL, legend, mark, panels, series_styles
 from analysis.figures.style import INK
 from analysis.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, unit_for
@@ -21,6 +21,7 @@ UNITS: dict[str, Units] = {
     "accuracy_first": (("%", 0.01),),
 }
 LOGARITHMIC = 50.0  # ratio of the largest to the smallest value from which on an axis is logarithmic
+MOST_ABOVE = 2.5  # times the largest number: up to there a whisker stretches the axis
 DODGE = 0.012  # of an axis, from series to series
 MOST_MAPS = 4  # below one another in a column
 
@@ -61,7 +62,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
             ax.errorbar(
                 x,
                 y,
-                yerr=rows[f"{cost}_{sweep.layout.spread}"].fillna(0) / scale,
+                yerr=whiskers(rows, cost, sweep.layout) / scale,
                 label=name,
                 linewidth=1.2,
                 elinewidth=0.8,
@@ -72,8 +73,10 @@ def sweep_figure(sweep: Sweep) -> Figure:
                 zorder=4,
             )
             mark(ax, x.to_numpy(), y.to_numpy(), style, ~lower_bounds(rows, cost).to_numpy())
-        tops = sweep.table[f"{cost}_mean"] + sweep.table[f"{cost}_{sweep.layout.spread}"].fillna(0)
-        ax.set_ylim(0, 1.08 * float(tops.max()) / scale)
+        tallest = float(sweep.table[f"{cost}_mean"].max())
+        tops = sweep.table[f"{cost}_mean"] + whiskers(sweep.table, cost, sweep.layout)[1]
+        # a whisker of two seeds may be many times the numbers: it is cut off rather than that they are flattened
+        ax.set_ylim(0, min(1.08 * float(tops.max()), MOST_ABOVE * tallest) / scale)
         ax.set_ylabel(label_of(cost, sweep.target, unit))
     values = sorted(sweep.table[key].unique() / size)
     if values[0] > 0 and values[-1] / values[0] >= LOGARITHMIC:
@@ -84,6 +87,17 @@ def sweep_figure(sweep: Sweep) -> Figure:
     axes[-1].set_xlabel(label)
     legend(figure, axes[0])
     return figure
+
+
+def whiskers(rows: pd.DataFrame, cost: str, layout: Layout) -> np.ndarray:
+    """Return how far whiskers go down and up from the means, [2, rows]; costs never below zero; 0: not known."""
+    if layout.interval and cost != "accuracy_first":
+        down, up = (
+            rows[f"{cost}_mean"] - rows[f"{cost}_low"],
+            rows[f"{cost}_high"] - rows[f"{cost}_mean"],
+        )
+        return np.nan_to_num(np.array([down, up], float), posinf=1e300)
+    return np.array([rows[f"{cost}_{layout.spread}"].fillna(0)] * 2, float)
 
 
 def lower_bounds(rows: pd.DataFrame, cost: str) -> pd.Series:

@@ -2,7 +2,7 @@
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
@@ -23,6 +23,7 @@ from analysis.report import Report, noted
 from analysis.results import Comparison
 
 POINTS = (("points", 0.01),)
+TARGETS = "Cost of each target (median rounds, mean time and energy)"
 # what is tested -> words, units
 QUANTITIES: dict[str, tuple[str, tuple[tuple[str, float], ...]]] = {
     "accuracy_start": ("Accuracy at start ({unit})", POINTS),
@@ -125,7 +126,7 @@ def caption(comparison: Comparison) -> str:
 
 
 def explanations(comparison: Comparison) -> list[str]:
-    """Explain how to read the headline table, one sentence each, and repeat the comparison's notes."""
+    """Explain how to read the headline table, one sentence each."""
     seeds = " and seeds" if len(comparison.seeds) > 1 else ""
     what = f"the sessions{seeds}" if comparison.trained else f"the rounds{seeds}; totals are of whole runs"
     lines = [f"Numbers not called median are means over {what}."]
@@ -159,14 +160,17 @@ def explanations(comparison: Comparison) -> list[str]:
             " 2^(1-n));"
             " not corrected for the number of comparisons. Pairs in which a target was missed are left out."
         )
-    return lines + noted(comparison.notes)
+    return lines
 
 
 def report(comparison: Comparison) -> Report:
     """Tell of a comparison."""
     title, name = caption(comparison), comparison.figure.stem
-    table, sentences, further = headline(comparison), explanations(comparison), further_tables(comparison)
-    shown = [("", table.T), *further.items()]
+    table, small_print, further = headline(comparison), explanations(comparison), further_tables(comparison)
+    by_target = targets(comparison)  # whoever asks for several wants to see them
+    shown = [("", table.T), *([(TARGETS, by_target)] if len(by_target) else [])]
+    hidden = [(title, frame) for title, frame in further.items() if title != TARGETS]
+    notes = noted(comparison.notes)
     opening = "Accuracy (%) of the model that opens each session, before training"
     if comparison.trained:
         sessions = per_session(comparison)
@@ -174,14 +178,15 @@ def report(comparison: Comparison) -> Report:
         columns = (sessions.index.astype(str), sessions["kind"], labels)
         padded = [[text.ljust(max(map(len, column))) for text in column] for column in columns]
         about = ["  ".join(words) for words in zip(*padded, strict=True)]
-        shown.append((opening, sessions.drop(columns=["kind", "labels"]).set_axis(about)))
+        hidden.append((opening, sessions.drop(columns=["kind", "labels"]).set_axis(about)))
     corner = "variant"
     if comparison.layout.transposed:
         table, corner = table.T, ""
     text = page(
         title,
+        bullets(comparison.verdicts),
         markdown_table(table, corner),
-        bullets(sentences),
+        bullets([*small_print, *notes]),
         *(section(title, further_table, "") for title, further_table in further.items()),
         section(opening, sessions, "session") if comparison.trained else "",
         picture(name),
@@ -191,19 +196,30 @@ def report(comparison: Comparison) -> Report:
     numbers |= {ending: frame for ending, frame in some.items() if len(frame)}
     return Report(
         comparison.out,
+        verdicts=comparison.verdicts,
         caption=title,
         tables=shown,
-        sentences=sentences,
-        look=[("Figure", comparison.figure.name)],
+        sentences=notes,
+        further=hidden,
+        small_print=small_print,
+        look=[
+            ("Figure", comparison.figure.name),
+            ("More", f"{name}.md", f"; --explain prints {_rest(hidden)}"),
+        ],
         emphasised=comparison.reference,
         numbers={f"{name}{ending}.csv": frame for ending, frame in numbers.items()},
         texts={f"{name}.md": text, f"{name}.tex": latex_table(title, table, corner.capitalize())},
     )
 
 
+def _rest(hidden: Sequence[tuple[str, pd.DataFrame]]) -> str:
+    """Name what the terminal does not show unasked."""
+    return "how to read this, and each session" + (", with tests" if len(hidden) > 1 else "")
+
+
 def further_tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
     """Write the tables that stand behind the headline where there are several targets or seeds: title -> table."""
-    tables = {"Cost of each target (median rounds, mean time and energy)": targets(comparison)}
+    tables = {TARGETS: targets(comparison)}
     if comparison.reference is not None:
         tables[f"Differences to {comparison.reference}, paired by seed"] = tests(comparison)
     return {title: table for title, table in tables.items() if len(table)}

@@ -69,18 +69,20 @@ def cells(
     """Write accuracies in percent, or costs in their units, [settings x (group, variant)].
 
     Args:
-        cell: makes a cell of a text, told whether it is the best accuracy of its setting and session.
+        cell: makes a cell of a text, told whether it is the best accuracy of several in its setting and session.
     """
     labels = settings.table[list(settings.axes)].drop_duplicates()
     columns = {axis: [cell(str(label), False) for label in labels[axis]] for axis in settings.axes}
-    for group in groups(settings):
+    cut = groups(settings)
+    several = {group.short: group.means.notna().sum(axis=1).max() > 1 for group in cut}
+    for group in cut:
         best = group.means.max(axis=1)
         for variant in settings.variants:
             numbers = zip(group.means[variant], group.stds[variant], best, strict=True)
             columns[f"{group.short}: {variant}"] = [
                 cell(
                     with_spread(group.scale * mean, group.scale * std, group.decimals),
-                    settings.trained and mean == highest,
+                    settings.trained and several[group.short] and mean == highest,
                 )
                 for mean, std, highest in numbers
             ]
@@ -107,14 +109,19 @@ def caption(settings: SettingsTable) -> str:
 
 
 def explanations(settings: SettingsTable) -> list[str]:
-    """Say in how many settings the reference leads and where it does not, and repeat the notes."""
-    lines = []
-    if not settings.trained:
-        lines.append(
-            "Latency: of the slowest device, which a synchronous round waits for. Mean latency: over the devices. "
-            "Energy: of all devices. Probe rounds are left out."
-        )
-    elif len(leads := settings.table["lead"].dropna()):
+    """Say how costs are defined."""
+    if settings.trained:
+        return []
+    return [
+        "Latency: of the slowest device, which a synchronous round waits for. Mean latency: over the devices. "
+        "Energy: of all devices. Probe rounds are left out."
+    ]
+
+
+def verdicts(settings: SettingsTable) -> list[str]:
+    """Say in how many settings the reference leads, and where it does not."""
+    lines: list[str] = []
+    if settings.trained and len(leads := settings.table["lead"].dropna()):
         behind = settings.table[settings.table["lead"] <= 0]
         lines.append(
             f"{settings.reference} is ahead of all others in {int((leads > 0).sum())} of {len(leads)} pairs of "
@@ -125,25 +132,28 @@ def explanations(settings: SettingsTable) -> list[str]:
             lines.append(
                 f"Behind: {where}, session {row['session']}: {row['best']} by {-100 * row['lead']:.2f}."
             )
-    return lines + noted(settings.notes)
+    return lines
 
 
 def report(settings: SettingsTable) -> Report:
     """Tell of a table of settings; in Markdown and LaTeX the best of each session is bold."""
-    title, sentences, name = caption(settings), explanations(settings), settings.figure.stem
+    title, small_print, name = caption(settings), explanations(settings), settings.figure.stem
+    said, notes = verdicts(settings), noted(settings.notes)
     axes = list(settings.axes)
     best = cells(settings, lambda text, best: f"**{text}**" if best else text).set_index(axes[0])
     table = markdown_table(best, axes[0])
     return Report(
         settings.figure.parent,
+        verdicts=said,
         caption=title,
         tables=[("", cells(settings).drop(columns=axes).set_axis(setting_names(settings)))],
-        sentences=sentences,
-        look=[("Figure", settings.figure.name)],
-        emphasised=settings.reference,
+        sentences=notes,
+        small_print=small_print,
+        look=[("Figure", settings.figure.name), ("More", f"{name}.md")],
+        emphasised=settings.reference if len(settings.variants) > 1 else None,
         numbers={f"{name}.csv": settings.table},
         texts={
-            f"{name}.md": page(title, table, bullets(sentences), picture(name)),
+            f"{name}.md": page(title, bullets(said), table, bullets([*small_print, *notes]), picture(name)),
             f"{name}.tex": latex(settings),
         },
         pdf=False,

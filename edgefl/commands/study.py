@@ -3,11 +3,13 @@
 import sys
 import warnings
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from analysis.command_line import Explain
 from edgefl.commands.shared import AllowCode, SnapshotRounds, StudyFile, TorchDevice, console, only_for_ray
 from edgefl.errors import EdgeflError
 
@@ -60,9 +62,10 @@ def study(
         bool,
         typer.Option("--dry-run", help="List the runs, how they stand, and what is still to be expected."),
     ] = False,
+    explain: Explain = False,
     allow_code: AllowCode = False,
 ) -> None:
-    """Run every variant and seed of a study, then print the comparison.
+    """Run every variant and seed of a study, then print a verdict on each variant and the comparison.
 
     A directory that holds some of the study already is continued: what is complete is not done again, what was left
     goes on. Several processes may work in one directory at the same time.
@@ -126,13 +129,13 @@ def study(
         if part[1] > 1:
             console.print(f"part {shard} is done in {path}; compare when all are", soft_wrap=True)
             return
-        _print_study(path, grid=grid)
+        _print_study(path, grid=grid, explain=explain)
         if plan.question is not None:
             _print_answer(path)
         return
     if not fail_fast and len(incomplete.failures) < len(plan.runs):
         try:
-            _print_study(path, grid=grid)
+            _print_study(path, grid=grid, explain=explain)
         except EdgeflError as error:
             print(f"edgefl: {error}", file=sys.stderr)
     raise incomplete
@@ -191,18 +194,23 @@ def _parts(text: str) -> tuple[int, int]:
     return int(number), int(count)
 
 
-def _print_study(path: Path, *, grid: bool) -> None:
-    """Compare the runs of a study that are complete."""
+def _print_study(path: Path, *, grid: bool, explain: bool) -> None:
+    """Compare the runs of a study that are complete; along a grid of one number, say what it costs."""
     from analysis import compare, compare_settings, tables
+    from analysis.key_sweep import grid_key, sweep
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
             if grid:
                 report = tables.settings.report(compare_settings(path))
+                if key := grid_key(path):
+                    more = ("Settings", "settings.md", ": the variants in each of them")
+                    swept = tables.sweep.report(sweep(path, keys=[key]))
+                    report = replace(swept, look=[*swept.look, more])
             else:
                 report = tables.comparison.report(compare(path))
-            report.print(console)
+            report.print(console, explain=explain)
     except ValueError as error:
         raise EdgeflError(f"not compared: {error}") from error
 

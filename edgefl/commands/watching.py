@@ -3,7 +3,7 @@
 import csv
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,6 +23,8 @@ from edgefl.run_directory import status
 from edgefl.scenario.scenario import load
 
 BAR = 10  # characters
+GAP, EDGES = 3, 2  # blanks between columns and around the table, as rich draws it
+SHORTEST = 12  # characters of a name, however narrow the terminal is
 SILENT_S = 60.0  # since the last sign of life, of which there is one every 10 s while rounds end
 OVER = ("completed", "failed", "interrupted")
 
@@ -164,31 +166,64 @@ def _study(path: Path) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def table(runs: Iterable[Standing], of: int | None = None) -> Group:
-    """All runs as a table of 80 columns that needs no colour.
+def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> Group:
+    """All runs as a table that needs no colour: names and numbers first, bars where there is room for them.
 
     Args:
         of: how many there will be at most; None: not known.
+        width: of the terminal, in columns. Names that do not fit are shortened in the middle.
     """
     runs = list(runs)
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
-    shown.add_column("run", overflow="ellipsis", no_wrap=True, max_width=26)
-    shown.add_column("done", no_wrap=True)
-    for name in ("rounds", "accuracy", "joules"):
+    shown.add_column("run", no_wrap=True)
+    for name in ("done", "rounds", "accuracy", "joules"):
         shown.add_column(name, justify="right", no_wrap=True)
     shown.add_column("", no_wrap=True)
-    for run in runs:
-        full = round(BAR * run.share)
-        shown.add_row(
-            Text(run.label),
-            Text("━" * full + "·" * (BAR - full) + f"{100 * run.share:4.0f} %"),
+    cells = [
+        (
+            f"{100 * run.share:.0f} %",
             f"{run.rounds:,}",
             "–" if run.accuracy is None else f"{100 * run.accuracy:.1f} %",
             f"{run.joules:,.4g}",
-            Text(_state(run), style={"failed": "red", "interrupted": "yellow"}.get(run.status, "")),
+            _state(run),
+        )
+        for run in runs
+    ]
+    longest = max((len(run.label) for run in runs), default=0)
+    heads = [len(str(column.header)) for column in shown.columns[1:]]
+    room = _room(width, heads, cells)
+    if room < longest:  # how far a run has come is seen in percent too
+        cells = [(*row[:-1], row[-1].rpartition(", ")[2]) for row in cells]
+        room = _room(width, heads, cells)
+    bars = room >= longest + GAP + BAR
+    if bars:
+        shown.add_column("", no_wrap=True)
+    for run, row in zip(runs, cells, strict=True):
+        full = round(BAR * run.share)
+        shown.add_row(
+            Text(shortened(run.label, max(SHORTEST, room))),
+            *row[:-1],
+            Text(row[-1], style={"failed": "red", "interrupted": "yellow"}.get(run.status, "")),
+            *(["━" * full + "·" * (BAR - full)] if bars else []),
         )
     lines = [Text(f"{run.label}: {' '.join(str(run.error).split())}"[:400]) for run in runs if run.error]
     return Group(shown, *lines, Text(_all(runs, of), style="dim"))
+
+
+def _room(width: int, heads: Sequence[int], cells: Sequence[Sequence[str]]) -> int:
+    """Return how many characters of a line are left for a name."""
+    widths = [max(own) for own in zip(heads, *(map(len, row) for row in cells), strict=True)]
+    return width - EDGES - sum(GAP + taken for taken in widths)
+
+
+def shortened(name: str, most: int) -> str:
+    """Leave out the middle of a name that is too long: its beginning and its end tell runs apart."""
+    if len(name) > most:
+        name = name.replace("/seed-", "/")
+    if len(name) <= most:
+        return name
+    tail = (most - 1) // 2
+    return f"{name[: most - 1 - tail]}…{name[len(name) - tail :]}"
 
 
 def _state(run: Standing) -> str:

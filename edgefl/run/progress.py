@@ -1,4 +1,4 @@
-"""A live display of runs under way."""
+"""A live display of runs under way; without a terminal a line for each that has ended, at once."""
 
 from collections.abc import Mapping
 from types import TracebackType
@@ -17,9 +17,14 @@ PROBE = "probe"
 
 
 class ProgressDisplay:
-    """A live display with one bar per run: session, rounds, accuracy, time of day, and the wall time left."""
+    """A live display with one bar per run: session, rounds, accuracy, time of day, and the wall time left.
+
+    Where nobody looks at a terminal, in a log, each run that has ended is a line.
+    """
 
     def __init__(self, console: Console, runs: Mapping[str, Scenario]) -> None:
+        self._console, self._live = console, console.is_terminal
+        self._latest: dict[str, str] = {}
         self._narrow = console.width < WIDE
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
@@ -44,11 +49,12 @@ class ProgressDisplay:
 
     def update(self, label: str, row: Round | None) -> None:
         """Show that a round of a run has ended, or with None that the run is complete."""
-        # started late, so that an error before the first round stands alone
-        self._progress.start()
+        if self._live:  # started late, so that an error before the first round stands alone
+            self._progress.start()
         task = self._tasks[label]
         if row is None:
             self._done += 1
+            self._print(label, self._latest.get(label, "complete before"))
             if self._progress.tasks[task].start_time is None:  # it was complete before
                 self._progress.update(task, latest="complete")
             self._progress.update(task, completed=1.0)
@@ -60,15 +66,25 @@ class ProgressDisplay:
         progress = self._of_runs[label]
         progress.follow(row)
         left = progress.left(self._progress.tasks[task].elapsed or 0.0)
-        self._progress.update(
-            task, completed=progress.share, latest=progress.text(row, self._narrow), left=left
-        )
+        self._latest[label] = progress.text(row, self._narrow)
+        self._progress.update(task, completed=progress.share, latest=self._latest[label], left=left)
 
     def failed(self, label: str) -> None:
         """Show that a run has failed."""
         self._failed += 1
+        self._print(label, "failed")
         self._progress.update(self._tasks[label], latest="failed")
         self._end(self._tasks[label])
+
+    def _print(self, label: str, how: str) -> None:
+        """Write the line of a run that has ended, where there is no terminal."""
+        if self._live:
+            return
+        ended, elapsed = self._done + self._failed, self._progress.tasks[self._tasks[label]].elapsed
+        took = f" · {wall_time(elapsed)}" if elapsed else ""
+        number = f"{ended}/{len(self._tasks)} " if len(self._tasks) > 1 else ""
+        self._console.print(f"{number}{label}: {how}{took}", soft_wrap=True)
+        self._console.file.flush()  # a log is read while the study goes on
 
     def _end(self, task: TaskID) -> None:
         ended = self._done + self._failed
@@ -86,6 +102,9 @@ class ProgressDisplay:
     ) -> None:
         if self._progress.live.is_started:  # else it would print an empty line
             self._progress.stop()
+        if error is None and not (self._done or self._failed):  # a run alone, which ends with its last round
+            for label, latest in self._latest.items():
+                self._print(label, latest)
 
 
 class RunProgress:

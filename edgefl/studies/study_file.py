@@ -1,7 +1,7 @@
 """The keys of a study file."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from edgefl.config.scenario_fields import Section
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import LARGEST_SEED
+from edgefl.studies import point_labels
 
 Overrides = dict[str, Any]
 # names a folder too: no blanks at its ends, no way out of the study's own
@@ -112,12 +113,15 @@ class Study(Section):
     @field_validator("grid", mode="before")
     @classmethod
     def _written_out(cls, grid: Any) -> Any:
-        """Write `learning.lr: [0.01, 0.1]` out as `lr: {"0.01": {learning.lr: 0.01}, "0.1": {learning.lr: 0.1}}`."""
+        """Write `learning.lr: [0.01, 0.1]` out as `lr: {"0.01": {learning.lr: 0.01}, "0.1": {learning.lr: 0.1}}`.
+
+        Values with a unit have it in their label, and no longer in the axis: `bandwidth: {"5 MHz": ...}`.
+        """
         if not isinstance(grid, dict):
             return grid
         written: dict[str, Any] = {}
         for key, points in grid.items():
-            axis = str(key).rpartition(".")[2] if isinstance(points, list) else key
+            axis = _axis(str(key), points, written) if isinstance(points, list) else key
             if axis in written:
                 raise EdgeflError(
                     f"two axes are called '{axis}': name one, as axis -> label -> overrides", ("grid", key)
@@ -192,23 +196,25 @@ def _zipped(axis: str, lists: Any) -> Iterator[Overrides]:
         yield dict(zip(lists, values, strict=True))
 
 
+def _axis(key: str, values: list[Any], taken: Container[str]) -> str:
+    """Name the axis of a dotted key by its last part, without a unit that its values are written with."""
+    without = point_labels.bare(key)
+    numbers = all(map(point_labels.is_number, values))
+    return without if numbers and without not in taken else key.rpartition(".")[2]
+
+
 def _labelled(axis: str, points: list[Overrides]) -> dict[str, Overrides]:
+    keys = list(points[0]) if points else []
+    texts = {key: point_labels.written(key, [overrides[key] for overrides in points]) for key in keys}
     labelled: dict[str, Overrides] = {}
-    for overrides in points:
-        label = " ".join(map(_text, overrides.values()))
+    for number, overrides in enumerate(points):
+        label = " ".join(texts[key][number] for key in overrides)
         if label in labelled:
             raise EdgeflError(
                 f"two points are called '{label}': name them, as label -> overrides", ("grid", axis)
             )
         labelled[label] = overrides
     return labelled
-
-
-def _text(value: Any) -> str:
-    """Return the label of a value: of a component its name and parameters."""
-    if isinstance(value, dict):
-        return " ".join(_text(one) if key == "name" else f"{key} {_text(one)}" for key, one in value.items())
-    return str(value)
 
 
 def _check_label(place: tuple[str, ...], label: str, allowed: re.Pattern[str] = LABEL) -> None:

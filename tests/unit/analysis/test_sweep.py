@@ -15,9 +15,9 @@ from analysis.figures.column import DPI, WIDTH_INCH
 from analysis.figures.curves import curves_of
 from analysis.figures.pareto import efficient, pareto_figure
 from analysis.figures.sweep import heat_figure, sweep_figure
-from analysis.key_sweep import sweep
+from analysis.key_sweep import grid_key, sweep
 from analysis.scenario_keys import differing, flat
-from analysis.tables.sweep import headline
+from analysis.tables.sweep import headline, verdicts
 from analysis.units import axis_of
 
 Write = Callable[..., Path]
@@ -100,7 +100,22 @@ def test_without_training_a_round_costs_latency_and_energy(write_run: Write) -> 
     rows = found.table[found.table["series"] == "ours"]
     # seeds 1 and 2 add as many seconds: means 51.5, 11.5, 6.5, intervals 12.7062 (t of 1 degree) x 0.5
     assert rows["latency_s_mean"].tolist() == [51.5, 11.5, 6.5]
-    assert rows["latency_s_ci"].tolist() == pytest.approx([12.7062 * 0.5] * 3, rel=1e-4)
+    half = 12.7062 * 0.5
+    assert rows["latency_s_ci"].tolist() == pytest.approx([half] * 3, rel=1e-4)
+    assert rows["latency_s_low"].tolist() == pytest.approx(
+        [mean * np.exp(-half / mean) for mean in (51.5, 11.5, 6.5)], rel=1e-4
+    )
+    # paired by seed: 6/51 and 7/52 of the first value's latency; energy is the same at each value
+    logarithms = np.log([6 / 51, 7 / 52])
+    wide = 12.7062 * logarithms.std(ddof=1) / np.sqrt(2)
+    last = rows.iloc[-1]
+    ratios = [last[f"latency_s_ratio{end}"] for end in ("", "_low", "_high")]
+    assert ratios == pytest.approx(np.exp(logarithms.mean() + np.array([0, -wide, wide])), rel=1e-4)
+    assert last["latency_s_pairs"] == 2
+    told = verdicts(found)
+    assert told[0].startswith(
+        "ours: bandwidth 200 MHz needs 0.13 times the time of 20 MHz for a round (2 seeds"
+    )
 
 
 @pytest.mark.slow
@@ -136,7 +151,7 @@ def test_the_metric_is_chosen(write_run: Write, metric: Metric, column: str, sho
     assert line.costs == (column,)
     (ax,) = sweep_figure(line).axes
     assert ax.get_ylabel() == shown
-    values = [text.partition(" ±")[0] for text in headline(line)[shown]]
+    values = [text.partition(" ")[0] for text in headline(line)[shown]]
     # lr 0.01 takes two rounds of 10 s and 5 J, lr 0.1 one
     expected = {
         "seconds": ["20.0", "10.0"],
@@ -207,3 +222,23 @@ def test_curves_hold_the_last_accuracy_and_average_over_seeds(write_run: Write) 
     assert over_s[-1] == 0.8
     assert over_j[np.searchsorted(joules, 7.5)] == pytest.approx(0.3)
     assert np.isnan(over_j[0])
+
+
+def test_a_grid_of_one_number_is_known(write_run: Write) -> None:
+    """Two axes are none, nor are values that are no numbers."""
+
+    def root(folder: str, grids: list[dict[str, float | str]]) -> Path:
+        for number, grid in enumerate(grids):
+            path = write_run(
+                f"{folder}/{number}",
+                [{"session": 1, "round": 1}],
+                [{"session": 1}],
+                variant="a",
+                setting={axis: str(value) for axis, value in grid.items()},
+            )
+            (path / "scenario.yaml").write_text(yaml.safe_dump({"radio": grid}))
+        return path.parent
+
+    assert grid_key(root("one", [{"x_hz": 1.0}, {"x_hz": 2.0}])) == "radio.x_hz"
+    assert grid_key(root("words", [{"preset": "nr"}, {"preset": "journal"}])) is None
+    assert grid_key(root("two", [{"x_hz": 1.0, "y": 1}, {"x_hz": 2.0, "y": 2}])) is None

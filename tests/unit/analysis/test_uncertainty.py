@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.uncertainty import half_width, paired, wilcoxon
+from analysis.uncertainty import ends, half_width, paired, paired_ratio, wilcoxon
 
 
 def test_the_interval_is_students() -> None:
@@ -50,3 +50,30 @@ def test_pairs_with_an_infinite_number_are_left_out() -> None:
     assert (found.pairs, found.mean) == (2, 0.75)
     assert paired([math.inf], [1]).pairs == 0
     assert math.isnan(paired([1], [0]).p_t)
+
+
+def test_the_interval_of_a_ratio_is_students_on_logarithms() -> None:
+    """Ratios 1, 2, 4: logarithms 0, 1, 2 times log 2, so the middle is 2 and t(0.975, 2) = 4.302653 over root 3."""
+    found = paired_ratio([1.0, 6.0, 20.0], [1.0, 3.0, 5.0])
+    half = 4.302653 / math.sqrt(3)
+    assert (found.pairs, found.mean) == (3, pytest.approx(2.0))
+    assert (found.low, found.high) == pytest.approx((2 * 2**-half, 2 * 2**half), rel=1e-6)
+    assert found.low > 0
+    assert not found.decided
+    assert paired_ratio([2.0, 4.0], [1.0, 2.0]).decided
+
+
+def test_pairs_without_a_ratio_are_left_out() -> None:
+    found = paired_ratio([1.0, math.inf, 3.0, 5.0], [2.0, 1.0, math.nan, 0.0])
+    assert (found.pairs, found.mean) == (1, 0.5)
+    assert math.isnan(found.low)
+    assert not found.decided
+
+
+def test_the_ends_of_a_mean_are_positive_and_near_those_of_the_plain_interval() -> None:
+    """mean exp(-half/mean) = mean - half + half^2 / (2 mean) - ...: here 100 - 1 + 0.005."""
+    low, high = ends(100.0, 1.0)
+    assert (low, high) == pytest.approx((99.005, 101.005), abs=1e-3)
+    assert 0 < ends(1.0, 50.0)[0] < 1 < ends(1.0, 50.0)[1]
+    assert ends(1.0, 1e6) == (0.0, math.inf)
+    assert all(map(math.isnan, ends(1.0, math.nan)))

@@ -48,10 +48,10 @@ def under_way(done: Path, tmp_path: Path) -> Making:
     return make
 
 
-def text(*runs: watching.Standing, of: int | None = None) -> str:
-    console = Console(width=80, color_system=None)
+def text(*runs: watching.Standing, of: int | None = None, width: int = 80) -> str:
+    console = Console(width=width, color_system=None)
     with console.capture() as capture:
-        console.print(watching.table(runs, of))
+        console.print(watching.table(runs, of, width))
     return capture.get()
 
 
@@ -124,10 +124,21 @@ def test_a_study_is_all_of_its_runs_in_80_columns(under_way: Making, tmp_path: P
     (tmp_path / "study.yaml").write_text(
         "variants: {a: {}, b: {}}\nseeds: [1, 2]\ngrid: {x: [1, 2, 3]}\nscenario: s.yaml\n"
     )
-    told = text(*(each.look() for each in watching.find(tmp_path)), of=watching.planned(tmp_path))
+    standings = [each.look() for each in watching.find(tmp_path)]
+    told = text(*standings, of=watching.planned(tmp_path))
     assert "2 running; of at most 12 of the study" in told
     assert max(map(len, told.splitlines())) <= 80
-    assert "session 1/2" in told
+    assert " left" in told
+    # no number is cut, and both ends of a name are there; bars stand where there is room
+    (row,) = (line for line in told.splitlines() if line.strip().startswith("a-"))
+    assert "…" in row
+    assert "indeed-100 " in row
+    assert f" {standings[0].rounds} " in row
+    assert "━" not in told
+    wide = text(*standings, width=140)
+    assert "━" in wide
+    assert "session 1/2" in wide
+    assert "a-variant-with-a-very-long-name-indeed-100" in wide
 
 
 def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:

@@ -108,3 +108,18 @@ def test_nothing_is_cut_off_in_80_columns_without_colour(width: int, told: str) 
     assert "…" not in shown
     assert "similarity-seed100" in shown
     assert max(map(len, shown.splitlines())) <= width
+
+
+def test_a_log_has_a_line_for_each_run_as_soon_as_it_has_ended() -> None:
+    """Where there is no terminal: no bars, and nothing that waits for the end of the study."""
+    log = StringIO()
+    names = ("similarity seed 1", "previous seed 1", "average seed 1")
+    with ProgressDisplay(Console(file=log, width=80), dict.fromkeys(names, scenario(**FOUR))) as progress:
+        progress.update(names[0], ROW)
+        assert log.getvalue() == ""
+        progress.update(names[0], None)
+        assert log.getvalue().startswith("1/3 similarity seed 1: session 2/4 · 3900 s · 50.0 %")
+        progress.failed(names[1])
+        progress.update(names[2], None)
+    lines = log.getvalue().splitlines()
+    assert lines[1:] == ["2/3 previous seed 1: failed", "3/3 average seed 1: complete before"]

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from analysis import units
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import load
-from edgefl.studies import LONGEST_LABEL, plan
+from edgefl.studies import LONGEST_LABEL, plan, point_labels
 
 SCENARIO = """\
 name: radio
@@ -36,7 +37,27 @@ def test_every_variant_setting_and_seed_has_a_folder_of_its_own(tmp_path: Path) 
     text = "variants: {a: {}, 5 devices: {devices.count: 5}}\ngrid: {radio.bandwidth_hz: [1.0e+6, 2.0e+6]}\n"
     paths = planned(tmp_path, text)
     assert len(set(paths)) == len(paths) == 2 * 2 * 2
-    assert paths[0] == "bandwidth_hz-1000000.0/a/seed-1"
+    assert paths[0] == "bandwidth-1 MHz/a/seed-1"
+
+
+def test_labels_have_the_units_that_tables_have() -> None:
+    """Two packages that must not import one another write the same values in the same way."""
+    for key, values in {
+        "radio.bandwidth_hz": [5e6, 10e6, 20e6],
+        "radio.slot_s": [0.25e-3, 1e-3],
+        "rounds.every_s": [600, 3600],
+        "devices.battery_j": [50.0, 1500.0],
+        "devices.transmit_power_dbm": [-10, 23],
+        "learning.lr": [0.1, 1e-5],
+        "layout.isd_m": [200, 1200],
+    }.items():
+        assert point_labels.written(key, values) == units.written(key, values)
+        assert point_labels.bare(key) == units.bare(key)
+    assert point_labels.written("x_s", [{"name": "gauss", "a": 1}, True, "20 s"]) == [
+        "gauss a 1",
+        "True",
+        "20 s",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,122 @@
+"""The answer of a comparison in one sentence per variant, over runs written by hand."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from analysis import compare
+from analysis.units import bare, written
+
+Write = Callable[..., Path]
+Rounds = Mapping[
+    str, list[tuple[float, float, float]]
+]  # variant -> per seed: length of a round, its joules, accuracy
+
+
+def verdicts(
+    write_run: Write, runs: Rounds, reference: str | None = "ours", target: float = 0.8
+) -> tuple[str, ...]:
+    """Runs of one session of one round each."""
+    for variant, seeds in runs.items():
+        for seed, (latency_s, joules, accuracy) in enumerate(seeds, 1):
+            told = {"session": 1, "round": 1, "latency_s": latency_s, "energy_j": joules}
+            root = write_run(
+                f"{variant}/{seed}",
+                [told | ({"accuracy": accuracy} if accuracy else {})],
+                [{"session": 1}],
+                variant=variant,
+                seed=seed,
+                reference=reference,
+            )
+    return compare(root.parents[1], target=target).verdicts
+
+
+def test_a_difference_has_its_ratio_and_interval(write_run: Write) -> None:
+    """Twice the time in each of three pairs, with a factor of 1.1 up and down; t(0.975, 2) of log 1.1 over root 3."""
+    slow = [(20.0, 5.0, 0.9), (22.0, 5.0, 0.9), (20.0 / 1.1, 5.0, 0.9)]
+    first, second = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)] * 3, "slow": slow})
+    assert first == "ours reaches 80 % accuracy after 10.0 s and 5.00 J (the mean of 3 seeds)."
+    # 2 x 1.1^(+-2.4841) = 1.58 to 2.53
+    assert second == (
+        "slow needs 2.0 times the time of ours to 80 % accuracy (3 seeds, 95 % interval 1.6 to 2.5); in energy they"
+        " show no difference (1.0 times, 1.0 to 1.0)."
+    )
+
+
+def test_what_two_pairs_cannot_show_is_not_said(write_run: Write) -> None:
+    """Ratios 2 and 1/2: middle 1, interval 2^(+-12.7062): 0.00015 to 6,700, of which no more is said than bounds."""
+    other = [(20.0, 10.0, 0.9), (5.0, 10.0, 0.9)]
+    _, second = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)] * 2, "other": other})
+    assert second == (
+        "other: no difference to ours in time to 80 % accuracy that 2 pairs could show (1.0 times the time, 95 %"
+        " interval under 0.001 to over 1,000); it needs 2.0 times the energy (2.0 to 2.0)."
+    )
+
+
+def test_one_seed_has_no_interval(write_run: Write) -> None:
+    _, second = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)], "b": [(15.0, 5.0, 0.9)]})
+    assert second == (
+        "b needs 1.5 times the time of ours to 80 % accuracy, and 1.0 times the energy (one seed: how sure that is,"
+        " only more can say)."
+    )
+
+
+def test_a_missed_target_is_a_bound(write_run: Write) -> None:
+    runs = {"ours": [(10.0, 5.0, 0.9)] * 2, "b": [(20.0, 5.0, 0.5)] * 2}
+    assert verdicts(write_run, runs)[1] == (
+        "b misses 80 % accuracy in 2 of 2 sessions, ours in 0; it needs more than 2.0 times the time of ours and more"
+        " than 1.0 times the energy."
+    )
+
+
+def test_where_both_miss_the_target_there_is_no_ratio(write_run: Write) -> None:
+    both = {"ours": [(10.0, 5.0, 0.4)] * 2, "b": [(20.0, 5.0, 0.5)] * 2}
+    first, second = verdicts(write_run, both)
+    assert first == "ours misses 80 % accuracy in 2 of 2 sessions."
+    assert second.endswith("give a lower target to compare what they need.")
+
+
+def test_without_training_a_round_is_compared(write_run: Write) -> None:
+    (only,) = verdicts(write_run, {"ours": [(10.0, 5.0, 0.0)] * 2, "wide": [(5.0, 5.0, 0.0)] * 2})
+    # rounds have the latency that was given, in both pairs half
+    assert only.startswith(
+        "wide needs 0.50 times the time of ours for a round (2 seeds, 95 % interval 0.50 to 0.50)"
+    )
+
+
+def test_without_a_reference_the_first_one_is_measured_by(write_run: Write) -> None:
+    """A relative target is of no peak then, so accuracies are compared: 10 points in both pairs."""
+    for variant, accuracy in (("a", 0.5), ("b", 0.6)):
+        for seed in (1, 2):
+            row = {"session": 1, "round": 1, "accuracy": accuracy}
+            root = write_run(f"{variant}/{seed}", [row], [{"session": 1}], variant=variant, seed=seed)
+    assert compare(root.parents[1]).verdicts == (
+        "b has 10.0 points more accuracy than a over the first 10 rounds of a session (2 seeds, 95 % interval +10.0"
+        " to +10.0).",
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "texts"),
+    [
+        ("radio.bandwidth_hz", [5e6, 10e6, 20e6], ["5 MHz", "10 MHz", "20 MHz"]),
+        ("radio.bandwidth_hz", [0.5e6, 20e6], ["0.5 MHz", "20 MHz"]),
+        ("rounds.every_s", [600, 3600, 7200], ["600 s", "3600 s", "7200 s"]),
+        ("rounds.every_s", [3600, 7200], ["1 h", "2 h"]),
+        ("radio.slot_s", [0.25e-3, 1e-3], ["0.25 ms", "1 ms"]),
+        ("radio.bandwidth_hz", [123456.0, 2e6], ["123456 Hz", "2000000 Hz"]),
+        ("learning.lr", [0.1, 1e-5], ["0.1", "1e-05"]),
+        ("devices.transmit_power_dbm", [-10, 23], ["-10 dBm", "23 dBm"]),
+    ],
+)
+def test_values_are_written_as_people_do(key: str, values: list[float], texts: list[str]) -> None:
+    assert written(key, values) == texts
+
+
+def test_a_unit_stands_beside_its_values_and_not_in_the_name() -> None:
+    assert [bare(key) for key in ("radio.bandwidth_hz", "learning.lr", "devices.count")] == [
+        "bandwidth",
+        "lr",
+        "count",
+    ]
