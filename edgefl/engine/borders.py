@@ -58,6 +58,11 @@ class Borders:
         both = (before != NOWHERE) & (self._cell != NOWHERE)
         self.crossed += int(np.count_nonzero(both & (before != self._cell)))
 
+    def unmoved(self, time_s: float) -> None:
+        """Note a look at devices that are where they were at the last one."""
+        if time_s >= self._next_s:
+            self._next_s = time_s + self._every_s * (1 - 1e-9)
+
     def _nearest(self, places_m: np.ndarray) -> np.ndarray:
         axes = self._framed(places_m)[:, None] - self._cells[:, :, None]
         if self._wraparound:

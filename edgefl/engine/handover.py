@@ -39,6 +39,9 @@ class Layer3Filter:
         self._kept = np.float32(kept ** (settings.measurement_interval_s / SAMPLE_S))
         self._filtered_db = np.zeros((cells, devices), np.float32).T  # cell by cell, as measured
         self._known = np.zeros(devices, dtype=bool)  # has a measurement before
+        # how far the filter was from the measurement before, and whether it is as far from this one: it is at rest
+        self._off_db = np.full((devices, cells), np.nan, np.float32)
+        self.settled = False
 
     def filtered_db(self, power_db: np.ndarray, measuring: np.ndarray) -> np.ndarray:
         """Take in one measurement of all devices, and return what the filter makes of it.
@@ -51,11 +54,14 @@ class Layer3Filter:
             [devices, cells] filtered power in dB, valid until the next call.
         """
         if not self._kept:
+            self.settled = True
             return power_db
         first = measuring & ~self._known
         filtered_db = self._filtered_db
         with np.errstate(invalid="ignore"):  # who is absent is measured at -inf, or nowhere
             filtered_db -= power_db
+            self.settled = not first.any() and np.array_equal(filtered_db, self._off_db, equal_nan=True)
+            self._off_db[:] = filtered_db
             filtered_db *= self._kept
             filtered_db += power_db
         if first.any():
@@ -147,6 +153,11 @@ class EventA3:
         if not due.any():
             return None
         return int(np.where(due, self._power_db[device], -np.inf).argmax())
+
+    @property
+    def idle(self) -> bool:
+        """Whether no timer runs."""
+        return not self._timing.any()
 
     def forget(self, devices: int | np.ndarray) -> None:
         """Stop all timers of these devices, which have changed their cell or gone."""

@@ -20,6 +20,7 @@ from edgefl.engine.power_models import Draws
 from edgefl.engine.records import Event, EventName, Recorder
 from edgefl.engine.serving_cells import NOWHERE, ServingCells
 from edgefl.engine.settings import HandoverSettings
+from edgefl.engine.stillness import Stillness
 from edgefl.engine.whereabouts import Whereabouts
 from edgefl.mobility import Movement
 
@@ -122,6 +123,7 @@ class Network:
             listener=PowerListener(self._power_event, self._announce_device, self._stop),
             draws=draws,
         )
+        self._stillness = Stillness(self._whereabouts, self._served, self.power, self._a3, self._filter)
         self._seen = self._whereabouts.here(positions_m)  # at the last look
         self._inside = self._seen.copy()  # have arrived and not departed: who works may finish outside
         served = self._seen & self._may_be_served()
@@ -192,6 +194,10 @@ class Network:
         for tick in itertools.count(1):
             # an absolute grid, so that ticks do not drift with rounding
             yield self.env.timeout(max(0.0, tick * self._tick_s - self.env.now))
+            if self._stillness.lasts(self.env.now):
+                if self.borders:
+                    self.borders.unmoved(self.env.now)
+                continue
             positions_m = self.positions_m()
             here = self._seen = self._whereabouts.here(positions_m)
             gone = np.flatnonzero(~here & self._inside)
@@ -206,6 +212,7 @@ class Network:
             for cell in self._arrivals.awaited():
                 if self.present(cell):  # absent for less than a tick: nobody saw it come back
                     self._arrivals.announce(cell)
+            self._stillness.looked(self.env.now, self._measurements.several)
 
     def _measure(self, power_db: np.ndarray) -> Generator[simpy.Event, None, None]:
         served, now_s = self._served, self.env.now

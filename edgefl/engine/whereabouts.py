@@ -7,7 +7,7 @@ import simpy
 
 from channel.geometry import within
 from channel.tdd import rounding_s
-from edgefl.mobility import Movement
+from edgefl.mobility import Movement, still_until_s
 
 
 class Whereabouts:
@@ -34,6 +34,10 @@ class Whereabouts:
             self._places_m.flags.writeable = False
             self._places_s = now_s
         return self._places_m
+
+    def still_until_s(self) -> float:
+        """Return until when nobody changes its place; now: somebody may be on the way."""
+        return still_until_s(self._movement, self._env.now)
 
     def here(self, positions_m: np.ndarray) -> np.ndarray:
         """Tell [n] whether devices at positions [n, 2] are in the simulated area: the cell, or all cells."""

@@ -1,5 +1,6 @@
 """Mobility models: positions as functions of time, device and seed. Pure NumPy, no clock."""
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Annotated, ClassVar, Protocol, Self
@@ -13,7 +14,7 @@ from edgefl.mobility._trips import Trips
 from edgefl.places.areas import Places
 from edgefl.rng import Streams
 
-__all__ = ["Coordinate", "Leg", "Legs", "Mobility", "Movement", "Trips", "trips"]
+__all__ = ["Coordinate", "Leg", "Legs", "Mobility", "Movement", "Trips", "still_until_s", "trips"]
 
 Coordinate = Annotated[float, Field(ge=-1e9, le=1e9)]  # m
 
@@ -45,6 +46,18 @@ def trips(movement: Movement, time_s: float) -> Trips:
     speeds_m_s = movement.doppler_speeds_m_s()
     none = np.zeros(len(speeds_m_s), dtype=np.int64)
     return Trips(none, speeds_m_s if movement.moves else np.zeros(len(speeds_m_s)))
+
+
+def still_until_s(movement: Movement, time_s: float) -> float:
+    """Return until when nobody changes its place; time_s: somebody may be on the way, or the movement does not tell.
+
+    A movement that does tell has a method of this name, as `Legs` has.
+    """
+    told = getattr(movement, "still_until_s", None)
+    if told is not None:
+        until_s: float = told(time_s)
+        return until_s
+    return time_s if movement.moves else math.inf
 
 
 class Mobility(Component):

@@ -95,6 +95,13 @@ class Legs(ABC):
         # on the way a device's own speed: that of a leg may vary, and nobody gets out of a car for that
         return Trips(self._trip_number.copy(), np.where(time_s < self._arrive_s, self._speeds_m_s, 0.0))
 
+    def still_until_s(self, time_s: float) -> float:
+        """Return until when nobody changes its place; time_s: somebody is on the way."""
+        self.positions_m(time_s)
+        if not len(self._until_s):
+            return math.inf
+        return float(self._until_s.min()) if (self._arrive_s <= time_s).all() else time_s
+
     def _set_out(self, ids: np.ndarray) -> None:
         if not self._made[ids].all():
             lacking = np.flatnonzero(~self._made & np.isfinite(self._until_s))  # inf: it never sets out again

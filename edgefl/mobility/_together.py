@@ -1,10 +1,11 @@
 """Devices of several mobility models as one movement."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from edgefl.mobility import Mobility, Movement, Trips, trips
+from edgefl.mobility import Mobility, Movement, Trips, still_until_s, trips
 
 
 class Together:
@@ -31,6 +32,13 @@ class Together:
         for ids, movement, rows in self._parts:
             speeds_m_s[ids] = movement.doppler_speeds_m_s()[rows]
         return speeds_m_s
+
+    def still_until_s(self, time_s: float) -> float:
+        """Return until when nobody changes its place; time_s: somebody may be on the way."""
+        return min(
+            (still_until_s(movement, time_s) for ids, movement, _ in self._parts if len(ids)),
+            default=math.inf,
+        )
 
     def trips(self, time_s: float) -> Trips:
         """Return the trips at a time, each device's by its model."""
