@@ -56,6 +56,26 @@ def compare(
         ValueError: no completed run, no such reference, no seed that all variants share, a target or an overlap
             outside (0, 1], or a folder that cannot be written.
     """
+    comparison, rounds = measure(
+        runs, out=out, reference=reference, target=target, recurring=recurring, overlap=overlap, layout=layout
+    )
+    # the figure carries its numbers: whoever finds it can see whether they are still those of a run
+    inside = {FIGURE_NUMBERS: comparison.table.to_csv(index=False)}
+    replace(report(comparison), figures=_figures(comparison, rounds), inside=inside).write()
+    return comparison
+
+
+def measure(
+    runs: Paths | Runs,
+    *,
+    out: str | Path | None = None,
+    reference: str | None = None,
+    target: str | float | Target | Iterable[str | float | Target] = "95%",
+    recurring: Recurring = "labels",
+    overlap: float = OVERLAP,
+    layout: Layout = PLAIN,
+) -> tuple[Comparison, pd.DataFrame]:
+    """Compare variants as `compare` does, and write nothing; returns the rounds of their common seeds too."""
     runs = Runs.of(runs)
     notes = [*runs.left_out, *runs.remarks, *own_notes(runs.info)]
     some = have_rounds(runs.info, runs.rounds)
@@ -117,10 +137,7 @@ def compare(
         verdicts=verdicts(detail, totals, variants, reference, targets[0] if trained and targets else None),
         notes=tuple(notes),
     )
-    # the figure carries its numbers: whoever finds it can see whether they are still those of a run
-    inside = {FIGURE_NUMBERS: comparison.table.to_csv(index=False)}
-    replace(report(comparison), figures=_figures(comparison, rounds), inside=inside).write()
-    return comparison
+    return comparison, rounds
 
 
 def _detail(

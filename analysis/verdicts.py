@@ -17,7 +17,7 @@ COSTS = {
     "joules_to_target": "session_j",
 }  # -> what a session costs that missed
 ROUND = ("latency_s", "round_energy_j")
-NO_INTERVAL = "one seed: how sure that is, only more can say"
+NO_INTERVAL = "one seed, so no interval"
 LARGEST = 1000.0  # ratio from which on, or below one over it, a number says no more than a bound
 
 
@@ -116,15 +116,18 @@ def _around(ratio: Ratio) -> str:
 def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
     """Say in the mean over sessions and seeds what a variant needs to the target."""
     missed = int(spells["rounds_to_target"].eq(math.inf).sum())
+    own = (
+        " (of its own best accuracy in a session)" if target.relative and target.peak in (None, name) else ""
+    )
     if missed:
-        return f"{name} misses {target.short} in {missed} of {len(spells)} sessions."
+        return f"{name} misses {target.short}{own} in {missed} of {len(spells)} sessions."
     means = spells.groupby("seed")[list(COSTS)].mean()
     words = []
     for cost, units in zip(COSTS, (TIME_UNITS, ENERGY_UNITS), strict=True):
         unit, size = unit_for([means[cost].mean()], units)
         words.append(f"{amount(means[cost].mean() / size)} {unit}")
     seeds = f"the mean of {len(means)} seeds" if len(means) > 1 else "one seed"
-    return f"{name} reaches {target.short} after {' and '.join(words)} ({seeds})."
+    return f"{name} reaches {target.short}{own} after {' and '.join(words)} ({seeds})."
 
 
 def _to_target(scope: pd.DataFrame, name: str, base: str, target: Target) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.html import series, words
+from analysis.html.answer import answer
 from analysis.html.replay import replay_of
 from analysis.load import Runs, load_runs
 
@@ -59,6 +60,7 @@ def report(runs: Runs) -> str:
         style=_asset("uPlot.min.css") + _asset("style.css"),
         about=html.escape(_about(first, runs)),
         summary="".join(f"<p>{html.escape(sentence)}</p>" for sentence in words.summary(runs)),
+        answer=answer(runs),
         notes=_list(list(dict.fromkeys(notes))),
         tables=_tables(runs),
         scenario=html.escape(scenario),

@@ -24,16 +24,11 @@ def summary(runs: Runs) -> list[str]:
     if len(runs.info) == 1:
         sentences += _one(runs, first)
     else:
+        seeds, variants = runs.info["seed"].nunique(), list(dict.fromkeys(runs.info["variant"]))
         sentences.append(
-            f"{len(runs.info)} runs: {', '.join(label_of(run, runs) for run in runs.info.itertuples())}."
+            f"{len(runs.info)} runs: {', '.join(map(str, variants))}"
+            + (f", each with {seeds} seeds." if seeds > 1 else ".")
         )
-        if runs.rounds["accuracy"].notna().any():
-            last = training_rounds(runs.rounds).dropna(subset=["accuracy"])
-            best = last.groupby(["variant"])["accuracy"].mean()
-            sentences.append(
-                f"Over all training rounds, {best.idxmax()} has the highest mean accuracy, {_percent(best.max())}; "
-                f"{best.idxmin()} the lowest, {_percent(best.min())}."
-            )
     return sentences
 
 

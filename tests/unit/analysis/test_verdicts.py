@@ -57,8 +57,8 @@ def test_what_two_pairs_cannot_show_is_not_said(write_run: Write) -> None:
 def test_one_seed_has_no_interval(write_run: Write) -> None:
     _, second = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)], "b": [(15.0, 5.0, 0.9)]})
     assert second == (
-        "b needs 1.5 times the time of ours to 80 % accuracy, and 1.0 times the energy (one seed: how sure that is,"
-        " only more can say)."
+        "b needs 1.5 times the time of ours to 80 % accuracy, and 1.0 times the energy (one seed, so no"
+        " interval)."
     )
 
 

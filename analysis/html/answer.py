@@ -1,0 +1,94 @@
+"""The report's first section: what the variants need to the target, in words, as bars, and in a table."""
+
+import html
+import math
+import re
+from collections.abc import Iterator
+
+import pandas as pd
+
+from analysis.comparison import measure
+from analysis.figures.sweep import words_of
+from analysis.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, unit_for
+from analysis.html.words import NO_BREAK, table_html
+from analysis.load import Runs
+from analysis.results import Comparison
+from analysis.tables.comparison import caption, headline
+from analysis.targets import Target
+from analysis.uncertainty import ends
+
+WIDEST = 0.92  # of the room for a bar that the longest one takes; its whisker may take the rest
+
+
+def answer(runs: Runs) -> str:
+    """Write the section that answers a study's question; empty where there is nothing to compare."""
+    if runs.info["variant"].nunique() < 2:
+        return ""
+    try:
+        comparison, _ = measure(runs)
+    except ValueError as error:  # the rest of the report stands without it
+        return _section(f"<p>Not compared: {html.escape(str(error))}.</p>")
+    sentences = "".join(
+        f"<li>{html.escape(with_units_kept(verdict))}</li>" for verdict in comparison.verdicts
+    )
+    table = headline(comparison).T.reset_index(names="")
+    return _section(
+        f'<ul class="verdicts">{sentences}</ul>',
+        f'<div class="bars">{"".join(_bars(comparison))}</div>',
+        "<details><summary>All numbers</summary>",
+        table_html(table, caption(comparison), "answer"),
+        "</details>",
+    )
+
+
+def with_units_kept(sentence: str) -> str:
+    """Put a no-break space between a number and the word behind it."""
+    return re.sub(r"(?<=\d) (?=\D)", NO_BREAK, sentence)
+
+
+def _section(*parts: str) -> str:
+    heading = '<h2 id="answer-title">Answer</h2>'
+    return f'<section id="answer" aria-labelledby="answer-title">{heading}{"".join(parts)}</section>'
+
+
+def _bars(comparison: Comparison) -> Iterator[str]:
+    """Write a figure of bars for time and one for energy: to the target, or of a round."""
+    target = comparison.targets[0] if comparison.targets else None
+    names = ("seconds_to_target", "joules_to_target") if target else ("latency_s", "round_energy_j")
+    for name, units in zip(names, (TIME_UNITS, ENERGY_UNITS), strict=True):
+        yield _figure(comparison, name, units, target)
+
+
+def _figure(comparison: Comparison, name: str, units: Units, target: Target | None) -> str:
+    table = comparison.table
+    means = table[f"{name}_at_least" if target else f"{name}_mean"]
+    if not means.notna().any():
+        return ""
+    missed = (table["not_reached"] > 0) & (target is not None)
+    unit, size = unit_for(means, units)
+    longest = float(means.max())
+    rows = []
+    for variant, mean, half, bound in zip(table["variant"], means, table[f"{name}_ci"], missed, strict=True):
+        low, high = (math.nan, math.nan) if bound else ends(mean, half)
+        number = f"{'>' if bound else ''}{amount(mean / size)}{NO_BREAK}{unit}"
+        sure = f" ({amount(low / size)} to {amount(high / size)})" if math.isfinite(high) else ""
+        rows.append(_row(str(variant), mean / longest, low / longest, high / longest, number, sure, bound))
+    title = words_of(name, target)
+    several = ", lines: 95" + NO_BREAK + "% intervals" if len(comparison.seeds) > 1 else ""
+    what = f"{title[0].upper()}{title[1:]} ({unit}{several})"
+    return f"<figure><figcaption>{html.escape(what)}</figcaption><dl>{''.join(rows)}</dl></figure>"
+
+
+def _row(variant: str, share: float, low: float, high: float, number: str, sure: str, bound: bool) -> str:
+    """Write a variant's bar, its number, and a line for the interval, cut off where the room ends."""
+    whisker = ""
+    if math.isfinite(low) and not math.isnan(high):
+        begin, end = (100 * min(1.0, WIDEST * place) for place in (low, high))
+        whisker = f'<i style="left:{begin:.2f}%;width:{end - begin:.2f}%"></i>'
+    bar = (
+        "" if pd.isna(share) else f'<b{" class=bound" * bound} style="width:{100 * WIDEST * share:.2f}%"></b>'
+    )
+    return (
+        f'<dt>{html.escape(variant)}</dt><dd><span class="bar" aria-hidden="true">{bar}{whisker}</span>'
+        f"<span>{html.escape(number)}<small>{html.escape(sure)}</small></span></dd>"
+    )

@@ -1,0 +1,59 @@
+"""The section of a report that answers a study's question."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from analysis import load_runs
+from analysis.html.answer import WIDEST, answer, with_units_kept
+from tests.unit.analysis.conftest import write_run
+
+Made = Callable[..., str]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    """Answer from runs of one session of one round: variant -> per seed length of a round and accuracy."""
+
+    def make(**variants: list[tuple[float, float]]) -> str:
+        for variant, seeds in variants.items():
+            for seed, (latency_s, accuracy) in enumerate(seeds, 1):
+                row = {"session": 1, "round": 1, "latency_s": latency_s, "accuracy": accuracy}
+                about = {"variant": variant, "seed": seed, "reference": "ours"}
+                write_run(tmp_path / variant / str(seed), [row], [{"session": 1}], **about)
+        return answer(load_runs(tmp_path))
+
+    return make
+
+
+def test_bars_are_as_long_as_their_numbers(made: Made) -> None:
+    """10 and 20 s on 92 % of the room; energy is 5 J in both."""
+    text = made(ours=[(10.0, 0.9)], slow=[(20.0, 0.9)])
+    widths = [float(number) for number in re.findall(r'<b style="width:([\d.]+)%"', text)]
+    assert widths == pytest.approx([50 * WIDEST, 100 * WIDEST, 100 * WIDEST, 100 * WIDEST])
+    assert "slow needs 2.0\u00a0times the time of ours to 95\u00a0% of peak" in text
+    assert "20.0\u00a0s" in text
+    assert "5.00\u00a0J" in text
+    assert "<i " not in text  # one seed has no interval
+
+
+def test_a_missed_target_is_hatched_and_an_interval_stays_in_its_room(made: Made) -> None:
+    text = made(ours=[(10.0, 0.9), (20.0, 0.9)], never=[(20.0, 0.1), (20.0, 0.1)])
+    assert text.count("class=bound") == 2
+    assert "&gt;20.0\u00a0s" in text
+    for left, width in re.findall(r'<i style="left:([\d.]+)%;width:([\d.]+)%"', text):
+        assert 0 <= float(left) <= float(left) + float(width) <= 100.01
+
+
+def test_one_variant_asks_nothing_and_names_are_no_markup(made: Made) -> None:
+    assert made(ours=[(10.0, 0.9)]) == ""
+    assert "<x>" not in made(**{"<x>": [(10.0, 0.9)]})
+
+
+def test_numbers_keep_their_units() -> None:
+    assert (
+        with_units_kept("after 2.20 s and 21 J, 95 % sure")
+        == "after 2.20\u00a0s and 21\u00a0J, 95\u00a0% sure"
+    )
