@@ -22,6 +22,7 @@ from edgefl.engine.presets import TDD_FROM_HZ
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, Event, EventName, Round, Session
 from edgefl.engine.sessions import BoundedPolicy
+from edgefl.mobility import Mobility
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
@@ -131,9 +132,20 @@ def movement_that_never_acted(scenario: Scenario, counts: Counts, simulated_s: f
     """Note movement that took nobody across the edge of a cell, or a day longer than the run."""
     crossed = sum(counts.events[name] for name in CROSSINGS)
     never = "" if crossed else "no device ever came, left or changed its cell"
-    for mobility in _distinct(kind.mobility for kind in scenario.devices.kinds()):
-        name = registry.name_of("mobility", mobility)
-        yield from _rule(f"devices.mobility {name}", never, mobility.period_s, simulated_s, "day")
+    # of classes with plans of their own, each says the same
+    said = dict.fromkeys(
+        note
+        for mobility in _distinct(kind.mobility for kind in scenario.devices.kinds())
+        for note in _of_movement(mobility, never, simulated_s)
+    )
+    yield from said
+
+
+def _of_movement(mobility: Mobility, never: str, simulated_s: float) -> Iterator[str]:
+    day_s = getattr(mobility, "day_s", mobility.period_s)
+    unit = "day" if mobility.period_s == day_s else "week"
+    name = registry.name_of("mobility", mobility)
+    yield from _rule(f"devices.mobility {name}", never, mobility.period_s, simulated_s, unit)
 
 
 def more_handovers_than_borders(counts: Counts, crossed: int) -> Iterator[str]:

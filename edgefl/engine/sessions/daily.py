@@ -11,6 +11,7 @@ from edgefl.engine.sessions import TimedPolicy
 
 # A session that begins within this share of a day before an hour belongs to it: times are rounded.
 AT_THE_HOUR = 1e-9
+PLACES = 9  # of a second: an hour is rounded by less than 1e-10 s of a day
 
 
 class Daily(TimedPolicy):
@@ -41,9 +42,7 @@ class Daily(TimedPolicy):
     def until_s(self, start_s: float) -> float:
         today = math.floor(start_s / self.day_s)
         # a day of the run begins at begin_hour: hours before that one come at its end
-        times_s = (
-            (hour - self.begin_hour) / HOURS * self.day_s + day * self.day_s
-            for day in (today, today + 1, today + 2)
-            for hour in self.at_hours
-        )
+        # 7:50 is no binary number of hours, but a whole number of seconds: a round begins with that session
+        hours_s = [round((hour - self.begin_hour) / HOURS * self.day_s, PLACES) for hour in self.at_hours]
+        times_s = (day * self.day_s + hour_s for day in (today, today + 1, today + 2) for hour_s in hours_s)
         return min(time_s for time_s in times_s if time_s > start_s + AT_THE_HOUR * self.day_s)

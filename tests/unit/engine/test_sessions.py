@@ -114,6 +114,18 @@ def test_a_day_has_its_hours_from_the_runs_first_hour_on() -> None:
     assert [evening.until_s(start_s) for start_s in (0.0, 10.0, 70.0, 239.0)] == [10.0, 70.0, 250.0, 250.0]
 
 
+def test_a_round_on_the_grid_lies_in_the_session_that_begins_at_its_minute() -> None:
+    """7:50 is 4,200 s after 6:40, whole although neither is a binary number of hours; and so it is each day."""
+    minutes = range(24 * 60)
+    for begin in ("6:40", "7:01"):
+        hour, minute = map(int, begin.split(":"))
+        for at in minutes:
+            policy = Daily.model_validate({"at_hours": [f"{at // 60}:{at % 60:02d}"], "begin_hour": begin})
+            expected = 60.0 * ((at - 60 * hour - minute) % (24 * 60))
+            assert policy.until_s(-1.0) == expected
+            assert policy.until_s(expected) == expected + 86_400
+
+
 def test_hours_are_hours_of_a_day_in_order() -> None:
     with pytest.raises(ValidationError, match="at_hours must rise"):
         Daily(at_hours=(17, 8))

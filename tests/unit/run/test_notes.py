@@ -89,6 +89,23 @@ def test_a_day_of_which_the_run_is_a_moment(tmp_path: Path) -> None:
     )
 
 
+def test_a_week_of_which_the_run_is_a_moment_is_told_once(tmp_path: Path) -> None:
+    """Two classes with plans of their own, which differ by the day of the week."""
+
+    def plan(days: str, *hours: str) -> dict[str, Any]:
+        trips = [{"leave": hour, "to": "work", "days": days} for hour in hours]
+        return {"name": "itinerary", "addresses": {"work": [50.0, 0.0]}, "plan": trips}
+
+    classes = {
+        "a": {"count": 2, "mobility": plan("weekdays", "8:00")},
+        "b": {"mobility": plan("weekend", "9:00")},
+    }
+    assert_matches(
+        notes_of(tmp_path, devices={"classes": classes}),
+        r"devices.mobility itinerary: .*; the run covers 0.\d+ s of a week of 604,800 s",
+    )
+
+
 def test_devices_that_walk_but_cross_no_edge(tmp_path: Path) -> None:
     mobility = {"name": "random_waypoint", "area_factor": 1.5}
     found = notes_of(tmp_path, devices={"mobility": mobility})
