@@ -13,7 +13,7 @@ from edgefl.studies import StudyPlan, ask, plan
 from edgefl.studies.adding_seeds import Seeds, Setting
 from tests.unit.studies.asked import GRID, STUDY, written
 
-EASY, HARD = ((("bandwidth_hz", label),) for label in ("1000000.0", "2000000.0"))
+EASY, HARD = ((("bandwidth", label),) for label in ("1 MHz", "2 MHz"))
 ERROR, STUDIES, SURE = 0.05, 300, 1e-6
 
 
@@ -59,7 +59,7 @@ def test_only_settings_that_are_not_known_get_more(tmp_path: Path) -> None:
     first = plan(written(tmp_path, STUDY + GRID))
     ask(first, world.carry_out(first), world.carry_out, world.look)
     assert world.seen[EASY][2] < world.seen[HARD][2]
-    assert all("2000000.0" in path for path in world.done[-1])
+    assert all("2 MHz" in path for path in world.done[-1])
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ def test_zipped_keys_change_together(tmp_path: Path) -> None:
         *[(5, 1e6)] * 2,
         *[(50, 1e7)] * 2,
     ]
-    assert found.runs[0].path == Path("size-5 1000000.0", "b", "seed-2")
+    assert found.runs[0].path == Path("size-5 1 MHz", "b", "seed-2")
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_every_key_can_be_swept(tmp_path: Path) -> None:
     assert {run.scenario.duration_s for run in found.runs} == {1.0, 2.0}
     assert {run.scenario.name for run in found.runs} == {"x", "y"}
     assert {run.member.setting["selector"] for run in found.runs} == {"all", "uniform count 2"}
-    assert {run.member.setting["transmit_power_dbm"] for run in found.runs} == {"-10.0", "10.0"}
+    assert {run.member.setting["transmit_power"] for run in found.runs} == {"-10 dBm", "10 dBm"}
 
 
 def test_order_is_the_files(tmp_path: Path) -> None:
