@@ -12,6 +12,7 @@ import edgefl
 from analysis.command_line import app as reading
 from edgefl.commands import bench
 from edgefl.commands.describe import describe, list_
+from edgefl.commands.doctor import doctor
 from edgefl.commands.export import export
 from edgefl.commands.merge import merge
 from edgefl.commands.new import new
@@ -31,7 +32,6 @@ app = typer.Typer(
     name="edgefl",
     help="Wireless edge network co-simulator for federated learning.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,  # an error in edgefl itself should show as Python shows it
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -54,6 +54,7 @@ COMMANDS = (
     schema,
     scenarios,
     examples,
+    doctor,
 )
 for command in COMMANDS:
     app.command(command.__name__.rstrip("_"))(command)

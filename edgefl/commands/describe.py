@@ -8,7 +8,23 @@ import typer
 from edgefl.commands.folding import tell
 
 
-def list_(kind: Annotated[str | None, typer.Argument(help="A kind; none: list the kinds.")] = None) -> None:
+def _kinds(incomplete: str) -> list[str]:
+    from edgefl.config.registry import KINDS
+
+    return [kind for kind in KINDS if kind.startswith(incomplete)]
+
+
+def _described(incomplete: str) -> list[str]:
+    from edgefl.commands.explained import describable
+
+    return [name for name in describable(incomplete) if name.startswith(incomplete)]
+
+
+def list_(
+    kind: Annotated[
+        str | None, typer.Argument(help="A kind; none: list the kinds.", autocompletion=_kinds)
+    ] = None,
+) -> None:
     """List the components of a kind, each with its meaning in a line.
 
     Examples:
@@ -26,7 +42,9 @@ def describe(
     what: Annotated[
         str,
         typer.Argument(
-            metavar="KIND/NAME|KEY", help="e.g. algorithms/fedprox, radio, radio.bandwidth_hz, scenario"
+            metavar="KIND/NAME|KEY",
+            help="e.g. algorithms/fedprox, radio, radio.bandwidth_hz, scenario",
+            autocompletion=_described,
         ),
     ],
     scenario: Annotated[Path | None, typer.Argument(help="With layout: list the cells of this file.")] = None,

@@ -84,6 +84,25 @@ def describe(what: str, file: Path | None = None) -> str:
     return f"{text}\n\nPapers: `edgefl describe papers`." if CITED.search(text) else text
 
 
+def describable(begun: str) -> Iterator[str]:
+    """Yield what `describe` knows next of what is begun: components of a kind, keys of a section, all at the top."""
+    if "/" in begun:
+        kind = begun.partition("/")[0]
+        yield from (f"{kind}/{name}" for name in registry.names(kind)) if kind in registry.KINDS else ()
+        return
+    section, before = _scenario(), ""
+    *above, _ = begun.split(".")
+    for part in above:
+        field = section.model_fields.get(part)
+        inner = _model(field.annotation) if field else None
+        if inner is None:
+            return
+        section, before = inner, f"{before}{part}."
+    yield from (f"{before}{name}" for name in section.model_fields)
+    if not before:
+        yield from ("scenario", "papers", *(f"{kind}/" for kind in registry.KINDS))
+
+
 def _text(what: str, file: Path | None) -> str:
     if "/" in what:
         return _component(*what.split("/", 1))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console, RenderableType
@@ -29,14 +29,31 @@ def _study(file: Path) -> Path:
     return shipped.find(file, "study")
 
 
+def _completed(kind: Literal["scenario", "study"]) -> Callable[[str], list[str]]:
+    """Complete names of what comes with edgefl; where none fits a shell completes files itself."""
+
+    def names(incomplete: str) -> list[str]:
+        from edgefl.config import shipped
+
+        return [name for name in shipped.names(kind) if name.startswith(incomplete)]
+
+    return names
+
+
 ScenarioFile = Annotated[
-    Path, typer.Argument(help="Scenario YAML, or the name of one that comes with edgefl.", callback=_scenario)
+    Path,
+    typer.Argument(
+        help="Scenario YAML, or the name of one that comes with edgefl.",
+        callback=_scenario,
+        autocompletion=_completed("scenario"),
+    ),
 ]
 StudyFile = Annotated[
     Path,
     typer.Argument(
         help="Study YAML (base scenario, variants, seeds), or the name of one that comes with edgefl.",
         callback=_study,
+        autocompletion=_completed("study"),
     ),
 ]
 Out = Annotated[Path | None, typer.Option(help="Directory to write; new or empty. Default: below runs/.")]

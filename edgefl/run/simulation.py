@@ -27,7 +27,7 @@ from edgefl.run_directory.replay import JournaledLearner
 from edgefl.run_directory.results import RunDirectory, free_directory
 from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.scenario import Scenario, require
+from edgefl.scenario.scenario import Scenario, given
 
 if TYPE_CHECKING:
     from edgefl.learning.chunk_trainers import ChunkTrainers
@@ -37,7 +37,7 @@ RESCUED = "diverged-cell{}.safetensors"  # the last finite model of a cell whose
 
 
 def simulate(
-    scenario: Scenario,
+    scenario: Scenario | str | Path | Mapping[str, Any],
     out: str | Path | None = None,
     *,
     device: str = "auto",
@@ -55,7 +55,7 @@ def simulate(
     """Run a scenario.
 
     Args:
-        scenario: from `load_scenario`.
+        scenario: from `load_scenario`, or what that takes: a file's path or a dict.
         out: run directory, created; None: `runs/NAME-seedN` in the current folder, numbered if taken.
         device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`.
         threads: devices trained at the same time on a CPU; None: one per core. Results do not depend on it.
@@ -79,7 +79,7 @@ def simulate(
             written is marked `failed`.
         Interrupted: Ctrl-C or SIGTERM; what was written is marked `interrupted`.
     """
-    require(scenario)
+    scenario = given(scenario)
     began = time.perf_counter()
     with interruptible():
         plan = prepare(

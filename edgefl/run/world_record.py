@@ -44,7 +44,7 @@ from edgefl.run.preflight import check_world
 from edgefl.run.world_files import Columns, joined, scenario_again, write_json, write_table
 from edgefl.run_directory import parquet
 from edgefl.run_directory.files import writing
-from edgefl.scenario.scenario import Scenario, require
+from edgefl.scenario.scenario import Scenario, given
 from edgefl.scenario.world import World
 from edgefl.version import __version__
 
@@ -74,11 +74,13 @@ class Recording:
     tables: str = "csv"
 
 
-def record(scenario: Scenario, out: str | Path, how: Recording | None = None) -> Path:
+def record(
+    scenario: Scenario | str | Path | Mapping[str, Any], out: str | Path, how: Recording | None = None
+) -> Path:
     """Write the world of a scenario into a new or empty folder: nothing is trained.
 
     Args:
-        scenario: from `load_scenario`; its learning is left aside.
+        scenario: as `simulate` takes it; its learning is left aside.
         out: the folder: positions, attachments, links and costs as tables in m, s, J, bits and dB, availability in
             FedScale's form, and a scenario.yaml that trains on the recorded world.
         how: how long and how often, `edgefl.Recording(duration_s=3600)`; None: for the scenario's duration_s.
@@ -89,7 +91,7 @@ def record(scenario: Scenario, out: str | Path, how: Recording | None = None) ->
     Raises:
         EdgeflError: the world cannot be had, has no end, or the folder holds something.
     """
-    require(scenario)
+    scenario = given(scenario)
     how, out = how or Recording(), Path(out)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise EdgeflError(f"{out}: is not empty; give a new folder")

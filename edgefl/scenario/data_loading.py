@@ -3,6 +3,7 @@
 import hashlib
 from typing import TYPE_CHECKING
 
+from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario, written
 
 if TYPE_CHECKING:  # a run without learning never waits for PyTorch to load
@@ -14,6 +15,8 @@ LARGEST_KEPT = 500_000_000  # bytes of a data set that is kept for the next run
 class Loaded:
     """Reads data sets, and keeps the last one: the cases of a study, and the files of a folder, often share it.
 
+    One that cannot be read is not tried again.
+
     Args:
         download: whether missing files may be fetched, as a run does.
     """
@@ -22,14 +25,22 @@ class Loaded:
         self._download = download
         self._last: tuple[Dataset, Data] | None = None
         self._checksums: dict[str, str] = {}
+        self._failed: list[tuple[Dataset, EdgeflError]] = []
 
     def __call__(self, dataset: "Dataset") -> "Data":
         if self._last is not None and self._last[0] == dataset:
             return self._last[1]
-        if not self._download:
-            dataset.check()
+        for missing, error in self._failed:
+            if missing == dataset:
+                raise error
         self._last = None
-        data = dataset.load()
+        try:
+            if not self._download:
+                dataset.check()
+            data = dataset.load()
+        except EdgeflError as error:
+            self._failed.append((dataset, error))
+            raise
         if sum(array.nbytes for array in (data.train.x, data.test.x)) <= LARGEST_KEPT:
             self._last = dataset, data
         return data

@@ -279,7 +279,9 @@ def load(
         EdgeflError: names file, line, key and remedy for everything that is wrong.
     """
     if not isinstance(scenario, str | Path | Mapping):
-        raise EdgeflError(f"load_scenario takes a file's path or a dict, got {clipped(repr(scenario))}")
+        raise EdgeflError(
+            f"a scenario is a file's path, a dict of the same keys, or a Scenario; got {clipped(repr(scenario))}"
+        )
     if isinstance(scenario, Mapping):
         source = Source.of(scenario)
     else:
@@ -297,17 +299,13 @@ def load(
     return from_source(source)
 
 
-def require(scenario: object) -> None:
-    """Refuse what is not yet a scenario.
+def given(scenario: Scenario | str | Path | Mapping[str, Any]) -> Scenario:
+    """Return the scenario, or load that of a file or a dict.
 
     Raises:
-        EdgeflError: says how to make one.
+        EdgeflError: it is neither, or not valid.
     """
-    if not isinstance(scenario, Scenario):
-        raise EdgeflError(
-            f"a scenario is expected, got {clipped(repr(scenario))}: edgefl.load_scenario(...) makes one of a"
-            " file's path or a dict"
-        )
+    return scenario if isinstance(scenario, Scenario) else load(scenario)
 
 
 def from_source(source: Source) -> Scenario:

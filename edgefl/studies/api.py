@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgefl.config.yaml_source import write
 from edgefl.errors import EdgeflError
-from edgefl.scenario.scenario import Scenario, dump
+from edgefl.scenario.scenario import Scenario, dump, given
 
 if TYPE_CHECKING:
     from analysis import Comparison
@@ -17,7 +17,7 @@ Overrides = Mapping[str, Any]
 
 
 def study(
-    base: str | Path | Scenario,
+    base: str | Path | Mapping[str, Any] | Scenario,
     variants: Mapping[str, Overrides | None] | None = None,
     *,
     seeds: Sequence[int] = (),
@@ -34,7 +34,7 @@ def study(
     In a script, call it below `if __name__ == "__main__":`, as Python asks where processes are started.
 
     Args:
-        base: a study file; or a scenario, and then `variants` too.
+        base: a study file; or a scenario or a dict of one, and then `variants` too.
         variants: name -> dotted overrides, as in a study file: {"wide": {"radio.bandwidth_hz": 2e8}}.
         seeds: each variant runs once per seed; none: those of the study file, or the scenario's own. Of a study file
             only these are run, and its question is not asked.
@@ -55,8 +55,10 @@ def study(
     from edgefl import studies
 
     options = studies.StudyOptions(device, jobs)
+    if isinstance(base, Mapping):
+        base = given(base)
     if not isinstance(base, Scenario):
-        if any(given is not None for given in (variants, reference, question)):
+        if any(each is not None for each in (variants, reference, question)):
             raise EdgeflError(
                 "a study file has its own variants, reference and question: give a scenario to vary it here"
             )

@@ -22,6 +22,7 @@ from edgefl.engine.sessions import BoundedPolicy
 from edgefl.errors import EdgeflError
 from edgefl.run.progress import wall_time
 from edgefl.run.simulation import simulate
+from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.scenario import load as load_scenario
 from edgefl.studies import planning
@@ -198,12 +199,14 @@ def probe(
     scenario: Scenario,
     device: str = "auto",
     *,
+    load: Loaded | None = None,
     most_s: float = PROBE_WALL_S,
     clock: Callable[[], float] = time.perf_counter,
 ) -> RunProbe:
     """Run the first rounds of a scenario in a scratch directory, which is removed.
 
     Args:
+        load: as in `simulate`.
         most_s: a probe is not continued after this time since its first round ended.
         clock: of this time, and of wall times.
 
@@ -231,7 +234,7 @@ def probe(
     with tempfile.TemporaryDirectory(prefix="edgefl-probe-") as scratch:
         run = Path(scratch) / "run"
         with suppress(ProbeEnds):
-            simulate(scenario, run, device=device, on_round=note)
+            simulate(scenario, run, device=device, on_round=note, load=load)
         written = sum(file.stat().st_size for file in run.iterdir() if file.suffix in (".csv", ".jsonl"))
     first = min(federations, len(rows) - 1)  # these began with the run
     round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]

@@ -1,5 +1,6 @@
 """List the runs of a study, how each stands, and what is left to be spent, without running any."""
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -7,34 +8,51 @@ from pathlib import Path
 
 from edgefl.run.progress import wall_time
 from edgefl.run.results import StudyResults
+from edgefl.run_directory.circumstances import leaves
 from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.scenario import Scenario, written
 from edgefl.studies.adding_seeds import pairs, setting_of
-from edgefl.studies.cost_estimate import CostEstimate, Range, estimate, size, total
+from edgefl.studies.cost_estimate import CostEstimate, Range, RunProbe, expected, probe, size, total
 from edgefl.studies.directory import FILE, check_unchanged
 from edgefl.studies.planning import Run, StudyPlan
 from edgefl.studies.states import State, state_of
 from edgefl.studies.training_reuse import ReusePlan, plan_reuse
 
 ONE = Range(1, 1)
+FURTHER_PROBES_S = 0.2  # wall time; cases that are not probed by then are taken to be like the nearest one
 Costs = list[tuple[Range, CostEstimate]]  # how many runs, and what each takes
 
 
 class _Estimates:
-    """Estimate what runs take, with one probe for all seeds of a case."""
+    """Estimate what runs take from probes in this process: of each case while that is quick, then of the nearest."""
 
-    def __init__(self, device: str) -> None:
-        self._device = device
+    def __init__(self, device: str, load: Loaded) -> None:
+        self._device, self._load = device, load
         self._of_cases: dict[tuple[str, ...], CostEstimate] = {}
+        self._probes: list[tuple[set[tuple[str, str]], RunProbe]] = []  # with the scenario's keys and values
+        self._further_s = 0.0  # wall time of probes after the first one, which loads PyTorch and data
 
     def of(self, run: Run, reuse: ReusePlan) -> CostEstimate:
+        """Return what a run takes; nothing but disk if another run trains for it."""
         if run.case not in self._of_cases:
-            self._of_cases[run.case] = estimate(run.scenario, self._device)
+            self._of_cases[run.case] = expected(run.scenario, self._probe(run.scenario))
         cost = self._of_cases[run.case]
         return replace(cost, wall_s=Range(0.0, 0.0)) if reuse.whole else cost  # another run trains for it
 
+    def _probe(self, scenario: Scenario) -> RunProbe:
+        own = set(leaves(written(scenario), ()))
+        if self._further_s >= FURTHER_PROBES_S:
+            return min(self._probes, key=lambda other: len(own ^ other[0]))[1]
+        began_s = time.perf_counter()
+        made = probe(scenario, self._device, load=self._load)
+        if self._probes:
+            self._further_s += time.perf_counter() - began_s
+        self._probes.append((own, made))
+        return made
+
 
 def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "auto") -> Iterator[str]:
-    """Say line by line what a study is about to do; two rounds of each case are run in a scratch directory.
+    """Say line by line what a study is about to do; two rounds of some cases are run in a scratch directory.
 
     Raises:
         EdgeflError: the directory holds something else, or a run cannot begin.
@@ -49,7 +67,7 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
         yield f"{states[run.path]:<12} {run.label}{_from(reuse[run.path])}"
     counts = Counter(states.values())
     yield ", ".join(f"{counts[state]} {state}" for state in State if counts[state])
-    estimates = _Estimates(device)
+    estimates = _Estimates(device, load)
     costs = [
         (ONE, estimates.of(run, reuse[run.path]))
         for run in plan.runs

@@ -49,16 +49,25 @@ def test_every_public_class_says_more_than_its_name() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: edgefl.simulate("quickstart"), r"got 'quickstart': edgefl.load_scenario\(...\) makes one"),
-        (lambda: edgefl.simulate({"name": "a"}), "a scenario is expected"),
-        (lambda: edgefl.record({"name": "a"}, "runs/never"), "a scenario is expected"),
-        (lambda: edgefl.load_scenario(None), "takes a file's path or a dict, got None"),
+        (lambda: edgefl.simulate(7), "a dict of the same keys, or a Scenario; got 7"),
+        (lambda: edgefl.simulate({"name": "a"}), "devices"),
+        (lambda: edgefl.record({"name": "a"}, "runs/never"), "devices"),
+        (lambda: edgefl.load_scenario(None), "a dict of the same keys, or a Scenario; got None"),
         (lambda: edgefl.Results("nowhere").info, "nowhere: is no run directory"),
     ],
 )
 def test_what_is_no_scenario_and_no_run_is_one_message(call: Any, message: str) -> None:
     with pytest.raises(EdgeflError, match=message):
         call()
+
+
+def test_a_run_takes_a_dict_or_a_file_as_well_as_a_scenario(tmp_path: Path) -> None:
+    file = tmp_path / "small.yaml"
+    file.write_text(dump(edgefl.load_scenario(SMALL)))
+    of_dict = edgefl.simulate(SMALL, tmp_path / "dict")
+    of_file = edgefl.simulate(file, tmp_path / "file")
+    assert of_dict.rounds.equals(edgefl.simulate(edgefl.load_scenario(SMALL), tmp_path / "scenario").rounds)
+    assert of_dict.rounds.equals(of_file.rounds)
 
 
 def same(one: edgefl.Scenario, other: edgefl.Scenario) -> bool:

@@ -1,14 +1,18 @@
 """What a dry run says of a study with a question: from the seeds that are listed to its budget."""
 
 import re
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from edgefl.commands.cli import main
+from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.scenario import Scenario
 from edgefl.studies import StudyOptions, plan, run
 from edgefl.studies.cost_estimate import CostEstimate, Range, RunProbe
-from edgefl.studies.dry_run import dry_run
+from edgefl.studies.dry_run import FURTHER_PROBES_S, dry_run
 from tests.unit.studies.asked import GRID, STUDY, written
 
 NARROW = STUDY.replace("precision: 0.5, budget: 40", "precision: 1.0e-9, budget: 12")
@@ -20,7 +24,8 @@ EACH = CostEstimate(
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("edgefl.studies.dry_run.estimate", lambda scenario, device: EACH)
+    monkeypatch.setattr("edgefl.studies.dry_run.probe", lambda *of, **how: EACH.probe)
+    monkeypatch.setattr("edgefl.studies.dry_run.expected", lambda scenario, probe: EACH)
     return written(tmp_path, NARROW)
 
 
@@ -38,6 +43,34 @@ def test_the_range_is_from_the_seeds_listed_to_the_budget(study: Path, tmp_path:
 
 def test_seeds_that_are_named_are_all_and_nothing_is_asked(study: Path, tmp_path: Path) -> None:
     assert "question" not in last_line(study, tmp_path / "out", (4,))
+
+
+def test_once_further_probes_have_taken_their_time_the_nearest_case_stands_for_a_case(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """4 and 6 devices are probed, which takes long; the others share more with one of these than with the other."""
+    probed: list[int | None] = []
+    asked: list[RunProbe] = []
+
+    def slow(scenario: Scenario, device: str, load: Loaded) -> RunProbe:
+        probed.append(scenario.devices.count)
+        time.sleep(FURTHER_PROBES_S)
+        return replace(EACH.probe, federations=len(probed))
+
+    def expected(scenario: Scenario, probe: RunProbe) -> CostEstimate:
+        asked.append(probe)
+        return EACH
+
+    monkeypatch.setattr("edgefl.studies.dry_run.probe", slow)
+    monkeypatch.setattr("edgefl.studies.dry_run.expected", expected)
+    study.write_text(
+        STUDY.partition("variants:")[0]
+        + "variants: {a: {}, b: {devices.count: 6}, c: {devices.count: 6, radio.bandwidth_hz: 1.0e+6},"
+        + " d: {radio.bandwidth_hz: 1.0e+6}}\n"
+    )
+    list(dry_run(plan(study), tmp_path / "out"))
+    assert probed == [4, 6]
+    assert [probe.federations for probe in asked] == [1, 2, 2, 1]
 
 
 @pytest.mark.slow

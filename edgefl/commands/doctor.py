@@ -1,0 +1,214 @@
+"""`edgefl doctor`."""
+
+import os
+import platform
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+
+import typer
+
+DISTRIBUTION = "edgefl-cosim"
+LEAST_FREE = 1e9  # bytes of a disk that a study may fill
+EXTRAS = re.compile(r"extra == [\"'](\w+)[\"']")
+OPTIONAL = ("flower", "ray", "parquet", "huggingface", "mlflow", "wandb")
+
+
+class Finding(NamedTuple):
+    """A line of the doctor's; remedy: what to do, if it is a fault. fault: edgefl cannot work like this."""
+
+    about: str
+    said: str
+    remedy: str = ""
+    fault: bool = False
+
+
+def doctor() -> None:
+    """Look whether edgefl can work here: packages, processor, GPU, memory, data sets, folders, on one screen.
+
+    Ends with what to do, if anything. The exit code is 0 where edgefl can work, 1 where something hinders it.
+
+    Examples:
+
+        edgefl doctor
+    """
+    from edgefl.commands.shared import console
+
+    findings = list(examine())
+    width = max(len(finding.about) for finding in findings)
+    for about, said, remedy, fault in findings:
+        mark = "✗" if fault else "!" if remedy else "✓"
+        console.print(f"{mark} {about:{width}}  {said}", soft_wrap=True)
+    todo = [finding for finding in findings if finding.remedy]
+    if todo:
+        console.print("\nWhat to do:")
+    for finding in todo:
+        console.print(f"  {finding.about}: {finding.remedy}", soft_wrap=True)
+    if any(finding.fault for finding in findings):
+        raise typer.Exit(1)
+    console.print(
+        f"\nedgefl can work here{', with the limits above' if todo else ''}. Try: edgefl run quickstart"
+    )
+
+
+def examine() -> Iterator[Finding]:
+    """Yield what is found, package by package and folder by folder."""
+    import edgefl
+
+    yield Finding(
+        "edgefl",
+        f"{edgefl.__version__} in {Path(edgefl.__file__).parent}; Python {platform.python_version()} on"
+        f" {platform.system()} {platform.machine()}",
+    )
+    yield from _packages()
+    if metadata_of("torch") is not None:
+        yield from _processor()
+        yield _gpu()
+    yield _memory()
+    yield from _data()
+    yield from _folders()
+
+
+def metadata_of(package: str) -> str | None:
+    """Return the version of an installed package; None: it is not installed."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _packages() -> Iterator[Finding]:
+    from packaging.requirements import Requirement
+
+    wanted = [Requirement(text) for text in metadata.requires(DISTRIBUTION) or ()]
+    needed = [one for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})]
+    faults = [
+        one for one in needed if not one.specifier.contains(metadata_of(one.name) or "0", prereleases=True)
+    ]
+    shown = ", ".join(
+        f"{name} {metadata_of(name) or 'missing'}" for name in ("torch", "numpy", "scipy", "simpy")
+    )
+    yield Finding(
+        "packages",
+        shown,
+        f"pip install {' '.join(repr(str(one)) for one in faults)}" if faults else "",
+        bool(faults),
+    )
+    of_extras: dict[str, list[str]] = {}
+    for one in wanted:
+        if one.marker is not None and (extra := EXTRAS.search(str(one.marker))):
+            of_extras.setdefault(extra[1], []).append(one.name)
+    there = [name for name in OPTIONAL if all(map(metadata_of, of_extras.get(name, [""])))]
+    others = [name for name in OPTIONAL if name not in there]
+    hint = f"; not installed: {', '.join(others)} (pip install '{DISTRIBUTION}[NAME]')" if others else ""
+    yield Finding("extras", f"{', '.join(there) or 'none'}{hint}")
+
+
+def _processor() -> Iterator[Finding]:
+    import torch
+
+    from edgefl.learners.building import available_cores
+    from edgefl.learning.processor import has_bf16
+
+    threads = os.environ.get("OMP_NUM_THREADS")
+    limit = f", {threads} by OMP_NUM_THREADS" if threads else ""
+    bf16 = {True: "bfloat16 in hardware", False: "no bfloat16", None: "bfloat16 unknown"}[has_bf16()]
+    yield Finding(
+        "processor",
+        f"{available_cores()} cores for this process, {torch.get_num_threads()} threads of PyTorch{limit};"
+        f" {torch.backends.cpu.get_cpu_capability()}, {bf16}",
+    )
+
+
+def _gpu() -> Finding:
+    import torch
+
+    from edgefl.learners.building import may_have_gpu
+
+    if torch.cuda.is_available():
+        of = torch.cuda.get_device_properties(0)
+        return Finding("GPU", f"{of.name}, {of.total_memory / 1e9:.0f} GB: models are trained there")
+    if sys.platform == "linux" and may_have_gpu():
+        built = f"CUDA {torch.version.cuda}" if torch.version.cuda else "no CUDA"
+        return Finding(
+            "GPU",
+            f"there is one, and this PyTorch ({built}) cannot use it; models are trained on the processor",
+            "install the PyTorch of your driver: https://pytorch.org/get-started/locally",
+        )
+    return Finding("GPU", "none; models are trained on the processor")
+
+
+def _memory() -> Finding:
+    from edgefl.learning.memory import available_bytes
+
+    free = available_bytes() / 1e9
+    little = "close other programs, or take --jobs 1" if free < 1 else ""
+    return Finding("memory", f"{free:.1f} GB free; a small run takes 0.4 GB", little)
+
+
+def _data() -> Iterator[Finding]:
+    """Say which data sets are here, and which would have to be got."""
+    from edgefl.config import registry
+    from edgefl.config.component import parameters_of
+    from edgefl.errors import EdgeflError
+    from edgefl.learning.datasets import Dataset
+    from edgefl.learning.datasets._files import FileDataset, user_cache
+
+    here: list[str] = []
+    offered: list[str] = []
+    apart: list[str] = []
+    for name in registry.names("datasets"):
+        kind = registry.get("datasets", name)
+        if any(field.is_required() for field in parameters_of(kind).model_fields.values()):
+            continue  # files of the user's own
+        dataset = kind()
+        assert isinstance(dataset, Dataset)
+        try:
+            dataset.check()
+            here.append(name)
+        except EdgeflError:
+            files = dataset.files() if isinstance(dataset, FileDataset) else None
+            online = files is not None and (files.url or (files.archive and files.archive.url))
+            (offered if online else apart).append(name)
+    yield Finding("data here", ", ".join(here))
+    offline = os.environ.get("EDGEFL_OFFLINE", "0") not in ("", "0")
+    if offered:
+        when = (
+            "not downloaded, EDGEFL_OFFLINE forbids it"
+            if offline
+            else f"downloaded into {user_cache()} when used"
+        )
+        yield Finding("data online", f"{', '.join(offered)}: {when}")
+    if apart:
+        yield Finding("data apart", f"{', '.join(apart)}: a run that names one says how to get it")
+    data = os.environ.get("EDGEFL_DATA")
+    if data and not Path(data).expanduser().is_dir():
+        yield Finding("EDGEFL_DATA", f"{data} is no folder", "make it, or unset EDGEFL_DATA")
+
+
+def _folders() -> Iterator[Finding]:
+    from edgefl.learning.datasets._files import user_cache
+
+    for what, folder, needed in (
+        ("runs", Path.cwd(), True),
+        ("scratch", Path(tempfile.gettempdir()), True),
+        ("cache", user_cache(), False),
+    ):
+        there = next(each for each in (folder, *folder.parents) if each.exists())
+        if not os.access(there, os.W_OK | os.X_OK):
+            yield Finding(
+                what, f"{there} cannot be written", f"go to a folder of yours, or chmod u+w {there}", needed
+            )
+            continue
+        free = shutil.disk_usage(there).free
+        little = (
+            "make room: a study takes some megabytes, snapshots of large models more"
+            if free < LEAST_FREE
+            else ""
+        )
+        yield Finding(what, f"{folder} can be written, {free / 1e9:,.1f} GB free", little)

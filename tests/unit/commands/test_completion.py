@@ -1,0 +1,34 @@
+"""What a shell is told when one types `edgefl ...` and presses the tab key."""
+
+import pytest
+
+from edgefl.commands.cli import main
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered", "not_offered"),
+    [
+        ("edgefl run quick", ["quickstart"], ["city_day"]),
+        ("edgefl study learn", ["learning_rate"], ["quickstart"]),
+        ("edgefl describe algorithms/fedp", ["algorithms/fedprox"], ["algorithms/fedavg"]),
+        ("edgefl describe radio.bandw", ["radio.bandwidth_hz"], ["radio.preset"]),
+        ("edgefl describe ra", ["radio"], ["radio.bandwidth_hz"]),
+        ("edgefl list mob", ["mobility"], ["models"]),
+        ("edgefl doc", ["doctor"], ["run"]),
+    ],
+)
+def test_a_shell_is_offered_what_fits(
+    typed: str,
+    offered: list[str],
+    not_offered: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("_EDGEFL_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+    with pytest.raises(SystemExit):
+        main([])
+    words = capsys.readouterr().out.split()
+    assert set(offered) <= set(words)
+    assert not set(not_offered) & set(words)

@@ -1,0 +1,56 @@
+"""What `edgefl doctor` finds, and when it says that something hinders edgefl."""
+
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from edgefl.commands import doctor
+from edgefl.commands.cli import main
+
+
+def run(capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """Return the exit code and the screen."""
+    with pytest.raises(SystemExit) as left:
+        main(["doctor"])
+    return int(left.value.code or 0), capsys.readouterr().out
+
+
+def test_a_machine_that_runs_these_tests_is_well(capsys: pytest.CaptureFixture[str]) -> None:
+    code, screen = run(capsys)
+    assert code == 0
+    assert f"torch {metadata.version('torch')}" in screen
+    assert "digits" in screen
+    assert screen.count("\n") <= 24, "one screen"
+    assert screen.rstrip().endswith("edgefl run quickstart")
+
+
+def test_a_package_that_is_missing_is_a_fault_with_its_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = doctor.metadata_of
+    monkeypatch.setattr(doctor, "metadata_of", lambda name: None if name == "simpy" else there(name))
+    code, screen = run(capsys)
+    assert code == 1
+    assert "simpy missing" in screen
+    assert "packages: pip install 'simpy>=4.1'" in screen
+
+
+def test_a_folder_that_cannot_be_written_is_a_fault(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(doctor.os, "access", lambda folder, mode: Path(folder) != tmp_path)
+    code, screen = run(capsys)
+    assert code == 1
+    assert f"{tmp_path} cannot be written" in screen
+    assert f"chmod u+w {tmp_path}" in screen
+
+
+def test_data_that_are_looked_for_in_no_folder_are_no_fault(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDGEFL_DATA", "/nowhere/at/all")
+    code, screen = run(capsys)
+    assert code == 0
+    assert "EDGEFL_DATA: make it, or unset EDGEFL_DATA" in screen
