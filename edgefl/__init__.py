@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from edgefl.run.results import Results, StudyResults
     from edgefl.run.resuming import resume
     from edgefl.run.simulation import simulate
+    from edgefl.run.trained_models import TrainedModule, load_model
     from edgefl.run.world_record import Recording, record
     from edgefl.scenario.scenario import Scenario
     from edgefl.scenario.scenario import load as load_scenario
@@ -33,8 +34,10 @@ __all__ = [
     "Results",
     "Scenario",
     "StudyResults",
+    "TrainedModule",
     "__version__",
     "compare",
+    "load_model",
     "load_scenario",
     "record",
     "resume",
@@ -48,7 +51,9 @@ _LAZY = {
     "Results": ("edgefl.run.results", "Results"),
     "Scenario": ("edgefl.scenario.scenario", "Scenario"),
     "StudyResults": ("edgefl.run.results", "StudyResults"),
+    "TrainedModule": ("edgefl.run.trained_models", "TrainedModule"),
     "compare": ("edgefl.studies.api", "compare"),
+    "load_model": ("edgefl.run.trained_models", "load_model"),
     "load_scenario": ("edgefl.scenario.scenario", "load"),
     "record": ("edgefl.run.world_record", "record"),
     "resume": ("edgefl.run.resuming", "resume"),

@@ -1,5 +1,6 @@
 """The learners of a run: PyTorch's, built with their data and models, or stand-ins that train nothing."""
 
+import hashlib
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ from edgefl.engine.untrained import Untrained
 from edgefl.errors import EdgeflError
 from edgefl.learners import own as outside_learners
 from edgefl.learning import memory
+from edgefl.learning.settings import LearningSettings
 from edgefl.run_directory.snapshot import Snapshotable, TrainingParts
 from edgefl.scenario import memory_needs
 from edgefl.scenario.scenario import Scenario
@@ -36,12 +38,13 @@ _GPUS = ("nvidia[0-9]*", "nvhost-gpu", "kfd", "dxg")  # of NVIDIA, on its boards
 class Training:
     """What a run trains, and where. A run that trains nothing has no journal: the engine alone is as fast.
 
-    further: circumstances in which it is trained, beside those of all runs.
+    further: circumstances in which it is trained, beside those of all runs. cells: cell -> its learner with PyTorch.
     """
 
     state: TrainingParts
     torch_device: "torch.device"
     further: Mapping[str, str] = field(default_factory=dict)
+    cells: Mapping[int, Any] = field(default_factory=dict)
 
 
 def available_cores() -> int:
@@ -174,7 +177,14 @@ def _torch_learners(
     name = torch.cuda.get_device_name(trained_on) if trained_on.type == "cuda" else "cpu"
     parts: dict[str, Snapshotable] = {"devices": training_data}
     parts |= {f"cell {cell}": learner for cell, learner in learners.items()}
-    return learners, name, Training(TrainingParts(parts), trained_on)
+    return learners, name, Training(TrainingParts(parts), trained_on, _read(settings), learners)
+
+
+def _read(settings: LearningSettings) -> dict[str, str]:
+    """Return what training depends on beside scenario, data and code: the content of files."""
+    if settings.initial is None:
+        return {}
+    return {"learning.initial": hashlib.sha256(settings.initial.path.read_bytes()).hexdigest()}
 
 
 def notes_at_start(scenario: Scenario, training: Training | None) -> list[str]:

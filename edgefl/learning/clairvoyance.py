@@ -41,7 +41,7 @@ class TrainBothStage(TrainStage):
             {name: of(values, after.scalars[name]) for name, values in before.scalars.items()},
         )
 
-    def _deployed(self, ids: Sequence[int]) -> Tensor:
+    def deployed(self, ids: Sequence[int]) -> Tensor:
         return self._chosen(ids, *(one.model for one in self._models))
 
     def _personal_models(self, ids: Sequence[int]) -> Tensor:

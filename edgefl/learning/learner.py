@@ -1,14 +1,14 @@
 """The learner that trains with PyTorch: models, data, algorithm and warm start behind the contract's Learner."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from edgefl.config import registry
-from edgefl.contract import Opening, SessionStart, Stage
+from edgefl.contract import Evaluation, Opening, SessionStart, Stage
 from edgefl.errors import EdgeflError
 from edgefl.learning.clairvoyance import TrainBothStage
 from edgefl.learning.cost import flops_per_sample
@@ -19,10 +19,11 @@ from edgefl.learning.drifts import Drift, DriftState, Moment
 from edgefl.learning.federation import Federation, Progress, RoundFacts, SessionFacts, TensorState
 from edgefl.learning.gradients import Precision
 from edgefl.learning.local_training import LocalTraining
+from edgefl.learning.model_files import begin_with
 from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.payload import Payload
 from edgefl.learning.settings import LearningSettings
-from edgefl.learning.stages import CheckStage, ProbeStage, TrainStage, construct
+from edgefl.learning.stages import CheckStage, ProbeStage, TrainStage, WatchedStage, construct
 from edgefl.learning.trained_model import TrainedModel
 from edgefl.learning.trainer import Trainer, build_module
 from edgefl.learning.training_data import TrainingData
@@ -55,9 +56,12 @@ class TorchLearner:
         kept: np.ndarray | None = None,
     ) -> None:
         self._settings = settings
+        self.watch: Callable[[Evaluation], None] | None = None  # called with every test of the global model
         module = build_module(
             settings.model, training_data.input_shape, training_data.classes, streams
         ).eval()
+        if settings.initial is not None:
+            begin_with(module, settings.initial.path, partial=settings.initial.partial)
         # not counted where the scenario gives the number
         self.flops_per_sample = (
             float(flops_per_sample(module, training_data.input_shape))
@@ -114,6 +118,22 @@ class TorchLearner:
         return self._federation.model.model
 
     @property
+    def federation(self) -> Federation:
+        """The models of the cell, and how far its session has come."""
+        return self._federation
+
+    @property
+    def trainer(self) -> Trainer:
+        """What the cell trains and tests its models with."""
+        return self._trainer
+
+    @property
+    def train_stage(self) -> TrainStage:
+        """The stage of training, as it would be now."""
+        kind = TrainStage if self._federation.twin is None else TrainBothStage
+        return kind(self._trainer, self._federation, self._warm_start)
+
+    @property
     def device_data(self) -> DeviceData:
         """The samples of each device."""
         return self._trainer.device_data
@@ -157,7 +177,8 @@ class TorchLearner:
         kinds: dict[str, Callable[..., Stage]] = {"probe": ProbeStage, "check": CheckStage, "train": train}
         now = self._federation.now
         while now.stage:
-            yield kinds[now.stage](self._trainer, self._federation, self._warm_start)
+            stage = kinds[now.stage](self._trainer, self._federation, self._warm_start)
+            yield stage if self.watch is None else cast(Stage, WatchedStage(stage, self.watch))
             if now.stage == "train":
                 self._close()
             elif now.stage == "probe" and self._warm_start.checks(self._federation.saved):

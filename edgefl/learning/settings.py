@@ -1,5 +1,6 @@
 """Settings of learning: what is trained, on which data, and how."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -40,6 +41,20 @@ class TheoryRecording(Section):
     )
 
 
+class InitialModel(Section):
+    """The model that a run begins with, in place of one drawn by the seed: another run's, or a pretrained one."""
+
+    path: Path = Field(
+        description="safetensors file of tensors by the module's names, as a run's models/cell0.safetensors; frozen"
+        " parameters come from it too"
+    )
+    partial: bool = Field(
+        False,
+        description="begin with the tensors that fit, say all but the last layer's; the others are drawn by the seed."
+        " Else a file that does not fit is an error",
+    )
+
+
 class LearningSettings(Section):
     """What is trained, on which data, and how."""
 
@@ -50,6 +65,9 @@ class LearningSettings(Section):
     model: Annotated[Any, Named("models")] = Field(description="model")
     algorithm: Annotated[Any, Named("algorithms", "fedavg")] = Field(
         "fedavg", validate_default=True, description="algorithm"
+    )
+    initial: InitialModel | None = Field(
+        None, description="file of the model that the run begins with; none: drawn by the seed"
     )
     warm_start: Annotated[Any, Named("warm_starts", "previous")] = Field(
         "previous", validate_default=True, description="how a session's opening model is made"

@@ -1,7 +1,8 @@
 """The stages of a session: probes, a check, training. They keep no state but the federation's."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -14,6 +15,7 @@ from edgefl.contract import (
     Evaluation,
     LocalRound,
     Now,
+    Stage,
     StageFacts,
 )
 from edgefl.learning import theory
@@ -122,7 +124,7 @@ class TrainStage(SessionStage):
         trainer, now, model = self.trainer, self.federation.now, self.federation.model
         tested, moment = list(present) or sorted(now.members), now.round.moment  # if nobody is there any more
         if trainer.due(moment.round):
-            evaluation = trainer.test(self._deployed(tested), now.labels, moment, tested)
+            evaluation = trainer.test(self.deployed(tested), now.labels, moment, tested)
         else:
             evaluation = trainer.untested(moment, tested)
         further: dict[str, float | None] = {}
@@ -148,7 +150,7 @@ class TrainStage(SessionStage):
         (trained,) = rounds.values()
         return theory.measure(self.trainer, trained, self.federation.model.model, at)
 
-    def _deployed(self, ids: Sequence[int]) -> Tensor:
+    def deployed(self, ids: Sequence[int]) -> Tensor:
         """Return the model with which these devices are served, [M + Q], or one of each, [K, M + Q]."""
         samples = self.trainer.samples(ids, self.federation.now.round.moment)
         return self.federation.model.deployed(ids, samples)
@@ -172,6 +174,22 @@ class TrainStage(SessionStage):
         known = torch.zeros(self.trainer.training_data.classes, dtype=torch.bool, device=previous.device)
         known[list(self.federation.now.session.known)] = True
         return self.warm_start.anchor(previous, known)
+
+
+class WatchedStage:
+    """A stage of which somebody is told every test of the global model, once it is made."""
+
+    def __init__(self, stage: Stage, watch: Callable[[Evaluation], None]) -> None:
+        self._stage, self._watch = stage, watch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stage, name)
+
+    def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
+        evaluation = self._stage.evaluate(present)
+        if evaluation is not None:
+            self._watch(evaluation)
+        return evaluation
 
 
 class ProbeStage(SessionStage):

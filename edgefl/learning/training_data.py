@@ -12,6 +12,7 @@ from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.drifts import Drift
+from edgefl.learning.model_files import Inputs
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.task import require_labels
 
@@ -41,6 +42,9 @@ class TrainingData:
             data = load(dataset) if load else dataset.load()
             require_labels(data)
         self.classes = data.num_classes
+        self.inputs = Inputs(
+            data.train.x.shape[1:], data.mean.tolist(), data.std.tolist(), tuple(data.label_names)
+        )
         self.labels = data.train.y
         self.groups = data.train.groups
         self.input_shape: tuple[int, ...] = data.train.x.shape[1:]
@@ -62,6 +66,10 @@ class TrainingData:
     def from_elsewhere(self, cell: int, ids: Iterable[int]) -> set[int]:
         """Return which of these devices have last been in another cell's session."""
         return {id_ for id_ in ids if self._cell_of[id_] not in (cell, -1)}
+
+    def last_in(self, cell: int) -> list[int]:
+        """Return the devices whose last session was this cell's, sorted."""
+        return np.flatnonzero(self._cell_of == cell).tolist()
 
     def _in_memory(self, split: Split, data: Data, drift: Drift | None) -> SplitInMemory:
         changed = None

@@ -14,6 +14,7 @@ from edgefl.engine.records import Recorder, Round
 from edgefl.engine.server import Server
 from edgefl.engine.simulation import Simulation
 from edgefl.errors import Divergence, EdgeflError
+from edgefl.learners.keeping import ModelKeeper
 from edgefl.learners.own import Maker
 from edgefl.run import notes
 from edgefl.run.composition import compose
@@ -92,7 +93,7 @@ def simulate(
         counts = notes.Counts()
         with (
             RunDirectory(path, plan.described, about, resume=resume_from is not None) as run,
-            _journaled(plan, run, sharing, every, on_note) as (learners, journal_notes),
+            _journaled(plan, run, sharing, every, on_note) as (learners, journal_notes, keep_models),
         ):
             recorder = _Announcing(run, on_round, counts)
             simulation, servers = compose(plan.world, plan.radio, recorder, learners)
@@ -103,6 +104,7 @@ def simulate(
             with scenario.naming_places():
                 simulation.env.run(until=simulation.env.all_of(ends))
             _write_ledger(simulation)
+            keep_models()
             told_at_end = [
                 *plan.notes,
                 *simulation.federations.notes(),
@@ -122,20 +124,22 @@ def simulate(
 @contextmanager
 def _journaled(
     plan: RunPlan, run: RunDirectory, sharing: TrainingReuse, every: Every, on_note: Callable[[str], None]
-) -> Iterator[tuple[Mapping[int, Learner], Sequence[str]]]:
-    """Give the learners with a journal of their answers, and its notes: what another run has paid for is taken.
+) -> Iterator[tuple[Mapping[int, Learner], Sequence[str], Callable[[], None]]]:
+    """Give the learners with a journal of their answers, its notes, and what keeps the models when the run ends.
 
+    What another run has paid for is taken;
     run.json says how many rounds were taken.
     """
     learners, training, told = plan.learners, plan.training, plan.told
     if training is None or plan.identity is None:
-        yield learners, ()
+        yield learners, (), lambda: None
         return
     here = {
         **circumstances(run.path / SCENARIO, training.torch_device, plan.identity.code),
         **training.further,
     }
-    borrowed = None if told is None else sharing.loan(here, training.state, told)
+    keeper = ModelKeeper(run.path, plan.world.scenario.record, training.cells)
+    borrowed = None if told is None or keeper.follows_rounds else sharing.loan(here, training.state, told)
 
     def tell(rounds: int) -> None:
         if rounds:
@@ -154,7 +158,13 @@ def _journaled(
         taken=borrowed.line if borrowed else lambda: None,
         on_note=on_note,
     ) as journal:
-        yield {cell: JournaledLearner(one, cell, journal) for cell, one in learners.items()}, journal.notes
+
+        def keep_models() -> None:
+            journal.replays()  # brings learners whose answers were all recorded to where they end
+            keeper.finish(borrowed)
+
+        journaled = {cell: JournaledLearner(one, cell, journal) for cell, one in learners.items()}
+        yield journaled, journal.notes, keep_models
     if borrowed is not None and not borrowed.over:
         tell(borrowed.rounds)
 

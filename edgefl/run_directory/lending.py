@@ -52,6 +52,11 @@ class Loan:
         while self._next < len(self.entries) and self.entries[self._next]["call"] == "learner":
             self._next += 1
 
+    @property
+    def taken(self) -> int:
+        """How many entries of the lender's journal have been taken."""
+        return self._next
+
     def takes(self, cell: int, call: str, asked: Mapping[str, Any]) -> bool:
         """Whether the lender's journal has this question next."""
         if self.over or self._next == len(self.entries):

@@ -8,7 +8,7 @@ from edgefl.config.scenario_fields import Section
 
 
 class RecordSettings(Section):
-    """What a run writes down of its devices, and in which form; rounds, sessions, events and ledger are always there.
+    """What a run keeps of its devices and models, and in which form; rounds, sessions, events and ledger always stay.
 
     Measured with 10,000 devices in a round, on one core of a busy machine: a row of devices takes 176 bytes and 5 to
     6 microseconds as CSV, 14 (nobody moves) to 22 bytes and 6 to 13 microseconds as Parquet; a row of positions 40
@@ -32,6 +32,16 @@ class RecordSettings(Section):
         le=1e9,
         description="simulated time between two rows of positions.csv for each device, 40 bytes each; none: no"
         " such table, s",
+    )
+
+    models: Literal["last", "best", "none"] | Annotated[int, Field(ge=1, le=1_000_000_000)] = Field(
+        "last",
+        description="models that are kept, 4 bytes a parameter and cell: those at the end; those at the end and, of"
+        " each cell, that with the highest accuracy; those at the end and after every n-th round; or none",
+    )
+    personal_models: bool = Field(
+        False,
+        description="keep devices' own models too, where the algorithm makes some: a model for each device",
     )
 
     def keeps(self, number: int) -> bool:

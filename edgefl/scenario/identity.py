@@ -130,6 +130,8 @@ def learning_identity(world: World, dataset_checksum: str) -> LearningIdentity |
     ]
     if code := own_code.named_in([settings]):
         told.append(code)
+    if scenario.learning.initial is not None:
+        told.append(_of_file("learning.initial.path", scenario.learning.initial.path))
     return LearningIdentity(
         whole=_hash([settings, *told]),
         pilot=_hash([{key: value for key, value in settings.items() if key != "warm_start"}, *told]),

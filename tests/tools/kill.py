@@ -60,7 +60,11 @@ def contents(run: Path) -> dict[str, Any]:
 
     Snapshots go when a run is complete; they may stay if it is killed just then.
     """
-    files: dict[str, Any] = {path.name: path.read_bytes() for path in sorted(run.iterdir()) if path.is_file()}
+    files: dict[str, Any] = {
+        str(path.relative_to(run)): path.read_bytes()
+        for path in sorted([*run.iterdir(), *run.glob("models/*")])
+        if path.is_file()
+    }
     about = json.loads(files["run.json"])
     files["run.json"] = {key: value for key, value in about.items() if key not in WALL_CLOCK}
     return files

@@ -1,0 +1,125 @@
+"""The models of a run as files of its directory: the last ones, the best, those of every n-th round."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import yaml
+
+from edgefl.contract import Evaluation
+from edgefl.errors import EdgeflError
+from edgefl.run_directory import status
+from edgefl.run_directory.circumstances import SCENARIO
+from edgefl.run_directory.files import draft_of, settle, writing
+from edgefl.run_directory.journal import FILE, lines
+from edgefl.run_directory.lending import Loan
+from edgefl.run_directory.settings import RecordSettings
+
+if TYPE_CHECKING:
+    from edgefl.learning.learner import TorchLearner
+
+FOLDER = "models"
+
+
+class ModelKeeper:
+    """Writes the models of a run's cells into its directory, below `models`.
+
+    `cell0.safetensors` is the last model of cell 0; with `-best` the best, with `-round40` that after the cell's 40th
+    round of the global model. Behind them `-served` and `-personal`: see `edgefl.learning.kept_models`.
+
+    Args:
+        learners: cell -> the learner that trains with PyTorch; none: nothing is kept.
+    """
+
+    def __init__(
+        self, directory: Path, record: RecordSettings, learners: Mapping[int, "TorchLearner"]
+    ) -> None:
+        self._folder = directory / FOLDER
+        self._record = record
+        self._learners = learners if record.models != "none" else {}
+        if self.follows_rounds:
+            for learner in self._learners.values():
+                learner.watch = partial(self._tested, learner)
+
+    @property
+    def follows_rounds(self) -> bool:
+        """Whether models are kept while the run goes on: then all of it has to be trained here."""
+        return bool(self._learners) and self._record.models != "last"
+
+    def finish(self, loan: Loan | None) -> None:
+        """Write the last models, of learners that stand where the run ends.
+
+        Args:
+            loan: whose answers the run has taken, perhaps all of them: then the lender's models are this run's.
+
+        Raises:
+            EdgeflError: they cannot be written.
+        """
+        if not self._learners:
+            return
+        if loan is not None and not loan.over:
+            if self._taken_from(loan):
+                return
+            loan.end()
+        for learner in self._learners.values():
+            self._write(learner, "")
+        for draft in [
+            *self._folder.glob("*.part"),
+            *self._folder.glob(".tmp*"),
+        ]:  # of a process that was killed
+            draft.unlink(missing_ok=True)
+
+    def _tested(self, learner: "TorchLearner", evaluation: Evaluation) -> None:
+        from edgefl.learning import kept_models, model_files
+
+        every = self._record.models
+        if isinstance(every, int):
+            if (number := kept_models.round_of_run(learner)) % every == 0:
+                self._write(learner, f"-round{number}")
+            return
+        if evaluation.accuracy is None:
+            return
+        best = self._folder / f"cell{learner.trainer.cell}-best.safetensors"
+        # of a run that goes on, the best may be of a round that comes again, and then is the same
+        before = model_files.read_about(best)["accuracy"] if best.exists() else -1.0
+        if evaluation.accuracy > before:
+            self._write(learner, "-best", accuracy=evaluation.accuracy)
+
+    def _write(self, learner: "TorchLearner", suffix: str, **further: float) -> None:
+        from edgefl.learning import kept_models, model_files
+
+        about, inputs = {**kept_models.about(learner), **further}, kept_models.inputs_of(learner)
+        for kind, tensors in kept_models.collections(learner, personal=self._record.personal_models):
+            ending = "" if kind == kept_models.GLOBAL else f"-{kind}"
+            path = self._folder / f"cell{learner.trainer.cell}{suffix}{ending}.safetensors"
+            with writing(path):
+                self._folder.mkdir(exist_ok=True)
+                try:
+                    model_files.write(draft_of(path), tensors, {"kind": kind, **about}, inputs)
+                    settle(path)
+                except BaseException:
+                    draft_of(path).unlink(missing_ok=True)
+                    raise
+
+    def _taken_from(self, loan: Loan) -> bool:
+        """Copy the models of a lender whose whole training this run has taken; return whether that could be done."""
+        try:
+            theirs = yaml.safe_load((loan.lender / SCENARIO).read_text(encoding="utf-8"))["record"]
+            complete = status.read(loan.lender)["status"] == "completed"
+        except (EdgeflError, OSError, KeyError, yaml.YAMLError):
+            return False
+        ours = self._record.model_dump(mode="json")
+        same = all(theirs.get(key) == ours[key] for key in ("models", "personal_models"))
+        if not (same and complete and loan.taken == sum(1 for _ in lines(loan.lender / FILE))):
+            return False
+        files = sorted((loan.lender / FOLDER).glob("*.safetensors"))
+        with suppress(OSError):
+            self._folder.mkdir(exist_ok=True)
+            for file in files:
+                copy = self._folder / file.name
+                draft_of(copy).write_bytes(file.read_bytes())
+                settle(copy)
+            return bool(files)
+        return False

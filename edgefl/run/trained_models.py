@@ -1,0 +1,139 @@
+"""Loading the models that a run has trained: modules with their parameters, and how their inputs are scaled."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edgefl.errors import EdgeflError
+from edgefl.learners.keeping import FOLDER
+from edgefl.scenario.scenario import load
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from edgefl.learning.model_files import Inputs
+
+
+@dataclass(frozen=True)
+class TrainedModule:
+    """A trained model: its module, in evaluation mode on the CPU, and what goes in and comes out.
+
+    Args:
+        module: takes inputs [n, *input_shape] as `normalised` makes them of raw ones.
+        inputs: shape, scaling and names of labels.
+        about: cell, session, phase and round in which it was made.
+
+    Example:
+        model = edgefl.load_model("runs/first")
+        labels = model.module(model.normalised(images)).argmax(1)
+    """
+
+    module: "nn.Module"
+    inputs: "Inputs"
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """Names of the labels, in the order of the outputs."""
+        return self.inputs.labels
+
+    def normalised(self, x: Any) -> "Tensor":
+        """Return raw inputs [n, *input_shape], an array or tensor, as the model sees them: (x - mean) / std."""
+        import torch
+
+        mean, std = (torch.tensor(one, dtype=torch.float32) for one in (self.inputs.mean, self.inputs.std))
+        return torch.as_tensor(x).to(torch.float32).sub(mean).mul(1.0 / std)
+
+
+def load_model(
+    run: str | Path,
+    *,
+    cell: int | None = None,
+    kept: str | int = "last",
+    device: int | None = None,
+    served: int | None = None,
+) -> TrainedModule:
+    """Load a model that a run has trained, from its directory.
+
+    Args:
+        run: the run directory; its scenario says by `record.models` what is there.
+        cell: whose; None: of the only one that has a server.
+        kept: `last`, `best`, or the number of a round of the cell, where `record.models` kept these.
+        device: a device, for the model with which it is served: its own, or that of its cluster; None: the global
+            model.
+        served: number of a model, where the cell serves its devices with several; None: the global model.
+
+    Returns:
+        The module, with its inputs' scaling and the names of the labels.
+
+    Raises:
+        EdgeflError: there is no such model; it names those that are there.
+    """
+    import torch
+
+    from edgefl.learning import kept_models, model_files
+
+    run = Path(run)
+    files = sorted((run / FOLDER).glob("cell*.safetensors"))
+    if not files:
+        raise EdgeflError(f"{run}: has no models; a run keeps them at its end, unless record.models is none")
+    cells = sorted({_cell_of(path) for path in files})
+    if cell is None:
+        if len(cells) > 1:
+            raise EdgeflError(f"{run}: has models of cells {', '.join(map(str, cells))}: give cell")
+        cell = cells[0]
+    suffix = {"last": "", "best": "-best"}.get(str(kept), f"-round{kept}")
+    path = run / FOLDER / f"cell{cell}{suffix}.safetensors"
+    if path not in files:
+        there = ", ".join(file.stem for file in files)
+        raise EdgeflError(f"{run}: has no model {path.stem}; it has {there}")
+    about = model_files.read_about(path)
+    inputs = model_files.Inputs.of(about.pop("inputs"))
+    scenario = load(run / "scenario.yaml")
+    assert scenario.learning is not None
+    with torch.random.fork_rng(devices=[]):
+        module = scenario.learning.model.build(inputs.shape, len(inputs.labels)).eval()
+    module.load_state_dict(model_files.read(path))
+    if device is not None or served is not None:
+        rows = _rows(path, kept_models.PERSONAL) if device is not None else {}
+        which = None
+        if rows:
+            which = _position(rows[kept_models.DEVICES], device)
+        if which is None:
+            rows = _rows(path, kept_models.SERVED)
+            which = served
+            if rows and device is not None:
+                position = _position(rows[kept_models.DEVICES], device)
+                which = None if position is None else int(rows[kept_models.MODEL_OF][position])
+        own = {
+            name: tensor
+            for name, tensor in rows.items()
+            if name not in (kept_models.DEVICES, kept_models.MODEL_OF)
+        }
+        count = len(next(iter(own.values()))) if own else 0
+        if which is None or not 0 <= which < count:
+            wanted = f"device {device}" if device is not None else f"number {served} (it serves {count})"
+            raise EdgeflError(
+                f"{path}: there is no model beside the global one for {wanted}: one is kept where the algorithm"
+                " makes one, devices' own with record.personal_models: true"
+            )
+        module.load_state_dict({name: tensor[which] for name, tensor in own.items()}, strict=False)
+    return TrainedModule(module, inputs, about)
+
+
+def _cell_of(path: Path) -> int:
+    return int(path.stem.removeprefix("cell").partition("-")[0])
+
+
+def _rows(path: Path, kind: str) -> "dict[str, Tensor]":
+    """Return several models of the moment of a global one; empty: none were kept."""
+    from edgefl.learning import model_files
+
+    beside = path.with_name(f"{path.stem}-{kind}.safetensors")
+    return model_files.read(beside) if beside.exists() else {}
+
+
+def _position(ids: "Tensor", device: int | None) -> int | None:
+    found: list[int] = ids.tolist()
+    return found.index(device) if device in found else None
