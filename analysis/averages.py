@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from analysis import metrics
+from analysis.clock import Clock
 from analysis.metrics import RUN, SESSION
 from analysis.results import DIFFER
 from analysis.targets import Target
@@ -126,17 +127,29 @@ def tests(
     return pd.DataFrame(rows, columns=["quantity", "variant", *FOUND])
 
 
-def of_sessions(detail: pd.DataFrame, variants: Sequence[str], again: str) -> pd.DataFrame:
+def of_sessions(
+    detail: pd.DataFrame, variants: Sequence[str], again: str, clock: Clock | None, sessions: pd.DataFrame
+) -> pd.DataFrame:
     """Make the table of sessions: labels, kind, and each variant's opening accuracy and transition.
+
+    With a clock: of each cell, in order of time, with when it began and how many devices it had, of the first variant
+    and seed that has it.
 
     Args:
         again: what the kind of a session is called that was there before.
+        sessions: as `Runs` has them.
     """
     rows = []
-    for session, group in detail.groupby("session"):
+    begun = sessions.drop_duplicates(["cell", "session"]).set_index(["cell", "session"])
+    for (session, *cell), group in detail.groupby(["session"] if clock is None else ["session", "cell"]):
         texts = group["labels"].unique()
-        row: dict[str, object] = {
-            "session": session,
+        row: dict[str, object] = {"session": session}
+        if clock is not None:
+            about = begun.loc[(cell[0], session)]
+            start_s = float(about["start_s"])
+            row |= {"cell": int(cell[0]), "start_s": start_s, "begins": clock.words(start_s)}
+            row["devices"] = len(str(about["devices"]).split())
+        row |= {
             "labels": texts[0] if len(texts) == 1 else DIFFER,
             "kind": "pilot" if group["pilot"].any() else again if group["recurring"].any() else "new",
         }
@@ -145,4 +158,5 @@ def of_sessions(detail: pd.DataFrame, variants: Sequence[str], again: str) -> pd
             for name in ("accuracy_start", "accuracy_first", "dip", "recovery_rounds"):
                 row |= spread(f"{variant}_{name}", spells.groupby("seed")[name].mean())
         rows.append(row)
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    return table if clock is None else table.sort_values(["start_s", "cell"], ignore_index=True)

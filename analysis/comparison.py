@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from analysis import averages, metrics
 from analysis.choices import FIRST_ROUNDS, OVERLAP, PLAIN, Layout, Recurring
+from analysis.clock import clock_of
 from analysis.figures.comparison import adaptation_figure, cost_figure
 from analysis.figures.curves import curves_figure
 from analysis.figures.pareto import pareto_figure
@@ -18,6 +19,7 @@ from analysis.metrics import SESSION
 from analysis.populations import notes_on, population_kinds
 from analysis.results import Comparison
 from analysis.scope import common_seeds, have_rounds, own_notes, reference_of, scope_of, variants_of
+from analysis.service import services_of
 from analysis.tables.comparison import check_columns, report
 from analysis.targets import Target, targets_of, usable
 from analysis.transitions import transitions
@@ -56,12 +58,13 @@ def compare(
         ValueError: no completed run, no such reference, no seed that all variants share, a target or an overlap
             outside (0, 1], or a folder that cannot be written.
     """
+    runs = Runs.of(runs)
     comparison, rounds = measure(
         runs, out=out, reference=reference, target=target, recurring=recurring, overlap=overlap, layout=layout
     )
     # the figure carries its numbers: whoever finds it can see whether they are still those of a run
     inside = {FIGURE_NUMBERS: comparison.table.to_csv(index=False)}
-    replace(report(comparison), figures=_figures(comparison, rounds), inside=inside).write()
+    replace(report(comparison), figures=_figures(comparison, rounds, runs), inside=inside).write()
     return comparison
 
 
@@ -114,11 +117,11 @@ def measure(
     variants = [name for name in names if name in set(detail["variant"])]
     totals = metrics.totals(rounds)
     in_scope = detail[detail["in_scope"]]
-    folder = runs.folder(out)
+    folder, clock = runs.folder(out), clock_of(info)
     comparison = Comparison(
         table=averages.of_variants(detail, totals, variants),
         per_session=averages.of_sessions(
-            detail, variants, "recurring" if recurring == "labels" else "returning"
+            detail, variants, "recurring" if recurring == "labels" else "returning", clock, sessions
         ),
         to_targets=averages.to_targets(rounds, sessions, in_scope, variants, targets, reference),
         tests=averages.tests(detail, totals, variants, reference),
@@ -134,6 +137,7 @@ def measure(
         ),
         scope=scope,
         trained=trained,
+        clock=clock,
         verdicts=verdicts(detail, totals, variants, reference, targets[0] if trained and targets else None),
         notes=tuple(notes),
     )
@@ -181,11 +185,15 @@ def _pareto(comparison: Comparison) -> Figure:
     return pareto_figure(pd.DataFrame(points), (words_of(names[0], target), words_of(names[1], target)))
 
 
-def _figures(comparison: Comparison, rounds: pd.DataFrame) -> dict[str, Figure]:
-    draw = adaptation_figure if comparison.trained else cost_figure
-    figures = {"comparison": draw(comparison, rounds)}
+def _figures(comparison: Comparison, rounds: pd.DataFrame, runs: Runs) -> dict[str, Figure]:
     if comparison.trained:
-        figures["comparison_curves"] = curves_figure(comparison, rounds)
+        services = services_of(runs)
+        figures = {
+            "comparison": adaptation_figure(comparison, rounds, runs.sessions, services),
+            "comparison_curves": curves_figure(comparison, rounds, services),
+        }
+    else:
+        figures = {"comparison": cost_figure(comparison, rounds)}
     if len(comparison.table) > 1:
         figures["comparison_pareto"] = _pareto(comparison)
     return figures

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.choices import Layout
+from analysis.clock import Clock
 from analysis.drift_reading import Reading
 from analysis.targets import Target
 
@@ -24,9 +25,10 @@ class Comparison:
             `_to_target_mean` is inf as soon as one session missed the target; `_to_target_at_least` then is what can
             be said: the mean when a session that missed counts with its whole length. not_reached of targets sessions
             x seeds missed it.
-        per_session: one row per session: labels (or: differ, by seed or cell), kind (pilot, new, recurring,
-            returning; in any seed or cell), and per variant the mean and standard deviation of its opening
-            model's accuracy, its accuracy over the first rounds, dip and rounds to recovery.
+        per_session: one row per session, with a clock of each cell, with its begin and its number of devices: labels
+            (or: differ, by seed or cell), kind (pilot, new, recurring, returning; in any seed or cell), and per
+            variant the mean and standard deviation of its opening model's accuracy, its accuracy over the first
+            rounds, dip and rounds to recovery.
         to_targets: one row per target and variant: what reaching it costs, see `averages.to_targets`.
         tests: one row per quantity and variant: paired tests against the reference, see `averages.tests`.
         detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
@@ -39,6 +41,7 @@ class Comparison:
         sessions: the sessions that `table` averages over.
         scope: what these sessions are, in words.
         trained: False if no run has an accuracy; then only latency and energy are compared.
+        clock: by which sessions and curves are told; None: sessions follow a schedule of rounds.
         verdicts: the answer, one sentence per variant.
         notes: what a reader has to know, one sentence each.
     """
@@ -57,6 +60,7 @@ class Comparison:
     sessions: tuple[int, ...]
     scope: str
     trained: bool
+    clock: Clock | None
     verdicts: tuple[str, ...]
     notes: tuple[str, ...]
 

@@ -32,3 +32,4 @@ def draw_bars(ax: Axes, bars: pd.DataFrame, groups: list[str], styles: Styles) -
     ax.set_xlim(middle - half, middle + half)
     ax.set_xticks(range(len(groups)), groups)
     ax.margins(y=0.14)
+    ax.set_ylim(bottom=0)

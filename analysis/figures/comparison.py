@@ -10,27 +10,40 @@ from matplotlib.figure import Figure
 
 from analysis import metrics
 from analysis.figures.bars import draw_bars
+from analysis.figures.clock import draw_by_clock
 from analysis.figures.lines import curve_of, draw_lines, label_lines, session_bands
 from analysis.figures.style import DPI, INK, Styles, heading, variant_styles
 from analysis.formatting import ENERGY_UNITS, TIME_UNITS, ranges, unit_for
 from analysis.results import RECURRING, Comparison
+from analysis.service import Services
 
 SIZE_INCH = (32 / 3, 20 / 3)  # 1600 x 1000 pixels
 MOST_BARS = 40
+CLOCK = (0.058, 0.465, 0.815, 0.43)
 TOP, LEFT, RIGHT = (0.058, 0.465, 0.815, 0.38), (0.058, 0.075, 0.425, 0.2), (0.552, 0.075, 0.425, 0.2)
 SUBTITLE: dict[str, Any] = {"loc": "left", "fontsize": 9, "color": INK, "pad": 8}
 
 
-def adaptation_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
-    """Draw accuracy over training rounds, and below it what each session of the scope paid for the target."""
+def adaptation_figure(
+    comparison: Comparison, rounds: pd.DataFrame, sessions: pd.DataFrame, services: Services
+) -> Figure:
+    """Draw accuracy over training rounds, or by the clock, and what each session of the scope paid for the target."""
     figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison)
-    heading(
-        figure,
-        0.965,
-        "Test accuracy on the labels present, round by round",
-        f"{_spread(comparison)}Open circles: the model that opens a session, before any training in it.",
-    )
-    _accuracy(figure.add_axes(TOP), comparison, rounds, styles)
+    if comparison.clock is None:
+        circles = "Open circles: the model that opens a session, before any training in it."
+        title = "Test accuracy on the labels present, round by round"
+        heading(figure, 0.965, title, _spread(comparison) + circles)
+        _accuracy(figure.add_axes(TOP), comparison, rounds, styles)
+    else:
+        first = next(iter(styles))
+        shown = sessions[(sessions["variant"] == first) & (sessions["seed"] == comparison.seeds[0])]
+        cells = "Cells count by the devices that they serve. " if rounds["cell"].nunique() > 1 else ""
+        of = f" of {first}" if len(styles) > 1 else ""
+        ticks = f"{cells}Ticks: a session{of} begins (seed {comparison.seeds[0]})."
+        heading(
+            figure, 0.965, "Test accuracy of the models in use, by the clock", _spread(comparison) + ticks
+        )
+        draw_by_clock(figure, CLOCK, rounds, shown, services, styles, comparison.clock)
 
     if not comparison.targets:
         _round_costs(figure, comparison, styles)
@@ -145,8 +158,8 @@ def _cost_bars(
     scope = comparison.detail[comparison.detail["in_scope"] & comparison.detail["rounds_to_target"].notna()]
     groups = [f"session {session}" for session in comparison.sessions]
     place = scope["session"].map({session: i for i, session in enumerate(comparison.sessions)})
-    if len(groups) * len(styles) > MOST_BARS:
-        groups, place = [f"mean of sessions {ranges(comparison.sessions)}"], place * 0
+    if comparison.clock is not None or len(groups) * len(styles) > MOST_BARS:
+        groups, place = [_scope_words(comparison)], place * 0
     elif len(groups) > 6:
         groups = [str(session) for session in comparison.sessions]
         ax.set_xlabel("session", labelpad=1)
@@ -163,6 +176,15 @@ def _cost_bars(
     ax.set_label(unit)
     draw_bars(ax, bars.reset_index(), groups, styles)
     return ax
+
+
+def _scope_words(comparison: Comparison) -> str:
+    """Name the sessions whose mean a bar is: by their numbers, by the clock by how many they are."""
+    if comparison.clock is None:
+        return f"mean of sessions {ranges(comparison.sessions)}"
+    mine = comparison.detail[comparison.detail["in_scope"]]
+    many = len(mine[["cell", "session"]].drop_duplicates())
+    return f"mean of {many} sessions" if many > 1 else "one session"
 
 
 def _averages(comparison: Comparison, names: dict[str, str], size: float) -> pd.DataFrame:

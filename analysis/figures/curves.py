@@ -11,18 +11,19 @@ from analysis.figures.column import legend, panels, series_styles
 from analysis.figures.style import SOFT
 from analysis.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 from analysis.results import Comparison
+from analysis.service import Service, Services
 
 POINTS = 400  # of a line
 Curve = tuple[np.ndarray, np.ndarray, np.ndarray]  # x, mean, deviation; NaN where a seed has no model yet
 
 
-def curves_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
+def curves_figure(comparison: Comparison, rounds: pd.DataFrame, services: Services) -> Figure:
     """Draw the accuracy of the latest tested model of each variant; band: one deviation over seeds, or none."""
     variants = list(comparison.table["variant"])
     figure, axes = panels(2, 4.2, sharey=True)
     worst = float(rounds["accuracy"].min())
     lowest = 0 if worst < 0.4 else 10 * math.floor(10 * worst) - 5
-    curves = {name: curves_of(rounds[rounds["variant"] == name]) for name in variants}
+    curves = {name: curves_of(rounds[rounds["variant"] == name], services) for name in variants}
     for number, (ax, units, words) in enumerate(
         zip(axes, (TIME_UNITS, ENERGY_UNITS), ("simulated time", "energy of all devices"), strict=True)
     ):
@@ -48,26 +49,28 @@ def curves_figure(comparison: Comparison, rounds: pd.DataFrame) -> Figure:
     return figure
 
 
-def curves_of(rounds: pd.DataFrame) -> tuple[Curve, Curve]:
+def curves_of(rounds: pd.DataFrame, services: Services) -> tuple[Curve, Curve]:
     """Average a variant's accuracy over seeds, at equal times and at equal joules.
 
-    A model's accuracy holds from the end of its round to the next test. Cells are averaged within a seed, their
-    joules added up. A curve ends where the first seed ends.
+    A model's accuracy holds from the end of its round to the next test. Cells are averaged within a seed,
+    each by the devices that it serves, their joules added up. A curve ends where the first seed ends.
     """
     over_s, over_j, ends_s, ends_j = [], [], [], []
-    for _, run in rounds.groupby("seed"):
+    own = []
+    for key, run in rounds.groupby(["variant", "seed"]):
         run = run.sort_values("end_s")
         spent_j = run["energy_j"].cumsum().to_numpy()
         over_s.append(run)
+        own.append(services[key])
         over_j.append((spent_j, run["end_s"].to_numpy()))
         ends_s.append(float(run["end_s"].max()))
         ends_j.append(float(spent_j[-1]))
     times_s, joules = np.linspace(0, min(ends_s), POINTS), np.linspace(0, min(ends_j), POINTS)
-    by_time = np.stack([_accuracy_at(run, times_s) for run in over_s])
+    by_time = np.stack([accuracy_at(run, times_s, service) for run, service in zip(over_s, own, strict=True)])
     by_energy = np.stack(
         [
-            _accuracy_at(run, _step(spent_j, end_s, joules))
-            for run, (spent_j, end_s) in zip(over_s, over_j, strict=True)
+            accuracy_at(run, _step(spent_j, end_s, joules), service)
+            for run, (spent_j, end_s), service in zip(over_s, over_j, own, strict=True)
         ]
     )
     return _averaged(times_s, by_time), _averaged(joules, by_energy)
@@ -78,14 +81,14 @@ def _averaged(x: np.ndarray, values: np.ndarray) -> Curve:
     return x, values.mean(axis=0), std
 
 
-def _accuracy_at(run: pd.DataFrame, times_s: np.ndarray) -> np.ndarray:
-    """Return the accuracy of the latest model at these times, mean over the cells; NaN before the first test."""
+def accuracy_at(run: pd.DataFrame, times_s: np.ndarray, service: Service) -> np.ndarray:
+    """Return the accuracy of the latest models at these times, cells by their devices; NaN before the first test."""
     tested = metrics.training_rounds(run).dropna(subset="accuracy")
-    cells = [
-        _step(cell["end_s"].to_numpy(), cell["accuracy"].to_numpy(), times_s)
-        for _, cell in tested.groupby("cell")
-    ]
-    return np.mean(cells, axis=0) if cells else np.full(len(times_s), np.nan)
+    cells = {
+        int(number): _step(cell["end_s"].to_numpy(), cell["accuracy"].to_numpy(), times_s)
+        for number, cell in tested.groupby("cell")
+    }
+    return service.mean(cells, np.nan_to_num(times_s)) if cells else np.full(len(times_s), np.nan)
 
 
 def _step(places: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:

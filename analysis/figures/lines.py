@@ -48,7 +48,7 @@ def session_bands(ax: Axes, per_session: pd.DataFrame, rounds: pd.DataFrame) -> 
     starts = ends - lengths
     plain(ax)
     ax.set_xlim(0, ends.iloc[-1])
-    sessions = per_session.set_index("session")
+    sessions = per_session.drop_duplicates("session").set_index("session")
     detailed = len(starts) <= MOST_SESSIONS_WITH_LABELS
     if detailed:
         ax.set_xticks([0, *ends])

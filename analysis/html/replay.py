@@ -79,8 +79,8 @@ def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) 
         positions = pd.DataFrame()
     if not len(positions):
         notes.append(
-            "No positions were recorded (record.positions_s). Each device is drawn as far from its base station as "
-            "it was in its latest round, in a direction that means nothing."
+            "No positions were recorded (record.positions_s: none). Each device is drawn as far from its base "
+            "station as it was in its latest round, in a direction that means nothing."
         )
         return {}
     times_s = np.sort(positions["time_s"].unique())

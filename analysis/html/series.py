@@ -9,6 +9,7 @@ import pandas as pd
 from analysis.html.packing import unpack
 from analysis.load import Runs
 from analysis.metrics import of_run, training_rounds
+from analysis.service import Service
 
 MOST_POINTS = 2000  # of one line
 MOST_CELLS = 8  # more are shown as their mean, or as their sum
@@ -29,7 +30,7 @@ def charts(runs: Runs) -> list[dict[str, Any]]:
     mine = [(label_of(run, runs), run, of_run(runs.rounds, run)) for run in runs.info.itertuples()]
     charts = []
     if runs.rounds["accuracy"].notna().any():
-        charts.append(_accuracy(mine))
+        charts.append(_accuracy(runs, mine))
     about = "Until the new model is made; the mean of all cells."
     charts.append(_chart("latency", "Time of a round", about, "seconds", _by_round(mine, "latency_s")))
     charts.append(_energy(mine))
@@ -50,9 +51,9 @@ def _by_time(label: str, series: list[dict[str, Any]]) -> dict[str, Any]:
 
 def population(replay: dict[str, Any]) -> dict[str, Any]:
     """Count the devices that each cell serves at each recorded time; without positions, none."""
-    if not replay["placed"]:
-        return {"time": [], "series": []}
     frames = unpack(replay["frames"])
+    if not replay["placed"] or len(frames["time_s"]) < 2:
+        return {"time": [], "series": []}
     cells = frames["cell"]
     known = np.unique(cells[~np.isnan(cells)]).astype(int)
     here = (~np.isnan(frames["x_m"])).sum(axis=0)
@@ -72,7 +73,7 @@ def timeline(runs: Runs, run: Any) -> dict[str, Any]:
     sessions = of_run(runs.sessions, run).sort_values("start_s")
     first = sessions[sessions["cell"] == sessions["cell"].min()]
     return {
-        "accuracy": _mean_of_cells(rounds),
+        "accuracy": _mean_of_cells(rounds, Service.of(runs, run)),
         "joules": joules,
         "sessions": [[_digits(row.start_s), int(row.session)] for row in first.itertuples()],
         "one_cell": sessions["cell"].nunique() == 1,
@@ -86,28 +87,32 @@ def thinned(x: pd.Series, y: pd.Series) -> dict[str, Any]:
     return {"x": _short(x.to_numpy(float)[rows]), "y": _short(y.to_numpy(float)[rows]), "every": every}
 
 
-def _accuracy(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict[str, Any]:
+def _accuracy(runs: Runs, mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict[str, Any]:
     by_time = []
-    for label, _, rounds in mine:
+    for label, run, rounds in mine:
         cells = sorted(rounds["cell"].unique())
         if len(mine) == 1 and 1 < len(cells) <= MOST_CELLS:
             for cell in cells:
                 own = rounds[(rounds["cell"] == cell) & rounds["accuracy"].notna()]
                 by_time.append({"label": f"cell {cell}", **thinned(own["end_s"], own["accuracy"])})
         else:
-            by_time.append({"label": label, **_mean_of_cells(rounds.sort_values("end_s"))})
-    about = "Of the model that each round leaves behind; several cells: the mean of their latest models."
+            mean = _mean_of_cells(rounds.sort_values("end_s"), Service.of(runs, run))
+            by_time.append({"label": label, **mean})
+    about = "Of the model that each round leaves behind; several cells: the mean of their latest"
+    about += " models, each by the devices that it serves."
     views = [_by_time("by simulated time", by_time), *_by_round(mine, "accuracy")]
     return _chart("accuracy", "Test accuracy", about, "accuracy", views, share=True)
 
 
-def _mean_of_cells(rounds: pd.DataFrame) -> dict[str, Any]:
-    """Average the cells' latest accuracies at each end of a round."""
+def _mean_of_cells(rounds: pd.DataFrame, service: Service) -> dict[str, Any]:
+    """Average the cells' latest accuracies at each end of a round, each by the devices that it serves."""
     known = rounds[rounds["accuracy"].notna()]
     if not len(known):
         return {"x": [], "y": [], "every": 1}
     wide = known.pivot_table(index="end_s", columns="cell", values="accuracy", aggfunc="last").ffill()
-    return thinned(pd.Series(wide.index), wide.mean(axis=1))
+    times_s = wide.index.to_numpy(float)
+    of_cells = {int(cell): wide[cell].to_numpy(float) for cell in wide}
+    return thinned(pd.Series(times_s), pd.Series(service.mean(of_cells, times_s)))
 
 
 def _by_round(mine: Sequence[tuple[str, Any, pd.DataFrame]], column: str) -> list[dict[str, Any]]:

@@ -107,7 +107,10 @@ def probability(p: float) -> str:
 def per_session(comparison: Comparison) -> pd.DataFrame:
     """Write each session's labels, kind and start accuracy of every variant in percent, [sessions x columns]."""
     table = comparison.per_session.set_index("session")
-    columns: dict[str, Iterable[str]] = {
+    columns: dict[str, Iterable[str]] = {}
+    if comparison.clock is not None:
+        columns = {name: table[name].astype(str) for name in ("begins", "cell", "devices")}
+    columns |= {
         "labels": [compact_labels(labels) for labels in table["labels"]],
         "kind": table["kind"],
     }
@@ -122,6 +125,10 @@ def caption(comparison: Comparison) -> str:
     seeds = named_seeds(comparison.seeds, comparison.layout.interval)
     if not comparison.trained:
         return f"Latency and energy ({seeds})"
+    if comparison.clock is not None:
+        mine = comparison.detail[comparison.detail["in_scope"]]
+        many = len(mine[["cell", "session"]].drop_duplicates())
+        return f"Adaptation, {comparison.scope}, {many} in {mine['cell'].nunique()} cells ({seeds})"
     return f"Adaptation, {comparison.scope}: {ranges(comparison.sessions)} ({seeds})"
 
 
@@ -175,10 +182,15 @@ def report(comparison: Comparison) -> Report:
     if comparison.trained:
         sessions = per_session(comparison)
         labels = ("labels " + sessions["labels"]).where(sessions["labels"] != "", "")
-        columns = (sessions.index.astype(str), sessions["kind"], labels)
+        columns = [sessions.index.astype(str), sessions["kind"], labels]
+        if comparison.clock is not None:
+            many = sessions["devices"] + sessions["devices"].map(
+                lambda n: " device" if n == "1" else " devices"
+            )
+            columns = [sessions["begins"], "cell " + sessions["cell"], many, *columns[1:]]
         padded = [[text.ljust(max(map(len, column))) for text in column] for column in columns]
         about = ["  ".join(words) for words in zip(*padded, strict=True)]
-        hidden.append((opening, sessions.drop(columns=["kind", "labels"]).set_axis(about)))
+        hidden.append((opening, sessions[list(comparison.table["variant"])].set_axis(about)))
     corner = "variant"
     if comparison.layout.transposed:
         table, corner = table.T, ""

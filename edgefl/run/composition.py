@@ -1,5 +1,6 @@
 """The world of a scenario brought to life: its simulation, and a server per federation."""
 
+import itertools
 import math
 from collections.abc import Mapping
 
@@ -7,7 +8,7 @@ from edgefl.contract import Learner
 from edgefl.engine.device import Device, Processors
 from edgefl.engine.federations import Federations
 from edgefl.engine.ledger import Ledger
-from edgefl.engine.positions import recorded_positions
+from edgefl.engine.positions import looks, recorded_positions
 from edgefl.engine.radio import Radio
 from edgefl.engine.records import Recorder
 from edgefl.engine.rounds import Rounds
@@ -47,9 +48,13 @@ def compose(
     )
     for process in (*network.processes(), *world.background(radio)):
         env.process(process)
-    if scenario.record.positions_s is not None:
-        every_s = scenario.record.positions_s
-        env.process(recorded_positions(env, network, recorder, every_s, of_places, radio.mean_sinr))
+    every_s = scenario.record.positions_s
+    if every_s == "auto":
+        times_s = looks(world.count, scenario.latest_end_s) if network.moves else iter([0.0])
+        env.process(recorded_positions(env, network, recorder, times_s))
+    elif every_s != "none":
+        times_s = (number * every_s for number in itertools.count())
+        env.process(recorded_positions(env, network, recorder, times_s, of_places, radio.mean_sinr))
     return simulation, {cell: _server(simulation, cell, learner, world) for cell, learner in learners.items()}
 
 

@@ -134,7 +134,7 @@ class RunDirectory:
                 with writing(path / "scenario.yaml"):
                     (path / "scenario.yaml").write_text(scenario.text, encoding="utf-8")
             for row_type, file in TABLES.items():
-                if row_type is not Position or self._record.positions_s is not None:
+                if row_type is not Position or self._record.positions_s != "none":
                     self._tables[row_type] = self._table(path / file, row_type)
             self.flush()
         except EdgeflError as error:

@@ -1,8 +1,8 @@
 """Settings of what a run records beside its rounds."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from edgefl.config.scenario_fields import Section
 
@@ -26,12 +26,10 @@ class RecordSettings(Section):
         description="form of the tables that have rows for each device, devices and positions: csv, or parquet,"
         " which takes a tenth of the room and needs the package pyarrow",
     )
-    positions_s: float | None = Field(
-        None,
-        ge=1e-3,
-        le=1e9,
-        description="simulated time between two rows of positions.csv for each device, 40 bytes each; none: no"
-        " such table, s",
+    positions_s: Literal["auto", "none"] | Annotated[float, Field(ge=1e-3, le=1e9)] = Field(
+        "auto",
+        description="simulated time between two rows of positions.csv for each device, 40 bytes each; auto: some 400"
+        " times in the run, fewer for more than 500 devices, place and cell alone; none: no such table, s",
     )
 
     models: Literal["last", "best", "none"] | Annotated[int, Field(ge=1, le=1_000_000_000)] = Field(
@@ -43,6 +41,11 @@ class RecordSettings(Section):
         False,
         description="keep devices' own models too, where the algorithm makes some: a model for each device",
     )
+
+    @field_validator("positions_s", mode="before")
+    @classmethod
+    def _empty_is_none(cls, value: Any) -> Any:
+        return "none" if value is None else value
 
     def keeps(self, number: int) -> bool:
         """Whether the rows of a phase's round are kept; rounds count from 1."""

@@ -45,6 +45,8 @@ record: {positions_s: 0.1}
 """
 SLIDER = "document.getElementById('time')"
 
+NO_POSITIONS = ["sessions.count=1", "record.positions_s=none"]
+
 
 @pytest.fixture(scope="module")
 def walkers(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -109,9 +111,21 @@ def test_what_is_thinned_is_said(walkers: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(unpack(found["rows"])["device"]) < len(runs.devices)
 
 
-def test_without_positions_the_replay_says_so(digits: Path, tmp_path: Path) -> None:
+def test_devices_that_stand_are_where_they_stand(digits: Path, tmp_path: Path) -> None:
+    """Nobody has asked for positions: those that never move are written once, and the replay is true."""
     run = simulate(load(digits, ["sessions.count=1"]), tmp_path / "run", device="cpu")
-    assert "No positions were recorded (record.positions_s)" in write_report(run).read_text()
+    positions = load_runs(run).positions
+    assert positions["time_s"].unique().tolist() == [0.0]
+    text = write_report(run).read_text()
+    (shown,) = json.loads(text.split('id="data">')[1].split("</script>")[0])["replays"]
+    assert shown["placed"]
+    assert not shown["population"]["time"], "a line of one point is none"
+    assert "No positions" not in text
+
+
+def test_without_positions_the_replay_says_so(digits: Path, tmp_path: Path) -> None:
+    run = simulate(load(digits, NO_POSITIONS), tmp_path / "run", device="cpu")
+    assert "No positions were recorded (record.positions_s: none)" in write_report(run).read_text()
 
 
 def test_what_is_written_by_others_does_not_run(walkers: Path, tmp_path: Path) -> None:
@@ -128,7 +142,7 @@ def test_a_run_is_one_picture_too(walkers: Path, digits: Path, tmp_path: Path) -
     draw_run(walkers, tmp_path / "moving.png")
     with Image.open(tmp_path / "moving.png") as picture:
         assert len(picture.convert("RGB").getcolors(1 << 24) or []) > 300
-    still = simulate(load(digits, ["sessions.count=1"]), tmp_path / "run", device="cpu")
+    still = simulate(load(digits, NO_POSITIONS), tmp_path / "run", device="cpu")
     with pytest.raises(ValueError, match=r"have no positions: run them with record\.positions_s"):
         draw_run(still, tmp_path / "still.png")
 

@@ -17,6 +17,7 @@ from analysis.figures.pareto import efficient, pareto_figure
 from analysis.figures.sweep import heat_figure, sweep_figure
 from analysis.key_sweep import grid_key, sweep
 from analysis.scenario_keys import differing, flat
+from analysis.service import services_of
 from analysis.tables.sweep import headline, verdicts
 from analysis.units import axis_of
 
@@ -214,7 +215,8 @@ def test_curves_hold_the_last_accuracy_and_average_over_seeds(write_run: Write) 
     for seed, low in ((1, 0.2), (2, 0.4)):
         rounds = [{"session": 1, "round": t, "accuracy": a} for t, a in ((1, low), (2, 0.8))]
         root = write_run(f"a/{seed}", rounds, [{"session": 1}], variant="a", seed=seed).parent
-    (times_s, over_s, std), (joules, over_j, _) = curves_of(load_runs(root).rounds)
+    runs = load_runs(root)
+    (times_s, over_s, std), (joules, over_j, _) = curves_of(runs.rounds, services_of(runs))
     at = np.searchsorted(times_s, 15.0)
     assert over_s[at] == pytest.approx(0.3)
     assert std[at] == pytest.approx(0.2 / np.sqrt(2))

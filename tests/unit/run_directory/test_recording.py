@@ -114,9 +114,12 @@ def test_positions_by_hand(tmp_path: Path) -> None:
 def test_watching_positions_disturbs_nothing(radio: dict[str, Any], tmp_path: Path) -> None:
     """Not even where a look falls on the very moment of others, such as the ticks of movement."""
     devices = {"count": 4, "indoor_share": 0.5, "mobility": {"name": "random_waypoint", "area_factor": 1.5}}
-    whole = simulate(scenario(radio=radio, devices=devices), tmp_path / "without")
+    never = scenario(radio=radio, devices=devices, record={"positions_s": "none"})
+    whole = simulate(never, tmp_path / "without")
     run = simulate(scenario(radio=radio, devices=devices, record={"positions_s": 0.1}), tmp_path / "with")
-    assert tables(run, "positions") == tables(whole)
+    auto = simulate(scenario(radio=radio, devices=devices), tmp_path / "auto")
+    assert tables(run, "positions") == tables(whole) == tables(auto, "positions")
+    assert pd.read_csv(auto / "positions.csv")["gain_db"].isna().all(), "nobody has asked for gains"
     assert not (whole / "positions.csv").exists()
     positions = pd.read_csv(run / "positions.csv")
     assert positions["gain_db"].notna().any() == bool(radio)

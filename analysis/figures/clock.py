@@ -1,0 +1,108 @@
+"""The course of variants by the clock: accuracy, and below it the devices that cells serve."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MultipleLocator
+
+from analysis.clock import HOURS, Clock
+from analysis.figures.curves import curves_of
+from analysis.figures.lines import label_lines
+from analysis.figures.style import SOFT, Styles, plain
+from analysis.formatting import TIME_UNITS, unit_for
+from analysis.service import Services
+
+POINTS = 400
+MOST_TICKS = 13
+STEPS_H = (0.25, 0.5, 1, 2, 3, 4, 6, 12, 24, 48, 96, 168)  # between ticks of a day's axis
+NARROW = 0.24  # share of the box that devices take
+
+
+def draw_by_clock(
+    figure: Figure,
+    box: tuple[float, float, float, float],
+    rounds: pd.DataFrame,
+    sessions: pd.DataFrame,
+    services: Services,
+    styles: Styles,
+    clock: Clock,
+) -> None:
+    """Draw accuracy by time, of cells by the devices that they serve; the sessions' begins; devices by time.
+
+    Args:
+        box: left, bottom, width and height in the figure.
+        sessions: of one variant and seed, whose begins are marked.
+    """
+    left, bottom, width, height = box
+    top = figure.add_axes((left, bottom + (NARROW + 0.06) * height, width, (0.94 - NARROW) * height))
+    below = figure.add_axes((left, bottom, width, NARROW * height), sharex=top)
+    curves = {}
+    for name in styles:
+        x_s, mean, std = curves_of(rounds[rounds["variant"] == name], services)[0]
+        curves[name] = pd.DataFrame({"x": x_s, "mean": 100 * mean, "std": 100 * std})
+    last_s = max(float(curve["x"].iloc[-1]) for curve in curves.values())
+    for ax in (top, below):
+        plain(ax)
+    place = _axis(below, clock, last_s)
+    for name, curve in curves.items():
+        x = place(curve["x"].to_numpy())
+        top.plot(x, curve["mean"], solid_capstyle="round", **styles[name])
+        if curve["std"].notna().any():
+            low, high = curve["mean"] - curve["std"], curve["mean"] + curve["std"]
+            top.fill_between(x, low, high, color=styles[name]["color"], alpha=0.18, linewidth=0, zorder=2)
+    top.tick_params(labelbottom=False)
+    top.set_ylabel("test accuracy (%)")
+    lowest = min(float(curve["mean"].min()) for curve in curves.values())
+    top.set_ylim(max(0, 10 * math.floor((lowest - 2) / 10)), 100)
+    label_lines(top, curves, styles)
+    begins = place(np.unique(sessions["start_s"].to_numpy(float)))
+    top.plot(
+        begins, np.full(len(begins), 0.0), "|", color=SOFT, markersize=9, transform=top.get_xaxis_transform(),
+        clip_on=False, zorder=5,
+    )  # fmt: skip
+    times_s = np.linspace(0.0, last_s, POINTS)
+    people = _served(services, sessions, times_s)
+    below.fill_between(place(times_s), people, step="post", color="#c9ced3", linewidth=0, zorder=2)
+    below.set_ylim(0, 1.1 * max(1.0, float(people.max())))
+    below.set_ylabel("devices\nserved")
+
+
+def _served(services: Services, sessions: pd.DataFrame, times_s: np.ndarray) -> np.ndarray:
+    """Count the devices in service of all cells with a federation, in the run whose sessions these are."""
+    of = services[(sessions["variant"].iloc[0], sessions["seed"].iloc[0])]
+    counts = [of.at(int(cell), times_s) for cell in sessions["cell"].unique()]
+    return np.sum(counts, axis=0)
+
+
+def _axis(ax: Axes, clock: Clock, last_s: float) -> Callable[[Any], Any]:
+    """Lay the time axis; returns where a time lies on it."""
+    if clock.begin_hour is None:
+        unit, size = unit_for([last_s], TIME_UNITS)
+        ax.set_xlim(0, last_s / size)
+        ax.set_xlabel(f"simulated time ({unit})", labelpad=2)
+        return lambda time_s: time_s / size
+    first, last = clock.hours(0.0), clock.hours(last_s)
+    step = next((step for step in STEPS_H if (last - first) / step <= MOST_TICKS), 168)
+    ax.set_xlim(first, last)
+    ax.xaxis.set_major_locator(MultipleLocator(step))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda hour, _: _of_day(hour)))
+    for midnight in range(math.ceil(first / HOURS), math.ceil(last / HOURS)):
+        for each in ax.figure.axes[-2:]:
+            each.axvline(HOURS * midnight, color="#9aa0a6", linewidth=0.8, zorder=1)
+        if midnight:
+            ax.annotate(
+                f"day {midnight + 1}", (HOURS * midnight, 1), xytext=(3, -9), fontsize=7.5, color=SOFT,
+                xycoords=("data", "axes fraction"), textcoords="offset points",
+            )  # fmt: skip
+    ax.set_xlabel("time of day", labelpad=2)
+    return clock.hours
+
+
+def _of_day(hour: float) -> str:
+    minutes = round(60 * hour) % round(60 * HOURS)
+    return f"{minutes // 60}:{minutes % 60:02d}"

@@ -1,0 +1,87 @@
+"""Devices in service of each cell by time, and means over cells that they weigh."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.clock import Clock, clock_of
+from analysis.service import Service
+
+SESSIONS = pd.DataFrame(
+    {
+        "cell": [0, 1, 0],
+        "start_s": [0.0, 10.0, 60.0],
+        "devices": ["1 2 3", "4", "1 3 4"],
+        "session": [1, 1, 2],
+    }
+)
+EVENTS = pd.DataFrame(
+    [
+        (20.0, "handover", 0, 1),  # device 4 goes to cell 0: cell 1 is empty
+        (20.0, "waiting_for_devices", 1, None),
+        (30.0, "departure", 0, None),
+        (40.0, "switched_off", 0, None),
+        (50.0, "switched_on", 0, None),
+        (70.0, "arrival", 1, None),
+        (80.0, "battery_empty", 1, None),
+        (90.0, "battery_back", 1, None),
+        (95.0, "session_end", 0, None),
+    ],
+    columns=["time_s", "event", "cell", "from_cell"],
+)
+AT_S = np.array([0.0, 15.0, 25.0, 35.0, 45.0, 55.0, 65.0, 75.0, 85.0, 99.0])
+
+
+def test_devices_are_counted_from_the_sessions_list_by_the_events_since() -> None:
+    service = Service(SESSIONS, EVENTS)
+    assert service.at(0, AT_S).tolist() == [3, 3, 4, 3, 2, 3, 3, 3, 3, 3]
+    assert service.at(1, AT_S).tolist() == [0, 1, 0, 0, 0, 0, 0, 1, 0, 1]
+    assert service.at(2, AT_S).tolist() == [0] * 10, "a cell that never had a session serves nobody"
+
+
+def test_cells_count_by_their_devices_and_an_empty_one_not_at_all() -> None:
+    """(3 x 0.8 + 1 x 0.4) / 4 = 0.7 while both have devices; 0.8 when cell 1 has lost its one."""
+    service = Service(SESSIONS, EVENTS)
+    of_cells = {0: np.full(10, 0.8), 1: np.array([np.nan, *[0.4] * 9])}
+    mean = service.mean(of_cells, AT_S)
+    assert mean[[0, 1, 2, 7]] == pytest.approx([0.8, 0.7, 0.8, 0.7])
+
+
+def test_one_cell_is_its_own_mean_and_nobody_anywhere_changes_nothing() -> None:
+    service = Service(SESSIONS, EVENTS)
+    values = np.linspace(0, 1, 10)
+    assert service.mean({1: values}, AT_S) is values
+    away = Service(
+        pd.DataFrame({"cell": [0, 1], "start_s": [0.0, 0.0], "devices": ["1", "2"]}),
+        pd.DataFrame({"time_s": [5.0, 6.0], "event": "departure", "cell": [0, 1], "from_cell": [None, None]}),
+    )
+    times_s = np.array([1.0, 5.5, 7.0])
+    mean = away.mean({0: np.array([0.2, 0.2, 0.9]), 1: np.array([0.4, 0.4, 0.9])}, times_s)
+    assert mean == pytest.approx([0.3, 0.4, 0.4])
+
+
+def test_a_clock_says_the_hour_and_the_day() -> None:
+    clock = Clock(begin_hour=5.0)
+    told = [clock.words(s) for s in (0.0, 14_400.0, 41_400.0, 68_400.0, 100_800.0)]
+    assert told == ["5:00", "9:00", "16:30", "day 2, 0:00", "day 2, 9:00"]
+    assert Clock(6.0, day_s=240.0).words(120.0) == "18:00", "a day of four minutes"
+    assert Clock().words(12.5) == "12.5 s"
+
+
+DAY = "sessions: {name: interval}\ndevices: {mobility: {name: itinerary, begin_hour: 7.5, day_s: 120}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "clock"),
+    [
+        ("sessions: {name: schedule, count: 2}", None),
+        ("sessions: {name: membership}", Clock()),
+        ("sessions: {name: daily, begin_hour: 5}", Clock(5.0)),
+        (DAY, Clock(7.5, 120.0)),
+    ],
+)
+def test_the_clock_is_read_from_the_scenario(text: str, clock: Clock | None, tmp_path: Path) -> None:
+    (tmp_path / "scenario.yaml").write_text(text + "\n")
+    assert clock_of(pd.DataFrame({"variant": ["a"], "path": [str(tmp_path)]})) == clock
