@@ -94,7 +94,7 @@ class Carrier:
 
     @property
     def plain(self) -> bool:
-        """Whether rates are Shannon's over Rayleigh fading, whose averages renewal knows."""
+        """Whether rates are Shannon's over Rayleigh fading: no steps, and one part of the band."""
         return self.steps is None and self.taps == 1
 
     def part(self, share: float) -> "Carrier":

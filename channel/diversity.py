@@ -22,6 +22,8 @@ class DiverseFading:
             W x 5 x delay spread, 38.901's median in UMi being 60 ns with line of sight and 130 ns without.
     """
 
+    renews = True
+
     def __init__(self, taps: Sequence[LinkFading]) -> None:
         self._taps = taps
         self.generator = taps[0].generator

@@ -95,6 +95,10 @@ class Fading(Protocol):
         """Rho of the fading between consecutive slots."""
 
     @property
+    def renews(self) -> bool:
+        """Whether the law of its rates over many slots is known, so that a transfer may be drawn whole."""
+
+    @property
     def mean_power(self) -> float:
         """What it is on average over time: |h|^2 of a static link, else its expectation."""
 
@@ -131,6 +135,8 @@ class LinkFading:
 
     Source: journal paper, eq. (23). Left out: line-of-sight component, multipath delay, antennas.
     """
+
+    renews = True
 
     def __init__(self, key: int, correlation: float, block: int = BLOCK) -> None:
         """

@@ -194,6 +194,7 @@ class Interfered:
     """
 
     static = False
+    renews = False  # the interference has a memory of its own
 
     def __init__(self, fading: Fading, heard: Heard) -> None:
         self._fading = fading

@@ -8,8 +8,17 @@ import numpy.typing as npt
 
 from channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
 from channel.fading import BLOCK, Fading, power_of_many
+from channel.rates import rate_moments
 from channel.tdd import Direction
-from channel.transfer import AUTO_COHERENCE_TIMES, AUTO_SLOTS, CHUNK_BLOCKS, Fidelity, Flow, check_choices
+from channel.transfer import (
+    AUTO_COHERENCE_TIMES,
+    AUTO_SLOTS,
+    CHUNK_BLOCKS,
+    Fidelity,
+    Flow,
+    check_choices,
+    exponential_draws,
+)
 from channel.units import FloatArray
 
 IntArray = npt.NDArray[np.int64]
@@ -64,7 +73,12 @@ def slots_of_many(
         expected = need / mean
     correlation = np.array([link.correlation for link in fading])
     static = np.array([link.static for link in fading], dtype=bool)
-    alone = _may_not_be_drawn(expected, correlation, fidelity if carrier.plain else "slot", static)
+    alone = _may_not_be_drawn(expected, correlation, fidelity, static)
+    if fidelity == "auto" and not carrier.plain:
+        long = np.flatnonzero(alone & ~static)
+        if long.size:
+            draws = exponential_draws(expected[long], *rate_moments(gamma[long], correlation[long], carrier))
+            alone[long] = draws >= (1.0 - _CLOSE) * AUTO_COHERENCE_TIMES
     # as in `Carrier.refuse_endless`, where it is close: the flow itself then decides
     alone |= need > (1.0 - _CLOSE) * MAX_SLOTS * carrier.frame.mean * carrier.efficiency(gamma)
 

@@ -7,14 +7,16 @@ import numpy as np
 import numpy.typing as npt
 
 from channel.carrier import Carrier
+from channel.modulation import Steps, diversity_rate
 from channel.share import ergodic_rate, spectral_efficiency
 from channel.tdd import Frame, Weights
 from channel.units import FloatArray, db_to_linear
 
-# Table of log s2 over the SNR in dB and log(-2 ln|rho|), computed on every 10th point, splined between
+# Table of log s2 over the SNR in dB and log(-2 ln|rho|), computed on every 10th point, splined between; of rates in
+# steps on every second SNR, as the mean of many parts of a band is at one step or the next within a dB
 _DB_FROM, _DB_STEP, _DB_POINTS = -60.0, 0.1, 2001
 _DECAY_FROM, _DECAY_STEP, _DECAY_POINTS = math.log(1e-8), 0.025, 891
-_COARSE = 10
+_COARSE, _COARSE_STEPS = 10, 2
 # terms of the Laguerre series, one by one
 _TERMS = 256
 
@@ -25,6 +27,11 @@ _LAST_TERM = 1e10
 _BINS = 120
 _LARGEST_MG = 60.0
 _BIN_NODES = 40
+# log s2 is no less than that of this: where rates are in steps, weak links have none to speak of
+_SMALLEST = 1e-290
+
+# What a rate f(g) is: its cap, its steps, and over how many independent parts of the band g is the mean
+Law = tuple[float | None, Steps | None, int]
 
 
 def rate_moments(
@@ -34,7 +41,7 @@ def rate_moments(
 ) -> tuple[FloatArray, FloatArray]:
     """Compute the mean and the long-run variance per slot of the rate of a fading link.
 
-    The rate is w_n f(|h_n|^2) with f(g) = min(log2(1 + snr g), cap).
+    The rate is w_n f(|h_n|^2) with f(g) = min(log2(1 + snr g), cap), or the steps of a table.
 
     The long-run variance s2 is the limit of Var(f_1 + ... + f_n) / n. For a complex Gauss-Markov h, the
     Laguerre polynomials L_m of g = |h|^2 decorrelate: E[L_m(g_0) L_l(g_k)] = rho^(2mk) for m = l, else 0.
@@ -51,16 +58,24 @@ def rate_moments(
 
     and m - 1 more, without a cap, a_m = -(1 / (m ln 2)) E[(g / (g + 1/snr))^m].
 
+    Where g is the mean of L such parts of the band, x = L g ~ Gamma(L), its polynomials are Laguerre's L^(L-1)_m,
+    with rho^(2m) as before (Kibble, Sankhya 1941). Scaled to a variance of 1 they give
+
+        a_m = -sqrt(m! / ((m+L-1)! (L-1)!)) (1/m) integral x^L e^-x L^(L)_(m-1)(x) df.
+
+    Of a rate in steps df is a sum over the steps: no integral is left.
+
     mu is exact. log s2 is tabulated over snr, -60 to 140 dB, and rho, interpolated linearly, and continued
     beyond the table. It sums 256 terms one by one; without a cap |a_m| < 1 / (m ln 2) and the rest is below
     1e-5. With a cap, deep fades are rare and short at high SNR and terms matter until m g ~ 1 at the g where
-    the cap sets in: they are summed in bins with L^(1)_(m-1)(g) ~ sqrt(m/g) e^(g/2) J_1(2 sqrt(m g)) (Hilb).
-    s2 is within 3e-4 of the full series for |rho| <= 1 - 1e-8.
+    the cap sets in: they are summed in bins with L^(1)_(m-1)(g) ~ sqrt(m/g) e^(g/2) J_1(2 sqrt(m g)) (Hilb). A step
+    has terms beyond that, whose squares are taken in their mean over a wave, J^2(z) ~ 1 / (pi z).
+    s2 is within 3e-4 of the full series for |rho| <= 1 - 1e-8, with steps or several parts within 5e-3.
 
     Args:
         snr: [devices] linear, > 0, or one for all.
         correlation: [devices] rho between slots, |rho| < 1, or one for all.
-        carrier: its weights w and its cap; they alone matter.
+        carrier: its weights w, its cap or steps, and its taps L; they alone matter.
 
     Returns:
         mu in bits/s/Hz and s2 in (bits/s/Hz)^2, each [devices] or a number.
@@ -78,7 +93,7 @@ def rate_moments(
         raise ValueError(f"snr must be positive and finite, got {gamma}")
     if not np.all(np.abs(rho) < 1):
         raise ValueError(_static(rho))
-    table = _variance_table(carrier.frame.weights, carrier.cap)
+    table = _variance_table(carrier.frame.weights, (carrier.cap, carrier.steps, carrier.taps))
     with np.errstate(divide="ignore"):
         decay = np.log(-2.0 * np.log(np.abs(rho)))
     x = (10.0 * np.log10(gamma) - _DB_FROM) / _DB_STEP
@@ -101,7 +116,7 @@ def rate_moments_of(snr: float, correlation: float, carrier: Carrier) -> tuple[f
         raise ValueError(f"snr must be positive and finite, got {snr}")
     if not -1 < correlation < 1:
         raise ValueError(_static(correlation))
-    table = _variance_table(carrier.frame.weights, carrier.cap)
+    table = _variance_table(carrier.frame.weights, (carrier.cap, carrier.steps, carrier.taps))
     x = (10.0 * math.log10(snr) - _DB_FROM) / _DB_STEP
     y = _DECAY_POINTS - 1.0
     if correlation:
@@ -124,7 +139,7 @@ def _static(correlation: object) -> str:
 
 
 @lru_cache(maxsize=16)
-def _variance_table(weights: Weights, cap: float | None) -> FloatArray:
+def _variance_table(weights: Weights, law: Law) -> FloatArray:
     """[SNR, decay] log s2.
 
     log s2 is analytic in both coordinates: bicubic splines over steps of 1 dB and 1/4 leave 1e-5, linear
@@ -134,8 +149,8 @@ def _variance_table(weights: Weights, cap: float | None) -> FloatArray:
 
     db = _grid(_DB_FROM, _DB_STEP, _DB_POINTS)
     decay = _grid(_DECAY_FROM, _DECAY_STEP, _DECAY_POINTS)
-    coarse_db, coarse_decay = db[::_COARSE], decay[::_COARSE]
-    variance, orders, squares = _series(cap)
+    coarse_db, coarse_decay = db[:: _db_stride(law)], decay[::_COARSE]
+    variance, orders, squares = _series(law)
 
     frame = Frame(weights)
     correlation = frame.autocorrelation()
@@ -145,23 +160,34 @@ def _variance_table(weights: Weights, cap: float | None) -> FloatArray:
     pull = 2.0 * pull / -np.expm1(-frame.period * exponent)
     # einsum and not @: the sums must not depend on how many threads a BLAS library takes
     s2 = correlation[0] * variance[:, None] + np.einsum("sm,md->sd", squares, pull)
-    return interpolate.RectBivariateSpline(coarse_db, coarse_decay, np.log(s2))(db, decay)
+    return interpolate.RectBivariateSpline(coarse_db, coarse_decay, np.log(np.maximum(s2, _SMALLEST)))(
+        db, decay
+    )
 
 
 def _grid(first: float, step: float, points: int) -> FloatArray:
     return np.asarray(first + step * np.arange(points), dtype=float)
 
 
+def _db_stride(law: Law) -> int:
+    return _COARSE if law[1] is None else _COARSE_STEPS
+
+
 @lru_cache(maxsize=8)
-def _series(cap: float | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _series(law: Law) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Var f [SNR], orders m [terms] and a_m^2 [SNR, terms] on the coarse grid; bins hold their sum."""
-    snr = db_to_linear(_grid(_DB_FROM, _DB_STEP, _DB_POINTS)[::_COARSE])
+    snr = db_to_linear(_grid(_DB_FROM, _DB_STEP, _DB_POINTS)[:: _db_stride(law)])
     orders = np.arange(1.0, _TERMS + 1)
-    if cap is None:
+    cap, steps, taps = law
+    if steps is not None:
+        variance, squares = _steps_variance(snr, steps, taps), _steps_terms(snr, steps, taps)
+        late_orders, late_squares = _late_steps(snr, steps, taps)
+    elif cap is None and taps == 1:
         variance, squares = _terms(snr)
         return variance, orders, squares
-    variance, squares = _capped_terms(snr, cap)
-    late_orders, late_squares = _late_terms(snr, cap)
+    else:
+        variance, squares = _capped_terms(snr, cap, taps)
+        late_orders, late_squares = _late_terms(snr, cap, taps)
     return variance, np.append(orders, late_orders), np.hstack([squares, late_squares])
 
 
@@ -188,46 +214,136 @@ def _terms(snr: FloatArray) -> tuple[FloatArray, FloatArray]:
     return variance, squares
 
 
-def _capped_terms(snr: FloatArray, cap: float) -> tuple[FloatArray, FloatArray]:
-    """Var f [snr] and a_m^2 [snr, terms] with a cap, by Gauss-Legendre over u = ln(1 + snr g) = f ln 2."""
-    top = np.minimum(cap * math.log(2.0), np.log1p(_LARGEST_G * snr))
-    # g e^-g L^(1)_m runs through up to 45 periods, most of them near the top
+def _top(snr: FloatArray, cap: float | None, taps: int) -> FloatArray:
+    """Return [snr] the ln(1 + snr g) up to which a rate rises: its cap, or where larger g do not matter."""
+    top = np.log1p(_LARGEST_G * snr) if taps == 1 else np.log1p((_LARGEST_G / taps + 10.0) * snr)
+    return top if cap is None else np.minimum(cap * math.log(2.0), top)
+
+
+def _capped_terms(snr: FloatArray, cap: float | None, taps: int) -> tuple[FloatArray, FloatArray]:
+    """Var f [snr] and a_m^2 [snr, terms] with a cap or taps, by Gauss-Legendre over u = ln(1 + snr g) = f ln 2."""
+    top = _top(snr, cap, taps)
+    # x e^-x L^(1)_m runs through up to 45 periods, most of them near the top
     nodes, node_weights = np.polynomial.legendre.leggauss(256 + 64 * math.ceil(top.max()))
     u = top[:, None] * (nodes + 1.0) / 2.0
     du = top[:, None] * node_weights / 2.0
     g = np.expm1(u) / snr[:, None]
-    damped = np.exp(-g / 2.0)
 
-    mean = ergodic_rate(snr, cap)
     # dg = e^u du / snr; what lies beyond the top is at the cap
-    density = np.exp(u - g) / snr[:, None] * du
-    beyond = np.exp(-np.expm1(top) / snr)
+    if taps == 1:
+        mean = ergodic_rate(snr, cap)
+        density = np.exp(u - g) / snr[:, None] * du
+        beyond = np.exp(-np.expm1(top) / snr)
+    else:
+        from scipy import special
+
+        mean = diversity_rate(snr, taps, cap)
+        density = (
+            np.exp(u + taps * np.log(taps * g) - taps * g - special.gammaln(taps)) / (g * snr[:, None]) * du
+        )
+        beyond = special.gammaincc(taps, taps * np.expm1(top) / snr)
     efficiency = u / math.log(2.0)
     variance = np.einsum("su,su->s", np.square(efficiency - mean[:, None]), density)
     variance += beyond * (top / math.log(2.0) - mean) ** 2
+    return variance, _squares(g if taps == 1 else taps * g, du, taps)
 
-    squares = np.empty((len(snr), _TERMS))
-    weight = g * damped * du
-    # e^(-g/2) L^(1)_m, by its three-term recurrence
-    before, laguerre = np.zeros_like(g), damped
+
+def _squares(x: FloatArray, df: FloatArray, taps: int) -> FloatArray:
+    """[snr, terms] a_m^2 of rates that rise by df / ln 2 at x = taps g, both [snr, points]."""
+    squares = np.empty((len(x), _TERMS))
+    damped = np.exp(-x / 2.0)
+    weight = _weight(x, damped, taps) * df
+    # e^(-x/2) L^(taps)_m, by its three-term recurrence
+    before, laguerre = np.zeros_like(x), damped
     for m in range(1, _TERMS + 1):
-        squares[:, m - 1] = (np.einsum("su,su->s", weight, laguerre) / (m * math.log(2.0))) ** 2
-        before, laguerre = laguerre, ((2 * m - g) * laguerre - m * before) / m
-    return variance, squares
+        scale = 1.0 if taps == 1 else _norm(m, taps)
+        squares[:, m - 1] = (scale * np.einsum("su,su->s", weight, laguerre) / (m * math.log(2.0))) ** 2
+        more = taps - 1
+        before, laguerre = laguerre, ((2 * m + more - x) * laguerre - (m + more) * before) / m
+    return squares
 
 
-def _late_terms(snr: FloatArray, cap: float) -> tuple[FloatArray, FloatArray]:
-    """Orders [bins] beyond the first terms, and the sum of a_m^2 [snr, bins] over each bin, with a cap."""
-    from scipy import special
+def _weight(x: FloatArray, damped: FloatArray, taps: int) -> FloatArray:
+    """x^L e^(-x/2) / (L-1)!, in logarithms for L > 1; damped: e^(-x/2)."""
+    if taps == 1:
+        return x * damped
+    return np.exp(taps * np.log(x) - x / 2.0 - math.lgamma(taps))
 
+
+def _norm(m: float, taps: int) -> float:
+    """sqrt(m! (L-1)! / (m+L-1)!), which gives the polynomial of order m a variance of 1."""
+    return math.exp((math.lgamma(m + 1) + math.lgamma(taps) - math.lgamma(m + taps)) / 2.0)
+
+
+def _late(taps: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return bins of orders beyond the first terms: orders, widths, N of Hilb's formula, and what a_m has of m alone.
+
+    L^(L)_(m-1)(x) ~ (m+L-1)! / (m-1)! (N x)^(-L/2) e^(x/2) J_L(2 sqrt(N x)), N = m + (L-1)/2.
+    """
     edges = np.geomspace(_TERMS + 0.5, _LAST_TERM, _BINS + 1)
     orders = np.sqrt(edges[1:] * edges[:-1])
-    top = np.minimum(cap * math.log(2.0), np.log1p(_LARGEST_G * snr))
+    if taps == 1:
+        return orders, np.diff(edges), orders, np.sqrt(orders) / (orders * math.log(2.0))
+    bent = orders + (taps - 1) / 2.0
+    logs = [
+        0.5 * (math.lgamma(m + 1) + math.lgamma(m + taps) - math.lgamma(taps)) - math.lgamma(m)
+        for m in orders.tolist()
+    ]
+    return (
+        orders,
+        np.diff(edges),
+        bent,
+        np.exp(np.array(logs) - taps / 2.0 * np.log(bent)) / (orders * math.log(2.0)),
+    )
+
+
+def _late_terms(snr: FloatArray, cap: float | None, taps: int) -> tuple[FloatArray, FloatArray]:
+    """Orders [bins] beyond the first terms, and the sum of a_m^2 [snr, bins] over each bin, with a cap or taps."""
+    from scipy import special
+
+    orders, widths, bent, factor = _late(taps)
+    top = _top(snr, cap, taps)
     nodes, node_weights = np.polynomial.legendre.leggauss(_BIN_NODES)
     u = top[:, None] * (nodes + 1.0) / 2.0
-    g = np.expm1(u) / snr[:, None]
-    weight = np.exp(-g / 2.0) * top[:, None] * node_weights / 2.0
-    root = np.sqrt(orders[:, None] * g[:, None, :])
-    coefficients = np.einsum("smu,su->sm", root * special.j1(2.0 * root), weight) / (orders * math.log(2.0))
-    coefficients[orders * (np.expm1(top) / snr)[:, None] > _LARGEST_MG] = 0.0
-    return orders, np.square(coefficients) * np.diff(edges)
+    x = taps * np.expm1(u) / snr[:, None]
+    weight = np.exp(taps / 2.0 * np.log(x) - x / 2.0) * top[:, None] * node_weights / 2.0
+    waves = special.jv(taps, 2.0 * np.sqrt(bent[:, None] * x[:, None, :]))
+    coefficients = np.einsum("smu,su->sm", waves, weight) * factor
+    coefficients[bent * (taps * np.expm1(top) / snr)[:, None] > _LARGEST_MG] = 0.0
+    return orders, np.square(coefficients) * widths
+
+
+def _steps_variance(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
+    """Var f [snr] of a rate in steps, counted from the highest: nothing cancels where fades are rare."""
+    from scipy import special
+
+    x = taps * steps.needs / snr[:, None]
+    below, above = special.gammainc(taps, x), special.gammaincc(taps, x)
+    short = np.einsum("ns,s->n", below, np.diff(steps.rates))
+    chance = np.empty((len(snr), len(steps.rates)))
+    chance[:, 0], chance[:, -1] = below[:, 0], above[:, -1]
+    chance[:, 1:-1] = np.where(x[:, :-1] < taps, np.diff(below), -np.diff(above))
+    deviation = steps.rates - steps.rates[-1] + short[:, None]
+    return np.asarray(np.einsum("ns,ns->n", np.square(deviation), chance))
+
+
+def _steps_terms(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
+    """[snr, terms] a_m^2 of a rate in steps."""
+    x = taps * steps.needs / snr[:, None]
+    return _squares(x, np.broadcast_to(np.diff(steps.rates) * math.log(2.0), x.shape), taps)
+
+
+def _late_steps(snr: FloatArray, steps: Steps, taps: int) -> tuple[FloatArray, FloatArray]:
+    """Orders [bins] beyond the first terms, and the sum of a_m^2 [snr, bins] over each bin, of a rate in steps."""
+    from scipy import special
+
+    orders, widths, bent, factor = _late(taps)
+    x = (taps * steps.needs / snr[:, None])[:, None, :]
+    height = np.diff(steps.rates) * math.log(2.0) * np.exp(taps / 2.0 * np.log(x) - x / 2.0)
+    turns = np.sqrt(bent[:, None] * x)
+    slow = turns**2 <= _LARGEST_MG
+    waves = np.zeros_like(turns)
+    waves[slow] = special.jv(taps, 2.0 * turns[slow])
+    together = np.sum(height * waves, axis=2)
+    each = np.sum(np.where(slow, 0.0, height**2 / (2.0 * math.pi * turns)), axis=2)
+    return orders, (together**2 + each) * factor**2 * widths

@@ -15,9 +15,10 @@ import numpy as np
 
 from channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
 from channel.fading import BLOCK, Fading
+from channel.rates import rate_moments_of
 from channel.renewal import slots_renewal
 from channel.tdd import Direction
-from channel.units import FloatArray
+from channel.units import FloatArray, Values
 
 __all__ = ["Flow"]
 
@@ -73,7 +74,7 @@ class Flow:
 
         `slot` is `slots_exact`, `renewal` is `channel.renewal.slots_renewal` with a draw that belongs to
         link, first slot and direction. `auto` is renewal for transfers that are expected to take AUTO_SLOTS
-        and AUTO_COHERENCE_TIMES coherence times of the fading, slot otherwise.
+        and AUTO_COHERENCE_TIMES coherence times of the fading, and as many `exponential_draws`, slot otherwise.
 
         Raises:
             ValueError: the payload is out of range, or the transfer would take more than MAX_SLOTS.
@@ -170,10 +171,15 @@ class Flow:
         Raises:
             ValueError: the payload is out of range.
         """
-        if self.fading.static or self.fidelity == "slot" or not self.carrier.plain:
+        if self.fading.static or self.fidelity == "slot" or not self.fading.renews:
             return False
-        return self.fidelity == "renewal" or long_enough(
-            self.expected_slots(payload_bits), self.fading.correlation
+        if self.fidelity == "renewal":
+            return True
+        expected, correlation = self.expected_slots(payload_bits), self.fading.correlation
+        return long_enough(expected, correlation) and (
+            self.carrier.plain
+            or exponential_draws(expected, *rate_moments_of(float(self.snr), correlation, self.carrier))
+            >= AUTO_COHERENCE_TIMES
         )
 
     def _running_totals(self, count: int) -> Iterator[tuple[int, FloatArray]]:
@@ -217,6 +223,18 @@ def long_enough(expected_slots: float, correlation: float) -> bool:
     """Tell whether `auto` draws a transfer by renewal."""
     coherence_times = expected_slots * (1.0 - abs(correlation))
     return expected_slots >= AUTO_SLOTS and coherence_times >= AUTO_COHERENCE_TIMES
+
+
+def exponential_draws(expected_slots: Values, mean: Values, long_run_variance: Values) -> Values:
+    """Count the independent exponential draws whose sum varies as much, relative, as what a link carries.
+
+    Shannon's rates have at least one in each coherence time. A weak link carries nothing below the lowest step of a
+    table but in rare moments: in fifty coherence times there may be two of them, whose number is far from normal.
+
+    Args:
+        mean, long_run_variance: see `rate_moments`.
+    """
+    return expected_slots * mean * mean / long_run_variance
 
 
 def check_choices(direction: str, fidelity: str) -> None:

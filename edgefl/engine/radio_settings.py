@@ -236,8 +236,6 @@ class RadioSettings(Section):
             raise ValueError(
                 "min_max_latency knows Shannon's rates only: set rates: shannon, or another scheduler"
             )
-        if self.fidelity == "renewal":
-            raise ValueError("renewal knows Shannon's rates only: set fidelity: auto or slot")
         return self
 
     @model_validator(mode="after")
@@ -271,13 +269,10 @@ class RadioSettings(Section):
 
     @model_validator(mode="after")
     def _taps_fit(self) -> Self:
-        if self.frequency_taps > 1:
-            if registry.name_of("schedulers", self.scheduler) == "min_max_latency":
-                raise ValueError(
-                    "min_max_latency knows flat fading only: set frequency_taps: 1 or another scheduler"
-                )
-            if self.fidelity == "renewal":
-                raise ValueError("renewal knows flat fading only: set fidelity: auto or slot")
+        if self.frequency_taps > 1 and registry.name_of("schedulers", self.scheduler) == "min_max_latency":
+            raise ValueError(
+                "min_max_latency knows flat fading only: set frequency_taps: 1 or another scheduler"
+            )
         return self
 
     @model_validator(mode="after")

@@ -12,11 +12,13 @@ import pytest
 from scipy import special
 
 from channel.carrier import Carrier
+from channel.diversity import DiverseFading
 from channel.fading import LinkFading, slot_correlation
+from channel.modulation import Steps
 from channel.rates import rate_moments
 from channel.renewal import slots_renewal
 from channel.share import ergodic_rate
-from channel.transfer import Flow
+from channel.transfer import AUTO_SLOTS, Flow
 
 pytestmark = pytest.mark.slow
 
@@ -30,21 +32,22 @@ STANDARD_ERRORS = 4
 SIGNIFICANCE = 1e-3
 
 
-def transfers_by_slot(bits: float, snr: float, rho: float, count: int) -> np.ndarray:
-    link = LinkFading(KEY, rho)
+def transfers_by_slot(bits: float, snr: float, rho: float, count: int, band: Carrier = BAND) -> np.ndarray:
+    parts = [LinkFading(KEY + part, rho) for part in range(band.taps)]
+    link = parts[0] if len(parts) == 1 else DiverseFading(parts)
     gap = math.ceil(-12 / math.log(rho))
     slots = np.empty(count)
     first_slot = 0
     for i in range(count):
-        slots[i] = Flow(BAND, snr, link, first_slot).slots_exact(bits)
+        slots[i] = Flow(band, snr, link, first_slot).slots_exact(bits)
         first_slot += int(slots[i]) + gap
     return slots
 
 
-def transfers_by_renewal(bits: float, snr: float, rho: float, count: int) -> np.ndarray:
+def transfers_by_renewal(bits: float, snr: float, rho: float, count: int, band: Carrier = BAND) -> np.ndarray:
     rng = np.random.default_rng(SEED)
     draw: dict[str, Any] = {"snr": snr, "correlation": rho, "rng": rng}
-    return np.array([slots_renewal(bits, BAND, **draw) for _ in range(count)])
+    return np.array([slots_renewal(bits, band, **draw) for _ in range(count)])
 
 
 def payload(slots: float, snr: float) -> float:
@@ -104,11 +107,34 @@ def test_slow_rates_take_longer_than_need_over_mean() -> None:
     assert abs(exact.mean() - slots - longer) < STANDARD_ERRORS * standard_error
 
 
-def test_renewal_is_indistinguishable_at_2900_slots() -> None:
-    # two-sample Kolmogorov-Smirnov; 20 dB, 10 m/s
-    snr, rho, slots, count = 100.0, slot_correlation(10.0, **RADIO), 2900, 3000
-    exact = np.sort(transfers_by_slot(payload(slots, snr), snr, rho, count))
-    drawn = np.sort(transfers_by_renewal(payload(slots, snr), snr, rho, count))
+@pytest.mark.parametrize(
+    ("snr_db", "rules"),
+    [
+        (20.0, {}),
+        (3.0, {"steps": Steps(layers=2), "weights": (1.0, 1.0, 1.0, 5 / 7, 0.0)}),
+        (-4.0, {"steps": Steps(smallest_part=0.0625)}),
+        (8.0, {"steps": Steps(), "taps": 4}),
+    ],
+)
+def test_renewal_is_indistinguishable_at_2900_slots(snr_db: float, rules: dict[str, Any]) -> None:
+    """Two-sample Kolmogorov-Smirnov at 10 m/s: Shannon's rates, NR's in steps, a frame, parts of a band."""
+    snr, rho, slots, count = 10 ** (snr_db / 10), slot_correlation(10.0, **RADIO), 2900, 3000
+    band = Carrier(1e6, 0.5e-3, **rules)
+    bits = slots * float(band.mean_efficiency(snr)) * band.frame.mean * band.unit_bits
+    exact = np.sort(transfers_by_slot(bits, snr, rho, count, band))
+    drawn = np.sort(transfers_by_renewal(bits, snr, rho, count, band))
     at = np.concatenate([exact, drawn])
     below = [np.searchsorted(sample, at, side="right") / count for sample in (exact, drawn)]
     assert np.abs(below[0] - below[1]).max() < special.kolmogi(SIGNIFICANCE) * math.sqrt(2 / count)
+
+
+def test_a_weak_link_with_steps_is_drawn_slot_by_slot() -> None:
+    """9 dB below the lowest step one slot in 2,800 carries a bit: fifty coherence times have few bursts, or none."""
+    rho, band = slot_correlation(10.0, **RADIO), Carrier(1e6, 0.5e-3, steps=Steps())
+    link = LinkFading(KEY, rho)
+    weak, strong = (float(band.steps.lowest_snr) * 10 ** (db / 10) for db in (-9.0, 20.0))
+    for snr, renewal in ((weak, False), (strong, True)):
+        flow = Flow(band, snr, link, 0)
+        rate = float(band.mean_efficiency(snr)) * band.unit_bits
+        assert flow.by_renewal(4 * AUTO_SLOTS * rate) == renewal
+        assert flow.by_renewal(400 * AUTO_SLOTS * rate), "in the long run all are normal"

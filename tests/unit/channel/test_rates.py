@@ -5,6 +5,7 @@ import pytest
 from scipy import integrate, special
 
 from channel.carrier import Carrier
+from channel.modulation import Steps
 from channel.rates import rate_moments
 
 FAST = 0.9667
@@ -156,3 +157,34 @@ def test_one_link_is_one_of_many() -> None:
         rate_moments(0.0, 0.5, framed)
     with pytest.raises(ValueError, match="cap must be > 0"):
         rate_moments(1.0, 0.5, Carrier(1e6, 0.5e-3, cap=-1.0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("taps", [1, 2, 6])
+@pytest.mark.parametrize(
+    ("steps", "cap"), [(Steps(layers=2), None), (Steps(smallest_part=0.25), None), (None, 7.4)]
+)
+def test_rate_moments_of_steps_and_of_several_parts_of_a_band(
+    taps: int, steps: Steps | None, cap: float | None
+) -> None:
+    """a_m = E[f P_m] by its definition, P_m the Laguerre polynomials of a Gamma(L) variable scaled to variance 1."""
+    rho, orders = 0.42, np.arange(13)  # rho^(2m) < 1e-9 from m = 12 on
+    edges = np.concatenate([[0.0], np.geomspace(1e-9, 120.0, 4000)])
+    carrier = Carrier(1e6, 0.5e-3, cap=cap, steps=steps, taps=taps)
+    for snr in (0.5, 20.0, 300.0):
+        jumps = [] if steps is None else (taps * steps.needs / snr).tolist()
+        cuts = np.unique(np.concatenate([edges, jumps, [taps * (2 ** (cap or 1) - 1) / snr]]))
+        nodes, weights = np.polynomial.legendre.leggauss(6)
+        x = (cuts[:-1, None] + np.diff(cuts)[:, None] * (nodes + 1) / 2).ravel()
+        dx = (np.diff(cuts)[:, None] * weights / 2).ravel()
+        density = np.exp((taps - 1) * np.log(x) - x - special.gammaln(taps)) * dx
+        rate = carrier.efficiency(snr * x / taps)
+        polynomials = special.eval_genlaguerre(orders[:, None], taps - 1, x)
+        polynomials /= np.sqrt(np.sum(polynomials**2 * density, axis=1))[:, None]
+        a = polynomials @ (rate * density)
+        ratio = rho ** (2.0 * orders[1:])
+        variance = np.sum((rate - a[0]) ** 2 * density)
+        expected = variance + 2 * np.sum(a[1:] ** 2 * ratio / (1 - ratio))
+        mean, long_run_variance = rate_moments(snr, rho, carrier)
+        assert mean == pytest.approx(a[0], rel=1e-6)
+        assert long_run_variance == pytest.approx(expected, rel=5e-3)

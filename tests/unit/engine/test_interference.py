@@ -38,6 +38,16 @@ def test_the_mean_rate_is_that_of_sending_or_not(load: float) -> None:
     assert math.log2(1 + snr * link.mean_power) < found - 100 * error
 
 
+def test_a_long_transfer_amid_interference_is_drawn_slot_by_slot() -> None:
+    """Drawn whole it would take as long as that of a link alone."""
+    carrier, fading = Carrier(1.0, 1.0), LinkFading(3, 0.9)
+    heard = Heard(TransmitterActivity(9, 1, 0.5), [np.array([1000.0])])
+    bits = 5000 * float(carrier.mean_efficiency(100.0))
+    amid = Flow(carrier, 100.0, Interfered(fading, heard), 0)
+    assert Flow(carrier, 100.0, fading, 0).by_renewal(bits)
+    assert amid.slots(bits) == amid.slots_exact(bits) > 1.5 * Flow(carrier, 100.0, fading, 0).slots(bits)
+
+
 def test_interference_is_a_function_of_the_slot() -> None:
     levels = [np.array([2.0]), np.empty(0), np.array([1.0, 5.0])]
     whole = Heard(TransmitterActivity(9, 3, 0.5), levels).over_noise(0, 5000)

@@ -139,7 +139,7 @@ def test_what_cannot_go_together_is_not_filled_in() -> None:
         ({"preset": "journal", "coverage_margin_db": 3.0}, "set rates: cqi"),
         ({"preset": "nr", "shadowing": "round", "coverage_margin_db": 3.0}, "set shadowing: spatial"),
         ({"preset": "nr", "scheduler": "min_max_latency"}, "set rates: shannon"),
-        ({"preset": "nr", "fidelity": "renewal"}, "set fidelity"),
+        ({"preset": "nr", "fidelity": "renewal", "neighbour_load": 0.2}, "set fidelity"),
         ({"preset": "nr", "max_efficiency": 0.1}, "below the lowest rate"),
     ],
 )
