@@ -6,7 +6,7 @@ learner yields, and each round asks its stage to train, then to aggregate what a
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 __all__ = [
     "AGGREGATION",
@@ -21,7 +21,59 @@ __all__ = [
     "SessionStart",
     "Stage",
     "StageFacts",
+    "Staleness",
 ]
+
+
+@dataclass(frozen=True)
+class Staleness:
+    """What an update counts that began from an earlier model, where rounds overlap.
+
+    An update's staleness tau is the number of models made since the one that it began from. With K updates whose
+    data have the shares p_k (all 1/K where devices hold alike), the model moves by
+
+        w+ = w + scale x sum_k weight_k p_k delta_k,    weight_k of the factor s(tau_k) by `divisor`.
+
+    Args:
+        law: s(tau): constant 1; polynomial (1 + tau)^-exponent; hinge 1 up to `after`, then
+            1 / (slope (tau - after) + 1).
+        divisor: buffer: weight_k is s_k, so that the sum is over K; weights: s_k / sum_j p_j s_j, a mean; none:
+            K s_k, a sum.
+        base: delta_k is local_k - received_k, or local_k - w with today's model w.
+        scale: step of the server.
+        cap: staleness beyond it counts as this; None: as it is.
+    """
+
+    law: Literal["constant", "polynomial", "hinge"] = "polynomial"
+    exponent: float = 0.5
+    slope: float = 10.0
+    after: int = 4
+    divisor: Literal["buffer", "weights", "none"] = "buffer"
+    base: Literal["received", "current"] = "received"
+    scale: float = 1.0
+    cap: int | None = None
+
+    def factors(self, staleness: Sequence[int]) -> list[float]:
+        """Return s(tau) of each update, in (0, 1]."""
+        if self.cap is not None:
+            staleness = [min(tau, self.cap) for tau in staleness]
+        if self.law == "polynomial":
+            return [float((1 + tau) ** -self.exponent) for tau in staleness]
+        if self.law == "hinge":
+            return [1.0 / (self.slope * max(0, tau - self.after) + 1.0) for tau in staleness]
+        return [1.0] * len(staleness)
+
+    def weights(self, staleness: Sequence[int], shares: Sequence[float]) -> list[float]:
+        """Return scale x weight_k of each update, whose data have these shares, summing to 1."""
+        factors, by = self.factors(staleness), self.scale
+        if self.divisor == "weights":
+            # relative to the greatest, so that equal ones weigh exactly 1
+            factors = [factor / max(factors) for factor in factors]
+            mean = sum(share * factor for share, factor in zip(shares, factors, strict=True))
+            by = self.scale if min(factors) == 1.0 else self.scale / mean
+        elif self.divisor == "none":
+            by = self.scale * len(factors)
+        return [by * factor for factor in factors]
 
 
 @dataclass(frozen=True)
@@ -33,15 +85,16 @@ class SessionStart:
         ids: devices that are there, sorted.
         longest: most training rounds that the session can have; None: its length is no number of rounds.
         reports: whether devices report the loss of the model they receive, as the scalar REPORTED_LOSS.
-        overlapping: whether updates of several rounds may be on their way at the same time. If not, an update is
-            lost that is not aggregated before the next round begins, or that an aggregation leaves out.
+        overlapping: what stale updates count in training, if updates of several rounds may be on their way at the
+            same time. None: they may not; an update is lost that is not aggregated before the next round begins,
+            or that an aggregation leaves out.
     """
 
     number: int
     ids: tuple[int, ...]
     longest: int | None
     reports: bool = False
-    overlapping: bool = False
+    overlapping: Staleness | None = None
 
 
 @dataclass(frozen=True)
@@ -52,10 +105,12 @@ class Now:
         time_s: simulated time.
         progress: share of the session that is over, in [0, 1), as its policy sees it; None: told by the round's
             number over `SessionStart.longest`.
+        models: made in this phase before, where rounds overlap; None: as many as the rounds before this one.
     """
 
     time_s: float = 0.0
     progress: float | None = None
+    models: int | None = None
 
 
 BEGIN = Now()  # of the run

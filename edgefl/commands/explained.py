@@ -30,6 +30,7 @@ MEANINGS = {
     "drifts": "how the devices' data change during a run",
     "mobility": "how devices move",
     "selectors": "which devices take part in a round",
+    "servers": "when devices begin, and when a model is made",
     "sessions": "when a session ends",
     "churn": "when devices are switched on",
     "power_models": "what a device's radio draws",

@@ -29,6 +29,7 @@ PACKAGES = {
     "drifts": "edgefl.learning.drifts",
     "mobility": "edgefl.mobility",
     "selectors": "edgefl.engine.selectors",
+    "servers": "edgefl.engine.servers",
     "sessions": "edgefl.engine.sessions",
     "churn": "edgefl.engine.churn",
     "power_models": "edgefl.engine.power_models",

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from edgefl.engine.battery import Charge
-from edgefl.engine.parts import Activity, Outcome, total
+from edgefl.engine.parts import Activity, total
 from edgefl.engine.records import LedgerRow
 
 
@@ -22,32 +22,35 @@ class Ledger:
         self._stalled_s = np.zeros(devices)
         self._stalled_j = np.zeros(devices)
 
-    def book(self, columns: Mapping[str, Any], aggregated: bool) -> float:
-        """Add the energy of a round, given by the `device_columns` of its parts.
+    def book(self, columns: Mapping[str, Any], taken: Sequence[bool]) -> float:
+        """Add the energy of a round, given by the `device_columns` of its parts; a device may be in it twice.
+
+        Args:
+            taken: whether a part's update was aggregated.
 
         Returns:
             The joules of those whose update was not aggregated.
         """
         ids = np.array(columns["device"])
         energy_j = np.array(columns["energy_j"])
-        wasted = np.array([not aggregated or outcome != Outcome.COMPLETED for outcome in columns["outcome"]])
-        self._receive_j[ids] += columns["energy_rx_j"]
-        self._transmit_j[ids] += columns["energy_tx_j"]
-        self._compute_j[ids] += columns["energy_compute_j"]
-        self._wasted_j[ids[wasted]] += energy_j[wasted]
+        wasted = ~np.array(taken, dtype=bool)
+        np.add.at(self._receive_j, ids, columns["energy_rx_j"])
+        np.add.at(self._transmit_j, ids, columns["energy_tx_j"])
+        np.add.at(self._compute_j, ids, columns["energy_compute_j"])
+        np.add.at(self._wasted_j, ids[wasted], energy_j[wasted])
         for activity in Activity:
             start_s, end_s = (
                 np.array(columns[f"{activity}_{edge}_s"], dtype=float) for edge in ("start", "end")
             )
             took_s = end_s - start_s
             took_s[np.isnan(took_s)] = 0.0  # never reached
-            self._busy_s[ids] += took_s
+            np.add.at(self._busy_s, ids, took_s)
         return total(energy_j[wasted].tolist())
 
     def book_stalls(self, ids: Sequence[int], stalls: Mapping[str, Sequence[float]]) -> None:
         """Add the time and energy of a round that passed without a link, by its `stall_columns`."""
-        self._stalled_s[ids] += stalls["stalled_s"]
-        self._stalled_j[ids] += stalls["stalled_j"]
+        np.add.at(self._stalled_s, ids, stalls["stalled_s"])
+        np.add.at(self._stalled_j, ids, stalls["stalled_j"])
 
     def stalled(self, device: int) -> dict[str, float]:
         """Return a device's further columns where links can fail; the joules are part of receive_j and transmit_j."""

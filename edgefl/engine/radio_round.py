@@ -1,6 +1,5 @@
 """A round on the radio, as a value: its links, their transfers, its broadcast, and the energy of the server."""
 
-import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from edgefl.engine.progressive import (
     ProgressiveTransfer,
     SharedBandTransfer,
 )
+from edgefl.engine.sent_time import SentTime, in_turn
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,9 @@ class RadioRound:
         """The meter of the cell's dynamic band: slots of use of all its downlink shares since the run began."""
         return self.air.band(self.cell, "downlink").sent_slots if self.air.dynamic else 0.0
 
-    def server_energy_j(self, downlinks: Sequence[Span], billed_slots: float = 0.0) -> float:
+    def server_energy_j(
+        self, downlinks: Sequence[Span], billed_slots: float = 0.0, billed: SentTime | None = None
+    ) -> float:
         """Return what the cell's server drew for the downlinks of the round, which begin together and are over.
 
         In a dynamic band it is the shares in use, in whole slots, that no round has been billed for yet: also those
@@ -195,6 +197,8 @@ class RadioRound:
 
         Args:
             billed_slots: `sent_slots` when a round of the cell was billed last.
+            billed: where rounds overlap and downlinks of several do not begin together, what has been sent so far;
+                these are added.
         """
         settings = self.air.settings
         airtimes_s, to_all_s = [span.airtime_s for span in downlinks], 0.0
@@ -204,8 +208,8 @@ class RadioRound:
             airtimes_s = [max(0.0, airtime_s - to_all_s) for airtime_s in airtimes_s]
         if settings.power_over_share == "per_resource_block":
             sent_s = max(airtimes_s)
-            if not to_all_s and any(span.pieces for span in downlinks):
-                sent_s = self._served_s(downlinks)
+            if billed is not None or (not to_all_s and any(span.pieces for span in downlinks)):
+                sent_s = self._served_s(downlinks, billed)
         elif self.air.dynamic:
             sent_s = (self.sent_slots - billed_slots) * settings.slot_s
         else:
@@ -213,18 +217,18 @@ class RadioRound:
         server_draw_w = dbm_to_watt(settings.server_power_dbm) / settings.server_pa_efficiency
         return server_draw_w * (to_all_s + sent_s)
 
-    def _served_s(self, downlinks: Sequence[Span]) -> float:
-        """Return for how long the sites sent a round's downlinks, where some went on elsewhere after a failure."""
+    def _served_s(self, downlinks: Sequence[Span], billed: SentTime | None) -> float:
+        """Return for how long the sites sent these downlinks, some of which went on elsewhere after a failure.
+
+        Left out: what is billed already, where rounds overlap.
+        """
         pieces = [piece for span in downlinks for piece in (span.pieces or ((self.cell, span),))]
         frame, sent_s = self.air.carriers["downlink"].frame, 0.0
         for site in {at for at, _ in pieces}:
-            until_s = -math.inf
-            for start_s, end_s in sorted((span.start_s, span.end_s) for at, span in pieces if at == site):
-                start_s = max(start_s, until_s)
-                if end_s > start_s:
-                    on = OnTime(frame, self.air.slot_s, self.air.next_slot(start_s))
-                    sent_s += _airtime_s(on, start_s, end_s)
-                    until_s = end_s
+            sent = [(span.start_s, span.end_s) for at, span in pieces if at == site]
+            for start_s, end_s in in_turn(sent) if billed is None else billed.take(site, sent):
+                on = OnTime(frame, self.air.slot_s, self.air.next_slot(start_s))
+                sent_s += _airtime_s(on, start_s, end_s)
         return sent_s
 
 

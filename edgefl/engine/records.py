@@ -1,5 +1,6 @@
 """Rows that the engine writes into the run directory's tables; their names are a contract with readers."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -218,13 +219,14 @@ def stall_columns(parts: Sequence[Part]) -> dict[str, list[Any]]:
 
 
 def learner_columns(
-    local: LocalRound, parts: list[Part], aggregated: bool
+    local: LocalRound, parts: Sequence[Part], taken: Sequence[bool]
 ) -> dict[str, Sequence[float | None]]:
-    """Return the learner's further columns of DeviceRound [parts], empty where it did not do what one is about."""
-    done = {
-        TRAINING: [part.has_trained for part in parts],
-        AGGREGATION: [aggregated and part.completed for part in parts],
-    }
+    """Return the learner's further columns of DeviceRound [parts], empty where it did not do what one is about.
+
+    Args:
+        taken: whether a part's update was aggregated.
+    """
+    done = {TRAINING: [part.has_trained for part in parts], AGGREGATION: taken}
     return {
         name: [value if there else None for value, there in zip(values, done[local.after[name]], strict=True)]
         if name in local.after
@@ -249,9 +251,19 @@ def average_columns(
     return found
 
 
-def round_columns(columns: Mapping[str, Any], start_s: float, end_s: float) -> dict[str, Any]:
-    """Return the columns of Round that sum or average its devices' columns, as of `device_columns`."""
+def round_columns(
+    columns: Mapping[str, Any], start_s: float, end_s: float, starts_s: Sequence[float] | None = None
+) -> dict[str, Any]:
+    """Return the columns of Round that sum or average its devices' columns, as of `device_columns`.
+
+    Args:
+        starts_s: of each device; None: all began with the round.
+    """
     mean_s = total(ends_s(columns, start_s)) / len(columns["device"]) - start_s
+    if starts_s is not None and any(began_s != start_s for began_s in starts_s):
+        ends = ends_s(columns, -math.inf)
+        took_s = total(max(0.0, b - a) for a, b in zip(starts_s, ends, strict=True)) / len(starts_s)
+        mean_s, start_s = took_s, -math.inf
     sums = {name: total(columns[name]) for name in ("energy_rx_j", "energy_tx_j", "energy_compute_j")}
     return {
         # where all end together, the sum's rounding must not make the mean the longest

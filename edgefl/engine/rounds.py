@@ -12,7 +12,7 @@ from edgefl.engine.gains import LargeScaleState, RoundKey
 from edgefl.engine.parts import Cause, DeviceTask, Part
 from edgefl.engine.plan import planned_parts
 from edgefl.engine.radio_round import RadioRound
-from edgefl.engine.selectors import Candidates, Selector, with_surplus
+from edgefl.engine.selectors import Candidates, CountedSelector, Selector, with_surplus
 from edgefl.engine.settings import RoundSettings
 from edgefl.engine.simulation import Simulation
 from edgefl.engine.timetable import wait_until
@@ -67,27 +67,61 @@ class Rounds:
     ) -> Generator[simpy.Event, None, tuple[RadioRound, list[Part]]]:
         """Let the participants work; return their round on the radio, and what each did, in order of their ids."""
         simulation = self.simulation
+        opened, tasks = self._opened(selection, local)
+        if self._undisturbed(selection) and opened.predictable:
+            plan = planned_parts(simulation, opened, tasks, self.processors)
+            yield from wait_until(simulation.env, plan.end_s)
+            simulation.radio.efficiency.count(plan.parts, opened.links.share)
+            return opened, plan.parts
+        processes = self._started(opened, tasks)
+        yield from self._wait(processes, selection.wanted)
+        parts = [_part(process) for process in processes]
+        simulation.radio.efficiency.count(parts, opened.links.share)
+        return opened, parts
+
+    def places(self, present: int) -> int:
+        """Return how many devices may work at the same time, where rounds overlap."""
+        server = self.rules.server
+        concurrency: int | None = server.concurrency
+        return self._selector.wanted(present) if concurrency is None else concurrency
+
+    def choose(self, key: RoundKey, idle: Sequence[int], turn: int, room: int) -> Selection:
+        """Select the devices that begin now, where rounds overlap: all who are idle, or as many as there is room for.
+
+        Args:
+            turn: dispatches before.
+        """
+        state, selector = self._large_scale(key, idle), self._selector
+        rng, chosen = self.simulation.streams("select", *key, *self._scope), list(idle)
+        if room < len(idle):
+            if isinstance(selector, CountedSelector):
+                chosen = selector.select(Candidates(idle, state.gains_db, turn), room, rng)
+            else:
+                chosen = sorted(idle[i] for i in rng.permutation(len(idle))[:room])
+        return Selection(chosen, len(chosen), state.of(chosen))
+
+    def begin(self, selection: Selection, local: LocalRound) -> tuple[RadioRound, list[simpy.Process]]:
+        """Let devices begin; return their round on the radio, and their processes in its order."""
+        opened, tasks = self._opened(selection, local)
+        return opened, self._started(opened, tasks)
+
+    def _opened(self, selection: Selection, local: LocalRound) -> tuple[RadioRound, list[DeviceTask]]:
         up_bits = [bits + self.report_bits for bits in local.up_bits]
-        opened = simulation.radio.open_round(
+        opened = self.simulation.radio.open_round(
             selection.large_scale, self.cell, {"downlink": local.down_bits, "uplink": up_bits}
         )
         tasks = [
             DeviceTask(*task, patient=self.rules.deadline_s is not None)
             for task in zip(local.down_bits, up_bits, local.iterations, local.samples, strict=True)
         ]
-        if self._undisturbed(selection) and opened.predictable:
-            plan = planned_parts(simulation, opened, tasks, self.processors)
-            yield from wait_until(simulation.env, plan.end_s)
-            simulation.radio.efficiency.count(plan.parts, opened.links.share)
-            return opened, plan.parts
-        processes = [
-            simulation.devices[link.device].start(task, link, self.processors)
+        return opened, tasks
+
+    def _started(self, opened: RadioRound, tasks: Sequence[DeviceTask]) -> list[simpy.Process]:
+        devices = self.simulation.devices
+        return [
+            devices[link.device].start(task, link, self.processors)
             for link, task in zip(opened, tasks, strict=True)
         ]
-        yield from self._wait(processes, selection.wanted)
-        parts = [_part(process) for process in processes]
-        simulation.radio.efficiency.count(parts, opened.links.share)
-        return opened, parts
 
     def _undisturbed(self, selection: Selection) -> bool:
         """Whether the whole round is known when it opens: nobody can leave, be late or be one too many."""

@@ -189,6 +189,9 @@ class RoundSettings(Section):
     selector: Annotated[Any, Named("selectors", "all")] = Field(
         "all", validate_default=True, description="participant selector"
     )
+    server: Annotated[Any, Named("servers", "synchronous")] = Field(
+        "synchronous", validate_default=True, description="when devices begin, and when a model is made"
+    )
     movement_tick_s: float = Field(
         0.1, ge=1e-3, le=60, description="interval at which cell-edge crossings of moving devices are seen, s"
     )

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from edgefl.contract import Opening
+from edgefl.contract import Opening, Staleness
 from edgefl.learning.drifts import Moment
 from edgefl.learning.trained_model import TrainedModel
 from edgefl.learning.warm_starts import Final, Saved
@@ -56,7 +56,7 @@ class SessionFacts:
     number: int = 0
     longest: int | None = 1
     reports: bool = False
-    overlapping: bool = False
+    overlapping: Staleness | None = None
     known: Sequence[int] = ()
     before: int = 0
 
@@ -79,7 +79,8 @@ class Progress:
     stage: name of its present stage; empty: no session is open. round: that began last. members: devices that were
     there when the session began or have taken part since. labels: that they hold, on which it is tested. probed:
     whether a probe's update has arrived. opening: set when its training begins. measured: theory's columns of
-    the last aggregation. ended: rounds of the global model in all sessions so far, once this one is over.
+    the last aggregation. models: made in this session, where rounds overlap. ended: rounds of the global model in
+    all sessions so far, once this one is over.
     """
 
     session: SessionFacts = field(default_factory=SessionFacts)
@@ -91,6 +92,7 @@ class Progress:
     opening: Opening = field(default_factory=Opening)
     check: Reports = field(default_factory=Reports)
     measured: Mapping[str, float | None] = field(default_factory=dict)
+    models: int = 0
     ended: int = 0
 
 
@@ -173,10 +175,12 @@ def _progress(facts: Mapping[str, Any]) -> Progress:
         return {int(id_): loss for id_, loss in losses.items()}  # JSON has no other keys than strings
 
     opening, check, round_ = facts["opening"], facts["check"], facts["round"]
+    overlapping = facts["session"]["overlapping"]
+    stale = None if overlapping is None else Staleness(**overlapping)
     return Progress(
         **{
             **facts,
-            "session": SessionFacts(**facts["session"]),
+            "session": SessionFacts(**{**facts["session"], "overlapping": stale}),
             "round": RoundFacts(At(*round_["at"]), Moment(**round_["moment"])),
             "members": frozenset(facts["members"]),
             "opening": Opening(**{**opening, "weights": by_id(opening["weights"])}),

@@ -255,7 +255,10 @@ class TorchLearner:
         else:
             federation.saved.append(Saved(now.session.number, self.model, federation.gradient))
             federation.saved = self._warm_start.retain(federation.saved)
-        now.stage, now.ended = "", now.round.moment.round
+        ended = now.round.moment.round
+        if now.session.overlapping is not None:  # a round may have begun whose model is never made
+            ended = now.session.before + now.models
+        now.stage, now.ended = "", ended
 
 
 def drift_state(

@@ -17,6 +17,7 @@ from edgefl.contract import (
     Now,
     Stage,
     StageFacts,
+    Staleness,
 )
 from edgefl.learning import theory
 from edgefl.learning.drifts import Moment
@@ -37,6 +38,11 @@ class SessionStage:
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         return None
 
+    @property
+    def overlapping(self) -> Staleness | None:
+        """What stale updates count in this stage; None: its rounds do not overlap."""
+        return None
+
     def _begin(
         self, models: Sequence[TrainedModel], ids: Sequence[int], phase: str, number: int, now: Now
     ) -> RoundFacts:
@@ -44,11 +50,14 @@ class SessionStage:
         progress = self.federation.now
         at, session = At(progress.session.number, phase, number), progress.session
         self._take_in(models, ids, at)
-        if not session.overlapping:
+        if self.overlapping is None:
             for model in models:
                 model.waiting = {}
         # a round without training of the global model has the moment of that one's next
         of_global = number if self.federation.model in models else 1
+        if self.overlapping is not None:  # of the model that is made next
+            progress.models = max(progress.models, now.models or 0)
+            of_global = progress.models + 1
         progress.round = RoundFacts(at, Moment(session.before + of_global, now.time_s))
         progress.measured = {}
         return progress.round
@@ -76,9 +85,9 @@ class SessionStage:
     def _aggregate(self, model: TrainedModel, ids: Sequence[int]) -> None:
         """Aggregate the updates of these devices; where rounds do not overlap, the others are lost."""
         now = self.federation.now
-        if not now.session.overlapping:
+        if self.overlapping is None:
             model.waiting = {id_: model.waiting[id_] for id_ in ids}
-        self.trainer.aggregate(model, ids, now.members, now.round.at)
+        self.trainer.aggregate(model, ids, now.members, now.round.at, self.overlapping)
 
 
 class TrainStage(SessionStage):
@@ -88,6 +97,10 @@ class TrainStage(SessionStage):
     def facts(self) -> StageFacts:
         phase = "pilot" if self._is_pilot else "train"
         return StageFacts(phase, rounds=None, opening=self.federation.now.opening)
+
+    @property
+    def overlapping(self) -> Staleness | None:
+        return self.federation.now.session.overlapping
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         session, trainer, model = self.federation.now.session, self.trainer, self.federation.model
@@ -118,6 +131,11 @@ class TrainStage(SessionStage):
         participants = list(self.federation.model.waiting.values())
         for model in self._models:
             self._aggregate(model, ids)
+        now = self.federation.now
+        if self.overlapping is not None:
+            now.models += 1
+            moment = replace(now.round.moment, round=now.session.before + now.models)
+            now.round = replace(now.round, moment=moment)
         self.federation.now.measured = self._measured(participants)
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from edgefl.contract import Staleness
 from edgefl.learning.algorithms import Algorithm, ServerState, Updates
 from edgefl.learning.batches import Batches
 from edgefl.learning.device_side import PERSONAL_MODEL, DeviceSide
@@ -18,7 +19,10 @@ from edgefl.learning.members import RoundReceivers, SessionMembers
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.payload import Payload
 from edgefl.learning.rows import in_front, like_rows, take
-from edgefl.learning.updates import LocalResult, TrainedRound, Update, joined, parts
+from edgefl.learning.updates import LocalResult, TrainedRound, Update, joined, parts, rebased, towards
+
+# stale updates count as fresh ones
+PLAIN = Staleness("constant")
 
 
 class Diverged(Exception):
@@ -127,15 +131,18 @@ class TrainedModel:
         self.waiting |= {id_: Update(trained, k) for k, id_ in enumerate(ids)}
         return self._side.result(trained, received, sent, receivers.tested)
 
-    def aggregate(self, arrived: Sequence[int], samples: Mapping[int, int]) -> None:
+    def aggregate(
+        self, arrived: Sequence[int], samples: Mapping[int, int], staleness: Staleness = PLAIN
+    ) -> None:
         """Aggregate the updates that wait of these devices, without those that have no data.
 
-        Updates of one round that began from today's model are taken as they are; others are joined, and rebased
-        on it.
+        Updates of one round that began from today's model and weigh 1 are taken as they are; others are joined, and
+        for the server rebased on it and weighed. Devices keep what they have really trained.
 
         Args:
             arrived: ids of the devices whose update arrived.
             samples: id -> number of samples, of all devices of the session.
+            staleness: what stale updates count.
 
         Raises:
             Diverged: the new model is not finite.
@@ -147,20 +154,29 @@ class TrainedModel:
         if not taken:
             return
         round_, positions = taken[0].round, [update.position for update in taken]
-        if round_.version != version or any(update.round is not round_ for update in taken):
-            round_ = joined(taken, self.model, version, layout.parameters.size)
-            positions = list(range(len(taken)))
+        sizes = np.array([samples[update.round.ids[update.position]] for update in taken], dtype=np.float64)
+        stale = [version - update.round.version for update in taken]
+        weights = staleness.weights(stale, (sizes / sizes.sum()).tolist())
+        as_they_are = all(update.round is round_ for update in taken) and not any(stale)
+        as_they_are = as_they_are and set(weights) == {1.0} and staleness.base == "received"
+        if not as_they_are:
+            round_, positions = joined(taken), list(range(len(taken)))
         # a second [K, M] may not fit the memory; but rows of which others wait must stay where they are
         put = take if any(update.round is round_ for update in self.waiting.values()) else in_front
         ids = [round_.ids[k] for k in positions]
         rows = put(round_.rows, positions)
         parameters, statistics = layout.split(rows)
         sent = parameters if round_.sent is None else put(round_.sent, positions)
-        sizes = np.array([samples[id_] for id_ in ids], dtype=np.float64)
         trained = self._side.trained(round_, positions, parameters)
+        counted, start = sent, trained.start
+        if not as_they_are:
+            start, today = layout.split(self.model)
+            by = like_rows(np.array(weights), rows)
+            counted = rebased(sent, trained.start, start, by, received=staleness.base == "received")
+            statistics = towards(statistics, today, by)
         updates = Updates(
-            rows=sent,
-            start=trained.start,
+            rows=counted,
+            start=start,
             shares=like_rows(sizes / sizes.sum(), rows),
             coverage=float(sizes.sum() / sum(samples.values())),
             iterations=trained.iterations,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from edgefl.contract import Evaluation, LocalRound, averages
+from edgefl.contract import Evaluation, LocalRound, Staleness, averages
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per_epoch
 from edgefl.learning.device_data import DeviceData
@@ -21,7 +21,7 @@ from edgefl.learning.models import Model, OutputTerm
 from edgefl.learning.parameters import ModelLayout
 from edgefl.learning.rows import blocks
 from edgefl.learning.settings import LearningSettings
-from edgefl.learning.trained_model import Diverged, TrainedModel
+from edgefl.learning.trained_model import PLAIN, Diverged, TrainedModel
 from edgefl.learning.training_data import TrainingData
 from edgefl.learning.updates import TrainedRound
 from edgefl.rng import Streams
@@ -115,18 +115,26 @@ class Trainer:
             scalars,
         )
 
-    def aggregate(self, model: TrainedModel, ids: Sequence[int], members: Collection[int], at: At) -> None:
+    def aggregate(
+        self,
+        model: TrainedModel,
+        ids: Sequence[int],
+        members: Collection[int],
+        at: At,
+        staleness: Staleness | None = None,
+    ) -> None:
         """Aggregate the updates of these devices.
 
         Args:
             members: the session's devices.
             at: the round that began last.
+            staleness: what stale updates count, where rounds overlap.
 
         Raises:
             Divergence: the new model is not finite.
         """
         try:
-            model.aggregate(ids, self.device_data.sizes(members))
+            model.aggregate(ids, self.device_data.sizes(members), staleness or PLAIN)
         except Diverged as diverged:
             raise self._divergence(diverged, at, model) from diverged
 

@@ -134,19 +134,12 @@ def parts(updates: Sequence[Update]) -> list[TrainedRound]:
     return [rounds[key].part(positions) for key, positions in places.items()]
 
 
-def joined(updates: Sequence[Update], model: Tensor, version: int, parameters: int) -> TrainedRound:
-    """Return updates of several rounds as those of one round that begins from today's model.
+def joined(updates: Sequence[Update]) -> TrainedRound:
+    """Return updates of several rounds as those of one round, each with what its device received.
 
-    Updates that began from an earlier model are rebased: start' = w, row' = w + (row - start). Statistics, which
-    are averaged and not learned, stay as the device has them.
-
-    Args:
-        model: [M + Q] today's, w.
-        version: of this model.
-        parameters: M.
+    Its version is that of the earliest model that one of them began from.
     """
     pieces = parts(updates)
-    pieces = [one if one.version == version else _rebased(one, model, parameters) for one in pieces]
     tensors = [one.tensors() | {"start": one.start.expand_as(one.rows)} for one in pieces]
     order = np.argsort(np.concatenate([one.ids for one in pieces]))
     rates = np.repeat([one.lr for one in pieces], [len(one.ids) for one in pieces])[order]
@@ -154,16 +147,28 @@ def joined(updates: Sequence[Update], model: Tensor, version: int, parameters: i
         name: torch.cat([one[name] for one in tensors])[order]
         for name in tensors[0].keys() - {"lr", "version"}
     }
-    lr = pieces[0].lr if len(set(rates)) == 1 else like_rows(rates, model)
-    return replace(TrainedRound.of(tensors[0] | rows), lr=lr, version=version)
+    lr = pieces[0].lr if len(set(rates)) == 1 else like_rows(rates, pieces[0].rows)
+    return replace(TrainedRound.of(tensors[0] | rows), lr=lr, version=min(one.version for one in pieces))
 
 
-def _rebased(piece: TrainedRound, model: Tensor, parameters: int) -> TrainedRound:
-    """Return a round's part as if it had begun from this model."""
+def rebased(sent: Tensor, start: Tensor, model: Tensor, weights: Tensor, *, received: bool) -> Tensor:
+    """Return what K devices sent as if all had begun from today's model w, each change with its weight.
 
-    def moved(rows: Tensor) -> Tensor:
-        return model[:parameters] + (rows[:, :parameters] - piece.start[..., :parameters])
+    row' = w + weight (row - start), or with `received` False, w + weight (row - w). A row that began from w and has
+    the weight 1 stays as it is, to the last bit.
 
-    rows = torch.cat([moved(piece.rows), piece.rows[:, parameters:]], dim=1)
-    sent = None if piece.sent is None else moved(piece.sent)
-    return replace(piece, start=model, models=replace(piece.models, rows=rows), sent=sent)
+    Args:
+        sent: [K, M] what they sent. start: [K, M] what they had received. model: [M] w. weights: [K].
+    """
+    base = start if received else model.expand_as(sent)
+    same = (weights == 1) & (base == model).all(1)
+    return torch.where(same.unsqueeze(1), sent, model + weights.unsqueeze(1) * (sent - base))
+
+
+def towards(statistics: Tensor, today: Tensor, weights: Tensor) -> Tensor:
+    """Return devices' statistics [K, Q] as they count: averaged, not learned, they go a share of the way.
+
+    The share is their weight, at most the whole way. today: [Q] those of today's model.
+    """
+    way = weights.clamp_max(1.0).unsqueeze(1)
+    return torch.where(way == 1, statistics, today + way * (statistics - today))

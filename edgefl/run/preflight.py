@@ -21,6 +21,7 @@ from edgefl.engine.fleet import Fleet
 from edgefl.engine.links import DIRECTIONS, Links
 from edgefl.engine.many_transfers import sure_to_end, time_transfers
 from edgefl.engine.rounds import Rounds
+from edgefl.engine.servers import OverlappingServer
 from edgefl.engine.sessions import TimedPolicy
 from edgefl.engine.simulation import Simulation
 from edgefl.errors import EdgeflError, about, refused
@@ -64,6 +65,11 @@ def check_world(world: World, *, reports: bool = False) -> None:
     """
     scenario = world.scenario
     scenario.numbers.check(world.count)
+    if reports and isinstance(scenario.rounds.server, OverlappingServer):
+        raise EdgeflError(
+            "a learner from outside is asked round by round, and with this server rounds overlap: take synchronous",
+            ("rounds", "server"),
+        )
     # not a rule of the schema: in a small world for tests a workload may stand for a learner that reports
     if scenario.workload is not None and scenario.sessions.report_bits and not reports:
         name = registry.name_of("sessions", scenario.sessions)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from edgefl.config import own_code, shipped
+from edgefl.engine.servers import OverlappingServer
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario, written
 from edgefl.scenario.world import World
@@ -114,9 +115,12 @@ class LearningIdentity:
 
 
 def learning_identity(world: World, dataset_checksum: str) -> LearningIdentity | None:
-    """Return what decides the answers of a run's learners; None: nothing is trained."""
+    """Return what decides the answers of a run's learners; None: nothing is trained, or nobody else asks the same.
+
+    Where rounds overlap, the radio decides which updates arrive first, so that no other run's training is this one's.
+    """
     scenario = world.scenario
-    if scenario.learning is None:
+    if scenario.learning is None or isinstance(scenario.rounds.server, OverlappingServer):
         return None
     settings = written(scenario)["learning"]
     told: list[Any] = [

@@ -42,6 +42,7 @@ from edgefl.places.areas import Area
 from edgefl.places.streets import Streets
 from edgefl.run_directory.results import Described
 from edgefl.run_directory.settings import RecordSettings
+from edgefl.scenario import overlap
 from edgefl.scenario.day import Day, named_days
 from edgefl.scenario.numbers import Numbers
 
@@ -248,6 +249,11 @@ class Scenario(Section):
                 "radio.neighbour_load needs neighbours: set layout.rings to 1 or 2, or give sites",
                 ("radio", "neighbour_load"),
             )
+        return self
+
+    @model_validator(mode="after")
+    def _rounds_may_overlap(self) -> Self:
+        overlap.check(self.rounds, self.radio, self.learning, self.devices.count)
         return self
 
     @property

@@ -15,7 +15,8 @@ from edgefl.errors import EdgeflError
 # kind -> module here whose function of that name holds the kind's contract; the engine's first: those need no torch
 ROOMS = {
     **dict.fromkeys(
-        ("selectors", "sessions", "churn", "mobility", "power_models", "backgrounds"), "engine_contracts"
+        ("selectors", "servers", "sessions", "churn", "mobility", "power_models", "backgrounds"),
+        "engine_contracts",
     ),
     **dict.fromkeys(("schedulers", "path_loss"), "channel_contracts"),
     **dict.fromkeys(

@@ -1,4 +1,4 @@
-"""Check the contracts of the kinds that know time: selectors, sessions, churn, power and mobility models."""
+"""Check the contracts of the kinds that know time: selectors, servers, sessions, churn, power and mobility models."""
 
 import itertools
 import math
@@ -13,6 +13,7 @@ from edgefl.engine.churn import Churn
 from edgefl.engine.links import DIRECTIONS
 from edgefl.engine.power_models import Equipment, PowerModel
 from edgefl.engine.selectors import Candidates, Selector
+from edgefl.engine.servers import OverlappingServer, ServerPolicy, ServerState
 from edgefl.engine.sessions import SessionPolicy, SessionState
 from edgefl.mobility import Mobility, Movement
 from edgefl.places.areas import Disc, Places
@@ -52,6 +53,29 @@ def selectors(selector: Selector) -> None:
                 chosen == again,
                 "select() gave two answers to the same question: draw from the rng it is given, keep no state",
             )
+
+
+def servers(policy: ServerPolicy) -> None:
+    """Check that an overlapping server fills its places, makes models of what has arrived, and never stands still."""
+    if not isinstance(policy, OverlappingServer):
+        return
+    factors = policy.learning.factors(range(DEVICES))
+    must(all(factor > 0 for factor in factors), f"learning.factors() gave {factors}: return numbers above 0")
+    for places, working, arrived in itertools.product(range(1, DEVICES), range(DEVICES), range(3 * DEVICES)):
+        for now_s in (START_S, START_S + 1.0, 1e12):
+            state = ServerState(places, working, arrived, START_S, now_s)
+            room, ready = policy.room(state), policy.ready(state)
+            must(room >= 0, f"room({state}) is {room}: return 0 or more")
+            must(0 <= ready <= arrived, f"ready({state}) is {ready}: return 0 to {arrived}, those that wait")
+            must(
+                (room, ready) == (policy.room(state), policy.ready(state)),
+                f"{state} has two answers: keep no state",
+            )
+    must(
+        policy.room(ServerState(1, 0, 0, START_S, START_S)) >= 1, "room() is 0 in an idle cell: nobody begins"
+    )
+    look_s = policy.looks_s(START_S)
+    must(look_s > START_S, f"looks_s({START_S}) is {look_s}: return a later time, or inf")
 
 
 def sessions(policy: SessionPolicy) -> None:

@@ -56,6 +56,12 @@ def _last_end_s(part: Row) -> float:
     return max(ends, default=part["downlink_start_s"])
 
 
+def _taken(part: Row) -> bool:
+    """Return whether an update that arrived was aggregated; where rounds overlap, its staleness says so."""
+    arrived: bool = part["outcome"] == "completed"
+    return arrived and (part.get("dispatch") is None or part["staleness"] is not None)
+
+
 # -- one row at a time --------------------------------------------------------------------------------
 
 
@@ -119,9 +125,10 @@ def _rounds_sum_their_devices(tables: Tables) -> Iterator[str]:
         where = named(row)
         if not tables.has_parts(row):
             continue
-        ids = [part["device"] for part in mine]
-        if len(set(ids)) < len(ids):
-            yield f"{where}: a device is in it twice: {ids}"
+        # where rounds overlap, a device may be lost and begin once more before the next model
+        jobs = [(part["device"], part.get("dispatch")) for part in mine]
+        if len(set(jobs)) < len(jobs):
+            yield f"{where}: a device is in it twice: {sorted(jobs)}"
         done = [part for part in mine if part["outcome"] == "completed"]
         if (row["participants"], row["completed"]) != (len(mine), len(done)):
             yield (
@@ -131,7 +138,7 @@ def _rounds_sum_their_devices(tables: Tables) -> Iterator[str]:
         for name in SUMMED:
             if _differs(row[name], total := math.fsum(part[name] for part in mine)):
                 yield f"{where}: {name} is {row[name]}, its devices' sum {total}"
-        lost = math.fsum(part["energy_j"] for part in mine if part["outcome"] != "completed")
+        lost = math.fsum(part["energy_j"] for part in mine if not _taken(part))
         wasted = row["energy_wasted_j"]
         if _differs(wasted, lost) and _differs(wasted, row["energy_j"]):
             yield f"{where}: energy_wasted_j {wasted} is neither that of the lost updates, {lost}, nor all"
@@ -140,10 +147,8 @@ def _rounds_sum_their_devices(tables: Tables) -> Iterator[str]:
         for part in mine:
             late_s = _last_end_s(part) - row["end_s"]
             # an upload that is cut off before its first slot has ended at that slot
-            if (
-                part["downlink_start_s"] < row["start_s"] - TIME_DIGIT_S
-                or late_s > tables.slot_s + TIME_DIGIT_S
-            ):
+            early = part.get("dispatch") is None and part["downlink_start_s"] < row["start_s"] - TIME_DIGIT_S
+            if early or late_s > tables.slot_s + TIME_DIGIT_S:
                 yield f"{where}: device {part['device']:g} works outside of it, by {late_s} s at the end"
     for key in parts:
         yield f"devices.csv has {key}, rounds.csv does not"
@@ -276,8 +281,10 @@ def _parts_take_place(tables: Tables) -> Iterator[str]:
     events_of = grouped(tables.events, "device")
     for device, parts in grouped(tables.devices, "device").items():
         events, passed, state = events_of.get(device, []), 0, _States()
-        for part in sorted(parts, key=lambda part: starts_s.get(round_key(part), math.inf)):
-            start_s, where = starts_s.get(round_key(part), math.inf), f"device {device:g}, {named(part)}"
+        begun = [(starts_s.get(round_key(part), math.inf), part) for part in parts]
+        begun = [(s if part.get("dispatch") is None else part["downlink_start_s"], part) for s, part in begun]
+        for start_s, part in sorted(begun, key=lambda one: one[0]):
+            where = f"device {device:g}, {named(part)}"
             while passed < len(events) and events[passed]["time_s"] < start_s - TIME_DIGIT_S:
                 state.take(events[passed])
                 passed += 1

@@ -188,6 +188,9 @@ class Algorithm(Component):
     knows_drift: ClassVar[bool] = False
     # whether each device receives several models and runs them forward to choose one
     chooses_model: ClassVar[bool] = False
+    # whether its algebra needs that all updates of an aggregation began from the same model and server state: it is
+    # then refused where rounds overlap
+    one_round: ClassVar[bool] = False
     # names of notes, one number per device, that each device remembers until it takes part again
     remembers: ClassVar[tuple[str, ...]] = ()
     # vectors of M numbers in a transfer to a device, and in one from it; none up: nothing is exchanged, and each

@@ -28,6 +28,7 @@ class Clustered(FedAvg):
     """
 
     chooses_model: ClassVar = True
+    one_round: ClassVar = True
 
     @abstractmethod
     def choose(self, losses: Tensor, state: ServerState, devices: Receivers) -> tuple[Tensor, Notes]:

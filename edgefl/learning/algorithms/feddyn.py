@@ -42,6 +42,7 @@ class FedDyn(FedAvg):
     """
 
     device_vectors: ClassVar = ("gradient",)
+    one_round: ClassVar = True
 
     alpha: float = Field(
         0.01,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from edgefl.learning.algorithms import ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
@@ -22,6 +22,8 @@ class FedNova(FedAvg):
     Equal a_k is FedAvg: with `learning.steps` all devices do the same, with `learning.epochs` a device with
     more data does more.
     """
+
+    one_round: ClassVar = True
 
     def needs_sgd(self) -> bool:
         return True

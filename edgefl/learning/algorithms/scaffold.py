@@ -40,6 +40,7 @@ class Scaffold(FedAvg):
     device_vectors: ClassVar[tuple[str, ...]] = ("control",)
     vectors_down: ClassVar = 2
     vectors_up: ClassVar = 2
+    one_round: ClassVar = True
 
     server_lr: float = Field(1.0, gt=0, le=1e9, description="eta_g: step of the server along the mean change")
 

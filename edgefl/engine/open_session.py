@@ -1,0 +1,26 @@
+"""The session under way in a cell, as its server knows it."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass
+class OpenSession:
+    """The session under way in a cell.
+
+    number: from 1 on. until_s: from when on no further round of training begins, by its policy. members: who was
+    there when it began. rounds: so far, of each phase. sampled: devices of each phase without evaluation.
+    unchanged: rounds of the global model that left it as it was. losses: mean reports of the rounds of the global
+    model, if the policy asked for them.
+    """
+
+    number: int
+    start_s: float
+    reason: str
+    members: list[int]
+    until_s: float = math.inf
+    rounds: Counter[str] = field(default_factory=Counter)
+    sampled: dict[str, list[int]] = field(default_factory=dict)
+    unchanged: int = 0
+    losses: list[float] = field(default_factory=list)

@@ -1,0 +1,90 @@
+"""Servers: when devices begin to work, and when a model is made of the updates that have arrived."""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
+
+from edgefl.config.component import Component
+from edgefl.contract import Staleness
+
+__all__ = ["OverlappingServer", "ServerPolicy", "ServerState"]
+
+
+@dataclass(frozen=True)
+class ServerState:
+    """What a policy may know of its cell at a moment, while rounds overlap.
+
+    places: devices that may work at the same time. working: that do. arrived: updates that wait for the server.
+    since_s: when the last model was made, or training began. now_s: simulated time.
+    """
+
+    places: int
+    working: int
+    arrived: int
+    since_s: float = 0.0
+    now_s: float = 0.0
+
+
+class ServerPolicy(Component):
+    """Base of all servers. One that is no `OverlappingServer` runs synchronous rounds, one after the other."""
+
+
+class OverlappingServer(ServerPolicy):
+    """Base of servers that make a model while devices are at work, whose updates are then stale."""
+
+    concurrency: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="devices that work at the same time, drawn at random from those that are idle; none: as many as"
+        " rounds.selector takes, and as it chooses",
+    )
+    staleness: Literal["constant", "polynomial", "hinge"] = Field(
+        "polynomial",
+        description="what an update counts of which tau models were made since it began: constant 1; polynomial"
+        " (1 + tau)^-exponent; hinge 1 up to hinge_after, then 1 / (hinge_slope (tau - hinge_after) + 1)",
+    )
+    exponent: float = Field(0.5, ge=0, le=100, description="of the polynomial; FedBuff and FedAsync: 0.5")
+    hinge_slope: float = Field(10.0, ge=0, le=1e6, description="a of the hinge; FedAsync: 10")
+    hinge_after: int = Field(4, ge=0, le=1_000_000, description="b of the hinge; FedAsync: 4")
+    max_staleness: int | None = Field(
+        None, ge=0, le=1_000_000, description="largest tau that counts as it is; none: any"
+    )
+    beyond: Literal["drop", "cap"] = Field(
+        "drop",
+        description="what becomes of an update staler than max_staleness: drop it, or cap its tau",
+    )
+
+    @property
+    def learning(self) -> Staleness:
+        """What stale updates count in training."""
+        return Staleness(
+            law=self.staleness,
+            exponent=self.exponent,
+            slope=self.hinge_slope,
+            after=self.hinge_after,
+            cap=self.max_staleness if self.beyond == "cap" else None,
+        )
+
+    def takes(self, staleness: int) -> bool:
+        """Return whether an update of this staleness is taken into a model."""
+        return self.max_staleness is None or self.beyond == "cap" or staleness <= self.max_staleness
+
+    def room(self, state: ServerState) -> int:
+        """Return how many devices may begin now; asked whenever something has happened."""
+        return max(0, state.places - state.working)
+
+    @abstractmethod
+    def ready(self, state: ServerState) -> int:
+        """Return how many of the updates that wait are made a model now, the first to arrive first; 0: none yet."""
+
+    def looks_s(self, since_s: float) -> float:
+        """Return the time at which `ready` is asked although nothing happens; inf: never.
+
+        Args:
+            since_s: as in `ServerState`.
+        """
+        return math.inf

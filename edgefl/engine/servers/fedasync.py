@@ -1,0 +1,27 @@
+"""A model of every single update."""
+
+from dataclasses import replace
+
+from pydantic import Field
+
+from edgefl.contract import Staleness
+from edgefl.engine.servers import OverlappingServer, ServerState
+
+
+class FedAsync(OverlappingServer):
+    """Each update is mixed into the model when it arrives: w+ = (1 - a) w + a w_k with a = mixing x s(tau).
+
+    Xie, Koyejo and Gupta, Asynchronous Federated Optimization, 2019 (arXiv 1903.03934), algorithm 1. Their devices
+    also have a proximal term: take `learning.algorithm: {name: fedprox, mu: 0.005}`.
+
+    It is `fedbuff` with buffer 1, base current and server_lr `mixing`.
+    """
+
+    mixing: float = Field(0.6, gt=0, le=1, description="alpha: share of a fresh update in the new model")
+
+    @property
+    def learning(self) -> Staleness:
+        return replace(super().learning, base="current", scale=self.mixing)
+
+    def ready(self, state: ServerState) -> int:
+        return min(1, state.arrived)

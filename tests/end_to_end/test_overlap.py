@@ -1,0 +1,220 @@
+"""Servers whose rounds overlap, from scenario to tables: where they equal others, and how they are resumed."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file
+
+from edgefl import load_scenario
+from edgefl.config import registry
+from edgefl.contract import BEGIN, LocalRound, Now, SessionStart, Stage
+from edgefl.engine.records import DeviceRound, Round
+from edgefl.run.composition import compose
+from edgefl.run.plan import prepare
+from edgefl.run_directory.journal import FOLDER, Journal
+from edgefl.run_directory.replay import JournaledLearner
+from edgefl.run_directory.snapshot import Every
+from edgefl.testing.cell import Rows, SmallWorld, small_world
+
+DEVICES, SESSIONS, MODELS = 12, 2, 12
+Server = Mapping[str, Any]
+ALL: Server = {"name": "fedbuff", "buffer": DEVICES}
+SOME: Server = {"name": "fedbuff", "buffer": 3, "concurrency": 8}
+# the others need updates that all began from one model
+STALE = [
+    name
+    for name in registry.names("algorithms")
+    if not registry.get("algorithms", name).one_round  # type: ignore[union-attr]
+]
+FURTHER: dict[str, dict[str, Any]] = {
+    "oracle": {"drift": {"name": "label_swap", "at": 4}},
+    "flash": {"epochs": 2},
+}
+
+
+class Watched:
+    """A learner that tells `after` of each training and aggregation that is done."""
+
+    def __init__(self, learner: Any, after: Callable[[str], None]) -> None:
+        self.flops_per_sample, self.payload_bits = learner.flops_per_sample, learner.payload_bits
+        self._learner, self._after = learner, after
+
+    def session(self, start: SessionStart) -> Iterator[Stage]:
+        for stage in self._learner.session(start):
+            yield WatchedStage(stage, self._after)
+
+
+class WatchedStage:
+    def __init__(self, stage: Stage, after: Callable[[str], None]) -> None:
+        self._stage, self._after, self.facts = stage, after, stage.facts
+        self.evaluate = stage.evaluate
+
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
+        local = self._stage.train(ids, round_, now)
+        self._after("train")
+        return local
+
+    def aggregate(self, ids: Sequence[int]) -> None:
+        self._stage.aggregate(ids)
+        self._after("aggregate")
+
+
+def table(rows: Rows) -> list[dict[str, Any]]:
+    """All columns of rounds and devices."""
+    return [vars(row) for kind in (Round, DeviceRound) for row in rows.of[kind]]
+
+
+def scripted_world(server: Server | None = None) -> SmallWorld:
+    return small_world(
+        [20.0 + 20.0 * k for k in range(8)],
+        policy={"name": "schedule", "count": 2, "rounds": 4},
+        radio={"sharing": "dynamic", "scheduler": "round_robin"},
+        rules={"server": server or "synchronous"},
+    )
+
+
+def train(
+    algorithm: Any,
+    server: Server | None = None,
+    *,
+    path: Path | None = None,
+    after: Callable[[str], None] = lambda call: None,
+    rounds: Mapping[str, Any] | None = None,
+    **learning: Any,
+) -> Rows:
+    """Run digits with a server, the synchronous one if none is given; with a journal if it has a place for one."""
+    scenario = load_scenario(
+        {
+            "name": "buffered",
+            "seed": 3,
+            "devices": {"count": DEVICES},
+            "radio": {
+                "preset": "journal",
+                "sharing": "dynamic",
+                "scheduler": "round_robin",
+                "bandwidth_hz": 2e7,
+            },
+            "sessions": {"name": "schedule", "count": SESSIONS, "rounds": MODELS},
+            "rounds": {"server": server or "synchronous", **(rounds or {})},
+            "learning": {
+                "dataset": "digits",
+                "model": "logistic",
+                "partition": "iid",
+                "algorithm": algorithm,
+                "lr": 0.01,
+                "batch": 16,
+                "flops_per_sample": 1000,
+                **learning,
+            },
+        }
+    )
+    plan, rows = prepare(scenario, device="cpu", threads=1), Rows()
+    learner = plan.learners[0]
+    if path is not None:
+        path.mkdir(exist_ok=True)
+        assert plan.training is not None
+        here, state = {"edgefl": "this one"}, plan.training.state
+        journal = Journal(path, here, state, every=Every(rounds=2), on_note=pytest.fail)
+        learner = JournaledLearner(learner, 0, journal)
+    simulation, servers = compose(plan.world, plan.radio, rows, {0: Watched(learner, after)})
+    process = simulation.env.process(servers[0].run())
+    if path is None:
+        simulation.env.run(until=process)
+    else:
+        with journal:
+            simulation.env.run(until=process)
+    return rows
+
+
+@pytest.mark.parametrize(
+    "server", [{"name": "fedbuff", "buffer": 8}, {"name": "semi_synchronous", "period_s": 1e3}]
+)
+def test_a_server_that_waits_for_all_is_the_synchronous_one(server: Server) -> None:
+    assert table(scripted_world(server).run().rows) == table(scripted_world().run().rows)
+
+
+@pytest.mark.parametrize(
+    "algorithm", [pytest.param(a, marks=[pytest.mark.slow] * (a != "fedacg")) for a in STALE]
+)
+def test_a_buffer_of_all_devices_trains_as_the_synchronous_server(algorithm: str) -> None:
+    learning = FURTHER.get(algorithm, {})
+    rows = train(algorithm, **learning)
+    assert len(rows.of[Round]) == SESSIONS * MODELS
+    assert table(train(algorithm, ALL, **learning)) == table(rows)
+
+
+def test_algorithms_that_need_one_round_say_so() -> None:
+    """All others are tried above."""
+    assert {*registry.names("algorithms")} - {*STALE} == {
+        "scaffold", "feddyn", "feddc", "fednova", "hypcluster", "feddrift"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("law", ["polynomial", "constant", "hinge"])
+def test_a_buffer_of_one_is_asynchronous_with_its_mixing_weight(law: str) -> None:
+    further = {"concurrency": 8, "staleness": law, "hinge_after": 1}
+    buffered = {"name": "fedbuff", "buffer": 1, "base": "current", "server_lr": 0.6, **further}
+    mixed = {"name": "fedasync", "mixing": 0.6, **further}
+    assert table(train("fedavg", buffered)) == table(train("fedavg", mixed))
+
+
+def test_one_device_after_the_other_is_the_synchronous_server_with_one_participant() -> None:
+    """Which is plain SGD on each device's data in turn (`tests/theory/test_sequential.py`)."""
+    one = {"selector": {"name": "round_robin", "count": 1}}
+    rows = train("fedavg", {"name": "fedbuff", "buffer": 1}, rounds=one)
+    assert table(rows) == table(train("fedavg", rounds=one))
+    assert set(rows.further["staleness_max"]) == {0}
+
+
+def test_rounds_overlap() -> None:
+    """With two of six at a time nobody waits for the slowest: models come faster, each of two updates."""
+    world = scripted_world({"name": "fedbuff", "buffer": 2, "concurrency": 6}).run()
+    taken = [call[1] for call in world.learner.calls if call[0] == "aggregate"]
+    assert {len(ids) for ids in taken} == {2}
+    assert world.rows.of[Round][-1].end_s < scripted_world().run().rows.of[Round][-1].end_s
+
+
+@pytest.mark.parametrize(
+    "server",
+    [SOME, {"name": "fedasync", "concurrency": 8}, {"name": "semi_synchronous", "period_s": 0.004}],
+)
+def test_training_works_with_several_rounds_on_their_way(server: Server) -> None:
+    """Chance is a tenth; the updates are stale, as the model moves on while devices train."""
+    rows = train("fedavg", server)
+    accuracy = [row.accuracy for row in rows.of[Round]]
+    for session in (accuracy[:MODELS], accuracy[MODELS:]):
+        assert session[-1] > session[0] + 0.02
+    assert max(rows.further["staleness_max"]) > 0
+
+
+class Left(Exception):
+    """A run that is killed here, and takes no snapshot on its way out."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("call", "number", "error"),
+    [
+        *[("aggregate", number, Left) for number in (3, 8, 14)],
+        # leaves a snapshot between two calls, after which the latest round is trained again
+        *[("train", number, KeyboardInterrupt) for number in (2, 7, 20)],
+    ],
+)
+@pytest.mark.parametrize("algorithm", ["fedavg", "apfl"])
+def test_a_run_goes_on_with_updates_on_their_way(
+    tmp_path: Path, algorithm: str, call: str, number: int, error: type[BaseException]
+) -> None:
+    calls: list[str] = []
+
+    def leave(done: str) -> None:
+        calls.append(done)
+        if calls.count(call) == number:
+            raise error
+
+    with pytest.raises(error):
+        train(algorithm, SOME, path=tmp_path, after=leave)
+    newest = load_file(max((tmp_path / FOLDER).glob("*.safetensors")))
+    assert [name for name in newest if "waiting" in name], "updates are on their way"
+    assert table(train(algorithm, SOME, path=tmp_path)) == table(train(algorithm, SOME))

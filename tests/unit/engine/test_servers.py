@@ -1,0 +1,302 @@
+"""Servers whose rounds overlap, worked out by hand: who begins when, from which model, and what is booked."""
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgefl.contract import REPORTED_LOSS
+from edgefl.engine.records import DeviceRound, Event, Round
+from edgefl.engine.sent_time import SentTime, united
+from edgefl.testing.cell import Scripted, SmallWorld, small_world
+
+FLOPS_PER_SAMPLE, SAMPLES_PER_S = 1e3, 8_000_000  # on the journal's processor
+JOULES_PER_S = 0.1  # its computing: 1e-28 x (1e9)^3 cycles a second
+
+
+def computing(
+    server: Mapping[str, Any], durations_s: list[float], rounds: int, **sections: Any
+) -> SmallWorld:
+    """A cell of devices that compute for these times, and move no bits: nothing else takes time."""
+    work = {k: (1, round(SAMPLES_PER_S * duration_s), 0, 0) for k, duration_s in enumerate(durations_s)}
+    rules = {"server": server, **sections.pop("rules", {})}
+    radio = {"sharing": "dynamic", "scheduler": "round_robin", **sections.pop("radio", {})}
+    policy = sections.pop("policy", {"name": "schedule", "count": 1, "rounds": rounds})
+    learner = sections.pop("learner", Scripted(of=work, flops_per_sample=FLOPS_PER_SAMPLE))
+    places_m = [20.0 + k for k in range(len(durations_s))]
+    return small_world(places_m, learner=learner, rules=rules, radio=radio, policy=policy, **sections)
+
+
+def models(world: SmallWorld) -> list[tuple[float, int, list[tuple[int, Any, Any]]]]:
+    """Of each model, when it was made, its version, and each device in it with the version it began from, and tau."""
+    parts = iter(
+        zip(
+            world.rows.of[DeviceRound],
+            world.rows.further["version"],
+            world.rows.further["staleness"],
+            strict=True,
+        )
+    )
+    return [
+        (
+            round(row.end_s, 6),
+            row.version,
+            [
+                (part.device, began, tau)
+                for part, began, tau in itertools.islice(parts, row.participants)
+                if part.outcome == "completed"
+            ],
+        )
+        for row in world.rows.of[Round]
+    ]
+
+
+def test_fedasync_makes_a_model_of_each_update() -> None:
+    """Device 0 needs 1 s, device 1 2.6 s; each begins anew from the model that its update has just made."""
+    world = computing({"name": "fedasync"}, [1.0, 2.6], rounds=8).run()
+    assert models(world) == [
+        (1.0, 1, [(0, 0, 0)]),
+        (2.0, 2, [(0, 1, 0)]),
+        (2.6, 3, [(1, 0, 2)]),
+        (3.0, 4, [(0, 2, 1)]),
+        (4.0, 5, [(0, 4, 0)]),
+        (5.0, 6, [(0, 5, 0)]),
+        (5.2, 7, [(1, 3, 3)]),
+        (6.0, 8, [(0, 6, 1)]),
+    ]
+    # device 1 has worked for 0.8 s when the session ends; that is booked once, with the last model
+    last = world.rows.of[Round][-1]
+    cut = world.rows.of[DeviceRound][-1]
+    assert (last.participants, last.completed) == (2, 1)
+    assert (cut.device, cut.outcome) == (1, "surplus_compute")
+    assert last.energy_wasted_j == cut.energy_j == pytest.approx(0.8 * JOULES_PER_S)
+    whole = 6 * 1.0 + 2 * 2.6 + 0.8
+    assert sum(row.energy_j for row in world.rows.of[Round]) == pytest.approx(whole * JOULES_PER_S)
+    ledger = list(world.simulation.ledger.rows(np.full(2, 6.0), 0.0))
+    assert sum(row.compute_j for row in ledger) == pytest.approx(whole * JOULES_PER_S)
+    assert sum(row.wasted_j for row in ledger) == pytest.approx(0.8 * JOULES_PER_S)
+
+
+def test_fedbuff_waits_for_its_buffer_and_fills_places_at_once() -> None:
+    """Two of three work: 0 (1 s) and 1 (2.6 s), then 2 (1.7 s), as 0 waits in the buffer, and so on."""
+    server = {"name": "fedbuff", "buffer": 2}
+    rules = {"selector": {"name": "round_robin", "count": 2}}
+    world = computing(server, [1.0, 2.6, 1.7], rounds=2, rules=rules).run()
+    assert models(world) == [(2.6, 1, [(0, 0, 0), (1, 0, 0)]), (3.6, 2, [(0, 1, 0), (2, 0, 1)])]
+    trained = [call for call in world.learner.calls if call[0] == "train"]
+    assert trained == [("train", 1, (0, 1)), ("train", 2, (2,)), ("train", 3, (0,)), ("train", 4, (1,))]
+    assert [now.models for now in world.learner.moments] == [0, 0, 1, 1]
+    assert world.rows.further["working"] == [1, 0]
+
+
+def test_a_semi_synchronous_server_carries_late_updates_into_the_next_round() -> None:
+    """Of 1 s and 2.6 s, with a period of 2 s: the second arrives while the first works again; then nobody works."""
+    world = computing({"name": "semi_synchronous", "period_s": 2.0}, [1.0, 2.6], rounds=4).run()
+    assert models(world) == [
+        (2.0, 1, [(0, 0, 0)]),
+        (3.0, 2, [(0, 1, 0), (1, 0, 1)]),
+        (5.0, 3, [(0, 2, 0)]),
+        (6.0, 4, [(0, 3, 0), (1, 2, 1)]),
+    ]
+
+
+def test_a_period_in_which_nothing_arrives_ends_with_the_first_update() -> None:
+    world = computing({"name": "semi_synchronous", "period_s": 0.25}, [1.0, 2.6], rounds=2).run()
+    assert models(world) == [(1.0, 1, [(0, 0, 0)]), (2.0, 2, [(0, 1, 0)])]
+
+
+def test_updates_beyond_the_largest_staleness_are_dropped_and_their_energy_is_wasted() -> None:
+    """Device 1's first update comes two models late."""
+    world = computing({"name": "fedasync", "max_staleness": 1}, [1.0, 2.6], rounds=3).run()
+    assert models(world) == [
+        (1.0, 1, [(0, 0, 0)]),
+        (2.0, 2, [(0, 1, 0)]),
+        (3.0, 3, [(0, 2, 0), (1, 0, None)]),
+    ]
+    assert [call[1] for call in world.learner.calls if call[0] == "aggregate"] == [(0,), (0,), (0,)]
+    # and what it does from 2.6 s on is cut off
+    assert world.rows.of[Round][-1].energy_wasted_j == pytest.approx(3.0 * JOULES_PER_S)
+    capped = computing({"name": "fedasync", "max_staleness": 1, "beyond": "cap"}, [1.0, 2.6], rounds=3).run()
+    assert models(capped)[-1] == (2.6, 3, [(1, 0, 2)])
+
+
+def test_a_buffer_that_cannot_fill_is_made_a_model_as_it_is() -> None:
+    """Device 1 leaves at 0.5 s: of three, two are left, and both wait."""
+    server = {"name": "fedbuff", "buffer": 3}
+    world = computing(server, [1.0, 2.0, 1.5], rounds=1, crossings_s={1: [0.5]}).run()
+    assert models(world) == [(1.5, 1, [(0, 0, 0), (2, 0, 0)])]
+    assert [part.outcome for part in world.rows.of[DeviceRound]] == ["completed", "left_compute", "completed"]
+
+
+def test_a_device_that_comes_begins_as_soon_as_there_is_room() -> None:
+    world = computing({"name": "fedasync"}, [1.0, 1.0], rounds=3, crossings_s={1: [0.005, 0.4]}).run()
+    assert [time_s for time_s, _, _ in models(world)] == [1.0, 1.4, 2.0]
+
+
+def test_a_device_may_be_in_a_model_twice() -> None:
+    """It leaves at 0.5 s, comes back at 1 s, and is done at 2 s: both parts are booked, each once."""
+    server = {"name": "fedbuff", "buffer": 2}
+    world = computing(server, [1.0, 3.0], rounds=1, crossings_s={0: [0.5, 1.0]}).run()
+    parts = [(part.device, part.outcome, round(part.energy_j, 9)) for part in world.rows.of[DeviceRound]]
+    assert parts == [(0, "left_compute", 0.05), (0, "completed", 0.1), (1, "completed", 0.3)]
+    ledger = [(row.compute_j, row.wasted_j) for row in world.simulation.ledger.rows(np.full(2, 3.0), 0.0)]
+    assert ledger == [pytest.approx((0.15, 0.05)), pytest.approx((0.3, 0.0))]
+
+
+def test_too_few_updates_change_nothing() -> None:
+    server, rules = {"name": "fedbuff", "buffer": 3}, {"min_updates": 3}
+    world = computing(server, [1.0, 2.0, 1.5], rounds=1, rules=rules, crossings_s={1: [0.5]}).run()
+    row = world.rows.of[Round][0]
+    assert (row.version, row.completed, row.energy_wasted_j) == (0, 2, row.energy_j)
+    assert [event.detail for event in world.rows.of[Event] if event.event == "no_updates"] == [
+        "train round 1: 2 arrived"
+    ]
+
+
+def test_from_the_end_of_a_session_on_nobody_begins_and_what_is_under_way_makes_its_last_model() -> None:
+    """A session of 3.5 s: at 4 s the buffer is full once more, or nobody works."""
+    policy = {"name": "interval", "count": 1, "length_s": 3.5}
+    world = computing({"name": "fedasync"}, [1.0, 2.6], rounds=0, policy=policy).run()
+    assert [time_s for time_s, _, _ in models(world)] == [1.0, 2.0, 2.6, 3.0, 4.0]
+    world = computing({"name": "fedasync"}, [1.0, 2.6], rounds=9, duration_s=3.5).run()
+    assert [time_s for time_s, _, _ in models(world)] == [1.0, 2.0, 2.6, 3.0, 4.0]
+    ends = [event.detail for event in world.rows.of[Event] if event.event == "session_end"]
+    assert ends == ["duration"]
+
+
+def test_the_server_takes_its_time_for_each_model() -> None:
+    rules = {"server_s": 0.125, "server_power_w": 8.0}
+    world = computing({"name": "fedasync"}, [1.0], rounds=3, rules=rules).run()
+    assert [time_s for time_s, _, _ in models(world)] == [1.125, 2.25, 3.375]
+    assert [row.energy_server_j for row in world.rows.of[Round]] == [1.0, 1.0, 1.0]
+
+
+def test_reports_are_those_of_the_updates_taken() -> None:
+    learner = Scripted(
+        of={0: (1, 8_000_000, 0, 0), 1: (1, 20_800_000, 0, 0)},
+        scalars={REPORTED_LOSS: (1.0, 3.0)},
+        flops_per_sample=FLOPS_PER_SAMPLE,
+    )
+    policy = {"name": "adaptive", "count": 1, "min_rounds": 4, "max_rounds": 4}
+    world = computing({"name": "fedasync"}, [1.0, 2.6], rounds=4, learner=learner, policy=policy)
+    losses: list[tuple[float, ...]] = []
+    ends = type(world.server._policy).reason_to_end
+    world.server._policy.__class__.reason_to_end = lambda self, s: losses.append(s.losses) or ends(self, s)  # type: ignore[method-assign, func-returns-value, attr-defined]
+    try:
+        world.run()
+    finally:
+        world.server._policy.__class__.reason_to_end = ends  # type: ignore[method-assign, attr-defined]
+    assert losses[-1] == (1.0, 1.0, 3.0, 1.0)
+
+
+# -- laws ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("places", "buffer"), [(5, 1), (6, 2), (7, 3)])
+@pytest.mark.parametrize("spread", ["alike", "tenfold", "pareto"])
+def test_mean_staleness_is_places_less_one_over_the_buffer(places: int, buffer: int, spread: str) -> None:
+    """(M - 1) / K for any durations: each model finds M - 1 others at work, and makes them one staler.
+
+    So the sum over all updates, those cut off at the end with what they had by then, is (M - 1) times the models.
+    """
+    rng = np.random.default_rng(places)
+    of = {
+        "alike": 1.0 + 0.3 * rng.random(12),
+        "tenfold": 1.0 + 9.0 * rng.random(12),
+        "pareto": rng.pareto(1.5, 12) + 1,
+    }
+    durations_s, rounds = of[spread].tolist(), 60
+    server = {"name": "fedbuff", "buffer": buffer, "concurrency": places}
+    world = computing(server, durations_s, rounds, radio={"slot_s": 1e-5}).run()
+    parts = zip(
+        world.rows.of[DeviceRound],
+        world.rows.further["version"],
+        world.rows.further["staleness"],
+        strict=True,
+    )
+    total = sum(rounds - began if tau is None else tau for _, began, tau in parts)
+    assert total == (places - 1) * rounds
+    taken = [tau for tau in world.rows.further["staleness"] if tau is not None]
+    assert len(taken) == buffer * rounds
+    assert set(world.rows.further["working"][:-1]) == {places - 1}
+
+
+def elementary(order: int, values: list[float]) -> float:
+    return math.fsum(math.prod(some) for some in itertools.combinations(values, order))
+
+
+@pytest.mark.slow
+def test_participation_follows_elementary_symmetric_polynomials_of_the_durations() -> None:
+    """n devices of durations T, M at work, replaced by a uniform draw of the idle: device i sends
+    e_{M-1}(T without i) / e_M(T) updates a second.
+
+    A count of renewals in a long time deviates by no more than a Poisson one where lengths vary less than
+    exponential ones; here they are a constant and a wait of idle turns, which is geometric.
+    """
+    durations_s, places, rounds, sigmas = [1.0, 1.0, 2.0, 2.0, 5.0, 5.0], 3, 3000, 4.5
+    world = computing({"name": "fedasync", "concurrency": places}, durations_s, rounds).run()
+    end_s = world.rows.of[Round][-1].end_s
+    parts = zip(world.rows.of[DeviceRound], world.rows.further["staleness"], strict=True)
+    counts = Counter(part.device for part, tau in parts if tau is not None)
+    assert sum(counts.values()) == rounds
+    for i in range(len(durations_s)):
+        others = durations_s[:i] + durations_s[i + 1 :]
+        expected = end_s * elementary(places - 1, others) / elementary(places, durations_s)
+        assert abs(counts[i] - expected) < sigmas * math.sqrt(expected)
+
+
+def test_with_a_place_for_each_device_throughput_is_the_sum_of_their_rates() -> None:
+    durations_s = [1.0, 1.3, 4.1]
+    world = computing({"name": "fedasync"}, durations_s, rounds=100).run()
+    counts = Counter(part.device for part in world.rows.of[DeviceRound] if part.outcome == "completed")
+    end_s = world.rows.of[Round][-1].end_s
+    # 4 transfers of no bits begin at a slot: up to half a millisecond each time
+    for device, duration_s in enumerate(durations_s):
+        assert end_s / (duration_s + 1e-3) - 1 <= counts[device] <= end_s / duration_s
+
+
+# -- what the server sends ----------------------------------------------------------------------------
+
+
+def test_time_sent_is_billed_once() -> None:
+    sent = SentTime()
+    assert sent.take(0, [(0.0, 2.0), (1.0, 3.0)]) == [(0.0, 3.0)]
+    assert sent.take(0, [(2.0, 5.0), (6.0, 7.0)]) == [(3.0, 5.0), (6.0, 7.0)]
+    assert sent.take(0, [(4.5, 6.5)]) == [(5.0, 6.0)]
+    assert sent.take(1, [(4.5, 6.5)]) == [(4.5, 6.5)], "another site"
+    assert sent.take(0, [(0.0, 7.0)]) == []
+    sent.forget(7.0)
+    assert sent.take(0, [(6.0, 8.0)]) == [(6.0, 8.0)]
+
+
+def test_time_sent_is_that_of_the_union_in_any_order() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        starts_s = rng.integers(0, 40, 12) / 4
+        intervals = [(a, a + b) for a, b in zip(starts_s, rng.integers(0, 12, 12) / 4, strict=True)]
+        sent, total_s = SentTime(), 0.0
+        for part in (intervals[:3], intervals[3:7], intervals[7:]):
+            total_s += sum(b - a for a, b in sent.take(0, part))
+        assert total_s == sum(b - a for a, b in united(intervals))
+
+
+@pytest.mark.parametrize("power", ["full", "per_resource_block"])
+def test_the_energy_of_a_session_is_that_of_the_time_in_which_the_site_sent(power: str) -> None:
+    """By blocks, power is on while anybody is served; in full, for each share in use (its meter)."""
+    world = small_world(
+        [20.0 + 20.0 * k for k in range(8)],
+        policy={"name": "schedule", "count": 1, "rounds": 6},
+        radio={"sharing": "dynamic", "scheduler": "round_robin", "power_over_share": power},
+        rules={"server": {"name": "fedbuff", "buffer": 2, "concurrency": 6}},
+    ).run()
+    watt = 10 ** ((43 - 30) / 10)
+    sent = [(p.downlink_start_s, p.downlink_end_s) for p in world.rows.of[DeviceRound]]
+    if power == "full":
+        expected_j = watt * world.simulation.radio.air.band(0, "downlink").sent_slots * 0.5e-3
+    else:
+        expected_j = watt * sum(b - a for a, b in united(sent))
+    assert sum(row.energy_server_j for row in world.rows.of[Round]) == pytest.approx(expected_j, rel=1e-12)
