@@ -100,13 +100,13 @@ def areas_of(scenario: dict[str, Any], notes: list[str]) -> list[dict[str, Any]]
 
 
 def streets_of(scenario: dict[str, Any], radius_m: float, notes: list[str]) -> list[list[list[float]]]:
-    """List the streets on which devices drive, each a line of [x, y]: of grids, of highways, of SUMO's networks.
+    """List the streets, each a line of [x, y]: the scenario's own, of grids, of highways, of SUMO's networks.
 
     Args:
         radius_m: of the world, see `layout_of`.
         notes: for a network whose file cannot be read any more.
     """
-    streets = []
+    streets = list(_of_the_map(scenario, notes))
     devices = scenario["devices"]
     groups = [devices, *(devices.get("classes") or {}).values()]
     models = [group["mobility"] for group in groups if isinstance(group.get("mobility"), dict)]
@@ -122,6 +122,19 @@ def streets_of(scenario: dict[str, Any], radius_m: float, notes: list[str]) -> l
     return [
         [[round(x, 1), round(y, 1)] for x, y in line] for line in {repr(one): one for one in streets}.values()
     ]
+
+
+def _of_the_map(scenario: dict[str, Any], notes: list[str]) -> Iterator[list[list[float]]]:
+    """Read the streets along which people go."""
+    source = scenario.get("streets") or {}
+    yield from source.get("lines_m") or ()
+    with _noted(notes, "The map of the streets"):
+        if net := source.get("sumo_net"):
+            yield from islice(_network(net), MOST_STREETS)
+        if shape := source.get("geojson"):
+            lines = (line for one in _geometries(shape) for line in _lines(one))
+            for line in islice(lines, MOST_STREETS):
+                yield local_m(line, scenario["origin_lon_lat"]).tolist()
 
 
 def _grid(half_m: float, block_m: float) -> list[list[list[float]]]:
@@ -152,13 +165,27 @@ def _network(net: dict[str, Any]) -> Iterator[list[list[float]]]:
 
 def _rings_m(shape: dict[str, Any], origin_lon_lat: Sequence[float]) -> list[list[list[float]]]:
     """Read the rings of a GeoJSON file's polygons, in metres from the origin."""
+    rings = [ring for one in _geometries(shape) for ring in _rings(one)]
+    return [local_m(ring, origin_lon_lat).round(1).tolist() for ring in rings]
+
+
+def _geometries(shape: dict[str, Any]) -> list[dict[str, Any]]:
+    """Read the geometries of a GeoJSON file, of the features wanted."""
     document = json.loads(Path(shape["path"]).read_text(encoding="utf-8"))
     features = document.get("features") or [document]
     if wanted := shape.get("feature"):
         named = [(one.get("id"), (one.get("properties") or {}).get("name")) for one in features]
         features = [one for one, names in zip(features, named, strict=True) if wanted in map(str, names)]
-    rings = [ring for one in features for ring in _rings(one.get("geometry") or one)]
-    return [local_m(ring, origin_lon_lat).round(1).tolist() for ring in rings]
+    return [one.get("geometry") or one for one in features]
+
+
+def _lines(geometry: dict[str, Any]) -> Iterator[Any]:
+    for one in geometry.get("geometries") or ():
+        yield from _lines(one)
+    if geometry.get("type") == "LineString":
+        yield geometry["coordinates"]
+    elif geometry.get("type") == "MultiLineString":
+        yield from geometry["coordinates"]
 
 
 def _rings(geometry: dict[str, Any]) -> Iterator[Any]:

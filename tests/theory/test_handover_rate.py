@@ -4,6 +4,7 @@ A correct program fails one seed in 1,000 or less.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ STANDARD_ERRORS = 4
 # (Buffon). Hexagons of area A and perimeter L share each edge with a neighbour: B = L / 2 / A, so that the
 # rate is v L / (pi A), here with L = 6 isd / sqrt(3) and A = isd^2 sqrt(3) / 2: 286 per hour.
 GEOMETRY_PER_S = SPEED_M_S * (6 * ISD_M / math.sqrt(3)) / (math.pi * ISD_M**2 * math.sqrt(3) / 2)
-BARE = {"hysteresis_db": 0, "time_to_trigger_s": 0, "handover_latency_s": 0, "l3_filter_k": 0}
+BARE: dict[str, Any] = {"hysteresis_db": 0, "time_to_trigger_s": 0, "handover_latency_s": 0, "l3_filter_k": 0}
 
 
 class Straight:
@@ -51,7 +52,12 @@ class Straight:
         return np.full(len(self._places_m), SPEED_M_S)
 
 
-def handovers(
+def handovers(devices: int, simulated_s: float, **world: Any) -> np.ndarray:
+    """[devices] handovers of each, see `changes`."""
+    return np.bincount([event.device for event in changes(devices, simulated_s, **world)], minlength=devices)
+
+
+def changes(
     devices: int,
     simulated_s: float,
     *,
@@ -59,8 +65,8 @@ def handovers(
     correlation: float | None = None,
     line_of_sight: LineOfSight = "always",
     **rules: float,
-) -> np.ndarray:
-    """[devices] handovers of each; correlation: between sites, None: no shadowing."""
+) -> list[Any]:
+    """List all handovers; correlation: between sites, None: no shadowing."""
     large_scale = LargeScale(
         sites_m=SITES_M,
         model=UMi(),
@@ -88,7 +94,7 @@ def handovers(
     for process in network.processes():
         env.process(process)
     env.run(until=simulated_s)
-    return np.bincount([event.device for event in log.of[Event]], minlength=devices)
+    return list(log.of[Event])
 
 
 def test_without_shadowing_devices_hand_over_where_they_cross_a_border() -> None:
@@ -101,6 +107,61 @@ def test_without_shadowing_devices_hand_over_where_they_cross_a_border() -> None
     assert error < 1 / math.sqrt(devices * expected)
     assert STANDARD_ERRORS * error < 0.03
     assert each.mean() / expected == pytest.approx(1.0, abs=0.03)
+
+
+def chords_m(normals_deg: tuple[float, ...], width_m: float) -> np.ndarray:
+    """Lengths of chords of a cell between pairs of parallel edges, under lines of any direction and offset."""
+    turns = np.pi * (np.arange(720) + 0.5) / 720
+    offsets_m = width_m * np.linspace(-1.2, 1.2, 1201)[:, None]
+    along, across = np.array([np.cos(turns), np.sin(turns)]), np.array([-np.sin(turns), np.cos(turns)])
+    enter_m, leave_m = np.full((2, len(offsets_m), len(turns)), [[[-np.inf]], [[np.inf]]])
+    for normal in np.radians(normals_deg):
+        faces = np.array([np.cos(normal), np.sin(normal)])
+        middle_m, half_m = -offsets_m * (faces @ across) / (faces @ along), width_m / 2 / abs(faces @ along)
+        enter_m = np.maximum(enter_m, middle_m - half_m)
+        leave_m = np.minimum(leave_m, middle_m + half_m)
+    lengths_m = leave_m - enter_m
+    return np.sort(lengths_m[lengths_m > 0])
+
+
+def test_without_shadowing_stays_are_chords_of_the_cells() -> None:
+    """Only whole stays are seen: of those in simulated_s a share falling with their length."""
+    devices, simulated_s = 400, 150.0
+    chords = chords_m((0.0, 60.0, 120.0), ISD_M)
+    assert chords.mean() == pytest.approx(math.pi * ISD_M / 4, rel=1e-3)  # Cauchy: pi area over perimeter
+    stays: dict[int, list[float]] = {}
+    for event in changes(devices, simulated_s, measurement_interval_s=0.1, **BARE):
+        stays.setdefault(event.device, []).append(event.stay_s)
+    whole_m = SPEED_M_S * np.sort([stay_s for own in stays.values() for stay_s in own[1:]])
+    assert len(whole_m) > 3_000
+    seen = np.cumsum(np.maximum(SPEED_M_S * simulated_s - chords, 0.0))
+    found = np.arange(1, len(whole_m) + 1) / len(whole_m)
+    step_m = 1.25 + 1e-6  # between two measurements: a stay is so much longer or shorter than its chord
+    low, high = (np.interp(whole_m + off_m, chords, seen / seen[-1]) for off_m in (-step_m, step_m))
+    # Kolmogorov's statistic at 1 in 1,000; stays of one walk are more even than independent ones
+    assert max((low - found).max(), (found - high).max()) < 1.95 / math.sqrt(len(whole_m))
+
+
+def test_how_many_stays_are_short_by_geometry_alone() -> None:
+    """Cells of 500 m with three sectors are rhombi of 289 m: no rule of handover makes stays in them long.
+
+    Who crosses h times as many borders as there are makes (h - 1) / 2 visits for each border to a cell within
+    another, so that (h - 1) / (2 h) of stays are such.
+    """
+    isd_m, speeds_m_s = 500.0, {"on foot": (1.0, 1.8), "by bus": (4.0, 8.0), "by car": (8.3, 13.9)}
+    sector = chords_m((0.0, 60.0), isd_m / 2)
+    side_m = isd_m / math.sqrt(3)
+    assert sector.mean() == pytest.approx(math.pi * (isd_m / 2) / 4, rel=1e-3)
+    assert sector.max() == pytest.approx(side_m * math.sqrt(3), rel=0.01)
+    below = {}
+    for name, (slowest, fastest) in speeds_m_s.items():
+        speed = np.linspace(slowest, fastest, 41)[:, None]
+        below[name] = float(np.average((sector[::50] < 30 * speed).mean(axis=1), weights=speed[:, 0]))
+    assert below == {
+        "on foot": pytest.approx(0.10, abs=0.01),
+        "by bus": pytest.approx(0.42, abs=0.01),
+        "by car": pytest.approx(0.91, abs=0.01),
+    }
 
 
 def test_shadowing_that_all_sites_share_moves_no_border() -> None:

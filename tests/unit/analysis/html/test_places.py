@@ -128,6 +128,31 @@ def test_streets_of_a_network_are_read_once_and_what_is_gone_is_said(tmp_path: P
     assert "The street map of area gone.net.xml is not drawn" in note
 
 
+def test_the_map_of_streets_is_drawn_whatever_its_source(tmp_path: Path) -> None:
+    devices = {"mobility": {"name": "itinerary"}}
+    line = [[0.0, 0.0], [30.0, 40.0]]
+    assert streets_of({"devices": devices, "streets": {"lines_m": [line]}}, 200.0, []) == [line]
+    east_deg = 100 / 111_319.49  # at the equator
+    lines = {"type": "MultiLineString", "coordinates": [[[17.0, 0.0], [17.0 + east_deg, 0.0]]]}
+    (tmp_path / "map.geojson").write_text(json.dumps({"type": "Feature", "geometry": lines}))
+    (tmp_path / "map.net.xml").write_text('<net><edge id="a"><lane id="a_0" shape="5,5 25,5"/></edge></net>')
+    for name, source, expected in (
+        ("map.geojson", {"geojson": {"path": str(tmp_path / "map.geojson")}}, [[0.0, 0.0], [100.0, 0.0]]),
+        (
+            "map.net.xml",
+            {"sumo_net": {"path": str(tmp_path / "map.net.xml"), "origin_m": [5, 5]}},
+            [[0, 0], [20, 0]],
+        ),
+    ):
+        notes: list[str] = []
+        scenario = {"devices": devices, "streets": source, "origin_lon_lat": [17.0, 0.0]}
+        assert streets_of(scenario, 200.0, notes) == [expected]
+        assert not notes
+        (tmp_path / name).unlink()
+        assert streets_of(scenario, 200.0, notes) == []
+        assert "The map of the streets is not drawn" in notes[0]
+
+
 def test_an_area_whose_map_is_gone_or_cut_off_is_left_out_and_said(tmp_path: Path) -> None:
     (tmp_path / "cut.geojson").write_text('{"type": "FeatureCollection", "features": [')
     names = ("cut.geojson", "gone.geojson")

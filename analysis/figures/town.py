@@ -1,0 +1,258 @@
+"""The figure of a town's day: the map with its people, a cell's accuracy and its people by the hour."""
+
+import math
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb, to_rgba
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle, Polygon
+from matplotlib.ticker import FuncFormatter, MultipleLocator
+
+from analysis.figures.style import DPI, INK, PALETTE, SOFT, plain
+from analysis.town_day import TownDay
+
+HOUR_S = 3600.0
+WIDE_INCH, PHONE_INCH = (32 / 3, 16 / 3), (5.2, 7.6)
+# map, accuracy, people: left, bottom, width, height
+WIDE = ((0.005, 0.01, 0.49, 0.98), (0.565, 0.44, 0.42, 0.38), (0.565, 0.09, 0.42, 0.23))
+PHONE = ((0.0, 0.41, 1.0, 0.59), (0.1, 0.2, 0.875, 0.125), (0.1, 0.04, 0.875, 0.105))
+ELSEWHERE, STREET, EDGE = "#8d969e", "#d9dee2", "#d5dbe0"
+STEP_DEG = 3.0
+SHADES = (0.85, 0.37, 0.2)  # of the cell's colour, class by class
+NARROWEST = 0.1  # share of the axis from which on a session is named
+
+
+class TownDrawing:
+    """A figure of one town, drawn once and brought to any time of its day.
+
+    Args:
+        phone: the map above, the rest below: legible at the width of a phone.
+    """
+
+    def __init__(self, day: TownDay, *, phone: bool = False) -> None:
+        self._day = day
+        self.figure = Figure(figsize=PHONE_INCH if phone else WIDE_INCH, dpi=DPI)
+        FigureCanvasAgg(self.figure)
+        boxes = PHONE if phone else WIDE
+        self._colours = {cell: PALETTE[number % 6] for number, cell in enumerate(day.federations)}
+        self._map = self.figure.add_axes(boxes[0])
+        self._draw_map(phone)
+        self._ways = LineCollection([], linewidths=1.6, capstyle="round", zorder=4)
+        self._map.add_collection(self._ways)
+        self._people = self._map.scatter([], [], s=34, linewidth=0.7, zorder=5)
+        left, top = (0.03, 0.985) if phone else (0.02, 0.97)
+        self._clock = self.figure.text(left, top, "", fontsize=20, fontweight="bold", color=INK, va="top")
+        self._accuracy, self._here = (self.figure.add_axes(box) for box in boxes[1:])
+        self._cursors = self._draw_curves(phone)
+
+    def show(self, time_s: float) -> None:
+        """Bring the figure to a time."""
+        day = self._day
+        places_m, serving = day.at(time_s)
+        there = np.isfinite(places_m[:, 0])
+        self._people.set_offsets(places_m[there])
+        colours = [self._colour(cell) for cell in serving[there]]
+        self._people.set_facecolor(colours)
+        self._people.set_edgecolor("white")
+        pieces, cells = day.trails(time_s)
+        self._ways.set_segments(list(pieces))
+        self._ways.set_color([to_rgba(self._colour(cell), 0.45) for cell in cells])
+        hour = day.begin_hour + time_s / HOUR_S
+        self._clock.set_text(clock(hour))
+        now = float(np.interp(time_s, day.accuracy["start_s"], 100 * day.accuracy["accuracy"]))
+        past = day.accuracy["start_s"] <= time_s
+        line, dot, *cursors = self._cursors
+        line.set_data(
+            [*(day.begin_hour + day.accuracy["start_s"][past] / HOUR_S), hour],
+            [*(100 * day.accuracy["accuracy"][past]), now],
+        )
+        dot.set_data([hour], [now])
+        for cursor in cursors:
+            cursor.set_xdata([hour, hour])
+
+    def _colour(self, cell: float) -> str:
+        return self._colours.get(int(cell), ELSEWHERE) if np.isfinite(cell) else ELSEWHERE
+
+    def _draw_map(self, phone: bool) -> None:
+        axes, day = self._map, self._day
+        for cell, corners in cells_of(day.layout).items():
+            colour = self._colours.get(cell)
+            face = to_rgba(colour, 0.13) if colour else (1, 1, 1, 0)
+            axes.add_patch(Polygon(corners, facecolor=face, edgecolor=EDGE, linewidth=0.9, zorder=1))
+            if colour:
+                x, y = 0.2 * corners.mean(axis=0) + 0.8 * corners[corners[:, 1].argmax()]
+                look: dict[str, Any] = {"fontsize": 9, "fontweight": "bold", "color": colour, "ha": "left"}
+                axes.text(x, y, f"cell {cell}", va="top", zorder=3, **look)
+        axes.add_collection(
+            LineCollection(
+                [np.array(street) for street in day.streets],
+                colors=STREET,
+                linewidths=4.0,
+                capstyle="round",
+                joinstyle="round",
+                zorder=2,
+            )
+        )
+        named: list[tuple[float, float]] = []
+        for area in day.areas:
+            named.append(self._area(area, named))
+        sites = np.array(day.layout["sites"])
+        axes.scatter(
+            sites[:, 0], sites[:, 1], marker="^", s=55, color="white", edgecolor=INK, linewidth=1.1, zorder=3
+        )
+        points = np.concatenate([sites, *map(np.array, day.streets), day.places_m.reshape(-1, 2)])
+        low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
+        middle, half = (low + high) / 2, 0.53 * float((high - low).max())
+        axes.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half))
+        axes.set_aspect("equal")
+        axes.axis("off")
+        left, bottom, width, _ = (PHONE if phone else WIDE)[0]
+        words = "dots: people, in the colour of the cell that serves them"
+        if len(day.federations) < len(sites) * day.layout["sectors"]:
+            words += "\n(grey: a cell without a model of its own)"
+        self.figure.text(
+            left + width / 2,
+            bottom + 0.012,
+            words,
+            fontsize=8.5,
+            color=SOFT,
+            ha="center",
+            va="bottom",
+            zorder=6,
+        )
+
+    def _area(self, area: dict[str, Any], named: list[tuple[float, float]]) -> tuple[float, float]:
+        """Draw an area and its name below it, or above where another name stands already; return where."""
+        look: dict[str, Any] = {"facecolor": (0, 0, 0, 0.035), "edgecolor": (0, 0, 0, 0.18), "linewidth": 0.7}
+        if "radius" in area:
+            (x, y), radius_m = area["centre"], area["radius"]
+            self._map.add_patch(Circle((x, y), radius_m, zorder=1.5, **look))
+            low, high = y - radius_m, y + radius_m
+        else:
+            for ring in area["points"]:
+                self._map.add_patch(Polygon(np.array(ring), zorder=1.5, **look))
+            corners = np.concatenate([np.array(ring) for ring in area["points"]])
+            x, low, high = corners[:, 0].mean(), corners[:, 1].min(), corners[:, 1].max()
+        close_m = 0.1 * self._day.layout["radius_m"]
+        taken = any(math.hypot(x - other_x, low - other_y) < close_m for other_x, other_y in named)
+        at = (float(x), float(high if taken else low))
+        self._map.annotate(
+            area["name"].replace("_", " "),
+            at,
+            xytext=(0, 3 if taken else -3),
+            textcoords="offset points",
+            fontsize=9,
+            color=SOFT,
+            ha="center",
+            va="bottom" if taken else "top",
+            zorder=3,
+        )
+        return at
+
+    def _draw_curves(self, phone: bool) -> list[Any]:
+        day, colour = self._day, self._colours[self._day.federations[0]]
+        top, bottom = self._accuracy, self._here
+        begin, end = day.begin_hour, day.begin_hour + day.times_s[-1] / HOUR_S
+        hours, accuracy = begin + day.accuracy["start_s"] / HOUR_S, 100 * day.accuracy["accuracy"]
+        step = next(
+            step for step in (1, 2, 3, 4, 6, 12, 24, 48) if (end - begin) / step <= (8 if phone else 11)
+        )
+        for axes in (top, bottom):
+            plain(axes)
+            axes.set_xlim(begin, end)
+            axes.xaxis.set_major_locator(MultipleLocator(step))
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda hour, _: f"{hour % 24:g}:00"))
+            axes.tick_params(labelsize=9.5)
+        top.plot(hours, accuracy, color=colour, alpha=0.28, linewidth=1.6)
+        (line,) = top.plot([], [], color=colour, linewidth=2.2, solid_capstyle="round")
+        (dot,) = top.plot([], [], "o", color=colour, markersize=6, markeredgecolor="white")
+        low = 10 * math.floor(float(accuracy.min()) / 10)
+        top.set_ylim(low, 100)
+        starts = [begin + start_s / HOUR_S for start_s, _ in day.sessions]
+        for start, until, (_, words) in zip(starts, [*starts[1:], end], day.sessions, strict=True):
+            top.axvline(start, color=SOFT, linewidth=0.7, linestyle=":")
+            if until - start > NARROWEST * (end - begin):
+                top.annotate(
+                    words.replace(" ", "\n"),
+                    (start, 1.0),
+                    xycoords=("data", "axes fraction"),
+                    xytext=(1, 3),
+                    textcoords="offset points",
+                    fontsize=9,
+                    linespacing=0.95,
+                    color=SOFT,
+                )
+        lines = [axes.axvline(begin, color=INK, linewidth=0.9, alpha=0.7) for axes in (top, bottom)]
+        self._draw_people(bottom, colour)
+        cell = day.federations[0]
+        for axes, title in (
+            (top, f"Test accuracy of cell {cell}'s model (%)"),
+            (bottom, f"People in cell {cell}"),
+        ):
+            axes.set_title(
+                title,
+                fontsize=10.5 if phone else 11.5,
+                fontweight="bold",
+                color=colour,
+                loc="left",
+                pad=30 if axes is top else 5,
+            )
+        return [line, dot, *lines]
+
+    def _draw_people(self, axes: Axes, colour: str) -> None:
+        """Stack those in the cell by their class, the darkest below, each named where it has most."""
+        day = self._day
+        hours = day.begin_hour + day.times_s / HOUR_S
+        below = np.zeros(len(hours))
+        here = day.serving == day.federations[0]
+        for number, (name, of) in enumerate(
+            sorted(day.classes.items(), key=lambda one: -here[:, one[1]].sum())
+        ):
+            count = here[:, of].sum(axis=1)
+            tint = 1 - (1 - np.array(to_rgb(colour))) * SHADES[min(number, len(SHADES) - 1)]
+            axes.fill_between(hours, below, below + count, step="post", color=tint, linewidth=0)
+            below += count
+            if count.max() > 0.25 * here.sum(axis=1).max():
+                middle = _middle_of_longest(count > 0.8 * count.max())
+                at = below[middle] - count[middle] / 2
+                ink = INK if number else "white"
+                axes.text(hours[middle], at, name, fontsize=9.5, color=ink, ha="center", va="center")
+        axes.set_ylim(0, 1.08 * float(below.max()))
+
+
+def _middle_of_longest(holds: np.ndarray) -> int:
+    """Return the middle of the longest run of times at which something holds."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]])))
+    begins, ends = edges[::2], edges[1::2]
+    longest = int((ends - begins).argmax())
+    return int((begins[longest] + ends[longest] - 1) // 2)
+
+
+def clock(hour: float) -> str:
+    """Write an hour of the day as 8:05."""
+    minutes = round(hour * 60)
+    return f"{minutes // 60 % 24}:{minutes % 60:02d}"
+
+
+def cells_of(layout: dict[str, Any]) -> dict[int, np.ndarray]:
+    """Return the corners [n, 2] of each cell as far as geometry says: what is nearest to its site, by sector."""
+    if layout["shape"] == "open":
+        return {}
+    sectors = layout["sectors"]
+    cells = {}
+    for site, place_m in enumerate(layout["sites"]):
+        for sector in range(sectors):
+            half = 180 / sectors
+            middle = layout["azimuth_deg"] + 2 * half * sector
+            turns = np.radians(np.arange(middle - half, middle + half + STEP_DEG / 2, STEP_DEG))
+            if layout["shape"] == "hexagons":  # flat towards the neighbours, who stand at 0, 60, ... degrees
+                reach_m = layout["isd_m"] / 2 / np.cos((turns + np.pi / 6) % (np.pi / 3) - np.pi / 6)
+            else:
+                reach_m = np.full(len(turns), layout["radius_m"])
+            edge = place_m + reach_m[:, None] * np.stack([np.cos(turns), np.sin(turns)], axis=-1)
+            cells[sectors * site + sector] = np.concatenate([[place_m], edge]) if sectors > 1 else edge
+    return cells

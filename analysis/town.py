@@ -1,0 +1,90 @@
+"""A town's day in one picture: people on its map, served by whom, and beside it a cell's model and its people."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from PIL import Image
+
+from analysis.figures.town import HOUR_S, TownDrawing
+from analysis.load import Paths, Runs
+from analysis.town_day import TownDay, town_day
+
+FILMS = (".gif", ".webp")
+FRAMES = 150
+FRAME_MS, LAST_MS = 100, 2500
+# a film passes over this long in a frame while nobody is on the way; and over less, the more people are
+RESTING_S, WALKED_M = 1200.0, 800.0
+
+
+def draw_town(
+    runs: Paths | Runs,
+    out: str | Path,
+    *,
+    cell: int = 0,
+    begin_hour: float = 0.0,
+    at_hour: float | None = None,
+    phone: bool = False,
+) -> Path:
+    """Draw a run's town at an hour, or its day as a film: the map beside a cell's accuracy and people.
+
+    Args:
+        runs: one run directory with positions (record.positions_s).
+        out: the picture to write: .png, .pdf, .svg; or a film: .gif, .webp.
+        cell: whose model and people are drawn by the hour.
+        begin_hour: hour of the day at simulated time 0.
+        at_hour: of the picture; none: the middle of the run. A film shows the whole run.
+        phone: the map above and not beside: for narrow pages.
+
+    Raises:
+        ValueError: several runs, no positions, no such cell, no accuracy, or a file that cannot be written.
+    """
+    out = Path(out)
+    day = town_day(Runs.of(runs), cell, begin_hour)
+    drawing = TownDrawing(day, phone=phone)
+    try:
+        if out.suffix in FILMS:
+            _film(drawing, day, out)
+        else:
+            end_h = begin_hour + day.times_s[-1] / HOUR_S
+            hour = (begin_hour + end_h) / 2 if at_hour is None else at_hour
+            hour += 24 * (hour < begin_hour)
+            if not begin_hour <= hour <= end_h:
+                raise ValueError(f"no hour {hour:g} in the run, which lasts from {begin_hour:g} to {end_h:g}")
+            drawing.show((hour - begin_hour) * HOUR_S)
+            drawing.figure.savefig(out)
+    except OSError as error:
+        raise ValueError(f"cannot write {out} ({error.strerror or error}): name another file") from error
+    return out
+
+
+def frame_times_s(day: TownDay) -> np.ndarray:
+    """Choose the times of a film's frames: apart by RESTING_S while nobody moves, and closer the more people do."""
+    moved_m = np.hypot(*(day.places_m[1:] - day.places_m[:-1]).transpose(2, 0, 1))
+    moved_m[~(moved_m < 0.5 * day.layout["radius_m"])] = 0.0
+    spent = np.diff(day.times_s) / RESTING_S + moved_m.sum(axis=1) / WALKED_M
+    reel = np.concatenate([[0.0], np.cumsum(spent)])
+    return np.interp(np.linspace(0.0, reel[-1], FRAMES), reel, day.times_s)
+
+
+def _film(drawing: TownDrawing, day: TownDay, out: Path) -> None:
+    frames = []
+    for time_s in frame_times_s(day):
+        drawing.show(float(time_s))
+        frames.append(_pixels(drawing.figure))
+    options: dict[str, Any] = {"quality": 70, "method": 4} if out.suffix == ".webp" else {"optimize": True}
+    frames[0].save(
+        out,
+        save_all=True,
+        append_images=frames[1:],
+        duration=[FRAME_MS] * (len(frames) - 1) + [LAST_MS],
+        loop=0,
+        **options,
+    )
+
+
+def _pixels(figure: Figure) -> Image.Image:
+    canvas: Any = figure.canvas
+    canvas.draw()
+    return Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy())

@@ -1,0 +1,162 @@
+"""The picture of a town's day: its cells, where people are at a time, and the frames of its film."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from PIL import Image
+
+from analysis import town
+from analysis.__main__ import main
+from analysis.figures.town import cells_of, clock
+from analysis.html.places import hexagonal_sites_m
+from analysis.load import Runs
+from analysis.town import draw_town, frame_times_s
+from analysis.town_day import TownDay, town_day
+
+Write = Callable[..., Path]
+ISD_M = 500.0
+LAYOUT = {"rings": 1, "isd_m": ISD_M, "sectors": 3, "azimuth_deg": 30.0, "sites": None}
+STREET = [[-300.0, 0.0], [300.0, 0.0]]
+# recorded every hour: device 1 stays, device 2 walks along the street and is served by cell 5 at its end
+HOURS = 4
+
+
+def run(write_run: Write, **scenario: Any) -> Path:
+    rounds = [
+        {
+            "session": 1,
+            "round": number,
+            "start_s": 3600.0 * number,
+            "end_s": 3600.0 * number + 5,
+            "accuracy": 0.5 + number / 10,
+        }
+        for number in range(HOURS)
+    ]
+    path = write_run("town", rounds, [{"session": 1, "devices": "1 2", "start_s": 0.0}])
+    places = [
+        {
+            "time_s": 3600 * hour,
+            "device": device,
+            "x_m": x,
+            "y_m": 0,
+            "cell": cell,
+            "gain_db": -90,
+            "sinr_db": 9,
+        }
+        for hour in range(HOURS + 1)
+        for device, x, cell in ((1, 50.0, 0), (2, -300 + 150 * hour, 0 if hour < HOURS else 5))
+    ]
+    pd.DataFrame(places).to_csv(path / "positions.csv", index=False)
+    joules = dict.fromkeys(("receive_j", "transmit_j", "compute_j", "idle_j", "wasted_j", "total_j"), 1.0)
+    ledger = [{"device": 1, "class": "residents", **joules}, {"device": 2, "class": "workers", **joules}]
+    pd.DataFrame(ledger).to_csv(path / "ledger.csv", index=False)
+    written = {
+        "layout": LAYOUT,
+        "cell": {"radius_m": 250.0},
+        "devices": {"mobility": {"name": "itinerary"}},
+        "streets": {"lines_m": [STREET]},
+        "areas": {"flats": {"disc": {"centre_m": [50, 0], "radius_m": 60}}},
+        **scenario,
+    }
+    (path / "scenario.yaml").write_text(yaml.safe_dump(written))
+    return path
+
+
+def day_of(path: Path) -> TownDay:
+    return town_day(Runs.of(path), 0, 6.0)
+
+
+def test_cells_share_the_map_and_each_is_nearest_to_its_site() -> None:
+    sites_m = hexagonal_sites_m(1, ISD_M)
+    layout = {
+        "shape": "hexagons",
+        "sites": sites_m.tolist(),
+        "sectors": 3,
+        "azimuth_deg": 30.0,
+        "isd_m": ISD_M,
+    }
+    cells = cells_of(layout)
+    assert list(cells) == list(range(21))
+    areas = [
+        abs(np.sum(x * np.roll(y, 1) - y * np.roll(x, 1))) / 2
+        for x, y in (corners.T for corners in cells.values())
+    ]
+    assert areas == pytest.approx([ISD_M**2 * math.sqrt(3) / 6] * 21, rel=1e-3)
+    for cell, corners in cells.items():
+        middle_m = corners.mean(axis=0)
+        assert np.hypot(*(sites_m - middle_m).T).argmin() == cell // 3
+        off_deg = np.degrees(np.arctan2(*(middle_m - sites_m[cell // 3])[::-1])) - 30 - 120 * (cell % 3)
+        assert (off_deg + 180) % 360 - 180 == pytest.approx(0, abs=1), "ahead of its panel"
+    assert cells_of({**layout, "shape": "open"}) == {}
+
+
+def test_people_walk_between_records_and_change_cells_half_way(write_run: Write) -> None:
+    day = day_of(run(write_run))
+    places_m, serving = day.at(1800.0)
+    assert places_m.tolist() == [[50.0, 0.0], [-225.0, 0.0]]
+    assert serving.tolist() == [0, 0]
+    assert [day.at(3600 * hour)[1][1] for hour in (3.4, 3.6, 9.0)] == [0, 5, 5]
+    assert day.streets == [STREET]
+    assert [words for _, words in day.sessions] == ["1 residents"]
+    assert day.federations == [0]
+    assert {name: of.tolist() for name, of in day.classes.items()} == {
+        "residents": [True, False],
+        "workers": [False, True],
+    }
+
+
+def test_a_film_has_more_frames_where_people_move(write_run: Write) -> None:
+    day = day_of(run(write_run))
+    still = day.places_m.copy()
+    still[:3, 1] = still[2, 1]  # device 2 sets out after two hours
+    times_s = frame_times_s(TownDay(**{**vars(day), "places_m": still}))
+    assert len(times_s) == town.FRAMES
+    assert times_s[0] == 0
+    assert times_s[-1] == 3600 * HOURS
+    assert (np.diff(times_s) > 0).all()
+    # an hour of rest is 3 frames' worth of time; an hour of 150 m is that and 150 / WALKED_M
+    rest, walk = 3600 / town.RESTING_S, 150 / town.WALKED_M
+    share = 2 * rest / (4 * rest + 2 * walk)
+    assert (times_s < 7200).mean() == pytest.approx(share, abs=1 / town.FRAMES)
+
+
+def test_what_cannot_be_drawn_is_said(write_run: Write, tmp_path: Path) -> None:
+    path = run(write_run)
+    with pytest.raises(ValueError, match="no accuracy of cell 7; cells with a federation: 0"):
+        draw_town(path, tmp_path / "town.png", cell=7)
+    with pytest.raises(ValueError, match="no hour 12 in the run, which lasts from 6 to 10"):
+        draw_town(path, tmp_path / "town.png", begin_hour=6, at_hour=12)
+    with pytest.raises(ValueError, match="begin_hour is 24"):
+        draw_town(path, tmp_path / "town.png", begin_hour=24)
+    (path / "positions.csv").unlink()
+    with pytest.raises(ValueError, match=r"run them with record\.positions_s"):
+        draw_town(path, tmp_path / "town.png")
+
+
+def test_hours_are_written_as_on_a_clock() -> None:
+    assert [clock(hour) for hour in (4.0, 8.1, 23.999, 28.25)] == ["4:00", "8:06", "0:00", "4:15"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("rendered")
+def test_the_command_draws_pictures_and_films(
+    write_run: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = run(write_run)
+    still, film = tmp_path / "town.png", tmp_path / "town.webp"
+    assert main(["day", str(path), "--begin-hour", "6", "--town", str(still), "--at", "8", "--phone"]) == 0
+    with Image.open(still) as picture:
+        assert picture.size == (780, 1140)
+        colours = {colour for _, colour in picture.convert("RGB").getcolors(1 << 20) or []}
+        assert (0x00, 0x72, 0xB2) in colours, "who is served by the cell has its colour"
+    monkeypatch.setattr(town, "FRAMES", 3)
+    assert main(["day", str(path), "--town", str(film)]) == 0
+    with Image.open(film) as picture:
+        assert getattr(picture, "n_frames", 1) == 3
+    assert capsys.readouterr().out.split() == [str(still), str(film)]
