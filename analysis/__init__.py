@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from analysis import metrics
     from analysis.comparison import compare
     from analysis.costs import report_costs
+    from analysis.fairness import report_fairness
     from analysis.key_sweep import sweep
     from analysis.load import Runs, load_runs, load_settings
     from analysis.network import handover_figures, report_network
@@ -27,6 +28,7 @@ __all__ = [
     "load_settings",
     "metrics",
     "report_costs",
+    "report_fairness",
     "report_network",
     "report_theory",
     "sweep",
@@ -35,6 +37,7 @@ __all__ = [
 _LAZY = {
     "comparison": ("compare",),
     "costs": ("report_costs",),
+    "fairness": ("report_fairness",),
     "key_sweep": ("sweep",),
     "load": ("Runs", "load_runs", "load_settings"),
     "network": ("handover_figures", "report_network"),

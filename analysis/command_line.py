@@ -279,6 +279,21 @@ def network(runs: Folders, partial: Partial = False, names: Names = None, out: O
 
 
 @app.command(cls=ReadingCommand)
+def fairness(runs: Folders, partial: Partial = False, names: Names = None, out: Out = None) -> None:
+    """Compare devices' scores: quantiles, the worst tenth, gaps between cells and classes of devices.
+
+    It needs runs with learning.tested_on: devices and learning.scores_every.
+
+    Examples:
+
+        edgefl fairness runs/study
+    """
+    from analysis.fairness import report_fairness
+
+    report_fairness(_load(runs, names, partial, every_setting=True), out=out).print()
+
+
+@app.command(cls=ReadingCommand)
 def theory(runs: Folders, partial: Partial = False, names: Names = None, out: Out = None) -> None:
     """Compare the bound of the journal paper's Theorem 1, term by term, with the gradients of a run.
 

@@ -76,6 +76,21 @@ class Runs:
             raise ValueError(f"the runs in {self.path} have no positions: run them with record.positions_s")
         return read_all(self.info[some], "positions")
 
+    @cached_property
+    def evaluation(self) -> pd.DataFrame:
+        """Read the table evaluation of the runs that have one: what each device scored on its own test data.
+
+        Raises:
+            ValueError: none has.
+        """
+        some = [any(forms(Path(path), "evaluation")) for path in self.info["path"]]
+        if not any(some):
+            raise ValueError(
+                f"the runs in {self.path} have no scores of devices: run them with learning.tested_on: devices and"
+                " learning.scores_every: 10"
+            )
+        return read_all(self.info[some], "evaluation")
+
     @classmethod
     def of(cls, runs: "Paths | Runs") -> "Runs":
         """Read runs from one folder or several, unless they have been read."""

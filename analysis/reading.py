@@ -20,6 +20,7 @@ REQUIRED_COLUMNS = {
     "sessions": ["session", "start_s", "labels", "accuracy_start"],
     "ledger": ["device", "receive_j", "transmit_j", "compute_j", "idle_j", "total_j", "wasted_j"],
     "positions": ["time_s", "device", "x_m", "y_m", "cell", "gain_db"],
+    "evaluation": ["session", "round", "cell", "end_s", "device", "samples", "accuracy", "loss"],
 }
 # columns of words or of lists: "3" in them is a list of one, not a number
 TEXT_COLUMNS = {
@@ -29,9 +30,11 @@ TEXT_COLUMNS = {
     "sessions": {"reason", "devices", "labels", "warm_start", "weights"},
     "ledger": {"class"},
     "positions": set(),
+    "evaluation": {"phase"},
 }
 # empty throughout in runs without training: a number all the same
 FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start", "gain_db", "sinr_db"}
+FLOAT_COLUMNS |= {"accuracy_personal", "loss_personal"}
 
 
 def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:

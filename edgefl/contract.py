@@ -13,6 +13,7 @@ __all__ = [
     "BEGIN",
     "REPORTED_LOSS",
     "TRAINING",
+    "DeviceScores",
     "Evaluation",
     "Learner",
     "LocalRound",
@@ -136,6 +137,18 @@ class Opening:
 
 
 @dataclass(frozen=True)
+class DeviceScores:
+    """What each of some devices scores on its own test data: rows of evaluation.csv.
+
+    columns: name -> a value per device, in the order of `ids`, None: an empty cell. Names are those of
+        `edgefl.engine.records.DeviceScore`.
+    """
+
+    ids: tuple[int, ...]
+    columns: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """Accuracy (0 to 1) and loss of the global model on its test data; None: not tested in this round.
 
@@ -144,11 +157,13 @@ class Evaluation:
 
     scalars: further columns of rounds.csv, name -> value, None: an empty cell. Names come with a run's first
         round and stay.
+    devices: each device's own scores, in the rounds in which they are written down; None: in others.
     """
 
     accuracy: float | None
     loss: float | None
     scalars: Mapping[str, float | None] = field(default_factory=dict)
+    devices: DeviceScores | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from edgefl.engine.parts import Part
 from edgefl.engine.radio_round import RadioRound
 from edgefl.engine.records import (
     DeviceRound,
+    DeviceScore,
     Event,
     EventName,
     Round,
@@ -108,6 +109,11 @@ class Books:
             cell=cell,
             further={**self._classes(columns["device"]), **done.of_devices, **stalls, **scalars},
         )
+        if evaluation is not None and evaluation.devices is not None:
+            scores: dict[str, Any] = {name: list(of) for name, of in evaluation.devices.columns.items()}
+            scores |= {"session": session, "round": number, "phase": phase, "cell": cell}
+            scores |= {"end_s": end_s, "device": list(evaluation.devices.ids)}
+            simulation.recorder.write_columns(DeviceScore, **scores)
         simulation.recorder.flush()
 
     def open(self, session: OpenSession, opening: Opening) -> None:

@@ -158,6 +158,26 @@ class Position:
     sinr_db: float | None
 
 
+@dataclass
+class DeviceScore:
+    """A row about what a device scores on its own test data after a round; None: it has no such data, or model.
+
+    accuracy, loss: of the model with which it is served. accuracy_personal, loss_personal: of its own.
+    """
+
+    session: int
+    round: int
+    phase: str
+    cell: int
+    end_s: float
+    device: int
+    samples: int
+    accuracy: float | None = None
+    loss: float | None = None
+    accuracy_personal: float | None = None
+    loss_personal: float | None = None
+
+
 class Recorder(Protocol):
     """Something that keeps rows, such as the run directory's tables."""
 

@@ -47,6 +47,14 @@ class TrainBothStage(TrainStage):
     def _personal_models(self, ids: Sequence[int]) -> Tensor:
         return self._chosen(sorted(ids), *(one.waiting_round(ids).rows for one in self._models))
 
+    def _received_and_trained(self, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
+        rounds = [one.waiting_round(ids) for one in self._models]
+        before, after = (
+            self._chosen(sorted(ids), *pair)
+            for pair in zip(*((r.start, r.rows) for r in rounds), strict=True)
+        )
+        return before, after
+
     def _chosen(self, ids: Sequence[int], before: Tensor, after: Tensor) -> Tensor:
         """Return [K, M + Q] the model of each device's concept, of one [M + Q] or [K, M + Q] of each."""
         drifted = self.trainer.drifted(ids, self.federation.now.round.moment)

@@ -41,6 +41,20 @@ class Scores:
         accuracy, loss = self.accuracy[self.known], self.loss[self.known]
         return float(accuracy.mean()), float(loss.mean()), float(accuracy.std())
 
+    def worst_tenth(self) -> float:
+        """Return the mean accuracy of the tenth of the devices that have the lowest, rounded up."""
+        accuracy = np.sort(self.accuracy[self.known])
+        return float(accuracy[: -(-len(accuracy) // 10)].mean()) if len(accuracy) else float("nan")
+
+    def columns(self, suffix: str = "") -> dict[str, tuple[float | None, ...]]:
+        """Return accuracy and loss of each device, None where it has no test data."""
+        return {
+            f"{name}{suffix}": tuple(
+                value if known else None for value, known in zip(values.tolist(), self.known, strict=True)
+            )
+            for name, values in (("accuracy", self.accuracy), ("loss", self.loss))
+        }
+
     def by_samples(self) -> float:
         """Return the accuracy over all devices' test samples together: a device with more samples weighs more."""
         known = self.known

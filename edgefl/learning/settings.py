@@ -130,6 +130,18 @@ class LearningSettings(Section):
         le=10**9,
         description="test samples of each device, if tested on devices; none: in proportion",
     )
+    scores_every: int | None = Field(
+        None,
+        ge=1,
+        le=10**9,
+        description="rounds from one table of all present devices' scores, evaluation.csv, to the next, if tested on"
+        " devices; none: only their mean and spread",
+    )
+    client_metrics: bool = Field(
+        False,
+        description="columns of devices.csv: loss on a round's samples before and after local training, norm of the"
+        " change, and epochs; two forward passes of wall time, no simulated time",
+    )
     test_every: int = Field(
         1, ge=1, le=10**9, description="rounds from one test of the global model to the next"
     )
@@ -205,6 +217,19 @@ class LearningSettings(Section):
             raise ValueError(
                 "this algorithm ends training after an epoch: give epochs, the most that a device does, or"
                 " switch that off (flash: validation: 0)"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _scores_of_tests(self) -> Self:
+        if self.scores_every is None:
+            return self
+        if self.tested_on != "devices":
+            raise ValueError("scores_every writes down devices' own tests: set tested_on to devices")
+        if self.scores_every % self.test_every:
+            raise ValueError(
+                f"scores_every {self.scores_every} is no multiple of test_every {self.test_every}: in its rounds"
+                " nothing would be tested"
             )
         return self
 

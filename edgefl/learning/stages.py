@@ -19,7 +19,7 @@ from edgefl.contract import (
     StageFacts,
     Staleness,
 )
-from edgefl.learning import theory
+from edgefl.learning import client_metrics, theory
 from edgefl.learning.drifts import Moment
 from edgefl.learning.federation import At, Federation, Reports, RoundFacts
 from edgefl.learning.models import OutputTerm
@@ -110,6 +110,10 @@ class TrainStage(SessionStage):
         further: dict[str, tuple[float | None, ...]] = {}
         if session.reports:
             further[REPORTED_LOSS] = trainer.losses_received(model.waiting_round(ids))
+        if trainer.settings.client_metrics:
+            received, trained = self._received_and_trained(ids)
+            further |= client_metrics.measure(trainer, model.waiting_round(ids), received, trained)
+            local = replace(local, after={**local.after, **dict.fromkeys(client_metrics.COLUMNS, TRAINING)})
         if trainer.device_tests is not None:
             tested = trainer.due(facts.moment.round)
             further[PERSONAL_ACCURACY] = (
@@ -122,7 +126,7 @@ class TrainStage(SessionStage):
             kept = trainer.settings.algorithm.keeps_own_model()
             local = replace(
                 local,
-                after={PERSONAL_ACCURACY: AGGREGATION if kept else TRAINING},
+                after={**local.after, PERSONAL_ACCURACY: AGGREGATION if kept else TRAINING},
                 averaged={} if kept else {PERSONAL_ACCURACY: TEST_SAMPLES},
             )
         return replace(local, scalars={**local.scalars, **further}) if further else local
@@ -145,11 +149,10 @@ class TrainStage(SessionStage):
             evaluation = trainer.test(self.deployed(tested), now.labels, moment, tested)
         else:
             evaluation = trainer.untested(moment, tested)
-        further: dict[str, float | None] = {}
         if trainer.device_tests is not None and trainer.settings.algorithm.keeps_own_model():
-            further = trainer.personal_accuracy(model, tested, moment)
+            evaluation = trainer.with_personal(evaluation, model, tested, moment)
         measured = now.measured or self._measured(list(model.waiting.values()))
-        return replace(evaluation, scalars={**evaluation.scalars, **further, **measured})
+        return replace(evaluation, scalars={**evaluation.scalars, **measured})
 
     @property
     def _models(self) -> list[TrainedModel]:
@@ -180,6 +183,11 @@ class TrainStage(SessionStage):
     def _personal_models(self, ids: Sequence[int]) -> Tensor:
         model = self.federation.model
         return model.trained_personal(model.waiting_round(ids))
+
+    def _received_and_trained(self, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """Return what a round's devices began with, [M + Q] or [K, M + Q], and their local models [K, M + Q]."""
+        trained = self.federation.model.waiting_round(ids)
+        return trained.start, trained.rows
 
     @property
     def _is_pilot(self) -> bool:

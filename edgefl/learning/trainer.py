@@ -1,14 +1,14 @@
 """The training and testing of a cell's models, without state from round to round."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from edgefl.contract import Evaluation, LocalRound, Staleness, averages
+from edgefl.contract import DeviceScores, Evaluation, LocalRound, Staleness, averages
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per_epoch
 from edgefl.learning.device_data import DeviceData
@@ -29,6 +29,7 @@ from edgefl.rng import Streams
 # further columns of devices.csv and rounds.csv
 EPOCHS, PERSONAL_ACCURACY, TEST_SAMPLES = "epochs", "accuracy_personal", "test_samples"
 ACCURACY_STD, ACCURACY_BY_SAMPLES, DRIFTED = "accuracy_std", "accuracy_by_samples", "drifted"
+ACCURACY_WORST_TENTH = "accuracy_worst_tenth"
 
 
 @dataclass(frozen=True)
@@ -151,8 +152,12 @@ class Trainer:
         if self.device_tests is not None:
             scores = self._scores(model, present, drifted)
             accuracy, loss, deviation = scores.mean()
-            pooled = {ACCURACY_STD: deviation, ACCURACY_BY_SAMPLES: scores.by_samples()}
-            return Evaluation(accuracy, loss, pooled | further)
+            pooled = {
+                ACCURACY_STD: deviation,
+                ACCURACY_BY_SAMPLES: scores.by_samples(),
+                ACCURACY_WORST_TENTH: scores.worst_tenth(),
+            }
+            return Evaluation(accuracy, loss, pooled | further, self._written_down(present, scores, moment))
         groups = [(model, 1.0, further.get(DRIFTED, 0.0))] if model.dim() == 1 else _by_model(model, drifted)
         tests = [
             (
@@ -173,7 +178,9 @@ class Trainer:
 
         Who has drifted is known without a test.
         """
-        names = [ACCURACY_STD, ACCURACY_BY_SAMPLES] if self.device_tests is not None else []
+        names = (
+            [ACCURACY_STD, ACCURACY_BY_SAMPLES, ACCURACY_WORST_TENTH] if self.device_tests is not None else []
+        )
         return Evaluation(
             None, None, dict.fromkeys(names) | self._drifted_share(self.drifted(present, moment))
         )
@@ -191,22 +198,44 @@ class Trainer:
             a if known else None for a, known in zip(scores.accuracy.tolist(), scores.known, strict=True)
         )
 
-    def personal_accuracy(
-        self, model: TrainedModel, ids: Sequence[int], moment: Moment
-    ) -> dict[str, float | None]:
-        """Test those of these devices that keep their own model with it: columns of rounds.csv; None: nobody."""
-        names, found = averages(PERSONAL_ACCURACY), []
+    def _written_down(self, ids: Sequence[int], scores: Scores, moment: Moment) -> DeviceScores | None:
+        """Return the scores of these devices where they are written down in this round."""
+        every = self.settings.scores_every
+        if every is None or moment.round % every:
+            return None
+        samples: dict[str, tuple[float | None, ...]] = {"samples": tuple(scores.samples.tolist())}
+        return DeviceScores(tuple(ids), samples | scores.columns())
+
+    def with_personal(
+        self, evaluation: Evaluation, model: TrainedModel, ids: Sequence[int], moment: Moment
+    ) -> Evaluation:
+        """Add those of these devices that keep their own model, tested with it; None: nobody, or it has none."""
+        names = averages(PERSONAL_ACCURACY)
         holders = model.holders(ids) if self.due(moment.round) else []
+        scores = self._personal_scores(model, holders, moment)
+        averaged: dict[str, float | None] = dict.fromkeys(names)
+        if scores.known.any():
+            mean, _, deviation = scores.mean()
+            averaged = dict(zip(names, (mean, deviation, scores.by_samples()), strict=True))
+        devices = evaluation.devices
+        if devices is not None:
+            place = {id_: k for k, id_ in enumerate(holders)}
+            own = {
+                name: tuple(values[place[id_]] if id_ in place else None for id_ in devices.ids)
+                for name, values in scores.columns("_personal").items()
+            }
+            devices = replace(devices, columns={**devices.columns, **own})
+        return replace(evaluation, scalars={**evaluation.scalars, **averaged}, devices=devices)
+
+    def _personal_scores(self, model: TrainedModel, holders: Sequence[int], moment: Moment) -> Scores:
+        """Test devices that keep their own model with it."""
+        found = []
         for begin, end in blocks(len(holders), model.model):
             some = holders[begin:end]
             own = model.personal(some, self.samples(some, moment))
             assert own is not None
             found.append(self._scores(own, some, self.drifted(some, moment)))
-        scores = Scores.of(found)
-        if not scores.known.any():
-            return dict.fromkeys(names)
-        mean, _, deviation = scores.mean()
-        return dict(zip(names, (mean, deviation, scores.by_samples()), strict=True))
+        return Scores.of(found)
 
     def test_samples(self, ids: Sequence[int]) -> tuple[int, ...]:
         """Return how many test samples of its own each of these devices has, in order of id."""

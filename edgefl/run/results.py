@@ -54,6 +54,11 @@ class _Directory(_Path):
         """One row per device and time: place, serving cell, gain; where record.positions_s asks for it."""
         return self._runs.positions
 
+    @property
+    def evaluation(self) -> "pd.DataFrame":
+        """One row per device and round: its accuracy and loss on its own test data; by learning.scores_every."""
+        return self._runs.evaluation
+
     @cached_property
     def _runs(self) -> "Runs":
         from analysis import load_runs

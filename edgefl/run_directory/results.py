@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from edgefl.engine.records import DeviceRound, Event, LedgerRow, Position, Round, Session
+from edgefl.engine.records import DeviceRound, DeviceScore, Event, LedgerRow, Position, Round, Session
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status as run_status
 from edgefl.run_directory.files import writing
@@ -33,9 +33,10 @@ TABLES: dict[type, str] = {
     Session: "sessions.csv",
     LedgerRow: "ledger.csv",
     Position: "positions.csv",  # only where it is asked for
+    DeviceScore: "evaluation.csv",  # made with its first rows
 }
 # Those with a row for each device and time, which may be in another form than CSV.
-LARGE = {DeviceRound, Position}
+LARGE = {DeviceRound, DeviceScore, Position}
 NO_STUDY: dict[str, Any] = {"study": None, "variant": None, "reference": None, "setting": {}}
 # Further columns of these: what learners name, and the classes of devices.
 GROWING = {DeviceRound, Round, LedgerRow}
@@ -134,7 +135,9 @@ class RunDirectory:
                 with writing(path / "scenario.yaml"):
                     (path / "scenario.yaml").write_text(scenario.text, encoding="utf-8")
             for row_type, file in TABLES.items():
-                if row_type is not Position or self._record.positions_s != "none":
+                if row_type is not DeviceScore and (
+                    row_type is not Position or self._record.positions_s != "none"
+                ):
                     self._tables[row_type] = self._table(path / file, row_type)
             self.flush()
         except EdgeflError as error:
@@ -174,6 +177,8 @@ class RunDirectory:
         """
         if row_type is DeviceRound and not self._record.keeps(columns["round"]):
             return
+        if row_type not in self._tables:
+            self._tables[row_type] = self._table(self.path / TABLES[row_type], row_type)
         self._tables[row_type].write_columns(further or {}, columns)
 
     def flush(self) -> None:

@@ -20,7 +20,7 @@ from edgefl.contract import (
     StageFacts,
 )
 from edgefl.engine.churn import Churn
-from edgefl.engine.records import DeviceRound, Event, LedgerRow, Position, Round, Session
+from edgefl.engine.records import DeviceRound, DeviceScore, Event, LedgerRow, Position, Round, Session
 from edgefl.engine.server import Server
 from edgefl.engine.simulation import Simulation
 from edgefl.mobility import Mobility, Movement
@@ -45,6 +45,7 @@ class Rows:
             Session: [],
             LedgerRow: [],
             Position: [],
+            DeviceScore: [],
         }
         self.further: dict[str, list[Any]] = {}
 

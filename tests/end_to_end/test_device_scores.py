@@ -1,0 +1,129 @@
+"""What each device scores is written down, and its mean is what the rounds say."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from torch.func import functional_call
+from torch.nn.functional import cross_entropy
+
+from edgefl import EdgeflError, Results, load_scenario, simulate
+from edgefl.learning.datasets.digits import Digits
+from edgefl.run.plan import prepare
+from edgefl.run.resuming import resume
+from edgefl.run_directory.snapshot import Every
+from tests.tools import kill
+
+EXACT = 1e-12  # means of the same numbers, added in another order
+BASE: dict[str, Any] = {
+    "name": "scores",
+    "seed": 3,
+    "devices": {"count": 12},
+    "sessions": {"name": "schedule", "count": 2, "rounds": 4},
+    "learning": {
+        "dataset": "digits",
+        "partition": {"name": "dirichlet", "alpha": 0.5},
+        "model": "logistic",
+        "batch": 16,
+        "lr": 0.05,
+        "tested_on": "devices",
+        "scores_every": 2,
+    },
+}
+
+
+def run(out: Path, **changes: Any) -> Results:
+    return simulate(load_scenario(BASE).with_(**changes), out, device="cpu")
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "ditto"])
+def test_means_of_scores_are_those_of_the_rounds(algorithm: str, tmp_path: Path) -> None:
+    results = run(tmp_path / "run", learning__algorithm=algorithm)
+    scores, rounds = results.evaluation, results.rounds.set_index(["session", "round"])
+    assert sorted(set(zip(scores["session"], scores["round"], strict=True))) == [
+        (1, 2), (1, 4), (2, 2), (2, 4)
+    ]  # fmt: skip
+    assert rounds.accuracy.notna().all(), "every round is tested, every second one is written down"
+    for place, own in scores.groupby(["session", "round"]):
+        told = rounds.loc[place]
+        assert list(own.device) == list(range(12))
+        accuracy = own.accuracy.to_numpy()
+        assert accuracy.mean() == pytest.approx(told.accuracy, abs=EXACT)
+        assert accuracy.std() == pytest.approx(told.accuracy_std, abs=EXACT)
+        assert np.average(accuracy, weights=own.samples) == pytest.approx(told.accuracy_by_samples, abs=EXACT)
+        assert np.sort(accuracy)[:2].mean() == pytest.approx(told.accuracy_worst_tenth, abs=EXACT)  # of 12
+        if algorithm == "ditto":
+            assert own.accuracy_personal.mean() == pytest.approx(told.accuracy_personal, abs=EXACT)
+            assert (own.loss_personal < own.loss).all(), "each has trained on nothing but its own data"
+        else:
+            assert own.accuracy_personal.isna().all()
+
+
+def test_scores_come_again_when_a_run_goes_on(tmp_path: Path) -> None:
+    whole, left, rounds = run(tmp_path / "whole"), tmp_path / "left", 0
+
+    def leave(row: Any) -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds == 7:
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        simulate(load_scenario(BASE), left, device="cpu", on_round=leave, every=Every(rounds=3))
+    resume(left)
+    assert kill.differences(left, whole) == []
+    assert (left / "evaluation.csv").exists()
+
+
+def test_metrics_of_clients_are_what_they_say(tmp_path: Path) -> None:
+    """Of the first round, from the models before and after it, one device after the other."""
+    changes = {"learning__client_metrics": True, "devices__count": 5, "sessions__count": 1}
+    results = run(tmp_path / "run", **changes)
+    learner = prepare(load_scenario(BASE).with_(**changes), device="cpu").learners[0]
+    from edgefl.contract import SessionStart
+
+    stage = next(iter(learner.session(SessionStart(1, tuple(range(5)), 4))))
+    stage.train(range(5), 1)
+    trained, layout = learner.federation.model.waiting_round(range(5)), learner.trainer.layout
+    first = results.devices[(results.devices.session == 1) & (results.devices["round"] == 1)]
+    data = Digits().load()
+    x, y = learner.trainer.training_data.train.normalised, learner.trainer.training_data.train.y
+    for k, row in enumerate(first.itertuples()):
+        sizes = trained.batches.sizes[k, : row.iterations]
+        rows = {int(i) for s, size in enumerate(sizes) for i in trained.batches.rows[k, s, :size]}
+        chosen = y.new_tensor(sorted(rows))
+        for told, model in ((row.loss_before, trained.start), (row.loss_after, trained.rows[k])):
+            logits = functional_call(learner.trainer.module, layout.views(model), (x(chosen).clone(),))
+            assert told == pytest.approx(float(cross_entropy(logits.double(), y[chosen])), rel=1e-6)
+        change = (trained.rows[k] - trained.start).double().square().sum().sqrt()
+        assert row.update_norm == pytest.approx(float(change), rel=1e-9)
+        held = len(learner.device_data.samples(k))
+        assert row.epochs == pytest.approx(row.iterations / max(1, -(-held // 16)))
+    assert len(data.train.y) > 0
+    assert (results.devices.loss_after < results.devices.loss_before).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"learning__tested_on": "labels"}, "set tested_on to devices"),
+        ({"learning__test_every": 3}, "scores_every 2 is no multiple of test_every 3"),
+    ],
+)
+def test_scores_that_nobody_would_make_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(EdgeflError, match=message):
+        load_scenario(BASE).with_(**changes)
+
+
+def test_fairness_reads_them(tmp_path: Path) -> None:
+    from analysis import report_fairness
+
+    results = run(tmp_path / "run", learning__algorithm="ditto")
+    report = report_fairness(results, out=tmp_path / "report")
+    table = pd.read_csv(tmp_path / "report" / "fairness.csv").set_index("model")
+    assert table.loc["served", "mean"] == pytest.approx(results.rounds.accuracy.iloc[-1], abs=EXACT)
+    assert table.loc["own", "mean"] == pytest.approx(results.rounds.accuracy_personal.iloc[-1], abs=EXACT)
+    assert report.figure is not None
+    assert report.figure.exists()
