@@ -63,7 +63,7 @@ def draw_day(
         mine,
         variant_styles(names, reference),
         begin_hour=begin_hour,
-        title=f"Who is in cell {cell}, and how well its model serves them",
+        title=f"The devices in cell {cell}, and the accuracy of its model",
     )
     hours = (begin_hour + day["start_s"] / HOUR_S).astype(int).rename("hour")
     numbers = day.groupby(["variant", hours])[["accuracy", "participants", "energy_j"]].mean().round(4)

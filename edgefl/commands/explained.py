@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from edgefl.commands import examples
 from edgefl.config import registry
 from edgefl.config.component import parameters_of
 from edgefl.config.meaning import meaning
@@ -125,6 +126,8 @@ def _component(kind: str, name: str) -> str:
     component = registry.get(kind, name, trusted=True)
     lines = [f"{kind}/{name}", "", inspect.getdoc(component) or "(no description)"]
     lines += ["", *_parameters(parameters_of(component).model_fields)]
+    if place := _place_of(kind):
+        lines += ["", *examples.of(place, name, parameters_of(component))]
     if kind == "models":
         lines += ["", *_size(component)]
     return "\n".join([*lines, "", f"Defined by {component.__module__}:{component.__qualname__}"])
@@ -154,7 +157,7 @@ def _key(dotted: str, file: Path | None) -> str:
     field = _field(section, last, before, dotted)
     inner = _model(field.annotation)
     if inner is None:
-        return "\n".join([dotted, "", *_one(field, last)])
+        return "\n".join([dotted, "", *_one(field, last), "", *examples.of(dotted)]).rstrip()
     lines = [_section(dotted, inner, field)]
     if dotted == "layout":
         lines += ["", *cells(load(file) if file else None)]
@@ -169,6 +172,17 @@ def _field(section: type[BaseModel], part: str, before: str, dotted: str) -> Fie
         f"{before[:-1]} has no such key" if before else "write KIND/NAME, e.g. algorithms/fedprox, or a key"
     )
     raise EdgeflError(f"'{dotted}': {hint}{known}")
+
+
+def _place_of(kind: str, section: type[BaseModel] | None = None, before: str = "") -> str | None:
+    """Return the dotted key that holds a component of this kind; None: no key does."""
+    for name, field in (section or _scenario()).model_fields.items():
+        named, inner = _named(field), _model(field.annotation)
+        if named is not None and named.kind == kind:
+            return f"{before}{name}"
+        if inner is not None and (found := _place_of(kind, inner, f"{before}{name}.")):
+            return found
+    return None
 
 
 def _section(name: str, section: type[BaseModel], field: FieldInfo | None = None) -> str:
@@ -195,7 +209,7 @@ def _choices(kind: str) -> list[str]:
     return [
         *(f"  {line}" for line in listed(kind)),
         "",
-        f"`edgefl describe {kind}/NAME` tells the parameters of one.",
+        f"`edgefl describe {kind}/NAME` shows the parameters of one.",
     ]
 
 
@@ -204,8 +218,9 @@ def _parameters(fields: dict[str, FieldInfo], of: str = "scenario") -> list[str]
         return ["Parameters: none"]
     lines = ["Parameters:"]
     for name, field in fields.items():
+        unit, about = unit_of(name), field.description or ""
         facts = [
-            unit_of(name) or "",
+            "" if unit is None or re.search(rf", {re.escape(unit)}\b", about) else unit,
             _bounds(field),
             _kind(field, name if of == "scenario" else f"{of}.{name}"),
             f"default {_default(field)}",
@@ -236,7 +251,7 @@ def _default(field: FieldInfo) -> str:
     value = field.get_default(call_default_factory=True)
     if isinstance(value, BaseModel):
         return "as its keys say"
-    return "none" if value is None else clipped(_number(value), 60)
+    return "none" if value is None else _number(value)
 
 
 def _type(field: FieldInfo) -> str:

@@ -27,7 +27,7 @@ def preview(
     device: TorchDevice = "auto",
     allow_code: AllowCode = False,
 ) -> None:
-    """Draw a scenario before it runs, in seconds: map, ways, handovers, population, labels; and say what it takes.
+    """Draw a scenario before it runs, in seconds: map, tracks, handovers, population, labels; and say what it takes.
 
     Nothing is trained, but for --plan, or downloaded. Devices move as in the run; a few rounds without training give
     the time and the joules of a round.

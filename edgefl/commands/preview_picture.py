@@ -80,9 +80,9 @@ def _map(figure: Figure, axes: Axes, preview: Preview) -> None:
     }
     for site, place_m in enumerate(sites_m if len(sites_m) <= 19 else []):
         axes.annotate(str(site), tuple(place_m), zorder=6, **beside)
-    ways = " at the start, lines: their ways" if len(walkers) else ", which stay where they are"
+    tracks = " at the start, lines: their tracks" if len(walkers) else ", which stay where they are"
     crosses = ", red crosses: handovers" if len(preview.handovers_m) else ""
-    axes.set_title(f"dots: devices{ways}{crosses}", fontsize=8.5, color=SOFT)
+    axes.set_title(f"dots: devices{tracks}{crosses}", fontsize=8.5, color=SOFT)
     axes.set(xlim=(-reach_m, reach_m), ylim=(-reach_m, reach_m))
     axes.set_xlabel("m", labelpad=1)
 

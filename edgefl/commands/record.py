@@ -27,7 +27,7 @@ def record(
     seed: Annotated[int | None, typer.Option(help="Replace the scenario's seed.")] = None,
     allow_code: AllowCode = False,
 ) -> None:
-    """Record the world of a scenario, without training: who is where, served by whom, at which seconds and joules.
+    """Record the world of a scenario, without training: where devices are, which cell serves them, costs.
 
     Tables that any framework can read, availability in FedScale's form, and a scenario.yaml that trains on the
     recorded world.

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 
 Executor = Annotated[
     str,
-    typer.Option(help="Who trains the devices: local (threads of this process) or ray (cores of a cluster)."),
+    typer.Option(
+        help="What trains the devices: local (threads of this process) or ray (cores of a cluster)."
+    ),
 ]
 Address = Annotated[
     str | None, typer.Option(help="Of the Ray cluster: auto, local (start one here) or HOST:PORT.")

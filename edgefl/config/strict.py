@@ -8,11 +8,12 @@ import types
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from edgefl.config.clock import ClockWords
 from edgefl.config.scenario_files import located
+from edgefl.config.spellings import british
 from edgefl.config.unit_slips import with_unit
 from edgefl.config.yaml_nodes import scalar
 from edgefl.errors import quoted
@@ -24,6 +25,11 @@ class Strict(BaseModel):
     """A frozen model that takes numbers only as numbers and true or false only as that."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spelled(cls, values: Any) -> Any:
+        return british(values, cls.model_fields) if isinstance(values, dict) else values
 
     @field_validator("*", mode="before")
     @classmethod

@@ -72,7 +72,7 @@ class RadioSettings(Section):
     )
     slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot tau, s, 1e-5 to 1e-2")
     scheduler: Annotated[Any, Named("schedulers", "equal_share")] = Field(
-        "equal_share", validate_default=True, description="who gets which share of the band"
+        "equal_share", validate_default=True, description="which device gets which share of the band"
     )
     sharing: Literal["static", "dynamic"] = Field(
         "static",
@@ -196,8 +196,8 @@ class RadioSettings(Section):
     )
     coverage_margin_db: Annotated[float, Field(ge=0, le=30)] | Literal["none"] | None = Field(
         None,
-        description="a device whose mean SINR, in either direction, is not so many dB above what the lowest CQI needs"
-        " is out of coverage: not present, until it has a link again, dB, 0 to 30; none: all are present (J)",
+        description="a device whose mean SINR, in either direction, is less than this far above what the lowest CQI"
+        " needs is out of coverage: not present, until it has a link again, dB, 0 to 30; none: all are present (J)",
     )
     downlink: Literal["unicast", "broadcast"] = Field(
         "unicast",

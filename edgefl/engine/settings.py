@@ -101,7 +101,7 @@ class DeviceSettings(EveryDevice):
         for place, one in {"": self, **of_classes}.items():
             if one.vehicle_above_m_s is not None and self.indoors_by != "trip":
                 raise ValueError(
-                    f"{place}vehicle_above_m_s: who is in a car is so for a trip: set indoors_by: trip"
+                    f"{place}vehicle_above_m_s: devices are in a car for a trip: set indoors_by: trip"
                 )
         return self
 
@@ -163,7 +163,7 @@ class DeviceSettings(EveryDevice):
 
 
 class RoundSettings(Section):
-    """When a round begins, who takes part in it, and how movement is sampled."""
+    """When a round begins, which devices take part, and how movement is sampled."""
 
     every_s: float | None = Field(
         None,
@@ -196,7 +196,10 @@ class RoundSettings(Section):
         0.1, ge=1e-3, le=60, description="interval at which cell-edge crossings of moving devices are seen, s"
     )
     deadline_s: float | None = Field(
-        None, ge=1e-6, le=LONGEST_S, description="a round ends after this time; who is late is cut off, s"
+        None,
+        ge=1e-6,
+        le=LONGEST_S,
+        description="a round ends after this time; devices that are late are cut off, s",
     )
     min_updates: int = Field(
         1,

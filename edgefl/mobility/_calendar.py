@@ -19,7 +19,7 @@ class PartOfDay(Strict):
 
     from_hour: Hour = Field(description='hour of the day at which it begins: 17.5 or "17:30"')
     days: tuple[Day, ...] | None = Field(
-        None, description="days that it belongs to: mon ... sun; none: those without spells of their own"
+        None, description="days that it belongs to: mon ... sun; none: those without an entry of their own"
     )
 
     @model_validator(mode="after")
@@ -30,7 +30,7 @@ class PartOfDay(Strict):
 
 
 def check(spells: Sequence[PartOfDay], what: str) -> None:
-    """Refuse a rhythm that does not say for every hour which of its spells holds.
+    """Refuse a rhythm that does not say for every hour which of its parts holds.
 
     Raises:
         ValueError: names what is wrong with the rhythm called `what`.

@@ -43,7 +43,7 @@ class Trip(Strict):
     leave: Hour = Field(description='hour of the day at which people leave: 8.5 or "8:30"')
     to: str = Field(description="where they go: home, or a name among addresses")
     spread_min: float = Field(
-        0.0, ge=0, le=720, description="everybody leaves within so many minutes of it, before or after, min"
+        0.0, ge=0, le=720, description="everybody leaves at most this long before or after it, min"
     )
     share: float = Field(
         1.0, ge=0, le=1, description="share of the people who go there at all; the same people each time"

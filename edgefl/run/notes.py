@@ -114,7 +114,7 @@ def never_aggregated(scenario: Scenario, counts: Counts) -> Iterator[str]:
     needed = f", and a round needs {least} (rounds.min_updates)" if least > 1 else ""
     yield (
         f"no update was ever aggregated{where}, in {sum(counts.rounds[cell] for cell in without):,} rounds: in all, "
-        f"{why}{needed}"
+        f"{why}{needed}; a longer rounds.deadline_s or fewer rounds.min_updates lets more arrive"
     )
 
 
@@ -186,9 +186,9 @@ def _rule(name: str, never: str, period_s: float | None, simulated_s: float, uni
     if period_s is not None and period_s > simulated_s:
         covers = f"{covers} of a {unit} of {_seconds(period_s)}"
         never = f"{never}; " if never else ""
-        yield f"{name}: {never}{covers}"
+        yield f"{name}: {never}{covers}; with a longer duration_s, or more sessions, it covers more"
     elif never:
-        yield f"{name}: {never}; {covers}"
+        yield f"{name}: {never}; {covers}; take static or always_on if that is meant, or let the run last longer"
 
 
 def policy_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[str]:
@@ -198,7 +198,7 @@ def policy_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[str]
         name = registry.name_of("sessions", policy)
         yield (
             f"sessions {name}: it never ended a session; all {counts.ends.total():,} ran to max_rounds "
-            f"({policy.max_rounds:,})"
+            f"({policy.max_rounds:,}); lower its threshold, or raise max_rounds"
         )
 
 
@@ -213,7 +213,7 @@ def warm_start_that_never_acted(scenario: Scenario, counts: Counts) -> Iterator[
         return
     yield (
         f"learning.warm_start {name}: no session began with saved models; the first that can is session {pilots + 2} "
-        f"(learning.pilot_sessions: {pilots}), and the run has {counts.sessions}"
+        f"(learning.pilot_sessions: {pilots}), and the run has {counts.sessions}; give it more"
     )
 
 
@@ -237,12 +237,12 @@ def without_coverage(counts: Counts) -> Iterator[str]:
         yield (
             f"out of coverage: {sum(out) / len(out):.3g} devices of a cell in the mean when a round began, at most"
             f" {max(out):,}; they were neither selected nor waited for, and {waited or 'no round'} ended with a timer"
-            " (radio.t310_s, t311_s)"
+            " (radio.t310_s, t311_s); closer sites (layout.isd_m, cell.radius_m) or a lower indoor_share reach more"
         )
     elif counts.timers:
         yield (
             f"{waited} waited for a device whose link had failed, until radio.t310_s and t311_s had run out"
-            + ("" if out else "; with radio.coverage_margin_db, who has no link is not selected")
+            + ("" if out else "; with radio.coverage_margin_db, devices without a link are not selected")
         )
 
 
@@ -269,7 +269,7 @@ def two_bands_at_once(scenario: Scenario) -> Iterator[str]:
     if radio.preset == "nr" and radio.tdd_frame is None and radio.carrier_hz >= TDD_FROM_HZ:
         yield (
             f"radio.tdd none: {radio.bandwidth_hz / 1e6:g} MHz in each direction at once, and bands from"
-            f" {TDD_FROM_HZ / 1e9:g} GHz on are TDD"
+            f" {TDD_FROM_HZ / 1e9:g} GHz on are TDD; leave radio.tdd out, or give it a frame"
         )
 
 

@@ -82,7 +82,7 @@ class Shakespeare(FileDataset):
     stride: int = Field(
         10, ge=1, le=1_000_000, description="characters from one sample of a role to the next"
     )
-    min_characters: int = Field(1_000, ge=1, le=1_000_000_000, description="roles who say less are left out")
+    min_characters: int = Field(1_000, ge=1, le=1_000_000_000, description="roles that say less are left out")
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
         roles: dict[tuple[str, str], str] = {}

@@ -36,7 +36,7 @@ class Natural(Staying):
     ) -> list[np.ndarray]:
         if inputs.groups is None:
             raise EdgeflError(
-                "the natural partition needs a data set that says who each sample comes from: shakespeare,"
+                "the natural partition needs a data set that names the origin of each sample: shakespeare,"
                 " femnist or synthetic; others can be divided by dirichlet or iid"
             )
         counts = np.bincount(inputs.groups)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from edgefl.commands.explained import MEANINGS, describe, listed
 from edgefl.config import registry
@@ -44,7 +45,7 @@ def test_every_key_of_a_scenario_is_described(place: str) -> None:
 
 
 def test_a_key_is_described_with_unit_range_and_default() -> None:
-    assert describe("radio.bandwidth_hz").splitlines()[2:] == [
+    assert describe("radio.bandwidth_hz").partition("\n\nExample")[0].splitlines()[2:] == [
         "system bandwidth W, Hz, 1e5 to 4e9",
         "",
         "  type:    a number",
@@ -121,3 +122,23 @@ def test_letters_of_papers_are_told() -> None:
         assert re.search(rf"^{letter}[,:] .{{40}}", papers, re.MULTILINE)
     assert describe("warm_starts/similarity").endswith("edgefl describe papers`.")
     assert "describe papers" not in describe("radio.bandwidth_hz")
+
+
+@pytest.mark.parametrize("kind", registry.KINDS)
+def test_every_example_is_valid_where_it_is_written(kind: str) -> None:
+    """The lines of an example are YAML, and at the key of its kind stands the component itself."""
+    for name in registry.names(kind):
+        text = describe(f"{kind}/{name}")
+        if "\nExample" not in text:
+            continue
+        lines = text.split("\nExample")[1].split("\n\n")[0].split("\n")[1:]
+        value = yaml.safe_load("\n".join(lines))
+        while isinstance(value, dict) and "name" not in value:
+            ((_, value),) = value.items()
+        assert (value["name"] if isinstance(value, dict) else value) == name
+
+
+def test_a_default_is_shown_in_full_and_a_unit_once() -> None:
+    text = describe("mobility/attraction")
+    assert "{from_hour: 22, home: 0.95, centre: 0.05}])" in text
+    assert "spread_m: radius of a work place and of the centre, m (>= 0, <= 5000, default 30)" in text

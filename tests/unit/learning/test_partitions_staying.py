@@ -268,7 +268,7 @@ def test_groups_that_do_not_suffice() -> None:
     groups, labels = some_groups()
     with pytest.raises(EdgeflError, match="3 groups of at least 5 training samples do not make 4 devices"):
         Natural(min_samples=5).assign(labels, 4, 1, Streams(SEED), PartitionInputs(groups=groups))
-    with pytest.raises(EdgeflError, match="says who each sample comes from: shakespeare"):
+    with pytest.raises(EdgeflError, match="names the origin of each sample: shakespeare"):
         Natural().assign(labels, 2, 1, Streams(SEED))
 
 

@@ -45,7 +45,7 @@ def test_a_run_that_never_learnt(tmp_path: Path) -> None:
     assert before.startswith("rounds.deadline_s 1e-06: hardly any update can arrive in time")
     assert note == (
         "no update was ever aggregated, in 4 rounds: in all, 0 of 16 participations were completed, and a round"
-        " needs 2 (rounds.min_updates)"
+        " needs 2 (rounds.min_updates); a longer rounds.deadline_s or fewer rounds.min_updates lets more arrive"
     )
 
 
@@ -110,7 +110,8 @@ def test_devices_that_walk_but_cross_no_edge(tmp_path: Path) -> None:
     mobility = {"name": "random_waypoint", "area_factor": 1.5}
     found = notes_of(tmp_path, devices={"mobility": mobility})
     assert_matches(
-        found, r"devices.mobility random_waypoint: no device ever came, .*; the run covers 0.\d+ s$"
+        found,
+        r"devices.mobility random_waypoint: no device ever came, .*; the run covers 0.\d+ s; take static .*",
     )
     # within its cell, nobody can
     confined = notes_of(tmp_path / "b", devices={"mobility": mobility | {"area_factor": 1.0}})
@@ -178,7 +179,8 @@ def test_a_membership_rule_that_never_ended_a_session(tmp_path: Path) -> None:
     merged = BASE | {"sessions": policy}
     simulate(Scenario.model_validate(merged), tmp_path / "run")
     assert json.loads((tmp_path / "run" / "run.json").read_text())["notes"] == [
-        "sessions membership: it never ended a session; all 3 ran to max_rounds (2)"
+        "sessions membership: it never ended a session; all 3 ran to max_rounds (2); lower its"
+        " threshold, or raise max_rounds"
     ]
 
 
@@ -187,7 +189,7 @@ def test_a_warm_start_that_never_came_into_play(pilots: int, sessions: int, tmp_
     learning = LEARNING | {"warm_start": "average", "pilot_sessions": pilots}
     assert notes_of(tmp_path, learning=learning, sessions={"count": sessions, "rounds": 1}) == [
         f"learning.warm_start average: no session began with saved models; the first that can is session {pilots + 2}"
-        f" (learning.pilot_sessions: {pilots}), and the run has {sessions}"
+        f" (learning.pilot_sessions: {pilots}), and the run has {sessions}; give it more"
     ]
 
 
@@ -271,7 +273,8 @@ def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Pat
     )
     assert re.fullmatch(
         r"out of coverage: [\d.]+ devices of a cell in the mean when a round began, at most \d+; they were neither"
-        r" selected nor waited for, and 0 of 4 rounds \(0.0%\) ended with a timer \(radio.t310_s, t311_s\)",
+        r" selected nor waited for, and 0 of 4 rounds \(0.0%\) ended with a timer \(radio.t310_s, t311_s\);"
+        r" closer sites .*",
         note,
     )
     notes = notes_of(tmp_path / "b", radio=weak, cell=cell, devices={"count": 20})

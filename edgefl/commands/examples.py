@@ -1,0 +1,68 @@
+"""Examples of keys and components, as the scenarios that come with edgefl have them."""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from edgefl.config import shipped
+from edgefl.config.yaml_source import Source, write
+
+MOST_LINES = 12  # of an example; shorter ones are preferred from here on
+FIRST = ("quickstart", "handover_hexagonal", "commute_clock", "city_day")  # scenarios that one knows
+SOME = 3  # parameters that an example has which no scenario uses
+
+
+def of(dotted: str, name: str | None = None, parameters: type[BaseModel] | None = None) -> list[str]:
+    """Show how a key is written, or a component at its key: as a shipped scenario does, else with its defaults.
+
+    Args:
+        name: of the component.
+        parameters: of the component.
+    """
+    found = [(file, value) for file, value in _used(dotted) if name is None or _name(value) == name]
+    if found:
+        texts = [(file, _nested(dotted, value)) for file, value in found]
+        fitting = [text for text in texts if len(text[1]) <= MOST_LINES] or [
+            min(texts, key=lambda t: len(t[1]))
+        ]
+        known = [text for text in fitting if text[0] in FIRST]
+        file, lines = max(known or fitting, key=lambda text: len("".join(text[1])))
+        return [f"Example, of scenario {file}:", *lines]
+    if name is None or parameters is None:
+        return []
+    fields = parameters.model_fields.items()
+    if any(field.is_required() for _, field in fields):
+        return []
+    plain = {key: field.default for key, field in fields if isinstance(field.default, int | float | str)}
+    return ["Example:", *_nested(dotted, {"name": name, **dict(list(plain.items())[:SOME])})]
+
+
+def _used(dotted: str) -> Iterator[tuple[str, Any]]:
+    for file, data in _scenarios().items():
+        value: Any = data
+        for key in dotted.split("."):
+            value = value.get(key) if isinstance(value, dict) else None
+        if value is not None:
+            yield file, value
+
+
+@cache
+def _scenarios() -> dict[str, dict[str, Any]]:
+    return {file: Source(path).data for file, path in shipped.names("scenario").items()}
+
+
+def _name(value: Any) -> str | None:
+    return value.get("name") if isinstance(value, dict) else value
+
+
+def _nested(dotted: str, value: Any) -> list[str]:
+    """Write a value below its keys, a component with few parameters in one line."""
+    *above, last = dotted.split(".")
+    flow = yaml.safe_dump({last: value}, default_flow_style=True, sort_keys=False, width=10_000).strip()[1:-1]
+    short = len(flow) <= 90
+    text = [flow] if short else write({last: value}).rstrip().split("\n")
+    lines = [f"{'  ' * depth}{key}:" for depth, key in enumerate(above)]
+    return [f"  {line}" for line in [*lines, *(f"{'  ' * len(above)}{line}" for line in text)]]

@@ -1,0 +1,45 @@
+"""American spellings of keys."""
+
+import logging
+
+import pytest
+
+from edgefl.config import spellings
+from edgefl.errors import EdgeflError
+from edgefl.scenario.scenario import load
+
+SCENARIO = {
+    "name": "a",
+    "devices": {"count": 3},
+    "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+    "workload": {"payload_bits": 1000, "flops_per_sample": 1},
+}
+
+
+def test_keys_are_understood_at_any_depth_and_noted_once(caplog: pytest.LogCaptureFixture) -> None:
+    spellings._tell.cache_clear()
+    rhythm = [{"from_hour": 0, "home": 0.5, "center": 0.5}]
+    given = {
+        **SCENARIO,
+        "devices": {"count": 3, "mobility": {"name": "attraction", "center_m": [3, 4], "rhythm": rhythm}},
+    }
+    with caplog.at_level(logging.WARNING):
+        load(given)
+        loaded = load(given)
+    assert loaded.devices.mobility.centre_m == (3, 4)
+    assert loaded.devices.mobility.rhythm[0].centre == 0.5
+    assert [record.message.split(";")[0] for record in caplog.records] == [
+        "edgefl: note: center_m is read as centre_m",
+        "edgefl: note: center is read as centre",
+    ]
+
+
+def test_both_spellings_at_once_are_a_mistake() -> None:
+    both = {"name": "attraction", "center_m": [3, 4], "centre_m": [1, 2]}
+    with pytest.raises(EdgeflError, match="center_m: unknown key"):
+        load({**SCENARIO, "devices": {"count": 3, "mobility": both}})
+
+
+def test_words_that_are_spelled_alike_stay_and_unknown_ones_are_refused() -> None:
+    assert spellings.british({"center_line": 1, 3: 2}, {"centre_m"}) == {"center_line": 1, 3: 2}
+    assert spellings.british({"neighbor_load": 1}, {"neighbour_load"}) == {"neighbour_load": 1}
