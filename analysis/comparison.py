@@ -19,6 +19,7 @@ from analysis.metrics import SESSION
 from analysis.populations import notes_on, population_kinds
 from analysis.results import Comparison
 from analysis.scope import common_seeds, have_rounds, own_notes, reference_of, scope_of, variants_of
+from analysis.servers import BY_ROUNDS, refuse_rounds, several_servers, without_rounds
 from analysis.service import services_of
 from analysis.tables.comparison import check_columns, report
 from analysis.targets import Target, targets_of, usable
@@ -85,6 +86,11 @@ def measure(
     if not some.any():
         raise ValueError(f"the runs in {runs.path} have no rounds: simulate at least one session")
     check_columns(layout)
+    several = several_servers(runs.info)
+    for column in set(layout.columns).intersection(BY_ROUNDS):
+        refuse_rounds(several, column)
+    if several:
+        notes.append(f"{several}: compared over seconds and joules, not over rounds")
     notes += [f"left out {path}: it has no rounds" for path in runs.info.loc[~some, "path"]]
     info = runs.info[some]
     seeds = common_seeds(info, notes)
@@ -119,7 +125,7 @@ def measure(
     in_scope = detail[detail["in_scope"]]
     folder, clock = runs.folder(out), clock_of(info)
     comparison = Comparison(
-        table=averages.of_variants(detail, totals, variants),
+        table=without_rounds(averages.of_variants(detail, totals, variants), several),
         per_session=averages.of_sessions(
             detail, variants, "recurring" if recurring == "labels" else "returning", clock, sessions
         ),
@@ -138,7 +144,15 @@ def measure(
         scope=scope,
         trained=trained,
         clock=clock,
-        verdicts=verdicts(detail, totals, variants, reference, targets[0] if trained and targets else None),
+        verdicts=verdicts(
+            detail,
+            totals,
+            variants,
+            reference,
+            targets[0] if trained and targets else None,
+            by_rounds=not several,
+        ),
+        by_rounds=not several,
         notes=tuple(notes),
     )
     return comparison, rounds

@@ -16,6 +16,7 @@ from analysis.load import Paths, Setting, load_settings, together
 from analysis.results import Sweep
 from analysis.scenario_keys import differing, of_points
 from analysis.scope import have_rounds, reference_of, scope_of
+from analysis.servers import refuse_rounds, several_servers
 from analysis.tables.sweep import report
 from analysis.targets import Target, target_of, usable
 from analysis.uncertainty import ends, paired_ratio
@@ -64,6 +65,8 @@ def sweep(
     info, notes = together(by_setting)
     reference = reference_of(info, reference, notes)
     points = of_points(info)
+    if metric in ("rounds", "accuracy"):
+        refuse_rounds(several_servers(info), metric)
     chosen = _chosen(points, keys)
     names = list(dict.fromkeys(info["variant"]))
     trained = any(runs.rounds["accuracy"].notna().any() for runs in by_setting.values())

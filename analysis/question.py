@@ -19,6 +19,7 @@ from analysis.markup import markdown_escape, markdown_table
 from analysis.report import Report
 from analysis.scope import scope_of
 from analysis.sequential import Interval, interval, pairs_wanted
+from analysis.servers import METRICS, refuse_rounds, several_servers
 
 HIGHER_IS_BETTER = ("accuracy_end", "accuracy_first", "accuracy_start")
 TO_TARGET = ("rounds_to_target", "seconds_to_target", "joules_to_target")
@@ -156,6 +157,9 @@ _NOTHING = pd.Series(dtype=float, index=pd.MultiIndex.from_arrays([[], []], name
 def _values(runs: Runs, question: Question, reference: str | None) -> pd.Series:
     """Return the metric of each run; inf: some session missed the target; NaN: there is nothing to measure."""
     rounds, sessions, metric = runs.rounds, runs.sessions, question.metric
+    if metric in METRICS:
+        asked = runs.info[runs.info["variant"].isin(question.variants)]
+        refuse_rounds(several_servers(asked), metric)
     if metric in OF_RUN:
         return metrics.totals(rounds).set_index(metrics.RUN)[metric]
     detail = metrics.session_kinds(rounds, sessions)

@@ -44,6 +44,7 @@ class Comparison:
         clock: by which sessions and curves are told; None: sessions follow a schedule of rounds.
         verdicts: the answer, one sentence per variant.
         notes: what a reader has to know, one sentence each.
+        by_rounds: whether a round is the same thing in all variants; if not, nothing is compared over rounds.
     """
 
     table: pd.DataFrame = field(repr=False)
@@ -63,6 +64,7 @@ class Comparison:
     clock: Clock | None
     verdicts: tuple[str, ...]
     notes: tuple[str, ...]
+    by_rounds: bool = True
 
 
 @dataclass(frozen=True)

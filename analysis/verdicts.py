@@ -66,6 +66,8 @@ def verdicts(
     variants: Sequence[str],
     reference: str | None,
     target: Target | None,
+    *,
+    by_rounds: bool = True,
 ) -> tuple[str, ...]:
     """Say of each variant what it costs beside the reference; without one beside the first variant.
 
@@ -74,12 +76,15 @@ def verdicts(
     Args:
         detail: a row per session with its costs, those in scope marked.
         totals: a row per run, of `metrics.totals`.
+        by_rounds: whether a round is the same thing in all variants; if not, they compare by a target alone.
     """
     base, scope = reference or variants[0], detail[detail["in_scope"]]
     others = [name for name in variants if name != base]
     if target is not None:
         alone = _reaches(scope[scope["variant"] == base], base, target)
         return alone, *(_to_target(scope, name, base, target) for name in others)
+    if not by_rounds:
+        return ()
     if detail["accuracy_start"].notna().any() or detail["accuracy_first"].notna().any():
         first = scope.groupby(RUN)["accuracy_first"].mean().reset_index()
         return tuple(_accuracy(_paired(first, "accuracy_first", name, base), name, base) for name in others)

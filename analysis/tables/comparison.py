@@ -21,6 +21,7 @@ from analysis.formatting import (
 from analysis.markup import bullets, latex_table, markdown_table, page, picture, section
 from analysis.report import Report, noted
 from analysis.results import Comparison
+from analysis.servers import BY_ROUNDS, METRICS
 
 POINTS = (("points", 0.01),)
 TARGETS = "Cost of each target (median rounds, mean time and energy)"
@@ -56,7 +57,11 @@ def headline(comparison: Comparison) -> pd.DataFrame:
     columns = _adaptation(comparison, table) if comparison.trained else {}
     columns |= _cost_per_round(table, comparison.layout) | _totals(table, comparison.layout)
     kinds = ("both", "trained" if comparison.trained else "untrained")
-    wanted = comparison.layout.columns or [name for name, kind in COLUMNS.items() if kind in kinds]
+    wanted = comparison.layout.columns or [
+        name
+        for name, kind in COLUMNS.items()
+        if kind in kinds and (comparison.by_rounds or name not in BY_ROUNDS)
+    ]
     chosen = [columns[name] for name in wanted if name in columns]
     return pd.DataFrame(dict(chosen), index=table.index)
 
@@ -71,7 +76,8 @@ def targets(comparison: Comparison) -> pd.DataFrame:
     ending = comparison.layout.spread
     for variant, rows in table.groupby("variant", sort=False):
         medians = rows["rounds_to_target_median"]
-        columns[f"{variant}, rounds"] = [f"{m:g}" if math.isfinite(m) else amount(m) for m in medians]
+        if comparison.by_rounds:
+            columns[f"{variant}, rounds"] = [f"{m:g}" if math.isfinite(m) else amount(m) for m in medians]
         for unit, kind, size in ((time, "seconds", seconds), (energy, "joules", joules)):
             cells = [_to_target(row, kind, size, ending) for _, row in rows.iterrows()]
             columns[f"{variant}, {unit}"] = cells
@@ -81,6 +87,8 @@ def targets(comparison: Comparison) -> pd.DataFrame:
 def tests(comparison: Comparison) -> pd.DataFrame:
     """Write the differences to the reference, [quantity and variant x columns]; empty without two seeds."""
     table = comparison.tests[comparison.tests["pairs"] > 1]
+    if not comparison.by_rounds:
+        table = table[~table["quantity"].isin(METRICS)]
     if table.empty:
         return pd.DataFrame()
     rows, names = [], []

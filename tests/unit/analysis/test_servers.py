@@ -1,0 +1,79 @@
+"""Runs with several servers compare over seconds and joules; over rounds they are refused."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from analysis import compare, load_runs
+from analysis.choices import Layout
+from analysis.key_sweep import sweep
+from analysis.question import Question, answer
+from analysis.servers import several_servers
+
+Write = Callable[..., Path]
+SESSION = [{"session": 1, "labels": "0 1", "accuracy_start": 0.1}]
+FEDBUFF = "rounds: {server: {name: fedbuff, buffer: 10}}\n"
+
+
+@pytest.fixture
+def two_servers(write_run: Write) -> Path:
+    """Rounds last 10 s and cost 5 J: `waits` needs two to 0.8, `buffers` four."""
+    accuracies = {"waits": [0.5, 0.8, 0.8, 0.8], "buffers": [0.3, 0.5, 0.7, 0.9]}
+    for name, values in accuracies.items():
+        for seed in (1, 2):
+            rounds = [{"session": 1, "round": t, "accuracy": a} for t, a in enumerate(values, start=1)]
+            run = write_run(f"{name}{seed}", rounds, SESSION, variant=name, seed=seed, reference="waits")
+            (run / "scenario.yaml").write_text(
+                FEDBUFF if name == "buffers" else "rounds: {server: synchronous}\n"
+            )
+    return run.parent
+
+
+def test_the_same_server_is_nothing_to_say(write_run: Write) -> None:
+    for name in "ab":
+        run = write_run(name, [{"session": 1, "round": 1, "accuracy": 0.5}], SESSION, variant=name)
+    (run / "scenario.yaml").write_text("rounds: {server: synchronous}\n")  # older runs have no such key
+    assert several_servers(load_runs(run.parent).info) == ""
+
+
+def test_several_servers_compare_over_seconds_and_joules(two_servers: Path) -> None:
+    comparison = compare(two_servers, target=0.8)
+    table = comparison.table.set_index("variant")
+    assert table["seconds_to_target_mean"].to_dict() == {"waits": 20.0, "buffers": 40.0}
+    assert table["joules_to_target_mean"].to_dict() == {"waits": 10.0, "buffers": 20.0}
+    of_rounds = [
+        "rounds_to_target_median",
+        "accuracy_first_mean",
+        "gain_mean",
+        "latency_s_mean",
+        "round_energy_j_mean",
+    ]
+    assert table[of_rounds].isna().all(axis=None)
+    text = (comparison.out / "comparison.md").read_text()
+    assert "Rounds to" not in text
+    assert "First 10 rounds" not in text
+    said = " ".join(comparison.notes)
+    assert "rounds.server: buffers fedbuff (buffer 10), waits synchronous" in said
+    assert "buffers needs 2.0 times the time of waits" in " ".join(comparison.verdicts)
+
+
+@pytest.mark.parametrize("column", ["rounds", "gain", "first"])
+def test_columns_that_count_rounds_are_refused(two_servers: Path, column: str) -> None:
+    with pytest.raises(ValueError, match=f"'{column}' counts rounds, and .*: compare seconds or joules"):
+        compare(two_servers, layout=Layout(columns=(column, "seconds")))
+
+
+def test_a_question_about_rounds_is_refused(two_servers: Path) -> None:
+    asked = Question("rounds_to_target", ("waits", "buffers"), 1.0, 5, target=0.8)
+    with pytest.raises(ValueError, match="'rounds_to_target' counts rounds"):
+        answer(two_servers, asked, {(): (1, 2)})
+    found = answer(
+        two_servers, Question("seconds_to_target", ("waits", "buffers"), 1.0, 5, target=0.8), {(): (1, 2)}
+    )
+    assert found.table.loc[0, "mean"] == -20.0
+
+
+def test_a_sweep_over_rounds_is_refused(two_servers: Path) -> None:
+    with pytest.raises(ValueError, match="'rounds' counts rounds"):
+        sweep(two_servers, metric="rounds", target=0.8)
