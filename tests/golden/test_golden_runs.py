@@ -195,7 +195,7 @@ def events(name: str) -> set[str]:
 
 
 def test_all_runs_are_small() -> None:
-    assert len(RUNS) == 6
+    assert len(RUNS) == 7
     assert sum(path.stat().st_size for path in HERE.glob("*/*.csv")) < 200_000
 
 
@@ -226,6 +226,17 @@ def test_shared_band_cuts_off_the_late_and_the_surplus() -> None:
     assert cut_off.uplink_bits.gt(0).all()
     assert cut_off.uplink_bits.lt(60_000).all()
     assert cut_off.uplink_bits.nunique() > 10  # the fading of each link counts
+
+
+def test_stale_updates_arrive_while_devices_hand_over() -> None:
+    devices, rounds = golden("stale_updates", "devices"), golden("stale_updates", "rounds")
+    trained = devices.query("phase != 'probe'")
+    assert {"completed", "left_compute", "surplus_compute"} <= outcomes("stale_updates")
+    assert trained.staleness.max() == 2
+    # updates that waited in a buffer when a session ended, or were too stale, are in no model
+    assert trained.query("outcome == 'completed'").staleness.isna().any()
+    assert rounds.query("phase == 'probe'").staleness_mean.isna().all()
+    assert trained.dropna(subset="staleness").groupby("cell").device.nunique().min() > 1
 
 
 def test_batteries_run_empty_and_come_back_and_devices_switch() -> None:
