@@ -102,10 +102,11 @@ def setting_names(settings: SettingsTable) -> list[str]:
 
 def caption(settings: SettingsTable) -> str:
     """Say in one line what the table of settings shows."""
-    rounds, sessions, seeds = settings.first_rounds, ranges(settings.sessions), named_seeds(settings.seeds)
+    rounds, seeds = settings.first_rounds, named_seeds(settings.seeds)
+    sessions = f"session{'s' * (len(settings.sessions) > 1)} {ranges(settings.sessions)}"
     if not settings.trained:
-        return f"Latency and energy of a round, mean over the rounds of sessions {sessions} ({seeds})"
-    return f"Mean accuracy (%) over the first {rounds} rounds of sessions {sessions} ({seeds})"
+        return f"Latency and energy of a round, mean over the rounds of {sessions} ({seeds})"
+    return f"Mean accuracy (%) over the first {rounds} rounds of {sessions} ({seeds})"
 
 
 def explanations(settings: SettingsTable) -> list[str]:

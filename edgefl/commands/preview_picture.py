@@ -18,7 +18,17 @@ from edgefl.places.areas import Area
 # Okabe and Ito's colour-blind-safe palette
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000"]
 DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1.5, 1.2))]
+INK, SOFT, LINE = "#222222", "#666666", "#9aa0a6"  # as in the figures of `analysis`
 SIZES: dict[Any, float | str] = {
+    "axes.edgecolor": LINE,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": LINE,
+    "ytick.color": LINE,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.size": 3,
+    "ytick.major.size": 3,
     "axes.titlesize": 9.5,
     "axes.titlelocation": "left",
     "axes.labelsize": 8.5,
@@ -26,9 +36,8 @@ SIZES: dict[Any, float | str] = {
     "ytick.labelsize": 8,
 }
 MOST_TRACKS = 60
-MOST_CELLS = 8
+MOST_CELLS = 5  # that are told apart as lines; more are rows of a map of shades
 MANY = 150  # handovers
-SOFT = "#5a646c"
 
 
 @rc_context(SIZES)
@@ -45,7 +54,7 @@ def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
     name, probe = preview.world.scenario.name, preview.cost.probe
     round_costs = f"{probe.latency_s:.3g} s and {probe.energy_j:.3g} J"
     title = f"{name}: {preview.build.devices} devices, a round of {round_costs}"
-    figure.suptitle(title, fontsize=12, x=0.01, ha="left")
+    figure.suptitle(title, fontsize=12.5, fontweight="bold", x=0.01, ha="left")
     quality: dict[str, Any] = {"pil_kwargs": {"quality": 72}} if path.suffix == ".webp" else {}
     canvas.print_figure(path, dpi=dpi, **quality)
 
@@ -84,7 +93,8 @@ def _map(figure: Figure, axes: Axes, preview: Preview) -> None:
     crosses = ", red crosses: handovers" if len(preview.handovers_m) else ""
     axes.set_title(f"dots: devices{tracks}{crosses}", fontsize=8.5, color=SOFT)
     axes.set(xlim=(-reach_m, reach_m), ylim=(-reach_m, reach_m))
-    axes.set_xlabel("m", labelpad=1)
+    axes.set_xlabel("metres east of the origin", labelpad=1)
+    axes.spines[:].set_visible(False)
 
 
 def _signal(figure: Figure, axes: Axes, preview: Preview) -> None:
@@ -98,6 +108,7 @@ def _signal(figure: Figure, axes: Axes, preview: Preview) -> None:
         interpolation="bilinear",
     )
     bar = figure.colorbar(image, ax=axes, location="bottom", shrink=0.8, fraction=0.03, pad=0.01, aspect=32)
+    bar.outline.set_visible(False)
     bar.set_label("SNR without fading, dB; above: bit/s/Hz that it carries")
     low, high = image.get_clim()
     ticks_db = np.array([tick for tick in bar.get_ticks() if low <= tick <= high])
@@ -161,14 +172,15 @@ def _population(axes: Axes, preview: Preview) -> None:
     population, hours = preview.population, preview.times_s[-1] > 7200
     times = preview.times_s / (3600 if hours else 1)
     cells = population.shape[1]
+    if cells > MOST_CELLS:
+        _shades(axes, population, times, hours=hours)
+        return
     if cells > 1:
-        shown = np.sort(np.argsort(-population.sum(axis=0), kind="stable")[:MOST_CELLS])
-        for number, cell in enumerate(shown):
-            look = {"color": PALETTE[number % 7], "linestyle": DASHES[number % 3], "linewidth": 1.4}
+        for cell in range(cells):
+            look = {"color": PALETTE[cell % 7], "linestyle": DASHES[cell % 3], "linewidth": 1.4}
             axes.step(times, population[:, cell], label=f"cell {cell}", where="post", **look)
         axes.legend(fontsize=7.5, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.05))
-        fullest = f"the {MOST_CELLS} fullest of {cells} cells"
-        title = f"devices in {'each cell' if cells <= MOST_CELLS else fullest}"
+        title = "devices in each cell"
     else:
         axes.step(times, population[:, 0], color=PALETTE[0], where="post")
         title = "devices in the cell"
@@ -181,20 +193,37 @@ def _population(axes: Axes, preview: Preview) -> None:
     _plain(axes)
 
 
+def _shades(axes: Axes, population: np.ndarray, times: np.ndarray, *, hours: bool) -> None:
+    """Draw many cells as rows, the darker the more devices they have."""
+    ends = (float(times[0]), float(times[-1]), population.shape[1] - 0.5, -0.5)
+    image = axes.imshow(
+        population.T, extent=ends, aspect="auto", cmap="Blues", interpolation="nearest", vmin=0
+    )
+    assert axes.figure is not None
+    bar = axes.figure.colorbar(image, ax=axes, fraction=0.04, pad=0.015)
+    bar.outline.set_visible(False)
+    bar.locator = MaxNLocator(4, integer=True)
+    bar.ax.tick_params(length=0)
+    axes.set_title("devices in each cell, by time")
+    axes.set(xlabel="simulated time, h" if hours else "simulated time, s", ylabel="cell")
+    axes.yaxis.set_major_locator(MaxNLocator(7, integer=True))
+    axes.spines[:].set_visible(False)
+
+
 def _labels(axes: Axes, preview: Preview) -> None:
     sessions = list(preview.mix)
     labels = sorted({label for mix in preview.mix.values() for label in mix})
     below = np.zeros(len(sessions))
-    for label, shade in zip(labels, np.linspace(0, 1, max(len(labels), 2)), strict=False):
+    shades = colormaps["Set3"].colors  # type: ignore[attr-defined]  # labels have no order: nor have these colours
+    for number, label in enumerate(labels):
         shares = np.array([mix.get(label, 0) / sum(mix.values()) for mix in preview.mix.values()])
-        bars = axes.bar(sessions, shares, bottom=below, color=colormaps["cividis"](shade), width=0.82)
+        bars = axes.bar(sessions, shares, bottom=below, color=shades[number % len(shades)], width=0.82)
         if len(labels) <= 12:
             texts = [str(label) if share > 0.045 else "" for share in shares]
-            ink = "white" if shade < 0.55 else "black"
-            axes.bar_label(bars, labels=texts, label_type="center", fontsize=7, color=ink)
+            axes.bar_label(bars, labels=texts, label_type="center", fontsize=7, color=INK)
         below += shares
     axes.set_title("labels that devices hold, by session")
-    axes.set(xticks=sessions, xlabel="session", ylim=(0, 1))
+    axes.set(xticks=sessions, xlabel="session", ylabel="share of samples", ylim=(0, 1))
     _plain(axes)
 
 
