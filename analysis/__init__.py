@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from analysis import metrics
+    from analysis.choosing import report_choice
     from analysis.comparison import compare
     from analysis.costs import report_costs
     from analysis.fairness import report_fairness
@@ -27,6 +28,7 @@ __all__ = [
     "load_runs",
     "load_settings",
     "metrics",
+    "report_choice",
     "report_costs",
     "report_fairness",
     "report_network",
@@ -35,6 +37,7 @@ __all__ = [
 ]
 # Imported when first used: the command line shows its help without pandas.
 _LAZY = {
+    "choosing": ("report_choice",),
     "comparison": ("compare",),
     "costs": ("report_costs",),
     "fairness": ("report_fairness",),

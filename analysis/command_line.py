@@ -279,6 +279,30 @@ def network(runs: Folders, partial: Partial = False, names: Names = None, out: O
 
 
 @app.command(cls=ReadingCommand)
+def choose(
+    runs: Folders,
+    key: Annotated[
+        str | None, typer.Option(help="Axis of the grid, or its key; default: the only one.")
+    ] = None,
+    by: Annotated[str, typer.Option(help="Samples that decide: validation or test.")] = "validation",
+    out: Out = None,
+) -> None:
+    """Choose a setting of a grid for each variant on validation samples, and report it on the test data.
+
+    It needs runs with learning.validation.
+
+    Examples:
+
+        edgefl choose runs/study --key learning.lr
+    """
+    from analysis.choosing import report_choice
+
+    if by not in ("validation", "test"):
+        raise ValueError(f"--by {by}: choose validation or test")
+    report_choice(runs, key=key, by="test" if by == "test" else "validation", out=out).print()
+
+
+@app.command(cls=ReadingCommand)
 def fairness(runs: Folders, partial: Partial = False, names: Names = None, out: Out = None) -> None:
     """Compare devices' scores: quantiles, the worst tenth, gaps between cells and classes of devices.
 

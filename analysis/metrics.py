@@ -18,6 +18,9 @@ from analysis.targets import BEST, Target, target_of
 
 RUN = ["variant", "seed"]
 SESSION = [*RUN, "cell", "session"]
+VALIDATION = (
+    "accuracy_validation"  # on training samples that no device holds, where learning.validation says so
+)
 SPELL = ["seed", "cell", "session"]  # what the variants of a study have in common
 # accuracies are shares of test samples written in decimal: equal up to this is a tie, and a tie reaches the target
 TIE = 1e-9
@@ -103,6 +106,13 @@ def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.Da
     return first.groupby(SESSION)["accuracy"].mean().rename("accuracy_first").reset_index()
 
 
+def judged(training: pd.DataFrame) -> pd.DataFrame:
+    """Return rounds with the accuracy by which one chooses: that on validation samples, where all runs have one."""
+    if VALIDATION not in training or (training[VALIDATION].isna() & training["accuracy"].notna()).any():
+        return training
+    return training.assign(accuracy=training[VALIDATION])
+
+
 def target_accuracy(
     rounds: pd.DataFrame, *, reference: str | None, target: str | float | Target = "95%"
 ) -> pd.DataFrame:
@@ -117,7 +127,7 @@ def target_accuracy(
         seed, cell, session, target_accuracy. Source: J (31), rho = target.
     """
     goal = target_of(target)
-    training = training_rounds(rounds)
+    training = judged(training_rounds(rounds))
     if not goal.relative:
         return training[SPELL].drop_duplicates().assign(target_accuracy=goal.value)
     peak = goal.peak or reference
@@ -149,7 +159,7 @@ def time_to_target(
     """
     spells = rounds.sort_values([*SESSION, "start_s"], ignore_index=True)
     spells["spent_j"] = spells.groupby(SESSION)["energy_j"].cumsum()
-    training = training_rounds(spells).merge(
+    training = judged(training_rounds(spells)).merge(
         target_accuracy(rounds, reference=reference, target=target), on=SPELL, how="left"
     )
     times = training.groupby(SESSION).agg(

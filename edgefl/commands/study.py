@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from edgefl.engine.records import Round
     from edgefl.run.progress import ProgressDisplay
     from edgefl.studies import OnRay
+    from edgefl.studies.study_file import ChoiceSettings
 
 
 def study(
@@ -130,6 +131,8 @@ def study(
             console.print(f"part {shard} is done in {path}; compare when all are", soft_wrap=True)
             return
         _print_study(path, grid=grid, explain=explain)
+        if plan.choose is not None:
+            _print_choice(path, plan.choose)
         if plan.question is not None:
             _print_answer(path)
         return
@@ -213,6 +216,15 @@ def _print_study(path: Path, *, grid: bool, explain: bool) -> None:
             report.print(console, explain=explain)
     except ValueError as error:
         raise EdgeflError(f"not compared: {error}") from error
+
+
+def _print_choice(path: Path, choose: "ChoiceSettings") -> None:
+    from analysis import report_choice
+
+    try:
+        report_choice(path, key=choose.key, by=choose.by).print(console)
+    except ValueError as error:
+        raise EdgeflError(f"nothing is chosen: {error}") from error
 
 
 def _print_answer(path: Path) -> None:

@@ -79,13 +79,14 @@ class ModelKeeper:
             if (number := kept_models.round_of_run(learner)) % every == 0:
                 self._write(learner, f"-round{number}")
             return
-        if evaluation.accuracy is None:
+        accuracy = evaluation.scalars.get("accuracy_validation", evaluation.accuracy)
+        if accuracy is None:
             return
         best = self._folder / f"cell{learner.trainer.cell}-best.safetensors"
         # of a run that goes on, the best may be of a round that comes again, and then is the same
         before = model_files.read_about(best)["accuracy"] if best.exists() else -1.0
-        if evaluation.accuracy > before:
-            self._write(learner, "-best", accuracy=evaluation.accuracy)
+        if accuracy > before:
+            self._write(learner, "-best", accuracy=accuracy)
 
     def _write(self, learner: "TorchLearner", suffix: str, **further: float) -> None:
         from edgefl.learning import kept_models, model_files

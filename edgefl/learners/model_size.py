@@ -17,6 +17,7 @@ from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.payload import Payload
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.task import require_labels
+from edgefl.learning.validation import split_off
 from edgefl.scenario import memory_needs
 from edgefl.scenario.world import World
 
@@ -72,6 +73,7 @@ def _sized(
     with about("learning", "dataset"):
         data = load(settings.dataset) if load else settings.dataset.load()
         require_labels(data)
+    data, _ = split_off(data, settings.validation)
     size = settings.model.size(data.train.x.shape[1:], data.num_classes)
     if size is None:
         return None

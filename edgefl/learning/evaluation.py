@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
@@ -39,6 +40,42 @@ def evaluate(
         loss += float(task.loss(logits, y, "sum"))
         count += len(y)
     return correct / count, loss / count
+
+
+def evaluate_mixed(
+    module: nn.Module,
+    layout: ModelLayout,
+    models: Tensor,
+    test: SplitInMemory,
+    labels: Sequence[int],
+    drifted: np.ndarray,
+) -> tuple[float, float]:
+    """Test a model [M + Q], or one of each of K devices, [K, M + Q]: accuracy and mean loss over the devices.
+
+    Args:
+        drifted: [K] whether each device's data have drifted: it is tested on the samples as they are for it.
+    """
+    if models.dim() == 1:
+        groups = [(models, 1.0, float(drifted.mean()) if len(drifted) else 0.0)]
+    else:
+        groups = _by_model(models, drifted)
+    tests = [
+        (part * weight, evaluate(module, layout, one, test, labels, changed))
+        for one, part, changed_of in groups
+        for changed, weight in ((False, 1.0 - changed_of), (True, changed_of))
+        if weight
+    ]
+    if len(tests) == 1:
+        return tests[0][1]
+    accuracy, loss = (sum(weight * result[i] for weight, result in tests) for i in (0, 1))
+    return accuracy, loss
+
+
+def _by_model(models: Tensor, drifted: np.ndarray) -> list[tuple[Tensor, float, float]]:
+    """Group K devices by model [K, M + Q]: each model, its share of the devices, and the share of these drifted."""
+    distinct, which = torch.unique(models, dim=0, return_inverse=True)
+    of = which.cpu().numpy()
+    return [(one, float((of == i).mean()), float(drifted[of == i].mean())) for i, one in enumerate(distinct)]
 
 
 @torch.no_grad()

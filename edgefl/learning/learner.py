@@ -95,7 +95,15 @@ class TorchLearner:
             payload_bits=self.payload_bits,
             cell=cell,
             drift_state=drift_state(settings.drift, inputs, training_data.devices, cell, streams),
-            device_tests=device_tests(settings, training_data, device_data, streams),
+            device_tests=device_tests(
+                settings,
+                training_data,
+                device_data,
+                streams,
+                training_data.test_labels,
+                training_data.test_groups,
+            ),
+            device_validation=device_validation(settings, training_data, device_data, streams),
         )
         self._initial = layout.flatten(module)
         self._federation = Federation(self._trained_model(training_data.states, self._initial), self._initial)
@@ -251,7 +259,10 @@ class TorchLearner:
         if self._is_pilot:
             # whatever the warm start: runs that differ in it alone share their pilot sessions
             tested = self._trainer.test(self.model, now.labels, now.round.moment, sorted(now.members))
-            federation.finals.append(Final(self.model, tested.accuracy or 0.0))
+            judged = self._trainer.validate(
+                self.model, now.labels, now.round.moment, sorted(now.members)
+            ).get("accuracy_validation", tested.accuracy)
+            federation.finals.append(Final(self.model, judged or 0.0))
         else:
             federation.saved.append(Saved(now.session.number, self.model, federation.gradient))
             federation.saved = self._warm_start.retain(federation.saved)
@@ -284,20 +295,35 @@ def drift_state(
 
 
 def device_tests(
-    settings: LearningSettings, training_data: TrainingData, device_data: DeviceData, streams: Streams
+    settings: LearningSettings,
+    training_data: TrainingData,
+    device_data: DeviceData,
+    streams: Streams,
+    labels: np.ndarray,
+    groups: np.ndarray | None,
 ) -> DeviceTests | None:
-    """Make the test data of each device, if devices are tested on their own."""
+    """Make the test data of each device from samples of these labels, if devices are tested on their own."""
     if settings.tested_on == "labels":
         return None
     return DeviceTests(
         device_data,
-        training_data.test_labels,
-        training_data.test_groups,
+        labels,
+        groups,
         training_data.labels,
         training_data.groups,
         count=settings.test_samples,
         streams=streams,
     )
+
+
+def device_validation(
+    settings: LearningSettings, training_data: TrainingData, device_data: DeviceData, streams: Streams
+) -> DeviceTests | None:
+    """Make the validation data of each device, if there are any, and devices are tested on their own."""
+    split = training_data.validation_split
+    if split is None:
+        return None
+    return device_tests(settings, training_data, device_data, streams, split.y, split.groups)
 
 
 def local_training(settings: LearningSettings, training_data: TrainingData, module: Any) -> LocalTraining:

@@ -119,6 +119,13 @@ class LearningSettings(Section):
     drift: Annotated[Any, Named("drifts", "label_swap", optional=True)] = Field(
         None, description="concept drift: how the devices' data change during the run; none: they do not"
     )
+    validation: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description="share of the training samples that no device holds, for accuracy_validation and loss_validation:"
+        " settings, best models and targets are chosen by these, and reported on the test data; none: there are none",
+    )
     tested_on: Literal["labels", "devices"] = Field(
         "labels",
         description="test data: all of the labels that a session's devices hold, or those of each device present,"

@@ -146,7 +146,10 @@ class TrainStage(SessionStage):
         trainer, now, model = self.trainer, self.federation.now, self.federation.model
         tested, moment = list(present) or sorted(now.members), now.round.moment  # if nobody is there any more
         if trainer.due(moment.round):
-            evaluation = trainer.test(self.deployed(tested), now.labels, moment, tested)
+            deployed = self.deployed(tested)
+            evaluation = trainer.test(deployed, now.labels, moment, tested)
+            validated = trainer.validate(deployed, now.labels, moment, tested)
+            evaluation = replace(evaluation, scalars={**evaluation.scalars, **validated})
         else:
             evaluation = trainer.untested(moment, tested)
         if trainer.device_tests is not None and trainer.settings.algorithm.keeps_own_model():

@@ -11,10 +11,11 @@ from torch.nn.parameter import is_lazy
 from edgefl.contract import DeviceScores, Evaluation, LocalRound, Staleness, averages
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per_epoch
+from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.device_data import DeviceData
 from edgefl.learning.device_tests import DeviceTests, Scores, score
 from edgefl.learning.drifts import DriftState, Moment
-from edgefl.learning.evaluation import evaluate, first_batch_losses
+from edgefl.learning.evaluation import evaluate_mixed, first_batch_losses
 from edgefl.learning.federation import At, RoundFacts
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.models import Model, OutputTerm
@@ -30,6 +31,7 @@ from edgefl.rng import Streams
 EPOCHS, PERSONAL_ACCURACY, TEST_SAMPLES = "epochs", "accuracy_personal", "test_samples"
 ACCURACY_STD, ACCURACY_BY_SAMPLES, DRIFTED = "accuracy_std", "accuracy_by_samples", "drifted"
 ACCURACY_WORST_TENTH = "accuracy_worst_tenth"
+VALIDATED = ["accuracy_validation", "loss_validation"]
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Trainer:
         cell: its number.
         drift_state: which devices' data have drifted.
         device_tests: test data of each device; None: all are tested on the labels' test data.
+        device_validation: likewise of the validation samples; None: there are none, or devices have no own.
     """
 
     settings: LearningSettings
@@ -54,6 +57,7 @@ class Trainer:
     cell: int
     drift_state: DriftState
     device_tests: DeviceTests | None = None
+    device_validation: DeviceTests | None = None
 
     @property
     def layout(self) -> ModelLayout:
@@ -158,20 +162,25 @@ class Trainer:
                 ACCURACY_WORST_TENTH: scores.worst_tenth(),
             }
             return Evaluation(accuracy, loss, pooled | further, self._written_down(present, scores, moment))
-        groups = [(model, 1.0, further.get(DRIFTED, 0.0))] if model.dim() == 1 else _by_model(model, drifted)
-        tests = [
-            (
-                part * weight,
-                evaluate(self.module, self.layout, one, self.training_data.test, labels, changed),
-            )
-            for one, part, changed_of in groups
-            for changed, weight in ((False, 1.0 - changed_of), (True, changed_of))
-            if weight
-        ]
-        if len(tests) == 1:
-            return Evaluation(*tests[0][1], further)
-        accuracy, loss = (sum(weight * result[i] for weight, result in tests) for i in (0, 1))
-        return Evaluation(accuracy, loss, further)
+        tested = evaluate_mixed(self.module, self.layout, model, self.training_data.test, labels, drifted)
+        return Evaluation(*tested, further)
+
+    def validate(
+        self, model: Tensor, labels: Sequence[int], moment: Moment, present: Sequence[int]
+    ) -> dict[str, float | None]:
+        """Test a model as `test` does on the validation samples: columns of rounds.csv; none without such samples."""
+        split = self.training_data.validation
+        if split is None:
+            return {}
+        drifted = self.drifted(present, moment)
+        if self.device_validation is not None:
+            scores = self._scores(model, present, drifted, self.device_validation, split)
+            if not scores.known.any():
+                return dict.fromkeys(VALIDATED)
+            accuracy, loss, _ = scores.mean()
+        else:
+            accuracy, loss = evaluate_mixed(self.module, self.layout, model, split, labels, drifted)
+        return dict(zip(VALIDATED, (accuracy, loss), strict=True))
 
     def untested(self, moment: Moment, present: Sequence[int]) -> Evaluation:
         """Return the evaluation of a round in which nothing is tested, with the columns of those in which it is.
@@ -181,6 +190,7 @@ class Trainer:
         names = (
             [ACCURACY_STD, ACCURACY_BY_SAMPLES, ACCURACY_WORST_TENTH] if self.device_tests is not None else []
         )
+        names += VALIDATED if self.training_data.validation is not None else []
         return Evaluation(
             None, None, dict.fromkeys(names) | self._drifted_share(self.drifted(present, moment))
         )
@@ -242,11 +252,19 @@ class Trainer:
         assert self.device_tests is not None
         return tuple(len(self.device_tests.samples(id_)) for id_ in sorted(ids))
 
-    def _scores(self, model: Tensor, ids: Sequence[int], drifted: np.ndarray) -> Scores:
-        assert self.device_tests is not None
-        tests, after = self.device_tests, self.training_data.test.count
+    def _scores(
+        self,
+        model: Tensor,
+        ids: Sequence[int],
+        drifted: np.ndarray,
+        tests: DeviceTests | None = None,
+        split: SplitInMemory | None = None,
+    ) -> Scores:
+        tests, split = tests or self.device_tests, split or self.training_data.test
+        assert tests is not None
+        after = split.count
         samples = [tests.samples(id_) + after * changed for id_, changed in zip(ids, drifted, strict=True)]
-        return score(self.module, self.layout, model, self.training_data.test, samples)
+        return score(self.module, self.layout, model, split, samples)
 
     def samples(self, ids: Sequence[int], moment: Moment, concept: bool | None = None) -> list[np.ndarray]:
         """Return the indices of the training samples of each of these devices, as they are at a moment.
@@ -339,13 +357,6 @@ class Trainer:
             f"training diverged in {at}: {whose} is not finite; lower learning.lr (now {self.settings.lr})",
             model.tensors(),
         )
-
-
-def _by_model(models: Tensor, drifted: np.ndarray) -> list[tuple[Tensor, float, float]]:
-    """Group K devices by model [K, M + Q]: each model, its share of the devices, and the share of these drifted."""
-    distinct, which = torch.unique(models, dim=0, return_inverse=True)
-    of = which.cpu().numpy()
-    return [(one, float((of == i).mean()), float(drifted[of == i].mean())) for i, one in enumerate(distinct)]
 
 
 def build_module(model: Model, input_shape: tuple[int, ...], classes: int, streams: Streams) -> nn.Module:

@@ -15,6 +15,7 @@ from edgefl.learning.drifts import Drift
 from edgefl.learning.model_files import Inputs
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.task import require_labels
+from edgefl.learning.validation import split_off
 
 
 class TrainingData:
@@ -41,6 +42,7 @@ class TrainingData:
         with about("learning", "dataset"):
             data = load(dataset) if load else dataset.load()
             require_labels(data)
+        data, validation = split_off(data, settings.validation)
         self.classes = data.num_classes
         self.inputs = Inputs(
             data.train.x.shape[1:], data.mean.tolist(), data.std.tolist(), tuple(data.label_names)
@@ -55,6 +57,8 @@ class TrainingData:
         self.train, self.test = (
             self._in_memory(split, data, settings.drift) for split in (data.train, data.test)
         )
+        self.validation = None if validation is None else self._in_memory(validation, data, settings.drift)
+        self.validation_split = validation
         # shared by all cells: a device that changes the cell takes its own vectors along
         self.states = self.new_states()
         self._cell_of = np.full(devices, -1)  # the last in whose session it was; -1: none

@@ -10,7 +10,7 @@ from edgefl.config.yaml_source import Source
 from edgefl.errors import EdgeflError
 from edgefl.run.study_membership import StudyMembership
 from edgefl.scenario.scenario import Scenario, from_source
-from edgefl.studies.study_file import QuestionSettings, Study
+from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,7 @@ class StudyPlan:
     name: str
     runs: Sequence[Run]
     question: QuestionSettings | None = None
+    choose: ChoiceSettings | None = None
 
     def first_runs(self, like: Sequence[Run] | None = None) -> list[tuple[str, Scenario]]:
         """Return label and scenario of the first run of each case; like: only cases of these runs."""
@@ -122,4 +123,4 @@ def plan(path: str | Path, seeds: Sequence[int] = ()) -> StudyPlan:
         for seed in study.seeds
         for case in cases
     ]
-    return StudyPlan(Path(path), study.name, runs, None if seeds else study.question)
+    return StudyPlan(Path(path), study.name, runs, None if seeds else study.question, study.choose)

@@ -85,6 +85,17 @@ class QuestionSettings(Section):
         return self
 
 
+class ChoiceSettings(Section):
+    """The value of a grid's key that is chosen for each variant, once all runs are done."""
+
+    key: str = Field(description="axis of the grid, or the dotted key that it is of")
+    by: Literal["validation", "test"] = Field(
+        "validation",
+        description="on which samples the accuracy decides: validation needs learning.validation; test: on those that"
+        " the choice is then reported on",
+    )
+
+
 class Study(Section):
     """The content of a study file."""
 
@@ -108,6 +119,10 @@ class Study(Section):
     )
     question: QuestionSettings | None = Field(
         None, description="what the study is to find out; seeds are added until it is known"
+    )
+
+    choose: ChoiceSettings | None = Field(
+        None, description="a setting of the grid to choose for each variant, and to report on the test data"
     )
 
     @field_validator("grid", mode="before")
@@ -153,6 +168,13 @@ class Study(Section):
         for variant, variant_overrides in self.variants.items():
             _check_label(("variants", variant), variant)
             _check_overrides(("variants", variant), variant_overrides or {})
+        if self.choose is not None:
+            last = self.choose.key.rpartition(".")[2]
+            if not any(axis in (self.choose.key, last) or last.startswith(f"{axis}_") for axis in self.grid):
+                raise EdgeflError(
+                    f"'{self.choose.key}' is no axis of the grid: {', '.join(self.grid) or 'there is none'}",
+                    ("choose", "key"),
+                )
         if self.question is not None:
             _check_question(self.question, self)
         return self

