@@ -23,6 +23,9 @@ from edgefl.studies.validation import check_builds
 from edgefl.studies.workers import side_by_side
 
 DEFAULT = StudyOptions()
+# What every run imports, and what those import that train
+RUNS = ("edgefl.commands.cli", "edgefl.run.resuming", "edgefl.run.simulation")
+TRAINS = ("edgefl.learning.learner", "scipy.signal", "scipy.special")
 
 
 def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = DEFAULT) -> StudyResults:
@@ -79,7 +82,15 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
         at_once = options.jobs or (1 if _on_gpu(plan, options.device) else available_cores())
         workers = 1 if options.executor == "inline" else min(len(queue.to_do), at_once)
         if workers > 1:
-            side_by_side(scheduler, work, workers, reported=scheduler.reported, ended=scheduler.ended)
+            trains = any(each.scenario.learning is not None for each in plan.runs)
+            side_by_side(
+                scheduler,
+                work,
+                workers,
+                reported=scheduler.reported,
+                ended=scheduler.ended,
+                modules=(*RUNS, *TRAINS) if trains else RUNS,
+            )
         else:
             scheduler.here()
     queue.tidy()

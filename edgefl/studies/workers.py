@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import queue
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -25,8 +26,9 @@ from edgefl.run_directory.interruption import Interrupted
 # To leave a run in order takes moments; who has not done it by then hangs, and a killed run can be resumed too.
 GRACE_S = 10.0
 LOOK_AGAIN_S = 0.5  # for what other processes have done
-# spawn: a forked child would inherit PyTorch's thread pools in an undefined state
-_CONTEXT = multiprocessing.get_context("spawn")
+# Not forked from here, where PyTorch may have threads whose state a child would inherit: from a process that only
+# loads modules, once for all workers, and computes nothing. Elsewhere than on Linux libraries forbid even that.
+_FORKS = multiprocessing.get_context("forkserver") if sys.platform == "linux" else None
 
 T = TypeVar("T")
 Made = TypeVar("Made", covariant=True)
@@ -93,6 +95,7 @@ def side_by_side(
     *,
     reported: Callable[[T, Any], None],
     ended: Callable[[T, Failure | None], None],
+    modules: Sequence[str] = (),
 ) -> None:
     """Work on all tasks in order, at most `count` at a time.
 
@@ -103,7 +106,10 @@ def side_by_side(
         work: of a module, for it is called in another process.
         reported: called with a task and each of its reports.
         ended: called with a task once, and with why it failed.
+        modules: that the work imports; loaded once for all workers, where the system can.
     """
+    if _FORKS is not None:
+        _FORKS.set_forkserver_preload(list(modules))
     busy: dict[Connection, _Worker[T]] = {}
     idle: list[_Worker[T]] = []
     try:
@@ -136,8 +142,9 @@ def side_by_side(
 
 
 def _start(work: Work[T]) -> _Worker[T]:
-    ours, theirs = _CONTEXT.Pipe()
-    process = _CONTEXT.Process(target=_serve, args=(theirs, work))
+    ours, theirs = multiprocessing.Pipe()
+    start = (_FORKS or multiprocessing.get_context("spawn")).Process
+    process = start(target=_serve, args=(theirs, work, dict(os.environ)))
     process.start()
     theirs.close()  # a second owner of that end would hide that the worker is dead
     return _Worker(process, ours)
@@ -166,7 +173,10 @@ def _death(worker: _Worker[Any]) -> str:
 # -- in the worker --------------------------------------------------------------------------------------
 
 
-def _serve(pipe: Connection, work: Work[T]) -> None:
+def _serve(pipe: Connection, work: Work[T], environment: dict[str, str]) -> None:
+    # that of the process that wants the work done, which may have changed since it first had any
+    os.environ.clear()
+    os.environ.update(environment)
     # Ctrl-C reaches all processes of a terminal: whether and when they end, the one that started them decides
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tasks: queue.SimpleQueue[T] = queue.SimpleQueue()

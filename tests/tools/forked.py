@@ -12,20 +12,12 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from edgefl.studies.execution import RUNS, TRAINS
+
 _FORKS = multiprocessing.get_context("forkserver")
 # Loaded once, in the process from which commands are forked; nothing is computed there, so no thread runs in it.
-_FORKS.set_forkserver_preload(
-    [
-        "pytest",  # what is __main__ here is imported in each process
-        "edgefl.commands.cli",
-        "edgefl.learning.learner",
-        "edgefl.run.resuming",
-        "edgefl.run.simulation",
-        "edgefl.studies.execution",
-        "scipy.signal",
-        "scipy.special",
-    ]
-)
+# "pytest": what is __main__ here is imported in each process
+_FORKS.set_forkserver_preload(["pytest", "edgefl.studies.execution", *RUNS, *TRAINS])
 
 
 class Command:
