@@ -225,6 +225,31 @@ def test_mean_staleness_is_places_less_one_over_the_buffer(places: int, buffer: 
     assert set(world.rows.further["working"][:-1]) == {places - 1}
 
 
+def test_lost_work_is_part_of_the_law() -> None:
+    """Devices 0 to 2 switch off and on again. Of all M jobs at a time, lost ones count with what they had by then."""
+    durations_s, places, rounds = [1.31, 2.17, 0.83, 1.71, 2.93, 1.09, 0.71, 1.93], 4, 60
+    rng = np.random.default_rng(8)
+    switches_s = [[0.0, *np.cumsum(0.2 + rng.random(400)).tolist()] for _ in range(3)]
+    switches_s += [[0.0]] * 5
+    world = computing(
+        {"name": "fedasync", "concurrency": places},
+        durations_s,
+        rounds,
+        radio={"slot_s": 1e-5},
+        switches_s=switches_s,
+    ).run()
+    made_s = np.array([row.end_s for row in world.rows.of[Round]])
+    rows, further = world.rows.of[DeviceRound], world.rows.further
+    total = lost = 0
+    for part, began, tau in zip(rows, further["version"], further["staleness"], strict=True):
+        if tau is None:
+            tau = int((made_s <= part.compute_end_s).sum()) - began
+            lost += part.outcome.startswith("off")
+        total += tau
+    assert lost > 10
+    assert total == (places - 1) * rounds
+
+
 def elementary(order: int, values: list[float]) -> float:
     return math.fsum(math.prod(some) for some in itertools.combinations(values, order))
 

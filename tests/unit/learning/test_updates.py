@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 import torch
 
+from edgefl.contract import Staleness
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.algorithms.apfl import Apfl
 from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.algorithms.moon import Moon
 from edgefl.learning.algorithms.scaffold import Scaffold
 from edgefl.learning.batches import Batches, draw_batches
 from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
+from edgefl.learning.device_side import LOCAL_MODEL
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.local_training import LocalTraining
 from edgefl.learning.trained_model import TrainedModel
@@ -76,6 +79,60 @@ def test_stale_updates_move_todays_model_by_what_they_have_learned() -> None:
     rows = [fresh[0], today + fresh[1] - start, today + local[2] - start]
     assert np.abs(as_float64(model) - shares(taken) @ rows).max() < ROUNDING
     assert np.abs(today - start).max() > 100 * ROUNDING, "they are stale"
+
+
+def test_weights_of_stale_updates_are_those_of_the_contract() -> None:
+    """w+ = w + scale sum_k p_k weight_k (local_k - start_k)."""
+    model = trained_model()
+    local, start = train(model, FIRST, 1), as_float64(model)
+    local |= train(model, SECOND, 2)
+    model.aggregate([0, 4], HELD)
+    today, taken = as_float64(model), [1, 2, 3]
+    local |= train(model, [5], 3)
+    fresh = [*taken, 5]
+    staleness = Staleness("polynomial", exponent=1.0, divisor="weights", scale=0.7)
+    model.aggregate(fresh, HELD, staleness)
+    p = shares(fresh)
+    s = np.array([1 / 2, 1 / 2, 1 / 2, 1.0])
+    begun = np.array([start, start, start, today])
+    change = np.array([local[id_] for id_ in fresh]) - begun
+    expected = today + 0.7 * (p * s / (p @ s)) @ change
+    assert np.abs(as_float64(model) - expected).max() < ROUNDING
+
+
+def test_an_update_is_mixed_into_the_current_model() -> None:
+    """FedAsync: w+ = (1 - a) w + a local, a = mixing s(tau)."""
+    model = trained_model()
+    local = train(model, FIRST, 1)
+    model.aggregate([0], HELD)
+    today = as_float64(model)
+    model.aggregate([3], HELD, Staleness("polynomial", base="current", scale=0.6))
+    share = 0.6 / np.sqrt(2)
+    assert np.abs(as_float64(model) - (1 - share) * today - share * local[3]).max() < ROUNDING
+
+
+def test_a_buffer_of_devices_with_one_sample_is_one_device_with_them_all() -> None:
+    """FLSim's equality: B devices that make one step on a sample each, summed, are one that makes a step on all B
+    with B times the rate."""
+    samples = [np.array([index]) for index in (3, 40, 77, 110)]
+    many, one = trained_model(), trained_model()
+    generators = [np.random.default_rng(k) for k in range(4)]
+    many.train([0, 1, 2, 3], draw_batches(samples, [1] * 4, 1, generators), LR / 4, [])
+    many.aggregate([0, 1, 2, 3], dict.fromkeys(range(4), 1), Staleness("constant", divisor="none"))
+    one.train([0], draw_batches([np.concatenate(samples)], [1], 4, generators[:1]), LR, [])
+    one.aggregate([0], {0: 4}, Staleness("constant"))
+    assert np.abs(as_float64(many) - as_float64(one)).max() < ROUNDING
+    assert np.abs(as_float64(one) - as_float64(trained_model())).max() > 100 * ROUNDING, "they have moved"
+
+
+def test_devices_keep_what_they_have_really_trained() -> None:
+    """MOON looks back at the device's own last model, not at what a stale update counted."""
+    model = trained_model(Moon())
+    local = train(model, FIRST, 1)
+    model.aggregate([0], HELD)
+    model.aggregate([3], HELD, Staleness(base="current", scale=0.1))
+    kept = model.devices.rows(LOCAL_MODEL, [3], model.model)[0]
+    assert np.abs(kept.double().numpy() - local[3]).max() < ROUNDING
 
 
 def test_a_device_that_trains_anew_has_one_update() -> None:
