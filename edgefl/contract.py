@@ -43,6 +43,9 @@ class Staleness:
         base: delta_k is local_k - received_k, or local_k - w with today's model w.
         scale: step of the server.
         cap: staleness beyond it counts as this; None: as it is.
+        tiers: tier of each device by id, 0 the fastest; empty: there are none. With tiers all else is left out: an
+            aggregation's updates are of one tier, whose model becomes their mean w_m, and w+ = sum_m a_m w_m, where
+            a_m is the share of all aggregations that were of the opposite tier (FedAT).
     """
 
     law: Literal["constant", "polynomial", "hinge"] = "polynomial"
@@ -53,6 +56,7 @@ class Staleness:
     base: Literal["received", "current"] = "received"
     scale: float = 1.0
     cap: int | None = None
+    tiers: tuple[int, ...] = ()
 
     def factors(self, staleness: Sequence[int]) -> list[float]:
         """Return s(tau) of each update, in (0, 1]."""

@@ -81,9 +81,8 @@ class Rounds:
 
     def places(self, present: int) -> int:
         """Return how many devices may work at the same time, where rounds overlap."""
-        server = self.rules.server
-        concurrency: int | None = server.concurrency
-        return self._selector.wanted(present) if concurrency is None else concurrency
+        places: int | None = self.rules.server.places
+        return self._selector.wanted(present) if places is None else places
 
     def choose(self, key: RoundKey, idle: Sequence[int], turn: int, room: int) -> Selection:
         """Select the devices that begin now, where rounds overlap: all who are idle, or as many as there is room for.

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable, Collection, Generator
+from dataclasses import replace
 
 import numpy as np
 import simpy
@@ -32,6 +33,7 @@ from edgefl.engine.simulation import Simulation
 from edgefl.engine.timetable import Timetable, wait_until
 from edgefl.engine.work import (
     Dispatch,
+    JobDone,
     WorkUnderWay,
     columns_of_devices,
     columns_of_round,
@@ -71,6 +73,9 @@ class Server:
         self._version = 0  # global models made so far
         server = rounds.rules.server
         self._overlapping = server if isinstance(server, OverlappingServer) else None
+        kinds = range(len(simulation.devices)) if self._overlapping else ()
+        seconds = [rounds.processors.cost(id_, 1)[0] for id_ in kinds]
+        self._tiers = self._overlapping.tiers(seconds) if self._overlapping else ()
         self._books = Books(simulation, rounds.cell, rounds.rules)
         self._attendance = Attendance(simulation, rounds.cell, members, self._books)
 
@@ -106,7 +111,9 @@ class Server:
                     tuple(session.members),
                     self._policy.longest,
                     reports=self._policy.report_bits > 0,
-                    overlapping=self._overlapping.learning if self._overlapping else None,
+                    overlapping=replace(self._overlapping.learning, tiers=self._tiers)
+                    if self._overlapping
+                    else None,
                 )
             ):
                 if stage.facts.opening is not None:
@@ -218,17 +225,21 @@ class Server:
         while True:
             work.collect()
             work.drop_stale(self._version, server.takes)
-            state = self._server_state(work, since_s)
             until_s = min(session.until_s if done else math.inf, self._simulation.duration_s)
-            room = server.room(state) if env.now < until_s else 0
-            idle = [id_ for id_ in self._attendance.present() if id_ not in work.busy] if room else []
-            stuck = not (work.working or idle) or work.lost > LOST_PER_PLACE * max(1, state.places)
-            ready = state.arrived if stuck else server.ready(state)
-            if ready >= self._rounds.rules.min_updates or (stuck and (work.ended or work.arrived)):
+            present = self._attendance.present()
+            tiers = [self._tier(tier, work, present, since_s) for tier in sorted({*self._tiers, 0})]
+            begin = [(room, ids) for state, ids, _ in tiers if (room := server.room(state)) and ids]
+            if env.now >= until_s:
+                begin = []
+            stuck = not (work.working or begin) or work.lost > LOST_PER_PLACE * max(1, len(present))
+            ready = next((arrived[:n] for state, _, arrived in tiers if (n := server.ready(state))), [])
+            if stuck and not ready:
+                ready = next((arrived for _, _, arrived in tiers if arrived), [])
+            if len(ready) >= self._rounds.rules.min_updates or (stuck and (work.ended or work.arrived)):
                 done += 1
                 session.rounds[stage.facts.phase] += 1
-                aggregated = ready >= self._rounds.rules.min_updates
-                yield from self._make_model(stage, session, work, ready if aggregated else 0)
+                aggregated = len(ready) >= self._rounds.rules.min_updates
+                yield from self._make_model(stage, session, work, ready if aggregated else [])
                 evaluation = stage.evaluate(self._attendance.present())
                 ended = self._policy.reason_to_end(self._state(session, done))
                 if not ended and env.now >= until_s:
@@ -245,10 +256,11 @@ class Server:
                     self._simulation.radio.efficiency.count(parts, {})
                     return ended
                 continue
-            if idle:
+            if begin:
                 since_s = env.now if work.is_over else since_s
-                dispatches += 1
-                work.begin(*self._dispatch(stage, session, dispatches, idle, room, done))
+                for room, ids in begin:
+                    dispatches += 1
+                    work.begin(*self._dispatch(stage, session, dispatches, ids, room, done))
             elif not work.working:
                 if env.now >= until_s:
                     self._simulation.radio.efficiency.count(parts, {})
@@ -264,10 +276,20 @@ class Server:
                 events.append(env.timeout(looks_s - env.now))
             yield env.any_of(events)
 
-    def _server_state(self, work: WorkUnderWay, since_s: float) -> ServerState:
-        """Return what the server's policy may know."""
-        places = self._rounds.places(len(self._attendance.present()))
-        return ServerState(places, len(work.working), len(work.arrived), since_s, self._simulation.env.now)
+    def _tier(
+        self, tier: int, work: WorkUnderWay, present: list[int], since_s: float
+    ) -> tuple[ServerState, list[int], list[JobDone]]:
+        """Return what the policy may know of a tier, or of all without tiers, who of it is idle, and what waits."""
+
+        def mine(device: int) -> bool:
+            return not self._tiers or self._tiers[device] == tier
+
+        there, busy = [id_ for id_ in present if mine(id_)], work.busy
+        arrived = [done for done in work.arrived if mine(done.job.device)]
+        working = sum(mine(job.device) for job in work.working.values())
+        places = self._rounds.places(len(there))
+        state = ServerState(places, working, len(arrived), since_s, self._simulation.env.now)
+        return state, [id_ for id_ in there if id_ not in busy], arrived
 
     def _dispatch(
         self, stage: Stage, session: OpenSession, number: int, idle: list[int], room: int, done: int
@@ -283,10 +305,10 @@ class Server:
         return Dispatch(number, self._version, now_s, distances_m, local, opened), processes
 
     def _make_model(
-        self, stage: Stage, session: OpenSession, work: WorkUnderWay, count: int
+        self, stage: Stage, session: OpenSession, work: WorkUnderWay, ready: list[JobDone]
     ) -> Generator[simpy.Event, None, None]:
-        """Have the first updates that wait aggregated; none: those that wait are too few, and lost."""
-        if not count:
+        """Have updates that wait aggregated; none: all that wait are too few, and lost."""
+        if not ready:
             session.unchanged += 1
             where = f"{stage.facts.phase} round {session.rounds[stage.facts.phase]}"
             self._books.event(EventName.NO_UPDATES, f"{where}: {len(work.arrived)} arrived")
@@ -294,7 +316,7 @@ class Server:
             return
         if self._rounds.rules.server_s:
             yield self._simulation.env.timeout(self._rounds.rules.server_s)
-        stage.aggregate(work.take(count, self._version))
+        stage.aggregate(work.take(ready, self._version))
         self._version += 1
         if self._policy.report_bits:
             session.losses.append(mean_reported_loss(work.ended))

@@ -119,9 +119,10 @@ class WorkUnderWay:
                 self.arrived.remove(done)
                 self.ended.append(replace(done, staleness=staleness))
 
-    def take(self, count: int, version: int) -> list[int]:
-        """Take the first updates that wait, for the model after this version; return their devices, sorted."""
-        taken, self.arrived = self.arrived[:count], self.arrived[count:]
+    def take(self, taken: Sequence[JobDone], version: int) -> list[int]:
+        """Take some of the updates that wait, for the model after this version; return their devices, sorted."""
+        chosen = set(map(id, taken))
+        self.arrived = [done for done in self.arrived if id(done) not in chosen]
         self.ended += [
             replace(done, taken=True, staleness=version - done.job.dispatch.version) for done in taken
         ]

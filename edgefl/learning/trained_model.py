@@ -19,6 +19,7 @@ from edgefl.learning.members import RoundReceivers, SessionMembers
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.payload import Payload
 from edgefl.learning.rows import in_front, like_rows, take
+from edgefl.learning.tiers import TierModels
 from edgefl.learning.updates import LocalResult, TrainedRound, Update, joined, parts, rebased, towards
 
 # stale updates count as fresh ones
@@ -47,6 +48,7 @@ class TrainedModel:
         starting: devices that were there when the session began, and of which no update has arrived since.
         waiting: device -> the update that it has trained and no aggregation has taken, the latest round's last.
         version: aggregations so far, so that an update can tell the model that it began from.
+        tiers: where devices have tiers, the latest model of each; None: none has made one in this session.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class TrainedModel:
         self.starting: frozenset[int] = frozenset()
         self.waiting: dict[int, Update] = {}
         self.version = 0
+        self.tiers: TierModels | None = None
 
     @property
     def state(self) -> ServerState:
@@ -82,6 +85,7 @@ class TrainedModel:
         self.state = self._algorithm.init_state(parameters, self.state, self._members(samples))
         self.starting = frozenset(samples)
         self.waiting = {}
+        self.tiers = None
 
     def join(self, newcomers: Sequence[int], samples: Mapping[int, int]) -> None:
         """Take in devices that join the session (id -> number of samples, of all its devices with these).
@@ -157,9 +161,10 @@ class TrainedModel:
         sizes = np.array([samples[update.round.ids[update.position]] for update in taken], dtype=np.float64)
         stale = [version - update.round.version for update in taken]
         weights = staleness.weights(stale, (sizes / sizes.sum()).tolist())
-        as_they_are = all(update.round is round_ for update in taken) and not any(stale)
-        as_they_are = as_they_are and set(weights) == {1.0} and staleness.base == "received"
-        if not as_they_are:
+        as_they_are = not any(stale) and set(weights) == {1.0} and staleness.base == "received"
+        as_they_are = as_they_are or bool(staleness.tiers)
+        together = all(update.round is round_ for update in taken)
+        if not (as_they_are and together):
             round_, positions = joined(taken), list(range(len(taken)))
         # a second [K, M] may not fit the memory; but rows of which others wait must stay where they are
         put = take if any(update.round is round_ for update in self.waiting.values()) else in_front
@@ -169,7 +174,7 @@ class TrainedModel:
         sent = parameters if round_.sent is None else put(round_.sent, positions)
         trained = self._side.trained(round_, positions, parameters)
         counted, start = sent, trained.start
-        if not as_they_are:
+        if not (as_they_are and (together or staleness.tiers)):
             start, today = layout.split(self.model)
             by = like_rows(np.array(weights), rows)
             counted = rebased(sent, trained.start, start, by, received=staleness.base == "received")
@@ -189,7 +194,12 @@ class TrainedModel:
         if not torch.isfinite(model.sum()):
             raise Diverged(None)
         own = self._side.keeps_statistics
-        self.model = torch.cat([model, layout.split(self.model)[1] if own else updates.shares @ statistics])
+        made = torch.cat([model, layout.split(self.model)[1] if own else updates.shares @ statistics])
+        if staleness.tiers:
+            tiers = self.tiers or TierModels.of(self.model, max(staleness.tiers) + 1)
+            self.tiers = tiers.with_one(staleness.tiers[ids[0]], made)
+            made = self.tiers.mean()
+        self.model = made
         self.starting -= set(ids)
 
     def deployed(self, ids: Sequence[int], samples: Sequence[np.ndarray]) -> Tensor:
@@ -257,6 +267,8 @@ class TrainedModel:
         for i, part in enumerate(parts([update for update in updates if update.round is not latest])):
             tensors |= {f"waiting {i}/{name}": tensor for name, tensor in part.tensors().items()}
             tensors["version"] = torch.tensor(self.version)
+        if self.tiers is not None:
+            tensors |= {"tiers/models": self.tiers.models, "tiers/made": self.tiers.made}
         return tensors
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
@@ -269,6 +281,8 @@ class TrainedModel:
             group, _, inner = name.partition("/")
             groups.setdefault(group, {})[inner] = tensor
         self.state = groups.pop("state", {})
+        tiers = groups.pop("tiers", None)
+        self.tiers = None if tiers is None else TierModels(tiers["models"], tiers["made"].cpu())
         rounds = map(TrainedRound.of, groups.values())
         self.waiting = {id_: Update(one, k) for one in rounds for k, id_ in enumerate(one.ids)}
 

@@ -7,8 +7,10 @@ from edgefl.engine.radio_settings import RadioSettings
 from edgefl.engine.selectors import CountedSelector
 from edgefl.engine.selectors.all import All
 from edgefl.engine.servers import OverlappingServer
+from edgefl.engine.servers.tiers import Tiers
 from edgefl.engine.settings import RoundSettings
 from edgefl.errors import EdgeflError
+from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.settings import LearningSettings
 
 # keys of `rounds` about rounds that follow one another, and what they are where they say nothing
@@ -65,6 +67,13 @@ def _problems(
             f"{algorithm} needs updates that all began from the same model, and with the server {name} they are"
             " stale: take another, such as fedavg, fedprox or fedadam, or rounds.server: synchronous",
         )
+    if learning is not None and isinstance(server, Tiers) and not _is_a_mean(learning.algorithm):
+        algorithm = registry.name_of("algorithms", learning.algorithm)
+        yield (
+            ("learning", "algorithm"),
+            f"{algorithm} makes a model in its own way, and with the server tiers it is the mean of the tiers' means:"
+            " take fedavg, fedprox or moon",
+        )
     if learning is not None and learning.theory is not None:
         yield (
             ("learning", "theory"),
@@ -82,13 +91,18 @@ def _counts(
             f"the server {name} fills single places: take a selector with a count (one of your own extends"
             " edgefl.engine.selectors.CountedSelector), or all",
         )
-    if counted and server.concurrency is not None:
+    if counted and isinstance(server, Tiers):
+        yield (
+            ("rounds", "selector"),
+            "with the server tiers all devices of a tier begin together: take the selector all",
+        )
+    if counted and server.places is not None:
         yield (
             ("rounds", "server", "concurrency"),
             "rounds.selector.count says how many devices work at the same time: leave one of them out",
         )
     buffer = getattr(server, "buffer", None)
-    for key in ("concurrency", "buffer"):
+    for key in ("concurrency", "buffer", "count"):
         many = getattr(server, key, None)
         if many is not None and devices is not None and many > devices:
             yield ("rounds", "server", key), f"{many} exceeds the number of devices, {devices}: lower it"
@@ -97,3 +111,9 @@ def _counts(
             ("rounds", "min_updates"),
             f"{rounds.min_updates} exceeds rounds.server.buffer {buffer}: no model would ever be made; lower it",
         )
+
+
+def _is_a_mean(algorithm: Algorithm) -> bool:
+    """Return whether an algorithm sends the model as it is and makes the mean of what comes back."""
+    cls = type(algorithm)
+    return cls.aggregate is Algorithm.aggregate and cls.receive is Algorithm.receive and not cls.knows_drift

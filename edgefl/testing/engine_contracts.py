@@ -59,6 +59,8 @@ def servers(policy: ServerPolicy) -> None:
     """Check that an overlapping server fills its places, makes models of what has arrived, and never stands still."""
     if not isinstance(policy, OverlappingServer):
         return
+    tiers = policy.tiers([1.0, 3.0, 2.0, 2.0])
+    must(not tiers or len(tiers) == 4, f"tiers() gave {tiers} for 4 devices: return one for each, or none")
     factors = policy.learning.factors(range(DEVICES))
     must(all(factor > 0 for factor in factors), f"learning.factors() gave {factors}: return numbers above 0")
     for places, working, arrived in itertools.product(range(1, DEVICES), range(DEVICES), range(3 * DEVICES)):

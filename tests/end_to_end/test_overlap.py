@@ -22,6 +22,7 @@ DEVICES, SESSIONS, MODELS = 12, 2, 12
 Server = Mapping[str, Any]
 ALL: Server = {"name": "fedbuff", "buffer": DEVICES}
 SOME: Server = {"name": "fedbuff", "buffer": 3, "concurrency": 8}
+TIERS: Server = {"name": "tiers", "count": 3}
 # the others need updates that all began from one model
 STALE = [
     name
@@ -129,7 +130,12 @@ def train(
 
 
 @pytest.mark.parametrize(
-    "server", [{"name": "fedbuff", "buffer": 8}, {"name": "semi_synchronous", "period_s": 1e3}]
+    "server",
+    [
+        {"name": "fedbuff", "buffer": 8},
+        {"name": "semi_synchronous", "period_s": 1e3},
+        {"name": "tiers", "count": 1},
+    ],
 )
 def test_a_server_that_waits_for_all_is_the_synchronous_one(server: Server) -> None:
     assert table(scripted_world(server).run().rows) == table(scripted_world().run().rows)
@@ -143,6 +149,11 @@ def test_a_buffer_of_all_devices_trains_as_the_synchronous_server(algorithm: str
     rows = train(algorithm, **learning)
     assert len(rows.of[Round]) == SESSIONS * MODELS
     assert table(train(algorithm, ALL, **learning)) == table(rows)
+
+
+@pytest.mark.parametrize("algorithm", ["fedprox", pytest.param("moon", marks=pytest.mark.slow)])
+def test_one_tier_trains_as_the_synchronous_server(algorithm: str) -> None:
+    assert table(train(algorithm, {"name": "tiers", "count": 1})) == table(train(algorithm))
 
 
 def test_algorithms_that_need_one_round_say_so() -> None:
@@ -178,7 +189,12 @@ def test_rounds_overlap() -> None:
 
 @pytest.mark.parametrize(
     "server",
-    [SOME, {"name": "fedasync", "concurrency": 8}, {"name": "semi_synchronous", "period_s": 0.004}],
+    [
+        SOME,
+        {"name": "fedasync", "concurrency": 8},
+        {"name": "semi_synchronous", "period_s": 0.004},
+        {"name": "tiers", "count": 3},
+    ],
 )
 def test_training_works_with_several_rounds_on_their_way(server: Server) -> None:
     """Chance is a tenth; the updates are stale, as the model moves on while devices train."""
@@ -202,9 +218,9 @@ class Left(Exception):
         *[("train", number, KeyboardInterrupt) for number in (2, 7, 20)],
     ],
 )
-@pytest.mark.parametrize("algorithm", ["fedavg", "apfl"])
+@pytest.mark.parametrize(("algorithm", "server"), [("fedavg", SOME), ("apfl", SOME), ("fedavg", TIERS)])
 def test_a_run_goes_on_with_updates_on_their_way(
-    tmp_path: Path, algorithm: str, call: str, number: int, error: type[BaseException]
+    tmp_path: Path, algorithm: str, server: Server, call: str, number: int, error: type[BaseException]
 ) -> None:
     calls: list[str] = []
 
@@ -214,7 +230,7 @@ def test_a_run_goes_on_with_updates_on_their_way(
             raise error
 
     with pytest.raises(error):
-        train(algorithm, SOME, path=tmp_path, after=leave)
+        train(algorithm, server, path=tmp_path, after=leave)
     newest = load_file(max((tmp_path / FOLDER).glob("*.safetensors")))
     assert [name for name in newest if "waiting" in name], "updates are on their way"
-    assert table(train(algorithm, SOME, path=tmp_path)) == table(train(algorithm, SOME))
+    assert table(train(algorithm, server, path=tmp_path)) == table(train(algorithm, server))

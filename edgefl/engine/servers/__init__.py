@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +11,7 @@ from pydantic import Field
 from edgefl.config.component import Component
 from edgefl.contract import Staleness
 
-__all__ = ["OverlappingServer", "ServerPolicy", "ServerState"]
+__all__ = ["OverlappingServer", "ServerPolicy", "ServerState", "WeighingServer"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,50 @@ class ServerPolicy(Component):
 
 class OverlappingServer(ServerPolicy):
     """Base of servers that make a model while devices are at work, whose updates are then stale."""
+
+    @property
+    @abstractmethod
+    def learning(self) -> Staleness:
+        """What stale updates count in training."""
+
+    @property
+    def places(self) -> int | None:
+        """Devices that may work at the same time; None: as many as the selector takes."""
+        return None
+
+    def takes(self, staleness: int) -> bool:
+        """Return whether an update of this staleness is taken into a model."""
+        return True
+
+    def tiers(self, seconds: Sequence[float]) -> tuple[int, ...]:
+        """Return the tier of each device by id, 0 the fastest; none: there are no tiers.
+
+        A server with tiers is asked for `room` and `ready` of each tier by itself.
+
+        Args:
+            seconds: that each device's processor takes for a sample.
+        """
+        return ()
+
+    def room(self, state: ServerState) -> int:
+        """Return how many devices may begin now; asked whenever something has happened."""
+        return max(0, state.places - state.working)
+
+    @abstractmethod
+    def ready(self, state: ServerState) -> int:
+        """Return how many of the updates that wait are made a model now, the first to arrive first; 0: none yet."""
+
+    def looks_s(self, since_s: float) -> float:
+        """Return the time at which `ready` is asked although nothing happens; inf: never.
+
+        Args:
+            since_s: as in `ServerState`.
+        """
+        return math.inf
+
+
+class WeighingServer(OverlappingServer):
+    """Base of overlapping servers whose updates weigh by their staleness."""
 
     concurrency: int | None = Field(
         None,
@@ -60,7 +105,6 @@ class OverlappingServer(ServerPolicy):
 
     @property
     def learning(self) -> Staleness:
-        """What stale updates count in training."""
         return Staleness(
             law=self.staleness,
             exponent=self.exponent,
@@ -69,22 +113,9 @@ class OverlappingServer(ServerPolicy):
             cap=self.max_staleness if self.beyond == "cap" else None,
         )
 
+    @property
+    def places(self) -> int | None:
+        return self.concurrency
+
     def takes(self, staleness: int) -> bool:
-        """Return whether an update of this staleness is taken into a model."""
         return self.max_staleness is None or self.beyond == "cap" or staleness <= self.max_staleness
-
-    def room(self, state: ServerState) -> int:
-        """Return how many devices may begin now; asked whenever something has happened."""
-        return max(0, state.places - state.working)
-
-    @abstractmethod
-    def ready(self, state: ServerState) -> int:
-        """Return how many of the updates that wait are made a model now, the first to arrive first; 0: none yet."""
-
-    def looks_s(self, since_s: float) -> float:
-        """Return the time at which `ready` is asked although nothing happens; inf: never.
-
-        Args:
-            since_s: as in `ServerState`.
-        """
-        return math.inf

@@ -5,10 +5,10 @@ from dataclasses import replace
 from pydantic import Field
 
 from edgefl.contract import Staleness
-from edgefl.engine.servers import OverlappingServer, ServerState
+from edgefl.engine.servers import ServerState, WeighingServer
 
 
-class FedAsync(OverlappingServer):
+class FedAsync(WeighingServer):
     """Each update is mixed into the model when it arrives: w+ = (1 - a) w + a w_k with a = mixing x s(tau).
 
     Xie, Koyejo and Gupta, Asynchronous Federated Optimization, 2019 (arXiv 1903.03934), algorithm 1. Their devices

@@ -6,10 +6,10 @@ from typing import Literal
 from pydantic import Field
 
 from edgefl.contract import Staleness
-from edgefl.engine.servers import OverlappingServer, ServerState
+from edgefl.engine.servers import ServerState, WeighingServer
 
 
-class FedBuff(OverlappingServer):
+class FedBuff(WeighingServer):
     """A model is made as soon as `buffer` updates wait, and whoever is done makes room for another device.
 
     Nguyen et al., Federated Learning with Buffered Asynchronous Aggregation, AISTATS 2022, algorithm 1:

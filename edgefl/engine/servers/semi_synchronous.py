@@ -2,10 +2,10 @@
 
 from pydantic import Field
 
-from edgefl.engine.servers import OverlappingServer, ServerState
+from edgefl.engine.servers import ServerState, WeighingServer
 
 
-class SemiSynchronous(OverlappingServer):
+class SemiSynchronous(WeighingServer):
     """A model is made of what has arrived `period_s` after the last one; who is late goes on and counts later.
 
     Devices begin together, right after a model is made. A round also ends when nobody works any more; one in which

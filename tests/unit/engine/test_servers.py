@@ -12,6 +12,7 @@ import pytest
 from edgefl.contract import REPORTED_LOSS
 from edgefl.engine.records import DeviceRound, Event, Round
 from edgefl.engine.sent_time import SentTime, united
+from edgefl.engine.servers.tiers import Tiers
 from edgefl.testing.cell import Scripted, SmallWorld, small_world
 
 FLOPS_PER_SAMPLE, SAMPLES_PER_S = 1e3, 8_000_000  # on the journal's processor
@@ -107,6 +108,32 @@ def test_a_semi_synchronous_server_carries_late_updates_into_the_next_round() ->
 def test_a_period_in_which_nothing_arrives_ends_with_the_first_update() -> None:
     world = computing({"name": "semi_synchronous", "period_s": 0.25}, [1.0, 2.6], rounds=2).run()
     assert models(world) == [(1.0, 1, [(0, 0, 0)]), (2.0, 2, [(0, 1, 0)])]
+
+
+def test_tiers_are_waited_for_each_by_itself() -> None:
+    """Two tiers: 0 and 1 (1 s and 1.5 s), 2 and 3 (4 s and 3 s). The slow one begins from the opening model."""
+    world = computing({"name": "tiers", "count": 2}, [1.0, 1.5, 4.0, 3.0], rounds=4).run()
+    assert models(world) == [
+        (1.5, 1, [(0, 0, 0), (1, 0, 0)]),
+        (3.0, 2, [(0, 1, 0), (1, 1, 0)]),
+        (4.0, 3, [(2, 0, 2), (3, 0, 2)]),
+        (4.5, 4, [(0, 2, 1), (1, 2, 1)]),
+    ]
+    assert [call[2] for call in world.learner.calls if call[0] == "train"][:2] == [(0, 1), (2, 3)]
+
+
+def test_tiers_are_of_equal_size_by_speed() -> None:
+    assert Tiers(count=2).tiers([1.0, 3.0, 2.0, 2.0]) == (0, 1, 0, 1)
+    # seven in three: the fastest three, then two and two
+    assert Tiers(count=3).tiers([5.0, 4.0, 3.0, 2.0, 1.0, 0.0, 9.0]) == (2, 1, 1, 0, 0, 0, 2)
+
+
+def test_a_tier_whose_devices_are_all_lost_begins_anew() -> None:
+    """Device 1 is a tier, and leaves at 0.5 s; back at 1 s, it begins at once."""
+    world = computing({"name": "tiers", "count": 2}, [1.3, 2.0], rounds=3, crossings_s={1: [0.5, 1.0]}).run()
+    assert [(time_s, [one[0] for one in made]) for time_s, _, made in models(world)] == [
+        (1.3, [0]), (2.6, [0]), (3.0, [1])
+    ]  # fmt: skip
 
 
 def test_updates_beyond_the_largest_staleness_are_dropped_and_their_energy_is_wasted() -> None:

@@ -125,6 +125,32 @@ def test_a_buffer_of_devices_with_one_sample_is_one_device_with_them_all() -> No
     assert np.abs(as_float64(one) - as_float64(trained_model())).max() > 100 * ROUNDING, "they have moved"
 
 
+def test_the_model_is_the_mean_of_the_tiers_models_weighed_by_the_opposite_tiers_count() -> None:
+    """FedAT with three tiers, by hand. After fast, fast, slow, middle: counts (2, 1, 1), weights (1, 1, 2) / 4."""
+    tiers = Staleness("constant", tiers=(0, 0, 1, 1, 2, 2))
+    model = trained_model()
+    opening = as_float64(model)
+    local = train(model, [4, 5], 1)
+    local |= train(model, [2, 3], 2)
+    train(model, [0, 1], 3)
+    model.aggregate([0, 1], HELD, tiers)
+    # the count of the fast weighs the slow, who have made none
+    assert np.abs(as_float64(model) - opening).max() < ROUNDING
+    fast = train(model, [0, 1], 4)
+    model.aggregate([0, 1], HELD, tiers)
+    assert np.abs(as_float64(model) - opening).max() < ROUNDING
+    of = {0: shares([0, 1]) @ [fast[0], fast[1]], 2: shares([4, 5]) @ [local[4], local[5]]}
+    model.aggregate([4, 5], HELD, tiers)
+    assert np.abs(as_float64(model) - (of[0] + 2 * of[2]) / 3).max() < ROUNDING
+    of[1] = shares([2, 3]) @ [local[2], local[3]]
+    restored = trained_model()
+    restored.restore(model.tensors())
+    for one in (model, restored):
+        one.aggregate([2, 3], HELD, tiers)
+        assert np.abs(as_float64(one) - (of[0] + of[1] + 2 * of[2]) / 4).max() < ROUNDING
+    assert np.abs(of[2] - opening).max() > 100 * ROUNDING, "they have moved"
+
+
 def test_devices_keep_what_they_have_really_trained() -> None:
     """MOON looks back at the device's own last model, not at what a stale update counted."""
     model = trained_model(Moon())

@@ -59,6 +59,15 @@ def test_algorithms_that_need_one_round_are_refused(algorithm: str) -> None:
         scenario(learning={"algorithm": algorithm})
 
 
+def test_tiers_need_a_mean_and_all_devices() -> None:
+    tiers = {"rounds__server": {"name": "tiers", "count": 2}}
+    with pytest.raises(EdgeflError, match=r"learning\.algorithm: fedadam makes a model in its own way"):
+        scenario(learning={"algorithm": "fedadam"}, **tiers)
+    with pytest.raises(EdgeflError, match=r"rounds\.selector: with the server tiers all devices"):
+        scenario(**tiers, rounds__selector={"name": "uniform", "count": 2})
+    assert scenario(learning={"algorithm": "moon"}, **tiers).rounds.server.count == 2
+
+
 def test_a_learner_from_outside_is_refused() -> None:
     with pytest.raises(EdgeflError, match=r"rounds\.server: a learner from outside .*synchronous"):
         simulate(scenario(), learner=lambda told: None)

@@ -1,0 +1,38 @@
+"""Tiers of devices of about one speed, each synchronous, and a model that is the mean of theirs."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.contract import Staleness
+from edgefl.engine.servers import OverlappingServer, ServerState
+
+
+class Tiers(OverlappingServer):
+    """Devices of a tier begin together and are waited for; tiers do not wait for one another.
+
+    Chai et al., FedAT, SC 2021: a tier's model w_m becomes the mean of its devices', and the global model, which they
+    then begin from, is sum_m a_m w_m. There a_m is the share of all models so far that the opposite tier has made, so
+    that slow tiers are heard: until the slowest has made one, the fastest tier's count weighs the session's opening
+    model. Left out: its compression, and its constraint on local models (take the algorithm fedprox).
+
+    Tiers are of equal size, in order of the seconds that processors take for a sample, equal ones in order of id.
+    One tier is `synchronous`.
+    """
+
+    count: int = Field(3, ge=1, le=1000, description="number of tiers")
+
+    @property
+    def learning(self) -> Staleness:
+        return Staleness("constant")
+
+    def tiers(self, seconds: Sequence[float]) -> tuple[int, ...]:
+        order = np.argsort(np.argsort(seconds, kind="stable"), kind="stable")
+        return tuple((order * self.count // len(seconds)).tolist())
+
+    def room(self, state: ServerState) -> int:
+        return 0 if state.working or state.arrived else state.places
+
+    def ready(self, state: ServerState) -> int:
+        return 0 if state.working else state.arrived
