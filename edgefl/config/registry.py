@@ -20,6 +20,7 @@ from edgefl.errors import EdgeflError
 # kind -> package whose files are the components; the package itself defines their base class
 PACKAGES = {
     "algorithms": "edgefl.learning.algorithms",
+    "codecs": "edgefl.learning.codecs",
     "optimisers": "edgefl.learning.optimisers",
     "lr_schedules": "edgefl.learning.lr_schedules",
     "warm_starts": "edgefl.learning.warm_starts",

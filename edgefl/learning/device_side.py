@@ -9,6 +9,8 @@ from torch import Tensor
 
 from edgefl.learning.algorithms import Algorithm, Notes, Received, Sent, ServerState, Trained
 from edgefl.learning.batches import Batches
+from edgefl.learning.chance import Chance, RoundChance
+from edgefl.learning.compression import Compression
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.handed import Handed
 from edgefl.learning.local_task import LocalTask, Stop
@@ -29,15 +31,22 @@ class DeviceSide:
     Args:
         devices: where these vectors are.
         payload: bits of a transfer.
+        compression: codecs of what they receive and send.
     """
 
     def __init__(
-        self, training: LocalTraining, algorithm: Algorithm, devices: DeviceStates, payload: Payload
+        self,
+        training: LocalTraining,
+        algorithm: Algorithm,
+        devices: DeviceStates,
+        payload: Payload,
+        compression: Compression,
     ) -> None:
         self._training = training
         self._algorithm = algorithm
         self._devices = devices
         self._payload = payload
+        self._compression = compression
 
     @property
     def keeps_statistics(self) -> bool:
@@ -89,18 +98,28 @@ class DeviceSide:
             stop=stop,
         )
 
-    def upload(self, trained: TrainedRound, state: ServerState) -> Sent | None:
-        """Return what all devices send, zeros without data; None: their local models, which needs no memory."""
-        algorithm, positions = self._algorithm, trained.trained
-        if not algorithm.changes_upload() or not positions:
-            return None
+    def upload(
+        self, trained: TrainedRound, state: ServerState, chance: RoundChance
+    ) -> tuple[Sent | None, dict[str, Tensor]]:
+        """Return what all devices send, zeros without data, and what the uplink's codec remembers of it.
+
+        None: they send their local models, which needs no memory.
+        """
+        algorithm, positions, codec = self._algorithm, trained.trained, self._compression.uplink
+        if not positions or (codec is None and not algorithm.changes_upload()):
+            return None, {}
         parameters, _ = self._training.layout.split(trained.rows)
         rows = torch.zeros_like(parameters)
-        parts = []
+        parts, memories = [], []
         for begin, end in blocks(len(positions), parameters):
             some = positions[begin:end]
-            own = self.own([trained.ids[k] for k in some], parameters[0])
-            part = algorithm.upload(self.trained(trained, some, parameters[some]), state, own)
+            ids = [trained.ids[k] for k in some]
+            rng = chance.of_devices("upload", ids)
+            view = self.trained(trained, some, parameters[some], rng)
+            part = algorithm.upload(view, state, self.own(ids, parameters[0]))
+            if codec is not None:
+                part, coded = self._compression.up(part, view.start, ids, chance)
+                memories.append(coded.memory)
             rows[some] = part.rows
             parts.append(replace(part, rows=part.rows[:0]))
 
@@ -111,7 +130,9 @@ class DeviceSide:
 
         notes = {name: all_of([part.notes[name] for part in parts]) for name in parts[0].notes}
         bits = [part.bits for part in parts if part.bits is not None]
-        return Sent(rows, notes, all_of(bits) if bits else None)
+        names = memories[0] if memories else {}
+        memory = {name: all_of([one[name] for one in memories]) for name in names}
+        return Sent(rows, notes, all_of(bits) if bits else None), memory
 
     def result(
         self, trained: TrainedRound, received: Received, sent: Sent | None, tested: np.ndarray
@@ -150,7 +171,7 @@ class DeviceSide:
         noted = notes_at(positions, round_.notes[0]) | notes_at(positions, round_.notes[1])
         return Handed.notes(self._algorithm, noted)
 
-    def trained(self, round_: TrainedRound, positions: Sequence[int], local: Tensor) -> Trained:
+    def trained(self, round_: TrainedRound, positions: Sequence[int], local: Tensor, rng: Chance) -> Trained:
         """Return the algorithm's view of these devices' training."""
         steps = round_.models.steps[positions]
         start, _ = self._training.layout.split(round_.received_by(positions))
@@ -161,6 +182,7 @@ class DeviceSide:
             travel=like_rows(self._training.travel(steps), local),
             lr=round_.lr,
             notes=Handed.notes(self._algorithm, notes_at(positions, round_.notes[0])),
+            rng=rng,
         )
 
     def keep(
@@ -179,6 +201,7 @@ class DeviceSide:
             self._devices.keep(LOCAL_MODEL, ids, rows)
         if self.keeps_statistics:
             self._devices.keep(STATISTICS, ids, self._training.layout.split(rows)[1])
+        self._compression.keep(ids, notes_at(positions, round_.memory), trained.start)
         noted = self.noted(round_, positions)
         for name in algorithm.remembered():
             self._devices.keep(name, ids, noted[name].to(rows.dtype).unsqueeze(1))

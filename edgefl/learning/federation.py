@@ -139,6 +139,7 @@ class Federation:
         }
         if self.twin is not None:
             tensors |= _under("twin", self.twin.tensors())
+            tensors |= _under("devices of twin", self.twin.devices.tensors())
         if self.probe is not None:
             tensors |= _under("probe.model", self.probe.tensors())
             tensors |= _under("probe.devices", self.probe.devices.tensors())
@@ -155,6 +156,7 @@ class Federation:
         self.model.restore(_below("model", here))
         if self.twin is not None:
             self.twin.restore(_below("twin", here))
+            self.twin.devices.restore(_below("devices of twin", here))
         self.previous = here["previous"]
         self.pilot, self.gradient = here.get("pilot"), here.get("gradient")
         self.finals = [Final(here[f"finals.{i}"], accuracy) for i, accuracy in enumerate(facts["finals"])]

@@ -115,9 +115,8 @@ class TorchLearner:
                 )
             # with buffers of its own: both models' updates wait for the server at the same time
             again = local_training(settings, training_data, module)
-            theirs = training_data.new_states().of(lambda: device_data.key)
-            self._federation.twin = TrainedModel(
-                again, settings.algorithm, theirs, self._initial, self._payload
+            self._federation.twin = self._trained_model(
+                training_data.new_states(), self._initial, again, "twin"
             )
 
     @property
@@ -220,10 +219,23 @@ class TorchLearner:
                 one.model, one.state = self._initial, {}
         federation.previous = torch.zeros_like(self._initial)
 
-    def _trained_model(self, devices: DeviceStates, model: Tensor) -> TrainedModel:
-        device_data = self._trainer.device_data
-        here = devices.of(lambda: device_data.key)
-        return TrainedModel(self._trainer.training, self._settings.algorithm, here, model, self._payload)
+    def _trained_model(
+        self,
+        devices: DeviceStates,
+        model: Tensor,
+        training: LocalTraining | None = None,
+        name: str = "model",
+    ) -> TrainedModel:
+        trainer, settings = self._trainer, self._settings
+        return TrainedModel(
+            training or trainer.training,
+            settings.algorithm,
+            devices.of(lambda: trainer.device_data.key),
+            model,
+            self._payload,
+            trainer.streams.below("chance", trainer.cell, name),
+            (settings.uplink_codec, settings.downlink_codec),
+        )
 
     def _open_probe(self) -> None:
         federation, now = self._federation, self._federation.now

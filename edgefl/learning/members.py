@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from edgefl.learning.algorithms import Algorithm
+from edgefl.learning.chance import NO_CHANCE, Chance
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.handed import Handed
 
@@ -55,8 +56,9 @@ class RoundReceivers:
         samples: Sequence[np.ndarray],
         scores: Callable[[Tensor, Sequence[np.ndarray]], tuple[Tensor, Tensor]],
         like: Tensor,
+        rng: Chance = NO_CHANCE,
     ) -> None:
-        self.ids = ids
+        self.ids, self.rng = ids, rng
         self.starting = torch.tensor([id_ in starting for id_ in ids], device=devices.torch_device)
         self._vectors = Handed.own(algorithm, dict.fromkeys(algorithm.device_vectors, like))
         self._notes = Handed.remembered(algorithm, dict.fromkeys(algorithm.remembered(), like))

@@ -66,6 +66,14 @@ class LearningSettings(Section):
     algorithm: Annotated[Any, Named("algorithms", "fedavg")] = Field(
         "fedavg", validate_default=True, description="algorithm"
     )
+    uplink_codec: Annotated[Any, Named("codecs", optional=True)] = Field(
+        None, description="what devices send in place of whole changes of the model; none: these"
+    )
+    downlink_codec: Annotated[Any, Named("codecs", optional=True)] = Field(
+        None,
+        description="what devices receive in place of the whole model: its change since the one that they received"
+        " last, coded; none: the model",
+    )
     initial: InitialModel | None = Field(
         None, description="file of the model that the run begins with; none: drawn by the seed"
     )

@@ -87,7 +87,7 @@ class SessionStage:
         now = self.federation.now
         if self.overlapping is None:
             model.waiting = {id_: model.waiting[id_] for id_ in ids}
-        self.trainer.aggregate(model, ids, now.members, now.round.at, self.overlapping)
+        self.trainer.aggregate(model, ids, now.members, now.round.at, self.overlapping, now.models)
 
 
 class TrainStage(SessionStage):

@@ -10,6 +10,9 @@ from torch import Tensor
 from edgefl.contract import Staleness
 from edgefl.learning.algorithms import Algorithm, ServerState, Updates
 from edgefl.learning.batches import Batches
+from edgefl.learning.chance import NO_CHANCE, Chance, RoundChance
+from edgefl.learning.codecs import Codec, Sizes
+from edgefl.learning.compression import Compression
 from edgefl.learning.device_side import PERSONAL_MODEL, DeviceSide
 from edgefl.learning.device_states import DeviceStates
 from edgefl.learning.handed import Handed
@@ -21,6 +24,7 @@ from edgefl.learning.payload import Payload
 from edgefl.learning.rows import in_front, like_rows, take
 from edgefl.learning.tiers import TierModels
 from edgefl.learning.updates import LocalResult, TrainedRound, Update, joined, parts, rebased, towards
+from edgefl.rng import Streams
 
 # stale updates count as fresh ones
 PLAIN = Staleness("constant")
@@ -41,6 +45,8 @@ class TrainedModel:
         devices: where devices keep their vectors; a probe brings its own, so that it leaves no trace.
         model: [M + Q] the model to begin with.
         payload: bits of a transfer.
+        streams: of its own, for what is left to chance; None: nothing may be.
+        codecs: of the uplink and of the downlink; None: models travel whole.
 
     Attributes:
         model: [M + Q] the model; replaced, never changed in place.
@@ -58,11 +64,17 @@ class TrainedModel:
         devices: DeviceStates,
         model: Tensor,
         payload: Payload | None = None,
+        streams: Streams | None = None,
+        codecs: tuple[Codec | None, Codec | None] = (None, None),
     ) -> None:
         self._training = training
         self._algorithm = algorithm
         self.devices = devices
-        self._side = DeviceSide(training, algorithm, devices, payload or Payload())
+        self._streams = streams
+        payload = payload or Payload()
+        sizes = Sizes(tuple(map(tuple, training.layout.parameters.shapes)), payload.bits_per_parameter)
+        self._compression = Compression(algorithm, devices, sizes, payload, *codecs)
+        self._side = DeviceSide(training, algorithm, devices, payload, self._compression)
         self.model = model
         self.state = {}
         self.starting: frozenset[int] = frozenset()
@@ -102,6 +114,7 @@ class TrainedModel:
         lr: float,
         terms: Sequence[OutputTerm],
         stop: Stop | None = None,
+        at: tuple[int | str, ...] = (),
     ) -> LocalResult:
         """Do the local training of a round; each device's update waits until it is aggregated or trained anew.
 
@@ -111,15 +124,18 @@ class TrainedModel:
             lr: learning rate, which the algorithm may change.
             terms: further terms of the local loss.
             stop: when devices stop early, in place of the algorithm's verb.
+            at: the round's place in the run, for what is left to chance.
 
         Raises:
             Diverged: a local model is not finite.
         """
         layout, algorithm = self._training.layout, self._algorithm
         parameters, _ = layout.split(self.model)
-        receivers = self._receivers(ids, batches.samples)
+        chance = RoundChance(self._streams, at, self.model.device)
+        receivers = self._receivers(ids, batches.samples, chance.of_devices("receive", ids))
         lr = algorithm.learning_rate(lr, self.state)
         received = algorithm.receive(parameters, self.state, receivers)
+        received = self._compression.down(received, ids, chance)
         start = self._side.with_statistics(received.start, ids, self.model)
         self.waiting = {id_: self.waiting[id_] for id_ in self.waiting if id_ not in set(ids)}
         task = self._side.task(ids, batches, lr, start, terms, stop, self.state)
@@ -129,14 +145,18 @@ class TrainedModel:
             if not finite.all():
                 raise Diverged(ids[int(finite.int().argmin())])
         trained = TrainedRound(ids, batches, lr, self.version, start, models, notes=(received.notes, {}))
-        sent = self._side.upload(trained, self.state)
+        sent, memory = self._side.upload(trained, self.state, chance)
         if sent is not None:
-            trained = replace(trained, sent=sent.rows, notes=(received.notes, sent.notes))
+            trained = replace(trained, sent=sent.rows, notes=(received.notes, sent.notes), memory=memory)
         self.waiting |= {id_: Update(trained, k) for k, id_ in enumerate(ids)}
         return self._side.result(trained, received, sent, receivers.tested)
 
     def aggregate(
-        self, arrived: Sequence[int], samples: Mapping[int, int], staleness: Staleness = PLAIN
+        self,
+        arrived: Sequence[int],
+        samples: Mapping[int, int],
+        staleness: Staleness = PLAIN,
+        at: tuple[int | str, ...] = (),
     ) -> None:
         """Aggregate the updates that wait of these devices, without those that have no data.
 
@@ -147,6 +167,7 @@ class TrainedModel:
             arrived: ids of the devices whose update arrived.
             samples: id -> number of samples, of all devices of the session.
             staleness: what stale updates count.
+            at: the aggregation's place in the run, for what is left to chance.
 
         Raises:
             Diverged: the new model is not finite.
@@ -172,7 +193,8 @@ class TrainedModel:
         rows = put(round_.rows, positions)
         parameters, statistics = layout.split(rows)
         sent = parameters if round_.sent is None else put(round_.sent, positions)
-        trained = self._side.trained(round_, positions, parameters)
+        chance = RoundChance(self._streams, at, self.model.device)
+        trained = self._side.trained(round_, positions, parameters, chance.of_devices("keep", ids))
         counted, start = sent, trained.start
         if not (as_they_are and (together or staleness.tiers)):
             start, today = layout.split(self.model)
@@ -188,6 +210,8 @@ class TrainedModel:
             travel=trained.travel,
             lr=round_.lr,
             notes=self._side.noted(round_, positions),
+            rng=chance.of_server("aggregate"),
+            local=parameters,
         )
         self._side.keep(round_, positions, rows, trained, sent, self.state)
         model, self.state = self._algorithm.aggregate(layout.split(self.model)[0], updates, self.state)
@@ -286,10 +310,12 @@ class TrainedModel:
         rounds = map(TrainedRound.of, groups.values())
         self.waiting = {id_: Update(one, k) for one in rounds for k, id_ in enumerate(one.ids)}
 
-    def _receivers(self, ids: Sequence[int], samples: Sequence[np.ndarray]) -> RoundReceivers:
+    def _receivers(
+        self, ids: Sequence[int], samples: Sequence[np.ndarray], rng: Chance = NO_CHANCE
+    ) -> RoundReceivers:
         parameters, _ = self._training.layout.split(self.model)
         return RoundReceivers(
-            self._algorithm, ids, self.starting, self.devices, samples, self._scores, parameters
+            self._algorithm, ids, self.starting, self.devices, samples, self._scores, parameters, rng
         )
 
     def _members(self, samples: Mapping[int, int]) -> SessionMembers:

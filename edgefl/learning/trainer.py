@@ -102,7 +102,7 @@ class Trainer:
         batches = self._draw(ids, facts, concept)
         stop = self.settings.early_stopping.stop if self.settings.early_stopping else None
         try:
-            result = model.train(ids, batches, lr, terms, stop)
+            result = model.train(ids, batches, lr, terms, stop, facts.at)
         except Diverged as diverged:
             raise self._divergence(diverged, facts.at, model) from diverged
         # a personal model is trained on the same mini-batches once more
@@ -127,6 +127,7 @@ class Trainer:
         members: Collection[int],
         at: At,
         staleness: Staleness | None = None,
+        made: int = 0,
     ) -> None:
         """Aggregate the updates of these devices.
 
@@ -134,12 +135,13 @@ class Trainer:
             members: the session's devices.
             at: the round that began last.
             staleness: what stale updates count, where rounds overlap.
+            made: models made before in this session, where they do.
 
         Raises:
             Divergence: the new model is not finite.
         """
         try:
-            model.aggregate(ids, self.device_data.sizes(members), staleness or PLAIN)
+            model.aggregate(ids, self.device_data.sizes(members), staleness or PLAIN, (*at, made))
         except Diverged as diverged:
             raise self._divergence(diverged, at, model) from diverged
 

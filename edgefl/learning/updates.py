@@ -1,7 +1,7 @@
 """What devices have trained, as values: a round's results, and each device's update until a server takes it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ class TrainedRound:
     models: local models of the devices.
     sent: [K, M] what they upload; None: their local models.
     notes: those of `Received` and those of `Sent`.
+    memory: [K, n] by name, what the uplink's codec remembers of each device whose update is aggregated.
     """
 
     ids: Sequence[int]
@@ -34,6 +35,7 @@ class TrainedRound:
     models: LocalModels
     sent: Tensor | None = None
     notes: tuple[Notes, Notes] = ({}, {})
+    memory: Mapping[str, Tensor] = field(default_factory=dict)
 
     @property
     def rows(self) -> Tensor:
@@ -71,21 +73,22 @@ class TrainedRound:
         }
         noted = {
             f"notes {i}/{name}": note for i, notes in enumerate(self.notes) for name, note in notes.items()
-        }
+        } | {f"memory/{name}": rows for name, rows in self.memory.items()}
         return noted | {name: tensor for name, tensor in named.items() if tensor is not None}
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor]) -> "TrainedRound":
         """Make a round again from what `tensors` gave."""
-        received, sent = (
+        received, sent, memory = (
             {name.removeprefix(begin): tensors[name] for name in tensors if name.startswith(begin)}
-            for begin in ("notes 0/", "notes 1/")
+            for begin in ("notes 0/", "notes 1/", "memory/")
         )
         steps, tested = (tensors[name].cpu().numpy() for name in ("steps", "tested"))
         models = LocalModels(tensors["rows"], tensors.get("personal"), steps, tested)
         lr, version = float(tensors["lr"]), int(tensors["version"])
         ids = tensors["ids"].tolist()
-        return cls(ids, None, lr, version, tensors["start"], models, tensors.get("sent"), (received, sent))
+        notes = (received, sent)
+        return cls(ids, None, lr, version, tensors["start"], models, tensors.get("sent"), notes, memory)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ ROOMS = {
     **dict.fromkeys(
         ("algorithms", "optimisers", "lr_schedules", "warm_starts", "models"), "learning_contracts"
     ),
+    "codecs": "codec_contract",
     **dict.fromkeys(("datasets", "partitions", "drifts"), "data_contracts"),
 }
 

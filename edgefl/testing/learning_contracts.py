@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from edgefl.learning.algorithms import Algorithm, Received, ServerState, Trained, Updates
+from edgefl.learning.chance import RoundChance
 from edgefl.learning.cost import flops_per_sample
 from edgefl.learning.handed import Handed
 from edgefl.learning.lr_schedules import LrSchedule
@@ -15,10 +16,12 @@ from edgefl.learning.models import Model, Outputs, OutputTerm, Size
 from edgefl.learning.optimisers import Optimiser, Step
 from edgefl.learning.parameters import TensorLayout
 from edgefl.learning.warm_starts import Final, Saved, WarmStart
+from edgefl.rng import Streams
 from edgefl.testing.conformance import must
 
 PARAMETERS, STATISTICS, CLASSES = 6, 2, 4
 ROUNDING = 1e-5  # of a few float32 sums
+CHANCE = RoundChance(Streams(4), (1, "train", 1), torch.device("cpu"))
 GRADIENT_ROUNDING = 1e-4  # of a model's gradients, whose sums are longer
 
 
@@ -46,6 +49,7 @@ class _Newcomers:
 
     ids = (0, 1, 2)
     starting = torch.ones(3, dtype=torch.bool)
+    rng = CHANCE.of_devices("receive", ids)
 
     def __init__(self, algorithm: Algorithm) -> None:
         nothing = torch.zeros(PARAMETERS)
@@ -131,7 +135,8 @@ def _one_round(
         "lr": 0.1,
     }
     lent = copy.deepcopy((model, rows, received.start, state))
-    trained = Trained(local=rows, notes=received.notes, **told)
+    rng = CHANCE.of_devices("upload", range(many))
+    trained = Trained(local=rows, notes=received.notes, rng=rng, **told)
     sent = algorithm.upload(trained, state, _copies(own))
     must(
         sent.rows.shape == (many, PARAMETERS),
@@ -154,7 +159,8 @@ def _one_round(
         all(name in notes and notes[name].shape == (many,) for name in algorithm.remembered()),
         f"remembers {list(algorithm.remembered())}: note them in receive() or upload(), one number per device, [K]",
     )
-    updates = Updates(rows=sent.rows, shares=shares, coverage=1.0, notes=notes, **told)
+    rng = CHANCE.of_server("aggregate")
+    updates = Updates(rows=sent.rows, shares=shares, coverage=1.0, notes=notes, rng=rng, **told)
     after, state_after = algorithm.aggregate(model, updates, state)
     must(
         after.shape == (PARAMETERS,) and bool(torch.isfinite(after).all()),

@@ -24,6 +24,8 @@ from edgefl.engine.selectors import Candidates
 from edgefl.engine.sessions import SessionState
 from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Updates
+from edgefl.learning.chance import RoundChance
+from edgefl.learning.codecs import Sizes
 from edgefl.learning.datasets.digits import Digits
 from edgefl.learning.drifts import Moment
 from edgefl.learning.optimisers import Step
@@ -287,3 +289,17 @@ def test_lion_goes_the_same_way_in_every_weight() -> None:
     assert mean.tolist() == [[-0.25, 0.0]]
     lion.step(local, torch.tensor([[1.0, 1.0]]), [mean], Step(3, 0.1, 0.5, 1.0))
     assert local.tolist() == [pytest.approx([-0.1, 0.1 * 0.9 - 0.1])]
+
+
+def test_half_of_the_numbers_travel_and_the_others_wait() -> None:
+    """Each row sends ten of twenty numbers, rounded to 2^-11 of themselves; ten are 0 and stay in the residual."""
+    halves, sizes = make("codecs", share=0.5), Sizes(((20,),))
+    change = torch.arange(1.0, 41.0).reshape(2, 20) / 3
+    rng = RoundChance(Streams(1), (1,), torch.device("cpu")).of_devices("codec", [4, 9])
+    coded = halves.encode(change, {"residual": torch.zeros(2, 20)}, rng, sizes)
+    assert (coded.rows != 0).sum(1).tolist() == [10, 10]
+    assert coded.bits.tolist() == [10 * 16 + 64] * 2
+    assert torch.equal(coded.rows + coded.memory["residual"], change)
+    sent = coded.rows != 0
+    assert not torch.equal(sent[0], sent[1])
+    assert (coded.rows - change)[sent].abs().max() <= 40 / 3 * 2**-11

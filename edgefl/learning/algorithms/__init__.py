@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from edgefl.config.component import Component
+from edgefl.learning.chance import NO_CHANCE, Chance
 from edgefl.learning.models import OutputTerm
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Algorithm",
+    "Chance",
     "Members",
     "Notes",
     "Received",
@@ -80,6 +82,7 @@ class Trained:
         steps are no sums of gradients, as with Adam: see `needs_sgd`.
     lr: local learning rate, or [k] one of each device.
     notes: of `Received`.
+    rng: random numbers of these devices, other ones in `upload` and in `keep`.
     """
 
     local: Tensor
@@ -88,6 +91,7 @@ class Trained:
     travel: Tensor
     lr: float | Tensor
     notes: Notes
+    rng: Chance = NO_CHANCE
 
     def part(self, begin: int, end: int) -> Trained:
         """Return the results of some of the devices."""
@@ -99,6 +103,7 @@ class Trained:
             travel=self.travel[begin:end],
             lr=self.lr if isinstance(self.lr, float) else self.lr[begin:end],
             notes={name: note[begin:end] for name, note in self.notes.items()},
+            rng=self.rng.part(begin, end),
         )
 
 
@@ -112,6 +117,9 @@ class Updates:
     shares: [K] number of samples of each device over that of all these devices, sum 1.
     coverage: number of samples of these devices over that of all devices of the session, in (0, 1].
     notes: of `Received` and `Sent`.
+    rng: random numbers of the server.
+    local: [K, M] local models, for what a further vector carries of them (`vectors_up`), which no codec changes;
+        None: those are the rows.
     """
 
     rows: Tensor
@@ -122,6 +130,8 @@ class Updates:
     travel: Tensor
     lr: float | Tensor
     notes: Notes
+    rng: Chance = NO_CHANCE
+    local: Tensor | None = None
 
     def mean(self) -> Tensor:
         """Return [M] the mean of what was sent, by data size (J 5)."""
@@ -155,6 +165,10 @@ class Receivers(Protocol):
     @property
     def starting(self) -> Tensor:
         """[K] bool: whether a device was there when the session began, and no update of it has arrived since."""
+
+    @property
+    def rng(self) -> Chance:
+        """Random numbers of these devices; in `receive` alone, as what is tested is no draw."""
 
     def own(self, name: str, missing: Tensor) -> Tensor:
         """Return [K, M] the devices' vectors of this name; `missing` [M] for a device that never kept one."""

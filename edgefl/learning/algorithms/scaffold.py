@@ -66,6 +66,7 @@ class Scaffold(FedAvg):
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         by_step = updates.shares / (updates.travel * updates.lr)
-        mean_gradient = by_step.sum() * model - by_step @ updates.rows
+        local = updates.rows if updates.local is None else updates.local  # a control variate travels whole
+        mean_gradient = by_step.sum() * model - by_step @ local
         control = state["control"] + updates.coverage * (mean_gradient - state["control"])
         return model + self.server_lr * updates.mean_change(), {"control": control}

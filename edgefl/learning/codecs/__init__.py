@@ -1,0 +1,143 @@
+"""Codecs: what travels in place of a whole change of a model, and how many bits that is.
+
+A codec is asked once in a round for all devices together. It gives back what the receiver decodes, its bits, and what
+each device remembers for its next round.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from edgefl.config.component import Component
+from edgefl.learning.chance import Chance
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["Chance", "Codec", "Coded", "FeedbackCodec", "Indices", "Sizes", "index_bits"]
+
+RESIDUAL = "residual"
+# how the places of the numbers are told that are sent
+Indices = Literal["packed", "mask", "entropy", "coo64"]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a change consists of.
+
+    shapes: of the model's tensors, which lie one behind the other in a change.
+    bits: of a number that is sent whole (`learning.bits_per_parameter`).
+    """
+
+    shapes: tuple[tuple[int, ...], ...]
+    bits: int = 32
+
+    @property
+    def count(self) -> int:
+        """M, numbers in a change."""
+        return sum(math.prod(shape) for shape in self.shapes)
+
+
+@dataclass(frozen=True)
+class Coded:
+    """What k devices send, as the receiver decodes it.
+
+    rows: [k, M] decoded changes.
+    bits: [k] integers, bits of each device's message.
+    memory: what each device remembers if its message arrives, [k, n] by the names of `Codec.memory`.
+    """
+
+    rows: Tensor
+    bits: Tensor
+    memory: Mapping[str, Tensor] = field(default_factory=dict)
+
+
+class Codec(Component):
+    """Base of all codecs.
+
+    On the way up the change is what a device would send, less what it received; what it remembers follows it through
+    sessions and handovers like all that devices keep, and changes only with an update that is aggregated. On the
+    way down the change is the model less the one that the device received last, of which an update was aggregated, so
+    that nothing is lost that is not sent at once; there codecs have no memory. A device that has none receives the
+    whole model.
+    """
+
+    def memory(self, sizes: Sizes) -> Mapping[str, int]:
+        """Return the names of the vectors that each device remembers, and how long they are; they begin as zeros."""
+        return {}
+
+    @abstractmethod
+    def encode(self, change: Tensor, memory: Mapping[str, Tensor], rng: Chance, sizes: Sizes) -> Coded:
+        """Code the changes of k devices, each by itself.
+
+        Args:
+            change: [k, M], not to be changed in place.
+            memory: what the devices remember, [k, n] each, likewise.
+            rng: of these devices, for what is left to chance.
+            sizes: of the model.
+        """
+
+
+class FeedbackCodec(Codec):
+    """Base of codecs that may add to a change what earlier messages have left out (error feedback).
+
+    What a device wants to send is w = change + residual; what the codec makes of it is sent, and the residual becomes
+    w less that. So all that was sent and the residual add up to all changes. Seide et al., Interspeech 2014; Stich et
+    al., NeurIPS 2018.
+    """
+
+    error_feedback: bool = Field(
+        True, description="add what earlier messages have left out to the next change"
+    )
+
+    def memory(self, sizes: Sizes) -> Mapping[str, int]:
+        return {RESIDUAL: sizes.count} if self.error_feedback else {}
+
+    def encode(self, change: Tensor, memory: Mapping[str, Tensor], rng: Chance, sizes: Sizes) -> Coded:
+        wanted = change + memory[RESIDUAL] if self.error_feedback else change
+        rows, bits = self.compress(wanted, rng, sizes)
+        return Coded(rows, bits, {RESIDUAL: wanted - rows} if self.error_feedback else {})
+
+    @abstractmethod
+    def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
+        """Return what is decoded [k, M] of what devices want to send [k, M], and the bits of that, [k] integers."""
+
+
+def index_bits(chosen: Tensor, sizes: Sizes, indices: Indices) -> Tensor:
+    """Count the bits that tell which numbers are sent, [k] integers; none where all are.
+
+    packed: each index in ceil(log2 M) bits. mask: one bit for each of the M numbers (FLSim's bitmask). entropy:
+    ceil(log2 of M over n) for n numbers, which no code for equally likely places falls below on average. coo64: an
+    index in 64 bits for each dimension of its tensor, as PyTorch's sparse tensors hold it (FLSim's coo).
+
+    Args:
+        chosen: [k, M] bool, the numbers that are sent.
+    """
+    many, count = chosen.sum(1), sizes.count
+    if indices == "packed":
+        bits = many * math.ceil(math.log2(count)) if count > 1 else many * 0
+    elif indices == "mask":
+        bits = many * 0 + count
+    elif indices == "coo64":
+        bits, begin = many * 0, 0
+        for shape in sizes.shapes:
+            end = begin + math.prod(shape)
+            bits = bits + 64 * max(1, len(shape)) * chosen[:, begin:end].sum(1)
+            begin = end
+    else:
+        bits = many.new_tensor([_log2_choices(count, n) for n in many.tolist()])
+    return bits.masked_fill(many == count, 0)
+
+
+def _log2_choices(count: int, chosen: int) -> int:
+    """Return the bits that number all sets of `chosen` out of `count`: ceil(log2 C(count, chosen))."""
+    if count <= 4096:
+        return (math.comb(count, chosen) - 1).bit_length()
+    nats = math.lgamma(count + 1) - math.lgamma(chosen + 1) - math.lgamma(count - chosen + 1)
+    return math.ceil(nats / math.log(2))

@@ -1,0 +1,41 @@
+"""Send the largest changes alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from edgefl.learning.codecs import Chance, FeedbackCodec, Indices, Sizes, index_bits
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class TopK(FeedbackCodec):
+    """Send the share of a change that is largest in magnitude, each number whole and with its place.
+
+    The largest of all tensors together (grace chooses within each tensor); of equal ones those that come first. Stich
+    et al., Sparsified SGD with Memory, NeurIPS 2018; without error feedback the error is the sum of the smallest
+    squares, at most (1 - share) of the change's. share = 1 is no codec at all, to the last bit.
+    """
+
+    share: float = Field(0.1, gt=0, le=1, description="share of the numbers that are sent; at least one is")
+    indices: Indices = Field(
+        "packed",
+        description="bits of the places: packed: ceil(log2 M) each; mask: one for each number of the model; entropy:"
+        " the least possible; coo64: 64 for each dimension of a tensor",
+    )
+
+    def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
+        chosen = largest(wanted.abs(), max(1, round(self.share * sizes.count)))
+        bits = chosen.sum(1) * sizes.bits + index_bits(chosen, sizes, self.indices)
+        return wanted * chosen, bits
+
+
+def largest(magnitudes: Tensor, count: int) -> Tensor:
+    """Return [k, M] bool, which are the `count` largest numbers of each row; of equal ones those that come first."""
+    least = magnitudes.topk(count, dim=1, sorted=False).values.amin(1, keepdim=True)
+    above, tied = magnitudes > least, magnitudes == least
+    room = count - above.sum(1, keepdim=True)
+    return above | (tied & (tied.cumsum(1) <= room))

@@ -1,0 +1,351 @@
+"""Codecs: bits counted by hand, closed forms of their errors, and identities that hold through a run."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import edgefl
+from edgefl.config import registry
+from edgefl.config.component import build
+from edgefl.contract import SessionStart
+from edgefl.errors import EdgeflError
+from edgefl.learning.algorithms import Sent, ServerState, Trained
+from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.chance import NO_CHANCE, Chance, RoundChance
+from edgefl.learning.codecs import Codec, Coded, FeedbackCodec, Sizes
+from edgefl.learning.codecs.qsgd import Qsgd
+from edgefl.learning.codecs.top_k import TopK, largest
+from edgefl.learning.compression import HELD
+from edgefl.learning.learner import TorchLearner
+from edgefl.rng import Streams
+from tests.unit.learning.test_resume import DEVICES, Cell, goes_on_after_any_round, settings
+
+CPU = torch.device("cpu")
+LOGISTIC = Sizes(((10, 784), (10,)), bits=32)
+ROUNDING = 1e-6  # of sums of float32 numbers of order 1
+
+
+def codec(name: str, **values: Any) -> Codec:
+    made = build(registry.get("codecs", name), values)
+    assert isinstance(made, Codec)
+    return made
+
+
+def fresh(one: Codec, many: int, sizes: Sizes) -> dict[str, Tensor]:
+    return {name: torch.zeros(many, size) for name, size in one.memory(sizes).items()}
+
+
+def encode(one: Codec, change: Tensor, sizes: Sizes = LOGISTIC, rng: Chance = NO_CHANCE) -> Coded:
+    return one.encode(change, fresh(one, len(change), sizes), rng, sizes)
+
+
+def streams(many: int, round_: int = 1) -> Chance:
+    return RoundChance(Streams(7), (round_,), CPU).of_devices("codec", range(many))
+
+
+# ---- bits
+
+
+BITS = {"packed": 35_325, "mask": 32_970, "entropy": 28_796, "coo64": 125_600}
+
+
+@pytest.mark.parametrize(("indices", "bits"), BITS.items())
+def test_the_same_tenth_of_a_logistic_model_takes_other_bits_by_other_conventions(
+    indices: str, bits: int
+) -> None:
+    """785 of 7,850 numbers of 32 bits: indices of 13 bits each; 7,850 bits; log2 C(7850, 785); 2 x 64 bits each."""
+    change = torch.cat([torch.arange(7840.0), torch.zeros(10)]).unsqueeze(0)
+    assert encode(codec("top_k", share=0.1, indices=indices), change).bits.tolist() == [bits]
+    exact = math.ceil(math.log2(math.comb(7850, 785)))
+    assert {"packed": 785 * 13, "mask": 7850, "entropy": exact, "coo64": 785 * 128}[indices] == bits - 25_120
+
+
+@pytest.mark.parametrize("indices", BITS)
+def test_where_all_is_sent_no_places_are(indices: str) -> None:
+    assert (
+        encode(codec("top_k", share=1, indices=indices), torch.ones(2, 7850)).bits.tolist() == [251_200] * 2
+    )
+
+
+def test_bits_of_qsgd_are_those_of_its_levels_and_norms() -> None:
+    """15 levels and their signs are 31 values, 5 bits; 7,850 numbers in buckets of 512 have 16 norms."""
+    change = torch.ones(1, 7850)
+    assert encode(codec("qsgd", levels=15, bucket=None), change, rng=streams(1)).bits.tolist() == [39_282]
+    assert encode(codec("qsgd", levels=7), change, rng=streams(1)).bits.tolist() == [7850 * 4 + 16 * 32]
+    assert encode(codec("qsgd", levels=1, bucket=10**9), change, rng=streams(1)).bits.tolist() == [
+        7850 * 2 + 32
+    ]
+
+
+# ---- errors
+
+
+def test_top_k_leaves_out_the_smallest_squares() -> None:
+    change = torch.randn(4, 100, generator=torch.Generator().manual_seed(1))
+    sent = encode(codec("top_k", share=0.3), change, Sizes(((100,),))).rows
+    squares = change.double().square().sort(1).values
+    left = (change - sent).double().square().sum(1)
+    assert torch.allclose(left, squares[:, :70].sum(1))
+    assert (left <= 0.7 * squares.sum(1)).all()
+
+
+def test_of_equal_numbers_those_that_come_first_are_the_largest() -> None:
+    chosen = largest(torch.tensor([[1.0, 2.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]]), 3)
+    assert chosen.tolist() == [[True, True, True, False], [True, True, True, False]]
+
+
+@pytest.mark.parametrize("norm", ["two", "max"])
+@pytest.mark.parametrize("bucket", [None, 30])
+def test_qsgd_is_unbiased_with_the_variance_of_its_closed_form(norm: str, bucket: int | None) -> None:
+    """E Q = v; E |Q - v|^2 = sum (|v|/s)^2 p (1 - p) with p = frac(s |v_i| / |v|), both within four standard errors.
+
+    The last bucket of 100 numbers is a short one.
+    """
+    n, size, levels = 20_000, 100, 3
+    v = torch.randn(size, generator=torch.Generator().manual_seed(2))
+    one = codec("qsgd", levels=levels, bucket=bucket, norm=norm)
+    drawn = encode(one, v.expand(n, -1), Sizes(((size,),)), streams(n)).rows.double()
+    exact = v.double().numpy()
+    variance = np.zeros(size)
+    for begin in range(0, size, bucket or size):
+        part = slice(begin, begin + (bucket or size))
+        length = np.abs(exact[part]).max() if norm == "max" else np.linalg.norm(exact[part])
+        p = np.modf(levels * np.abs(exact[part]) / length)[0]
+        variance[part] = (length / levels) ** 2 * p * (1 - p)
+    error = np.abs(drawn.mean(0).numpy() - exact)
+    # the greatest of 100 normal numbers exceeds 4.5 once in 1,500 times
+    assert (error <= 4.5 * np.sqrt(variance / n) + ROUNDING).all()
+    squares = (drawn - v.double()).square().sum(1)
+    assert abs(float(squares.mean()) - variance.sum()) < 4 * float(squares.std()) / math.sqrt(n)
+    if norm == "two" and bucket is None:
+        assert variance.sum() <= min(size / levels**2, math.sqrt(size) / levels) * (exact**2).sum()
+
+
+# ---- what was sent and what is left add up
+
+
+@pytest.mark.parametrize("name", registry.names("codecs"))
+def test_all_that_was_sent_and_the_residual_are_all_changes_to_the_last_bit(name: str) -> None:
+    """Of numbers that float32 adds without rounding; with codecs that send them as they are."""
+    one = build(registry.get("codecs", name), {})
+    if not isinstance(one, FeedbackCodec):
+        return
+    one = one.model_copy(update={"error_feedback": True})
+    sizes, many = Sizes(((50,),)), 3
+    numbers = np.random.default_rng(3).integers(-512, 512, (6, many, 50)) / 256
+    memory, sent = fresh(one, many, sizes), torch.zeros(many, 50)
+    for round_, change in enumerate(torch.tensor(numbers, dtype=torch.float32)):
+        coded = one.encode(change, memory, streams(many, round_), sizes)
+        sent, memory = sent + coded.rows, dict(coded.memory)
+    left = torch.tensor(numbers.sum(0)) - (sent + memory["residual"])
+    assert float(left.abs().max()) <= (0.0 if name in EXACT else 1e-5)
+
+
+EXACT = ("top_k", "rand_k")
+
+
+def test_a_residual_changes_with_an_update_that_arrived_and_goes_where_its_device_goes() -> None:
+    """Two cells, a device that moves between them, a lost update in each round, and a restart in the middle."""
+    how = settings(
+        "fedavg",
+        "previous",
+        partition={"name": "dirichlet", "alpha": 0.5},  # data that stay
+        uplink_codec={"name": "top_k", "share": 0.05},
+        downlink_codec={"name": "top_k", "share": 0.3},
+    )
+    cells = _two(how)
+    sent, wanted = torch.zeros(2, DEVICES, 650, dtype=torch.float64)
+    lost = 0
+    for round_, (here, arriving) in enumerate(MOVES):
+        stages = cells[round_ % 2].one.session(SessionStart(round_ // 2 + 1, tuple(here), longest=1))
+        stage = next(stages)
+        stage.train(here, 1)
+        if round_ == 2:  # stopped between training and aggregation: trained again
+            cells = _restored(how, cells)
+            stages = cells[round_ % 2].one.stages()
+            stage = next(stages)
+            stage.train(here, 1)
+        for id_, update in cells[round_ % 2].one.federation.model.waiting.items():
+            trained, k = update.round, update.position
+            assert trained.sent is not None
+            if id_ in arriving:
+                start = trained.received_by([k]).reshape(-1, 650)[0]
+                sent[id_] += (trained.sent[k] - start).double()
+                wanted[id_] += (trained.rows[k] - start).double()
+            else:
+                lost += 1
+        stage.aggregate(arriving)
+        assert list(stages) == []
+    residual = cells[0].training_data.states.rows("uplink codec: residual", range(DEVICES), torch.zeros(650))
+    assert (sent + residual - wanted).abs().max() < 10 * ROUNDING
+    assert residual[[0, 1, 2, 3, 4]].abs().amax(1).min() > 1000 * ROUNDING
+    assert lost == 5, "one in each round"
+    assert cells[0].training_data.states.has(HELD, range(DEVICES)).tolist() == [True] * 5 + [False]
+
+
+# of each round, in the one cell and the other in turn: who takes part, and whose update arrives
+MOVES = [
+    ([0, 1, 2], [0, 1]),
+    ([2, 3, 4], [3, 4]),
+    ([1, 2, 5], [1, 2]),
+    ([0, 1, 4], [0, 4]),
+    ([0, 1, 2, 3], [1, 2, 3]),
+]
+
+
+def _two(how: Any) -> list[Cell]:
+    first, second = Cell(how), Cell(how)
+    second.training_data = first.training_data
+    second.one = TorchLearner(how, first.training_data, streams=Streams(5), cell=1)
+    return [first, second]
+
+
+def _restored(how: Any, cells: list[Cell]) -> list[Cell]:
+    again = _two(how)
+    for one, old in zip(again, cells, strict=True):
+        one.restore(old.snapshot())
+    return again
+
+
+# ---- in a run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", "apfl", "oracle"])
+def test_codecs_go_on_after_any_round(algorithm: str) -> None:
+    how = settings(
+        algorithm,
+        "previous",
+        partition={"name": "dirichlet", "alpha": 0.5},
+        payload="exchanged",
+        uplink_codec={"name": "qsgd", "error_feedback": True, "levels": 100},
+        downlink_codec={"name": "top_k", "share": 0.3},
+    )
+    goes_on_after_any_round(how, {0})
+
+
+SCENARIO: dict[str, Any] = {
+    "name": "coded",
+    "seed": 2,
+    "devices": {"count": 6},
+    "rounds": {"selector": {"name": "uniform", "count": 4}},
+    "sessions": {"name": "schedule", "count": 2, "rounds": 3},
+    "learning": {
+        "dataset": "digits",
+        "partition": {"name": "dirichlet", "alpha": 0.5},
+        "model": "logistic",
+        "batch": 16,
+        "lr": 0.05,
+    },
+}
+
+
+def tables(out: Path, **learning: Any) -> dict[str, bytes]:
+    scenario = edgefl.load_scenario({**SCENARIO, "learning": {**SCENARIO["learning"], **learning}})
+    edgefl.simulate(scenario, out, device="cpu")
+    return {file.name: file.read_bytes() for file in out.glob("*.csv")}
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "scaffold"])
+def test_who_sends_all_of_the_largest_is_without_a_codec_byte_for_byte(
+    algorithm: str, tmp_path: Path
+) -> None:
+    how = {"algorithm": algorithm, "payload": "exchanged"}
+    all_of_it = {"name": "top_k", "share": 1}
+    plain = tables(tmp_path / "plain", **how)
+    assert {"rounds.csv", "devices.csv"} <= set(plain)
+    assert tables(tmp_path / "coded", uplink_codec=all_of_it, **how) == plain
+    assert tables(tmp_path / "both", uplink_codec=all_of_it, downlink_codec=all_of_it, **how) == plain
+
+
+def test_the_bits_of_each_device_and_round_reach_the_radio(tmp_path: Path) -> None:
+    """Of 650 numbers: QSGD's of 4 bits and two norms; a tenth of them with places of 10 bits.
+
+    A device that has had no model of which an update was aggregated receives the whole one.
+    """
+    coded = edgefl.load_scenario(
+        {
+            **SCENARIO,
+            "learning": {
+                **SCENARIO["learning"],
+                "uplink_codec": "qsgd",
+                "downlink_codec": {"name": "top_k", "share": 0.1},
+            },
+        }
+    )
+    coded = coded.with_({"radio.bandwidth_hz": 1e6, "radio.preset": "journal"})
+    devices = edgefl.Results(edgefl.simulate(coded, tmp_path / "run", device="cpu")).devices
+    assert set(devices.uplink_bits) == {650 * 4 + 2 * 32}
+    first = ~devices.duplicated("device")
+    assert set(devices.downlink_bits[first]) == {650 * 32}
+    assert set(devices.downlink_bits[~first]) == {65 * (32 + 10)}
+    seconds = devices.downlink_end_s - devices.downlink_start_s
+    assert seconds[first].mean() > 5 * seconds[~first].mean(), "20,800 bits in place of 2,730"
+    assert devices.energy_rx_j[first].mean() > 5 * devices.energy_rx_j[~first].mean()
+
+
+def test_a_second_vector_travels_whole_where_it_counts(tmp_path: Path) -> None:
+    for payload, whole in (("model", 0), ("exchanged", 1)):
+        scenario = edgefl.load_scenario(
+            {
+                **SCENARIO,
+                "learning": {
+                    **SCENARIO["learning"],
+                    "algorithm": "scaffold",
+                    "payload": payload,
+                    "uplink_codec": "top_k",
+                },
+            }
+        )
+        run = edgefl.Results(edgefl.simulate(scenario, tmp_path / payload, device="cpu"))
+        assert set(run.devices.uplink_bits) == {65 * 42 + whole * 650 * 32}
+
+
+# ---- what does not go together
+
+
+class CountsItself(FedAvg):
+    """Counts the bits that its devices send."""
+
+    def upload(self, trained: Trained, state: ServerState, own: Any) -> Sent:
+        return Sent(trained.local, bits=torch.ones(len(trained.local), dtype=torch.int64))
+
+
+REFUSED = [
+    ({"algorithm": "local_only", "uplink_codec": "top_k"}, {}, "nothing travels that could be coded"),
+    ({"algorithm": "local_only", "downlink_codec": "top_k"}, {}, "nothing travels that could be coded"),
+    ({"algorithm": "hypcluster", "downlink_codec": "top_k"}, {}, "several models"),
+    ({"downlink_codec": "top_k"}, {"radio": {"downlink": "broadcast"}}, "set downlink: unicast"),
+]
+
+
+@pytest.mark.parametrize(("learning", "more", "words"), REFUSED)
+def test_what_cannot_be_coded_is_refused(learning: dict[str, Any], more: dict[str, Any], words: str) -> None:
+    with pytest.raises(EdgeflError, match=words):
+        edgefl.load_scenario({**SCENARIO, **more, "learning": {**SCENARIO["learning"], **learning}})
+
+
+def test_an_algorithm_that_counts_its_own_bits_takes_no_codec() -> None:
+    how = settings("fedavg", "previous", uplink_codec=TopK()).model_copy(update={"algorithm": CountsItself()})
+    stage = next(Cell(how).one.session(SessionStart(1, (0, 1), longest=1)))
+    with pytest.raises(EdgeflError, match="says itself how many bits travel"):
+        stage.train([0, 1], 1)
+
+
+class Wrong(Qsgd):
+    """Forgets what it remembers."""
+
+    def encode(self, change: Tensor, memory: Any, rng: Chance, sizes: Sizes) -> Coded:
+        return Coded(change, torch.ones(len(change), dtype=torch.int64), {})
+
+
+def test_a_codec_that_breaks_its_word_is_an_error() -> None:
+    how = settings("fedavg", "previous", uplink_codec=Wrong(error_feedback=True))
+    stage = next(Cell(how).one.session(SessionStart(1, (0, 1), longest=1)))
+    with pytest.raises(EdgeflError, match=r"a memory of \[\] .* \['residual'\]"):
+        stage.train([0, 1], 1)
