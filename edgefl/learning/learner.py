@@ -19,6 +19,7 @@ from edgefl.learning.drifts import Drift, DriftState, Moment
 from edgefl.learning.federation import Federation, Progress, RoundFacts, SessionFacts, TensorState
 from edgefl.learning.gradients import Precision
 from edgefl.learning.local_training import LocalTraining
+from edgefl.learning.metrics import BEST
 from edgefl.learning.model_files import begin_with
 from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.payload import Payload
@@ -55,6 +56,10 @@ class TorchLearner:
         populations: Sequence[range] = (),
         kept: np.ndarray | None = None,
     ) -> None:
+        if "top5" in settings.metrics and training_data.classes <= BEST:
+            raise EdgeflError(
+                f"top5 of {training_data.classes} labels is always 1: leave it out", ("learning", "metrics")
+            )
         self._settings = settings
         self.watch: Callable[[Evaluation], None] | None = None  # called with every test of the global model
         module = build_module(

@@ -145,6 +145,13 @@ class LearningSettings(Section):
         le=10**9,
         description="test samples of each device, if tested on devices; none: in proportion",
     )
+    metrics: tuple[Literal["top5", "macro_f1", "auc", "perplexity"], ...] = Field(
+        (),
+        max_length=4,
+        description="further columns of rounds.csv about the global model on the test data: a label among the five"
+        " likeliest, mean F1 over labels, mean area under the ROC curve of a label against the others, and exp of the"
+        " loss",
+    )
     scores_every: int | None = Field(
         None,
         ge=1,
@@ -232,6 +239,18 @@ class LearningSettings(Section):
             raise ValueError(
                 "this algorithm ends training after an epoch: give epochs, the most that a device does, or"
                 " switch that off (flash: validation: 0)"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _metrics_of_one_model(self) -> Self:
+        if len(set(self.metrics)) < len(self.metrics):
+            raise ValueError(f"metrics {', '.join(self.metrics)}: some are given twice")
+        several = self.algorithm.chooses_model or self.algorithm.knows_drift or not self.algorithm.vectors_up
+        if self.metrics and (self.tested_on == "devices" or self.drift is not None or several):
+            raise ValueError(
+                "metrics are of one global model on the labels' test data: leave them out with tested_on devices,"
+                " with a drift, and with algorithms that serve devices with several models"
             )
         return self
 

@@ -149,7 +149,8 @@ class TrainStage(SessionStage):
             deployed = self.deployed(tested)
             evaluation = trainer.test(deployed, now.labels, moment, tested)
             validated = trainer.validate(deployed, now.labels, moment, tested)
-            evaluation = replace(evaluation, scalars={**evaluation.scalars, **validated})
+            further = trainer.further_metrics(deployed, now.labels)
+            evaluation = replace(evaluation, scalars={**evaluation.scalars, **further, **validated})
         else:
             evaluation = trainer.untested(moment, tested)
         if trainer.device_tests is not None and trainer.settings.algorithm.keeps_own_model():

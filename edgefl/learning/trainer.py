@@ -1,5 +1,6 @@
 """The training and testing of a cell's models, without state from round to round."""
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,6 +11,7 @@ from torch.nn.parameter import is_lazy
 
 from edgefl.contract import DeviceScores, Evaluation, LocalRound, Staleness, averages
 from edgefl.errors import Divergence, EdgeflError
+from edgefl.learning import metrics
 from edgefl.learning.batches import Batches, draw_batches, keep_apart, steps_per_epoch
 from edgefl.learning.data_in_memory import SplitInMemory
 from edgefl.learning.device_data import DeviceData
@@ -167,6 +169,15 @@ class Trainer:
         tested = evaluate_mixed(self.module, self.layout, model, self.training_data.test, labels, drifted)
         return Evaluation(*tested, further)
 
+    def further_metrics(self, model: Tensor, labels: Sequence[int]) -> dict[str, float | None]:
+        """Compute the metrics that the settings name, of a model [M + Q] on these labels' test data."""
+        names = self.settings.metrics
+        if not names:
+            return {}
+        test = self.training_data.test
+        found = metrics.measure(names, self.module, self.layout, model, test, labels)
+        return {name: value if math.isfinite(value) else None for name, value in found.items()}
+
     def validate(
         self, model: Tensor, labels: Sequence[int], moment: Moment, present: Sequence[int]
     ) -> dict[str, float | None]:
@@ -192,6 +203,7 @@ class Trainer:
         names = (
             [ACCURACY_STD, ACCURACY_BY_SAMPLES, ACCURACY_WORST_TENTH] if self.device_tests is not None else []
         )
+        names += self.settings.metrics
         names += VALIDATED if self.training_data.validation is not None else []
         return Evaluation(
             None, None, dict.fromkeys(names) | self._drifted_share(self.drifted(present, moment))

@@ -8,7 +8,8 @@ import pytest
 
 import edgefl
 
-SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
+FOLDER = Path(__file__).parents[2] / "scenarios"
+SCENARIOS = [*sorted(FOLDER.glob("*.yaml")), *sorted(FOLDER.glob("benchmarks/*.yaml"))]
 # what fits a scenario to the small data set (or to its own, where that is made in a moment), and keeps it short
 PLAIN = ["learning.partition=dirichlet", "learning.model=logistic", "devices.count=20"]
 MIXED = ["devices.count=40", "learning.partition.samples=30", "learning.model=logistic", "learning.epochs=2"]

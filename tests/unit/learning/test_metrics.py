@@ -1,0 +1,89 @@
+"""Metrics by name, against their definitions sample by sample."""
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from edgefl import EdgeflError, load_model, load_scenario, simulate
+from edgefl.learning import metrics
+from edgefl.learning.datasets.digits import Digits
+
+EXACT = 1e-12
+SAMPLES, CLASSES = 60, 7
+rng = np.random.default_rng(1)
+# rounded, so that there are ties
+LOGITS = torch.from_numpy(rng.normal(size=(SAMPLES, CLASSES)).round(1))
+Y = torch.from_numpy(rng.integers(0, CLASSES - 1, SAMPLES))  # the last label does not occur
+
+
+def test_top5_counts_labels_among_the_five_largest() -> None:
+    distinct = LOGITS + torch.linspace(0, 1e-6, CLASSES)
+    wanted = [(row > row[label]).sum() < 5 for row, label in zip(distinct, Y, strict=True)]
+    assert metrics.top5(distinct, Y) == pytest.approx(np.mean([bool(one) for one in wanted]), abs=EXACT)
+
+
+def test_macro_f1_is_the_harmonic_mean_of_precision_and_recall() -> None:
+    found, scores = LOGITS.argmax(1).tolist(), []
+    for label in sorted(set(Y.tolist())):
+        pairs = list(zip(found, Y.tolist(), strict=True))
+        right = sum(f == y == label for f, y in pairs)
+        precision = right / max(1, sum(f == label for f, _ in pairs))
+        recall = right / sum(y == label for _, y in pairs)
+        scores.append(2 * precision * recall / (precision + recall) if right else 0.0)
+    assert metrics.macro_f1(LOGITS, Y) == pytest.approx(np.mean(scores), abs=EXACT)
+
+
+def test_auc_is_the_share_of_pairs_in_order() -> None:
+    outputs, areas = LOGITS.softmax(1), []
+    for label in sorted(set(Y.tolist())):
+        own, column = label == Y, outputs[:, label]
+        mine, others = column[own].tolist(), column[~own].tolist()
+        areas.append(np.mean([(a > b) + 0.5 * (a == b) for a, b in itertools.product(mine, others)]))
+    assert metrics.auc(LOGITS, Y) == pytest.approx(np.mean(areas), abs=EXACT)
+    assert np.isnan(metrics.auc(LOGITS[:3], torch.zeros(3, dtype=torch.int64)))
+
+
+def test_perplexity_of_a_guess_is_the_number_of_labels() -> None:
+    assert metrics.perplexity(torch.zeros(5, CLASSES), torch.arange(5)) == pytest.approx(CLASSES)
+
+
+BASE: dict[str, Any] = {
+    "name": "metrics",
+    "devices": {"count": 5},
+    "sessions": {"name": "schedule", "count": 1, "rounds": 4},
+    "learning": {
+        "dataset": "digits", "partition": "iid", "model": "logistic", "batch": 16, "test_every": 2,
+        "metrics": ["perplexity", "auc", "macro_f1", "top5"],
+    },
+}  # fmt: skip
+
+
+def test_a_run_has_them_as_columns(tmp_path: Path) -> None:
+    results = simulate(load_scenario(BASE), tmp_path / "run", device="cpu")
+    rounds = results.rounds
+    assert rounds.perplexity.notna().tolist() == [False, True, False, True]
+    assert rounds.perplexity.dropna().to_numpy() == pytest.approx(np.exp(rounds.loss.dropna()), rel=1e-6)
+    model, test = load_model(results), Digits().load().test
+    logits = model.module(model.normalised(test.x)).detach().double()
+    last = rounds.iloc[-1]
+    for name in ("auc", "macro_f1", "top5"):
+        assert last[name] == pytest.approx(metrics.METRICS[name](logits, torch.from_numpy(test.y)), abs=1e-6)
+    assert last.accuracy < last.top5 <= 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"learning__tested_on": "devices"}, "metrics are of one global model"),
+        ({"learning__algorithm": "hypcluster"}, "metrics are of one global model"),
+        ({"learning__metrics": ["auc", "auc"]}, "some are given twice"),
+        ({"learning__metrics": ["f2"]}, "top5"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(EdgeflError, match=message):
+        load_scenario(BASE).with_(**changes)
