@@ -18,11 +18,12 @@ def new(
     parts: Annotated[
         bool | None,
         typer.Option(
-            "--parts/--no-parts", help="With my_parts.py: an algorithm, model, data set and mobility model."
+            "--parts/--no-parts",
+            help="Also my_parts.py: an algorithm, model, data set and mobility model to change. Default: without.",
         ),
     ] = None,
 ) -> None:
-    """Make a folder that runs: a scenario, a study, parts of your own, a notebook, and schemas for your editor.
+    """Make a folder that runs: a scenario, a study, a notebook, schemas for your editor, and on request own parts.
 
     In a terminal it asks for what is not given.
 
@@ -30,7 +31,7 @@ def new(
 
         edgefl new first
 
-        edgefl new first --devices 30 --no-parts
+        edgefl new first --devices 30 --parts
     """
     import re
 
@@ -44,7 +45,7 @@ def new(
     if devices is None:
         devices = typer.prompt("Number of devices", default=12, type=int) if ask else 12
     if parts is None:
-        parts = typer.confirm("Parts of your own, in Python", default=True) if ask else True
+        parts = typer.confirm("Parts of your own, in Python", default=False) if ask else False
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise EdgeflError(f"--name {name!r}: use letters, digits, . _ -, a letter or digit first")
     for file in scaffold.write(folder, name=name, devices=devices, own_parts=parts):

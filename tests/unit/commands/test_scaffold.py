@@ -96,9 +96,10 @@ def test_the_command_says_how_to_go_on(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as end:
-        cli.main(["new", "my first", "--devices", "3", "--no-parts"])
+        cli.main(["new", "my first", "--devices", "3"])
     assert not end.value.code
-    assert "edgefl run scenario.yaml\n" in capsys.readouterr().out
+    assert "edgefl run scenario.yaml\n" in capsys.readouterr().out, "code of one's own comes on request"
+    assert not Path("my first/my_parts.py").exists()
     assert edgefl.load_scenario("my first/scenario.yaml").name == "my-first"
     with pytest.raises(SystemExit):
         cli.main(["new", "b", "--name", "no way"])
