@@ -6,7 +6,8 @@
 # make gallery draw every shipped scenario into docs/gallery.md
 # make docs   build the pages of docs/ as a site (into site/), run their code and the notebooks
 # make trust  compute docs/trust.md: each law beside its reference
-# make city   run the study of a day in a city (20 minutes) and take its picture for README.md and docs/
+# make town   run a day and a half of a town and draw it for README.md and docs/ (a few minutes)
+# make city   ask in that town which opening of a session pays (20 minutes), and take the study's picture for docs/
 # make cluster  get Ray, and test on a cluster of two nodes on this machine; wants a quiet one
 # make editor  get the YAML language server that editors use (needs node and npm), and test it on the scenarios
 # make fuzz   try thousands of changed scenarios with validate and run; `make test` tries some of them
@@ -19,7 +20,7 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo docs readme gallery trust city test paths quick cluster editor checks fuzz kill schema golden clean
+.PHONY: demo docs readme gallery trust town city test paths quick cluster editor checks fuzz kill schema golden clean
 
 MOVING := scenarios/handover_hexagonal.yaml
 
@@ -45,10 +46,19 @@ gallery: $(VENV)/installed $(FASHION)
 trust: $(VENV)/installed
 	$(BIN)/python docs/trust.py
 
+DAY := $(BIN)/edgefl day runs/town --begin-hour 4
+
+town: $(VENV)/installed $(FASHION)
+	rm -rf runs/town
+	$(BIN)/edgefl run scenarios/city_day.yaml --set duration_s=115200 --set record.positions_s=20 --out runs/town
+	$(DAY) --town docs/town.png --at 8.1
+	$(DAY) --town docs/town.webp
+	$(DAY) --town docs/town_phone.webp --phone
+
 city: $(VENV)/installed $(FASHION)
 	rm -rf runs/city_day
 	$(BIN)/edgefl study scenarios/studies/city_day.yaml --out runs/city_day
-	$(BIN)/python -m analysis day runs/city_day --cell 0 --begin-hour 4
+	$(BIN)/edgefl day runs/city_day --begin-hour 4
 	cp runs/city_day/day.png docs/city_day.png
 
 test: checks $(FASHION) $(CHROMIUM)

@@ -12,8 +12,8 @@ from analysis.load import Paths, Runs
 from analysis.town_day import TownDay, town_day
 
 FILMS = (".gif", ".webp")
-FRAMES = 150
-FRAME_MS, LAST_MS = 100, 2500
+FRAMES, FILM_DPI = 130, 105
+FRAME_MS, LAST_MS = 110, 2500
 # a film passes over this long in a frame while nobody is on the way; and over less, the more people are
 RESTING_S, WALKED_M = 1200.0, 800.0
 
@@ -70,10 +70,11 @@ def frame_times_s(day: TownDay) -> np.ndarray:
 
 def _film(drawing: TownDrawing, day: TownDay, out: Path) -> None:
     frames = []
+    drawing.figure.set_dpi(FILM_DPI)
     for time_s in frame_times_s(day):
         drawing.show(float(time_s))
         frames.append(_pixels(drawing.figure))
-    options: dict[str, Any] = {"quality": 70, "method": 4} if out.suffix == ".webp" else {"optimize": True}
+    options: dict[str, Any] = {"quality": 75, "method": 4} if out.suffix == ".webp" else {"optimize": True}
     frames[0].save(
         out,
         save_all=True,

@@ -18,8 +18,8 @@ from analysis.town_day import TownDay
 HOUR_S = 3600.0
 WIDE_INCH, PHONE_INCH = (32 / 3, 16 / 3), (5.2, 7.6)
 # map, accuracy, people: left, bottom, width, height
-WIDE = ((0.005, 0.01, 0.49, 0.98), (0.565, 0.44, 0.42, 0.38), (0.565, 0.09, 0.42, 0.23))
-PHONE = ((0.0, 0.41, 1.0, 0.59), (0.1, 0.2, 0.875, 0.125), (0.1, 0.04, 0.875, 0.105))
+WIDE = ((0.005, 0.01, 0.49, 0.98), (0.565, 0.44, 0.405, 0.38), (0.565, 0.09, 0.405, 0.23))
+PHONE = ((0.0, 0.41, 1.0, 0.59), (0.1, 0.2, 0.845, 0.125), (0.1, 0.04, 0.845, 0.105))
 ELSEWHERE, STREET, EDGE = "#8d969e", "#d9dee2", "#d5dbe0"
 STEP_DEG = 3.0
 SHADES = (0.85, 0.37, 0.2)  # of the cell's colour, class by class
@@ -159,7 +159,7 @@ class TownDrawing:
         begin, end = day.begin_hour, day.begin_hour + day.times_s[-1] / HOUR_S
         hours, accuracy = begin + day.accuracy["start_s"] / HOUR_S, 100 * day.accuracy["accuracy"]
         step = next(
-            step for step in (1, 2, 3, 4, 6, 12, 24, 48) if (end - begin) / step <= (8 if phone else 11)
+            step for step in (1, 2, 3, 4, 6, 12, 24, 48) if (end - begin) / step <= (8 if phone else 9)
         )
         for axes in (top, bottom):
             plain(axes)

@@ -87,13 +87,26 @@ def test_the_picture_is_that_of_the_demo() -> None:
     assert f"comparison.png {PICTURE}" in readme[1]
 
 
-def test_the_one_picture_is_of_a_day_in_a_city_and_made_by_the_makefile() -> None:
+def test_the_one_picture_is_a_film_of_a_town_and_made_by_the_makefile() -> None:
+    """Wide, and another for phones; the page on networks has the still of it."""
     makefile = (ROOT / "Makefile").read_text()
-    (picture,) = PICTURES.findall(README)
-    assert picture == "docs/city_day.png"
+    assert not PICTURES.findall(README)
+    shown = re.findall(r'(?:src|srcset)="([^"]+)"', README)
+    assert sorted(shown) == ["docs/town.webp", "docs/town_phone.webp"]
+    recipe = re.search(r"^town: .*\n((\t.*\n)+)", makefile, re.MULTILINE)
+    assert recipe
+    for picture in (*shown, "docs/town.png"):
+        assert f"--town {picture}" in recipe[1]
+        assert (ROOT / picture).stat().st_size < 2_500_000
+    for film in shown:
+        with Image.open(ROOT / film) as picture:
+            assert getattr(picture, "n_frames", 1) > 100
+    pages = PICTURES.findall((ROOT / "docs" / "network.md").read_text())
+    assert "town.png" in pages
+    assert "city_day.png" in pages
     city = re.search(r"^city: .*\n((\t.*\n)+)", makefile, re.MULTILINE)
     assert city
-    assert f"day.png {picture}" in city[1]
+    assert "day.png docs/city_day.png" in city[1]
 
 
 def test_the_pages_begin_with_a_picture_of_devices_that_move_made_by_the_demo() -> None:
