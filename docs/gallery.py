@@ -23,15 +23,15 @@ HEAD = """\
 # Gallery
 
 Every scenario that comes with edgefl, as `edgefl preview` draws it before anything runs. On the left is the map with
-its signal, devices at the start (dots), their ways (lines) and handovers (red crosses). On the right is the number of
-devices in each cell, or, where that never changes, how good their links are; and below it the labels that devices
-hold. Each section names the command that runs the scenario. `make gallery` makes this page.
+its signal, devices at the start (dots), their tracks (lines) and handovers (red crosses). On the right is the number
+of devices in each cell, or, where that never changes, how good their links are; and below it the labels that devices
+hold. Each section names the command that runs the scenario.
 """
 TOPICS = {
     "To begin with": ["quickstart", "handover_hexagonal", "city_day"],
     "Movement": ["mobility_"],
     "Places": ["commute_clock", "stadium_egress", "manhattan_trace", "labels_by_zone"],
-    "Who is there": [
+    "Which devices are there": [
         *("churn_", "battery", "client_pattern", "standing_populations", "membership_random_waypoint"),
         *("adaptive_sessions", "sensors_at_night"),
     ],

@@ -208,8 +208,8 @@ HEAD = """\
 # The radio preset nr
 
 `radio.preset: nr`, the default, is a radio that exists; `radio.preset: journal` is the journal paper's. The preset
-fills the keys that a scenario leaves out, and a run's scenario.yaml has them written out. `python docs/radio.py`
-makes the tables of this page, from whole runs of the code beside it: means over seeds with their standard error.
+fills the keys that a scenario leaves out, and a run's scenario.yaml has them written out. The tables of
+this page come from whole runs: means over seeds with their standard error.
 """
 LAWS_HEAD = """\
 ## What leaving a law out does

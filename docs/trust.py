@@ -28,7 +28,7 @@ HEAD = """\
 # How far to trust the radio
 
 Every law beside what it is taken from, and what runs give beside what others have measured: figures only, none of
-their data. Where they differ, it says why. `make trust` computes this page from the code; a test holds its figures.
+their data. Where they differ, it says why. The page is computed from the code; a test holds its figures.
 """
 
 

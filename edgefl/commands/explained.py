@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from edgefl.commands import examples
+from edgefl.commands.meanings import MEANINGS, PAPERS
 from edgefl.config import registry
 from edgefl.config.component import parameters_of
 from edgefl.config.meaning import meaning
@@ -20,40 +21,6 @@ from edgefl.config.units_of_keys import unit_of
 from edgefl.errors import EdgeflError, clipped, quoted
 from edgefl.rng import Streams
 
-MEANINGS = {
-    "algorithms": "how devices train and the server aggregates",
-    "codecs": "what travels in place of a whole change of a model, and its bits",
-    "optimisers": "how devices step along their gradients",
-    "lr_schedules": "how the learning rate changes from round to round",
-    "warm_starts": "how the model that opens a session is made",
-    "models": "what is trained",
-    "datasets": "the samples",
-    "partitions": "which device holds which samples",
-    "drifts": "how the devices' data change during a run",
-    "mobility": "how devices move",
-    "selectors": "which devices take part in a round",
-    "servers": "when devices begin, and when a model is made",
-    "sessions": "when a session ends",
-    "churn": "when devices are switched on",
-    "power_models": "what a device's radio draws",
-    "backgrounds": "how much other users take of the band",
-    "schedulers": "which device gets which share of the band",
-    "path_loss": "how much of the power arrives",
-}
-PAPERS = """\
-papers
-
-J, the journal paper: Z.-L. Chang, D.-J. Han, S. Hosseinalipour, M. Chiang, C. G. Brinton, Communication-Efficient
-Federated Learning under Dynamic Device Arrival and Departure: Convergence Analysis and Algorithm Design.
-
-N, its conference version: the same authors, Federated Learning with Dynamic Client Arrival and Departure: Convergence
-and Rapid Adaptation via Initial Model Construction.
-
-I, an earlier version of N, under review without names.
-
-F: K. Panchal et al., Flash: Concept Drift Adaptation in Federated Learning, ICML 2023.
-
-A number behind a letter is that of an equation: J 18 is equation (18) of the journal paper."""
 CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
 SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}  # by the name that annotated_types gives a bound
 TYPES = {float: "a number", int: "a whole number", str: "text", bool: "true or false", Path: "a path"}
@@ -173,6 +140,29 @@ def _field(section: type[BaseModel], part: str, before: str, dotted: str) -> Fie
         f"{before[:-1]} has no such key" if before else "write KIND/NAME, e.g. algorithms/fedprox, or a key"
     )
     raise EdgeflError(f"'{dotted}': {hint}{known}")
+
+
+def sections() -> Iterator[tuple[str, str, list[tuple[str, ...]]]]:
+    """Yield every section of a scenario: its dotted key, what it is, and the facts of its keys."""
+    waiting: list[tuple[str, type[BaseModel]]] = [("scenario", _scenario())]
+    while waiting:
+        dotted, section = waiting.pop(0)
+        before = "" if dotted == "scenario" else f"{dotted}."
+        yield dotted, (inspect.getdoc(section) or "").partition("\n\n")[0], facts_of(section, before)
+        inner = ((name, _model(field.annotation)) for name, field in section.model_fields.items())
+        waiting += [(f"{before}{name}", model) for name, model in inner if model is not None]
+
+
+def facts_of(section: type[BaseModel], before: str = "") -> list[tuple[str, ...]]:
+    """List keys with meaning, unit, range and default, as text."""
+    rows: list[tuple[str, ...]] = []
+    for name, field in section.model_fields.items():
+        kind = _kind(field, f"{before}{name}")
+        about = field.description or ""
+        meaning = f"{about} ({kind})" if about and kind else about or kind
+        default = "required" if field.is_required() else _default(field)
+        rows.append((f"`{before}{name}`", meaning, unit_of(name) or "", _bounds(field), default))
+    return rows
 
 
 def _place_of(kind: str, section: type[BaseModel] | None = None, before: str = "") -> str | None:

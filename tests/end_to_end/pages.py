@@ -6,6 +6,7 @@ What a block is, its fence says:
     ```bash title="job.sh"         what cannot run here (it needs SLURM) or runs elsewhere: its syntax is checked
     ```yaml title="first.yaml"     a file, written there; without a title keys of a scenario, which are validated
     ```python title="my_parts.py"  a file likewise; without a title a program, which is run
+    ```text                        what one should see
 """
 
 import os
@@ -30,7 +31,7 @@ from edgefl.scenario.scenario import Scenario
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r'^```(\w*)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
-LANGUAGES = ("sh", "bash", "yaml", "python")
+LANGUAGES = ("sh", "bash", "yaml", "python", "text")
 SETUP = ("make ", "pip ")  # they install
 NEEDS_A_SHELL = re.compile(r"[|<>;&*$`#\\]")
 

@@ -150,7 +150,7 @@ def test_without_training_settings_are_compared_by_latency_and_energy(
     assert "no completed run of fair in MHz 100" in text
     assert r"\multicolumn{2}{c}{Latency (ms)}" in (root / "settings.tex").read_text()
     assert main(["settings", str(root), "--session", "1"]) == 0
-    assert "Latency and energy of a round, mean over the rounds of sessions 1" in capsys.readouterr().out
+    assert "Latency and energy of a round, mean over the rounds of session 1" in capsys.readouterr().out
     assert compare_settings(root, sessions=[2]).table["ours_latency_s_mean"].max() == pytest.approx(0.5)
 
 

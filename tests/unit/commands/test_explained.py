@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from edgefl.commands.explained import MEANINGS, describe, listed
+from edgefl.commands.explained import describe, listed
+from edgefl.commands.meanings import MEANINGS
 from edgefl.config import registry
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import Scenario

@@ -1,0 +1,138 @@
+"""Makes the pages of reference from the code when the site is built: keys, components, commands, names of Python.
+
+A hook of MkDocs: a page that holds `<!-- KIND: made from the code -->` is given what is true of the code now, so that
+it cannot grow old. `python docs/reference.py keys` prints one.
+"""
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+MARK = re.compile(r"<!-- (\w+): made from the code -->")
+INTERNAL = ("help",)
+
+
+def on_page_markdown(markdown: str, **about: Any) -> str:
+    """Fill the marks of a page."""
+    return MARK.sub(lambda mark: "\n".join(PAGES[mark[1]]()), markdown)
+
+
+def keys() -> Iterator[str]:
+    """Write every key of a scenario: a table per section."""
+    from edgefl.commands.explained import sections
+
+    for section, about, rows in sections():
+        yield from [f"## {section}", "", _plain(about), ""]
+        yield from _table(("key", "meaning", "unit", "range", "default"), rows)
+
+
+def components() -> Iterator[str]:
+    """Write every component with its parameters: a section per kind."""
+    from edgefl.commands.explained import facts_of, listed
+    from edgefl.commands.meanings import MEANINGS
+    from edgefl.config import registry
+    from edgefl.config.component import parameters_of
+
+    for kind in registry.KINDS:
+        yield from [f"## {kind}", "", f"{MEANINGS[kind].capitalize()}.", ""]
+        meanings = dict(line.split("  ", 1) for line in listed(kind))
+        for name in registry.names(kind):
+            yield from [
+                f"### {kind}/{name} {{ #{kind}-{name} }}",
+                "",
+                _plain(meanings.get(name, "").strip()),
+                "",
+            ]
+            rows = facts_of(parameters_of(registry.get(kind, name)))
+            if rows:
+                yield from _table(("parameter", "meaning", "unit", "range", "default"), rows)
+
+
+def commands() -> Iterator[str]:
+    """Write every command with its arguments and options."""
+    import typer
+
+    from edgefl.commands.cli import app
+
+    yield from _commands(typer.main.get_command(app), "edgefl")
+
+
+def _commands(command: Any, path: str) -> Iterator[str]:
+    inner = getattr(command, "commands", None)
+    if inner:
+        for name, each in inner.items():
+            yield from _commands(each, f"{path} {name}")
+        return
+    text, _, examples = inspect.cleandoc(command.help or "").partition("Examples:")
+    yield from [f"## {path}", "", _plain(text.strip()), ""]
+    rows = []
+    for option in command.params:
+        if option.name in INTERNAL:
+            continue
+        named = ", ".join(
+            f"`{name}`" for name in (*option.opts, *option.secondary_opts) if name.startswith("-")
+        )
+        default = option.default
+        shown = "" if default in (None, False, ()) or callable(default) else f"`{default}`"
+        rows.append((named or f"`{option.metavar or option.name.upper()}`", option.help or "", shown))
+    if rows:
+        yield from _table(("", "meaning", "default"), rows)
+    if examples.strip():
+        yield from ["```bash", *filter(None, map(str.strip, examples.splitlines())), "```", ""]
+
+
+def python() -> Iterator[str]:
+    """Write the public names of the package edgefl: signatures and what they say of themselves."""
+    import edgefl
+
+    for name in edgefl.__all__:
+        found = getattr(edgefl, name)
+        if not callable(found):
+            continue
+        try:
+            signature = str(inspect.signature(found)) if inspect.isfunction(found) else ""
+        except ValueError:
+            signature = ""
+        short = re.sub(r"(\w+\.)+(\w+)", r"\2", signature)
+        yield from [f"## edgefl.{name}", ""]
+        if short:
+            yield from ["```text", f"edgefl.{name}{short}", "```", ""]
+        yield from ["```text", inspect.getdoc(found) or "", "```", ""]
+
+
+PAGES: dict[str, Callable[[], Iterator[str]]] = {
+    "keys": keys,
+    "components": components,
+    "commands": commands,
+    "python": python,
+}
+
+
+def _table(head: tuple[str, ...], rows: Any) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    for row in rows:
+        yield f"| {' | '.join(_cell(text) for text in row)} |"
+    yield ""
+
+
+def _cell(text: str) -> str:
+    return " ".join(_plain(text).split()).replace("|", "\\|")
+
+
+def _plain(text: str) -> str:
+    """Keep text from being read as HTML or Markdown where it is neither."""
+    parts = re.split(r"(`[^`]*`)", text)  # code stays as it is
+    for place in range(0, len(parts), 2):
+        parts[place] = re.sub(r"([<*_\[\]{}])", lambda found: f"\\{found[1]}", parts[place]).replace(
+            "\\<", "&lt;"
+        )
+    return "".join(parts)
+
+
+if __name__ == "__main__":
+    print("\n".join(PAGES[sys.argv[1]]()))
