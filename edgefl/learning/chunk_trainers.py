@@ -12,11 +12,12 @@ from torch import Tensor, nn
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.chunk_training import ChunkTraining, Worker
 from edgefl.learning.data_in_memory import SplitInMemory
-from edgefl.learning.gradients import Kernel, Precision
+from edgefl.learning.gradients import PLAIN_LOSS, Kernel, Precision
 from edgefl.learning.handed import Handed
 from edgefl.learning.local_task import LocalModels, LocalTask
 from edgefl.learning.models import Model
 from edgefl.learning.module_facts import example
+from edgefl.learning.task import Objective
 from edgefl.learning.update_rule import UpdateRule
 
 Chunk = Sequence[int]  # positions of the devices that are computed together, those with the most steps first
@@ -35,6 +36,7 @@ class Kit:
     module: nn.Module
     precision: Precision
     rule: UpdateRule
+    objective: Objective = PLAIN_LOSS
 
     def but_data(self) -> dict[str, Any]:
         """Return everything a worker needs except the training data."""
@@ -42,7 +44,8 @@ class Kit:
 
     def worker(self) -> Worker:
         """Make a worker."""
-        return Worker(self.kind(self.model, self.module, self.precision, example(self.train.x)), self.train)
+        kernel = self.kind(self.model, self.module, self.precision, example(self.train.x), self.objective)
+        return Worker(kernel, self.train)
 
 
 class ChunkTrainers(Protocol):

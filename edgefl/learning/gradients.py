@@ -24,6 +24,7 @@ TESTED_AT_ONCE = 2048  # samples; bounds memory
 # On a CPU padding is left out of written-out products in steps of so many samples, for inputs of at least so many
 # numbers, in batches of at most so many samples: elsewhere BLAS chooses its way by the width, and rounds differently.
 NARROWED_BY, NARROWED_FROM, NARROWED_UP_TO = 16, 256, 128
+PLAIN_LOSS = task.Objective()
 # (step, active) -> gradients [active, M] of the first devices of a chunk
 GradientSteps = Callable[[int, int], Tensor]
 
@@ -89,7 +90,15 @@ class Kernel(ABC):
     # devices whose gradients it can compute in one call; None: as many as fit memory
     at_once: ClassVar[int | None] = None
 
-    def __init__(self, model: Model, module: nn.Module, precision: Precision, example: Tensor) -> None:
+    def __init__(
+        self,
+        model: Model,
+        module: nn.Module,
+        precision: Precision,
+        example: Tensor,
+        objective: task.Objective = PLAIN_LOSS,
+    ) -> None:
+        self.objective = objective
         self.model = model
         self.module = copy.deepcopy(module)
         self.layout = ModelLayout.of(module)
@@ -208,8 +217,15 @@ class ByHand(Kernel):
 class Stacked(Kernel):
     """Automatic differentiation under vmap, all devices of a chunk in one call."""
 
-    def __init__(self, model: Model, module: nn.Module, precision: Precision, example: Tensor) -> None:
-        super().__init__(model, module, precision, example)
+    def __init__(
+        self,
+        model: Model,
+        module: nn.Module,
+        precision: Precision,
+        example: Tensor,
+        objective: task.Objective = PLAIN_LOSS,
+    ) -> None:
+        super().__init__(model, module, precision, example, objective)
         if precision.bf16:
             # vmap's batch norm makes weights of its input's type, which must be that of the statistics
             for layer in self.module.modules():
@@ -263,7 +279,7 @@ class Stacked(Kernel):
         counters = {name: b.clone() for name, b in self.module.named_buffers() if not b.is_floating_point()}
         tensors = {**self.layout.parameters.views(parameters), **moving, **counters, **masks}
         outputs = run(self.module, tensors, x)
-        loss = (task.loss(outputs.logits, y, "none") * weight).sum()
+        loss = (self.objective.losses(outputs.logits, y) * weight).sum()
         loss = loss + weighted(terms, references, outputs, weight)
         pieces = [moving[name].reshape(-1) for name in self.layout.statistics.names]
         return loss, torch.cat(pieces) if pieces else statistics
@@ -278,8 +294,15 @@ class OneByOne(Kernel):
 
     at_once = 1
 
-    def __init__(self, model: Model, module: nn.Module, precision: Precision, example: Tensor) -> None:
-        super().__init__(model, module, precision, example)
+    def __init__(
+        self,
+        model: Model,
+        module: nn.Module,
+        precision: Precision,
+        example: Tensor,
+        objective: task.Objective = PLAIN_LOSS,
+    ) -> None:
+        super().__init__(model, module, precision, example, objective)
         named = dict(self.module.named_parameters())
         self._parameters = [named[name] for name in self.layout.parameters.names]
         self._bound: tuple[int, int] = (0, 0)
@@ -297,7 +320,7 @@ class OneByOne(Kernel):
         y, weight = batch.y[0, :size], batch.weight[0, :size]
         with torch.enable_grad(), self._autocast(rows.device):
             outputs = run(self.module, None, x)
-            loss = task.loss(outputs.logits, y, "none") @ weight
+            loss = self.objective.losses(outputs.logits, y) @ weight
             if terms:
                 outputs = Outputs(*(part[None] for part in outputs))
                 cut = [

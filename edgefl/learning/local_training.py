@@ -13,7 +13,7 @@ from edgefl.learning.batches import Batches
 from edgefl.learning.batching import CHUNK_BYTES, Batching, choose
 from edgefl.learning.chunk_trainers import ChunkTrainers, Kit, Threads
 from edgefl.learning.data_in_memory import SplitInMemory
-from edgefl.learning.gradients import ByHand, Kernel, OneByOne, Precision, Stacked
+from edgefl.learning.gradients import PLAIN_LOSS, ByHand, Kernel, OneByOne, Precision, Stacked
 from edgefl.learning.local_task import LocalModels, LocalTask
 from edgefl.learning.models import Model
 from edgefl.learning.module_facts import (
@@ -24,6 +24,7 @@ from edgefl.learning.module_facts import (
     smallest_batch,
 )
 from edgefl.learning.parameters import ModelLayout
+from edgefl.learning.task import Objective
 from edgefl.learning.update_rule import UpdateRule
 
 
@@ -43,6 +44,7 @@ class LocalTraining:
         memory_bytes: memory for a chunk of stacked devices; None: `CHUNK_BYTES`.
         threads: chunks trained at the same time; always 1 on a GPU.
         trainers: train the chunks in place of these threads; None: nobody does.
+        objective: what devices minimise; other than the cross-entropy alone by automatic differentiation only.
 
     Attributes:
         layout: where parameters and statistics lie in a model's vector.
@@ -61,7 +63,9 @@ class LocalTraining:
         memory_bytes: int | None = None,
         threads: int = 1,
         trainers: ChunkTrainers | None = None,
+        objective: Objective = PLAIN_LOSS,
     ) -> None:
+        self._objective = objective
         self._model = model
         self._module = module
         self._train = train
@@ -149,7 +153,8 @@ class LocalTraining:
 
     def _kind(self, task: LocalTask) -> type[Kernel]:
         written = self._model.writes_out()
-        if written and not self._precision.bf16 and (written == "stepper" or not task.has_terms()):
+        plain = self._objective.plain and not self._precision.bf16
+        if written and plain and (written == "stepper" or not task.has_terms()):
             return ByHand
         way: Any = self._batching
         if way == "auto":
@@ -162,7 +167,7 @@ class LocalTraining:
     def _numbers_per_sample(self) -> int:
         """Numbers that a sample takes in memory: its input, and what autograd keeps."""
         inputs = int(np.prod(self._train.x.shape[1:]))
-        if self._model.writes_out():
+        if self._model.writes_out() and self._objective.plain:
             return inputs
         return inputs + numbers_kept(self._module, example(self._train.x))
 
@@ -178,7 +183,9 @@ class LocalTraining:
         if kind not in self._kits:
             if kind is Stacked:
                 refuse_hidden_parameters(self._module, example(self._train.x))
-            self._kits[kind] = Kit(self._train, kind, self._model, self._module, self._precision, self._rule)
+            self._kits[kind] = Kit(
+                self._train, kind, self._model, self._module, self._precision, self._rule, self._objective
+            )
         return self._kits[kind]
 
 

@@ -188,6 +188,16 @@ class LearningSettings(Section):
         description="largest norm of a device's gradient, to which a longer one is scaled down, before the algorithm"
         " corrects it; none: any",
     )
+    label_smoothing: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="share of each label that training spreads over all classes; losses that are told stay plain",
+    )
+    class_weights: tuple[Annotated[float, Field(ge=0, le=1e6)], ...] | None = Field(
+        None,
+        description="of each class, in the order of labels: what a sample of it counts in local training; none: 1",
+    )
     bits_per_parameter: int = Field(32, ge=1, le=64, description="payload_bits = this x parameters")
     payload: Literal["model", "exchanged"] = Field(
         "model", description="a transfer carries one model (J), or all that the algorithm exchanges"
@@ -239,6 +249,14 @@ class LearningSettings(Section):
             raise ValueError(
                 "this algorithm ends training after an epoch: give epochs, the most that a device does, or"
                 " switch that off (flash: validation: 0)"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _theory_of_the_plain_loss(self) -> Self:
+        if self.theory is not None and (self.label_smoothing or self.class_weights):
+            raise ValueError(
+                "theory measures the plain cross-entropy: leave out label_smoothing and class_weights"
             )
         return self
 

@@ -3,6 +3,7 @@
 Models that write their gradients out use the loss's gradient with respect to the logits, softmax - onehot.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -25,6 +26,37 @@ def loss(logits: "Tensor", y: "Tensor", reduction: Literal["none", "mean", "sum"
     from torch.nn import functional
 
     return functional.cross_entropy(logits, y, reduction=reduction)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What devices minimise: the cross-entropy, perhaps with smoothed labels and weights of classes.
+
+    smoothing: share e of each label that is spread over all C classes: (1 - e) onehot + e / C.
+    class_weights: of each class, by which its part of a sample's loss is multiplied; none: 1. The mean over a batch
+        is over samples, not over their weights.
+
+    Source: as `torch.nn.functional.cross_entropy`, sample by sample.
+    """
+
+    smoothing: float = 0.0
+    class_weights: tuple[float, ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the cross-entropy alone, whose gradients models may write out."""
+        return not self.smoothing and not self.class_weights
+
+    def losses(self, logits: "Tensor", y: "Tensor") -> "Tensor":
+        """Compute the loss [B] of samples with logits [B, C] and labels [B]."""
+        if self.plain:
+            return loss(logits, y, "none")
+        from torch.nn import functional
+
+        weights = logits.new_tensor(self.class_weights) if self.class_weights else None
+        return functional.cross_entropy(
+            logits, y, weight=weights, label_smoothing=self.smoothing, reduction="none"
+        )
 
 
 def hits(logits: "Tensor", y: "Tensor") -> int:
