@@ -24,3 +24,11 @@ class OpenSession:
     sampled: dict[str, list[int]] = field(default_factory=dict)
     unchanged: int = 0
     losses: list[float] = field(default_factory=list)
+
+
+@dataclass
+class Counts:
+    """What a server counts through all sessions: rounds of the global model that began, and models made."""
+
+    turn: int = 0
+    version: int = 0

@@ -13,6 +13,7 @@ from edgefl.contract import REPORTED_LOSS
 from edgefl.engine.records import DeviceRound, Event, Round
 from edgefl.engine.sent_time import SentTime, united
 from edgefl.engine.servers.tiers import Tiers
+from edgefl.engine.sessions import SessionPolicy, SessionState
 from edgefl.testing.cell import Scripted, SmallWorld, small_world
 
 FLOPS_PER_SAMPLE, SAMPLES_PER_S = 1e3, 8_000_000  # on the journal's processor
@@ -202,7 +203,7 @@ def test_the_server_takes_its_time_for_each_model() -> None:
     assert [row.energy_server_j for row in world.rows.of[Round]] == [1.0, 1.0, 1.0]
 
 
-def test_reports_are_those_of_the_updates_taken() -> None:
+def test_reports_are_those_of_the_updates_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     learner = Scripted(
         of={0: (1, 8_000_000, 0, 0), 1: (1, 20_800_000, 0, 0)},
         scalars={REPORTED_LOSS: (1.0, 3.0)},
@@ -211,12 +212,15 @@ def test_reports_are_those_of_the_updates_taken() -> None:
     policy = {"name": "adaptive", "count": 1, "min_rounds": 4, "max_rounds": 4}
     world = computing({"name": "fedasync"}, [1.0, 2.6], rounds=4, learner=learner, policy=policy)
     losses: list[tuple[float, ...]] = []
-    ends = type(world.server._policy).reason_to_end
-    world.server._policy.__class__.reason_to_end = lambda self, s: losses.append(s.losses) or ends(self, s)  # type: ignore[method-assign, func-returns-value, attr-defined]
-    try:
-        world.run()
-    finally:
-        world.server._policy.__class__.reason_to_end = ends  # type: ignore[method-assign, attr-defined]
+    policy_class = type(world.server._policy)
+    ends = policy_class.reason_to_end
+
+    def noted(self: SessionPolicy, state: SessionState) -> str | None:
+        losses.append(state.losses)
+        return ends(self, state)
+
+    monkeypatch.setattr(policy_class, "reason_to_end", noted)
+    world.run()
     assert losses[-1] == (1.0, 1.0, 3.0, 1.0)
 
 
