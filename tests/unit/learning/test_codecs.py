@@ -82,6 +82,23 @@ def test_bits_of_qsgd_are_those_of_its_levels_and_norms() -> None:
     ]
 
 
+def test_bits_of_the_others_are_those_of_their_places_levels_and_signs() -> None:
+    """785 numbers and a seed of 64 bits; 8 bits each and two ends; a sign each and a mean; as top-k."""
+    change = torch.cat([torch.arange(7840.0), torch.zeros(10)]).unsqueeze(0)
+    one = [
+        encode(codec(name, **values), change, rng=streams(1)).bits.item()
+        for name, values in (
+            ("rand_k", {}),
+            ("rand_k", {"indices": "packed"}),
+            ("rand_k", {"share": 1}),
+            ("fedpaq", {}),
+            ("signsgd", {}),
+            ("ef21", {}),
+        )
+    ]
+    assert one == [25_120 + 64, 35_325, 251_200, 7850 * 8 + 64, 7_882, 35_325]
+
+
 # ---- errors
 
 
@@ -124,6 +141,64 @@ def test_qsgd_is_unbiased_with_the_variance_of_its_closed_form(norm: str, bucket
     assert abs(float(squares.mean()) - variance.sum()) < 4 * float(squares.std()) / math.sqrt(n)
     if norm == "two" and bucket is None:
         assert variance.sum() <= min(size / levels**2, math.sqrt(size) / levels) * (exact**2).sum()
+
+
+def test_rand_k_without_feedback_is_unbiased_with_the_variance_of_its_closed_form() -> None:
+    """E Q = v; E |Q - v|^2 = (1 / share - 1) |v|^2, whatever is drawn with equal squares; else within its error."""
+    n, size = 20_000, 40
+    v = torch.randn(size, generator=torch.Generator().manual_seed(2))
+    one = codec("rand_k", share=0.25, error_feedback=False)
+    drawn = encode(one, v.expand(n, -1), Sizes(((size,),)), streams(n)).rows.double()
+    assert ((drawn != 0).sum(1) == 10).all()
+    exact = v.double()
+    error = (drawn.mean(0) - exact).abs()
+    assert (error <= 4.5 * exact.abs() * math.sqrt(3 / n) + ROUNDING).all(), (
+        "a number is 4 v in a quarter of draws"
+    )
+    squares = (drawn - exact).square().sum(1)
+    assert abs(float(squares.mean() - 3 * exact.square().sum())) < 4 * float(squares.std()) / math.sqrt(n)
+
+
+def test_uniform_quantisation_is_unbiased_with_the_variance_of_its_closed_form() -> None:
+    """Of 2 bits: four values from least to greatest; variance step^2 p (1 - p) of each number; the ends are exact."""
+    n, size = 20_000, 40
+    v = torch.randn(size, generator=torch.Generator().manual_seed(2))
+    drawn = encode(codec("fedpaq", bits=2), v.expand(n, -1), Sizes(((size,),)), streams(n)).rows.double()
+    exact = v.double().numpy()
+    step = (exact.max() - exact.min()) / 3
+    p = np.modf((exact - exact.min()) / step)[0]
+    p[exact.argmax()] = 0.0
+    variance = step**2 * p * (1 - p)
+    error = np.abs(drawn.mean(0).numpy() - exact)
+    assert (error <= 4.5 * np.sqrt(variance / n) + ROUNDING).all()
+    squares = (drawn - v.double()).square().sum(1)
+    assert abs(float(squares.mean()) - variance.sum()) < 4 * float(squares.std()) / math.sqrt(n)
+    assert len(np.unique(np.round(drawn.numpy(), 4))) == 4
+
+
+def test_signs_leave_what_their_closed_form_says() -> None:
+    """|v - mean |v| sign v|^2 = |v|^2 - |v|_1^2 / M; the sign of 0 is +1."""
+    v = torch.randn(3, 60, generator=torch.Generator().manual_seed(4))
+    v[:, 7] = 0.0
+    rows = encode(codec("signsgd"), v, Sizes(((60,),))).rows.double()
+    exact = v.double()
+    left = (rows - exact).square().sum(1)
+    assert torch.allclose(left, exact.square().sum(1) - exact.abs().sum(1) ** 2 / 60)
+    assert (rows[:, 7] > 0).all()
+
+
+def test_ef21_comes_to_a_change_that_stays_and_is_error_feedback_for_the_first_message() -> None:
+    """With a tenth of 50 numbers the estimate is the change itself after ten rounds, to the last bit."""
+    sizes, v = Sizes(((50,),)), torch.randn(2, 50, generator=torch.Generator().manual_seed(5))
+    one = codec("ef21", share=0.1)
+    memory = fresh(one, 2, sizes)
+    for round_ in range(10):
+        coded = one.encode(v, memory, NO_CHANCE, sizes)
+        memory = dict(coded.memory)
+        assert ((coded.rows != 0).sum(1) == 5 * (round_ + 1)).all()
+        if not round_:
+            assert torch.equal(coded.rows, encode(codec("top_k", share=0.1), v, sizes).rows)
+    assert torch.equal(coded.rows, v)
 
 
 # ---- what was sent and what is left add up
@@ -349,3 +424,94 @@ def test_a_codec_that_breaks_its_word_is_an_error() -> None:
     stage = next(Cell(how).one.session(SessionStart(1, (0, 1), longest=1)))
     with pytest.raises(EdgeflError, match=r"a memory of \[\] .* \['residual'\]"):
         stage.train([0, 1], 1)
+
+
+# ---- PowerSGD beside PyTorch's own
+
+
+class Given:
+    """Numbers that were drawn elsewhere."""
+
+    def __init__(self, numbers: Tensor) -> None:
+        self._numbers = numbers
+
+    def normal(self, *size: int) -> Tensor:
+        return self._numbers.reshape(1, *size)
+
+
+@pytest.mark.slow
+def test_powersgd_is_pytorchs_communication_hook(tmp_path: Path) -> None:
+    """One worker, four rounds with error feedback and warm start; a matrix, a filter and a bias, within 1e-5."""
+    import torch.distributed as dist
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+
+    class Linear(torch.nn.Module):
+        """Parameters whose gradient is what they are multiplied with."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            generator = torch.Generator().manual_seed(6)
+            self.shapes = (20, 15), (8, 3, 3, 3), (20,)
+            self.parts = torch.nn.ParameterList(
+                [torch.nn.Parameter(torch.randn(shape, generator=generator)) for shape in self.shapes]
+            )
+
+        def forward(self, x: Tensor) -> Tensor:
+            flat = torch.cat([part.reshape(-1) for part in self.parts])
+            return flat @ x
+
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path / 'group'}", rank=0, world_size=1)
+    try:
+        module = Linear()
+        sizes, rank = Sizes(module.shapes), 2
+        trained = torch.nn.parallel.DistributedDataParallel(module)
+        state = powerSGD_hook.PowerSGDState(
+            dist.group.WORLD,
+            matrix_approximation_rank=rank,
+            start_powerSGD_iter=2,
+            min_compression_rate=1,
+            use_error_feedback=True,
+            warm_start=True,
+            random_seed=3,
+        )
+        order: list[int] = []  # widths of the matrices, as the bucket holds them
+
+        def hook(state: Any, bucket: dist.GradBucket) -> torch.futures.Future[Tensor]:
+            order[:] = [math.prod(one.shape[1:]) for one in bucket.gradients() if one.dim() > 1]
+            return powerSGD_hook.powerSGD_hook(state, bucket)
+
+        trained.register_comm_hook(state, hook)
+        one, memory = codec("powersgd", rank=rank), None
+        changes = torch.randn(6, sizes.count, generator=torch.Generator().manual_seed(8))
+        for round_, change in enumerate(changes):
+            module.zero_grad()
+            trained(change).backward()
+            theirs = torch.cat([part.grad.reshape(-1) for part in module.parts])
+            if round_ < 2:  # its first rounds are not coded
+                assert torch.allclose(theirs, change)
+                continue
+            if memory is None:
+                memory = fresh(one, 1, sizes)
+                begun = _first_factors(rank, order)
+            coded = one.encode(change.unsqueeze(0), memory, Given(begun), sizes)  # type: ignore[arg-type]
+            memory = dict(coded.memory)
+            assert (coded.rows[0] - theirs).abs().max() < 1e-5
+            assert (coded.rows[0] - change).abs().max() > 0.1, "it leaves something out"
+        assert coded.bits.tolist() == [32 * (2 * (20 + 15) + 2 * (8 + 27) + 20)]
+    finally:
+        dist.destroy_process_group()
+
+
+def _first_factors(rank: int, order: list[int]) -> Tensor:
+    """Return the numbers with which PyTorch's hook begins its factors Q by its seed 3, those of width 15 first."""
+    seed = np.random.RandomState(3).randint(1_000_000_000)
+    generator = torch.Generator().manual_seed(int(seed))
+    drawn = {width: torch.randn(1, width, rank, generator=generator).reshape(-1) for width in order}
+    return torch.cat([drawn[15], drawn[27]])
+
+
+def test_bits_of_powersgd_are_those_of_its_factors_and_biases() -> None:
+    """10 x 784 by rank 2: 2 (10 + 784) numbers, and ten biases."""
+    coded = encode(codec("powersgd", rank=2), torch.ones(1, 7850), rng=streams(1))
+    assert coded.bits.tolist() == [51_136]
+    assert torch.allclose(coded.rows, torch.ones(1, 7850), atol=1e-5), "a matrix of rank 1 arrives whole"

@@ -1,0 +1,38 @@
+"""Send how a device's change differs from its last one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from edgefl.learning.codecs import Chance, Codec, Coded, Indices, Sizes, index_bits
+from edgefl.learning.codecs.top_k import largest
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+ESTIMATE = "estimate"
+
+
+class Ef21(Codec):
+    """Keep an estimate of each device's change at both ends, and send where the present one differs most from it.
+
+    g_k+ = g_k + top-k of (change - g_k), which the server takes for the change: a number that is sent arrives whole.
+    Richtarik, Sokolov, Fatkhullin, EF21, NeurIPS 2021. The estimate is of the device's last update that was
+    aggregated. share = 1 is no codec at all, to the last bit; on the way down it is top_k.
+    """
+
+    share: float = Field(0.1, gt=0, le=1, description="share of the numbers that are sent; at least one is")
+    indices: Indices = Field("packed", description="bits of the places, as in top_k")
+
+    def memory(self, sizes: Sizes) -> Mapping[str, int]:
+        return {ESTIMATE: sizes.count}
+
+    def encode(self, change: Tensor, memory: Mapping[str, Tensor], rng: Chance, sizes: Sizes) -> Coded:
+        known = memory[ESTIMATE]
+        chosen = largest((change - known).abs(), max(1, round(self.share * sizes.count)))
+        rows = change.where(chosen, known)
+        bits = chosen.sum(1) * sizes.bits + index_bits(chosen, sizes, self.indices)
+        return Coded(rows, bits, {ESTIMATE: rows})

@@ -1,0 +1,88 @@
+"""Send a change of low rank."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from edgefl.learning.codecs import RESIDUAL, Chance, Codec, Coded, Sizes
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FACTOR = "factor"
+
+
+class PowerSgd(Codec):
+    """Send each tensor of a change as the product of two thin matrices, found by one step of the power method.
+
+    A tensor is taken as a matrix A, its first dimension by the others: P = orthonormal(A Q), Q = A' P, and what
+    arrives is P Q'. Q begins at random and is the next round's start. Tensors of one dimension, and those that are no
+    larger than their factors, travel whole. Vogels et al., PowerSGD, NeurIPS 2019, whose workers average P before Q
+    is made; here each device codes its change by itself.
+    """
+
+    rank: int = Field(2, ge=1, le=10_000, description="columns of the factors")
+    error_feedback: bool = Field(
+        True, description="add what earlier messages have left out to the next change"
+    )
+
+    def memory(self, sizes: Sizes) -> Mapping[str, int]:
+        factors = sum(self.rank * width for _, _, width in self._matrices(sizes))
+        return ({RESIDUAL: sizes.count} if self.error_feedback else {}) | (
+            {FACTOR: factors} if factors else {}
+        )
+
+    def encode(self, change: Tensor, memory: Mapping[str, Tensor], rng: Chance, sizes: Sizes) -> Coded:
+        wanted = change + memory[RESIDUAL] if self.error_feedback else change
+        rows, many, matrices = wanted.clone(), len(wanted), self._matrices(sizes)
+        numbers, kept = sizes.count, memory.get(FACTOR)
+        if matrices and kept is not None:
+            drawn = rng.normal(kept.shape[1])
+            # a factor that nothing was multiplied with keeps nothing: begin anew
+            starts, nexts, place = drawn, kept.clone(), 0
+            for begin, height, width in matrices:
+                some = slice(place, place + self.rank * width)
+                last = kept[:, some]
+                q = last.where((last != 0).any(1, keepdim=True), starts[:, some])
+                a = wanted[:, begin : begin + height * width].reshape(many, height, width)
+                p, q = _step(a, q.reshape(many, width, self.rank))
+                rows[:, begin : begin + height * width] = _product(p, q).reshape(many, -1)
+                nexts[:, some] = q.reshape(many, -1)
+                numbers += self.rank * (height + width) - height * width
+                place = some.stop
+        left = {RESIDUAL: wanted - rows} if self.error_feedback else {}
+        if kept is not None:
+            left[FACTOR] = nexts
+        return Coded(rows, wanted.new_full((many,), numbers * sizes.bits).long(), left)
+
+    def _matrices(self, sizes: Sizes) -> list[tuple[int, int, int]]:
+        """Return where each tensor that is coded begins, its height and its width."""
+        found, begin = [], 0
+        for shape in sizes.shapes:
+            height, width = (shape[0], math.prod(shape[1:])) if len(shape) > 1 else (1, 1)
+            if self.rank * (height + width) < height * width:
+                found.append((begin, height, width))
+            begin += math.prod(shape)
+        return found
+
+
+def _step(a: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
+    """Return P and Q of the matrices a [k, n, m] after a step of the power method from q [k, m, r]."""
+    import torch
+
+    # one after the other: products of many at once may be rounded otherwise
+    factors = []
+    for one, start in zip(a, q, strict=True):
+        p = torch.linalg.qr(one @ torch.linalg.qr(start).Q).Q
+        factors.append((p, one.T @ p))
+    return torch.stack([p for p, _ in factors]), torch.stack([q for _, q in factors])
+
+
+def _product(p: Tensor, q: Tensor) -> Tensor:
+    import torch
+
+    return torch.stack([one @ other.T for one, other in zip(p, q, strict=True)])

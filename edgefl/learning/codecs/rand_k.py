@@ -1,0 +1,40 @@
+"""Send some changes that are chosen at random."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
+
+from edgefl.learning.codecs import Chance, FeedbackCodec, Indices, Sizes, index_bits
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SEED_BITS = 64
+
+
+class RandK(FeedbackCodec):
+    """Send a share of a change that each device chooses anew in each round, each number whole.
+
+    Stich et al., Sparsified SGD with Memory, NeurIPS 2018; Konecny et al., 2016. Both ends draw the places from a
+    seed of 64 bits, unless `indices` says that they are listed. Without error feedback what is sent is divided by its
+    share: that is unbiased, with (1 / share - 1) times the change's square for a variance. share = 1 is no codec at
+    all, to the last bit.
+    """
+
+    share: float = Field(0.1, gt=0, le=1, description="share of the numbers that are sent; at least one is")
+    indices: Literal["seed"] | Indices = Field(
+        "seed", description="bits of the places: seed: 64 for all of them; the others as in top_k"
+    )
+
+    def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
+        count = max(1, round(self.share * sizes.count))
+        chosen = wanted.new_ones(wanted.shape).bool()
+        if count < sizes.count:
+            chosen = (~chosen).scatter(1, rng.subset(count, sizes.count), True)
+        places = index_bits(chosen, sizes, "packed" if self.indices == "seed" else self.indices)
+        if self.indices == "seed":
+            places = places.clamp_max(SEED_BITS)
+        scale = 1.0 if self.error_feedback else sizes.count / count
+        return wanted * chosen * scale, count * sizes.bits + places

@@ -1,0 +1,24 @@
+"""Send the sign of each change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from edgefl.learning.codecs import Chance, FeedbackCodec, Sizes
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class SignSgd(FeedbackCodec):
+    """Send one bit for each number, its sign, and the mean magnitude of all of them, by which it is multiplied.
+
+    Karimireddy et al., Error Feedback Fixes SignSGD, ICML 2019: the sign of 0 is +1, and the error of a change v is
+    |v|^2 - |v|_1^2 / M. Without error feedback it is Bernstein et al.'s signSGD, ICML 2018, with that scale; they
+    take the sign of the majority, here they are averaged by data size.
+    """
+
+    def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
+        scale = wanted.abs().mean(1, keepdim=True)
+        rows = scale.where(wanted >= 0, -scale)
+        return rows, wanted.new_full((len(wanted),), wanted.shape[1] + sizes.bits).long()
