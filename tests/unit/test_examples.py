@@ -21,6 +21,7 @@ from edgefl.config.component import AnyComponent, build, parameters_of, values_o
 from edgefl.config.scenario_fields import Named, Section
 from edgefl.engine.power_models import Equipment
 from edgefl.engine.selectors import Candidates
+from edgefl.engine.servers import ServerState
 from edgefl.engine.sessions import SessionState
 from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Updates
@@ -218,6 +219,14 @@ def test_bands_go_from_near_to_far() -> None:
     chosen = [selector.select(Candidates(range(6), gains, t), 2, np.random.default_rng(0)) for t in range(4)]
     assert chosen == [[1, 3], [0, 4], [2, 5], [1, 3]]
     assert selector.select(Candidates(range(6), gains, 2), 6, np.random.default_rng(0)) == list(range(6))
+
+
+def test_a_quorum_waits_for_its_share_and_begins_anew_after_a_model() -> None:
+    server = make("servers", share=0.75)
+    answers = [server.ready(ServerState(places=4, working=4 - n, arrived=n)) for n in range(5)]
+    assert answers == [0, 0, 0, 3, 4]
+    during, after = (ServerState(4, 1, 0, since_s=5.0, now_s=now) for now in (6.0, 5.0))
+    assert (server.room(during), server.room(after)) == (0, 3)
 
 
 def test_plateau_waits_for_its_patience() -> None:

@@ -42,7 +42,9 @@ def load() -> Iterator[None]:
     worker.join()
 
 
-@pytest.mark.parametrize("model", ["logistic", "{name: mlp2, hidden: 8}", "cnn2"])
+@pytest.mark.parametrize(
+    "model", ["logistic", "{name: mlp2, hidden: 8}", pytest.param("cnn2", marks=pytest.mark.slow)]
+)
 def test_neither_threads_nor_load_nor_free_memory_reach_a_table(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

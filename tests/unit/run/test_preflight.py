@@ -55,7 +55,7 @@ KNOWABLE = {
     f"learning=null; sessions={{name: adaptive, count: 1}}; {WORKLOAD}": (
         "sessions: adaptive sessions end by the devices' losses, and a workload trains nothing"
     ),
-    "learning.partition=natural": "learning.partition: the natural partition needs a data set that says",
+    "learning.partition=natural": "learning.partition: the natural partition needs a data set that names",
     # with this seed, session 1 has labels of 751 samples and session 2 those of the other 749
     "seed=1; learning.partition={name: iid, overlap: 0.0}; devices.count=750": (
         "learning.partition: 749 samples in the session do not give 750 devices"
