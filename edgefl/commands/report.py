@@ -18,8 +18,8 @@ def report(
 ) -> None:
     """Write a report as one HTML file: words, tables, charts, and a replay of the devices on a time slider.
 
-    The file needs nothing else, no network either. How devices move is in it if the scenario asks for it with
-    record.positions_s.
+    The file needs nothing else, no network either. Devices are where they were, unless record.positions_s is none.
+    For slides, `edgefl day RUN --town film.gif` makes a film of a day.
 
     Examples:
 
