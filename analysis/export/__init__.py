@@ -1,11 +1,11 @@
-"""A study's runs, tables and figures for MLflow and Weights & Biases, both without a network."""
+"""A study's runs, tables and figures for MLflow, Weights & Biases and TensorBoard, without a network."""
 
 from importlib import import_module
 from pathlib import Path
 
 from analysis.export.records import Exported, study_of
 
-TO = ("mlflow", "wandb")
+TO = ("mlflow", "wandb", "tensorboard")
 
 
 def export(path: str | Path, to: str, out: str | Path | None = None) -> Exported:
@@ -13,14 +13,14 @@ def export(path: str | Path, to: str, out: str | Path | None = None) -> Exported
 
     Args:
         path: a study's directory, or a run's.
-        to: mlflow or wandb.
-        out: folder of the tool's files, mlflow.db and mlartifacts, or wandb; None: the study's.
+        to: mlflow, wandb or tensorboard, to which curves and totals go.
+        out: folder of the tool's files, mlflow.db and mlartifacts, wandb, or tensorboard; None: the study's.
 
     Raises:
         ValueError: no completed run, no such tool, its package is missing, or the folder cannot be written.
     """
     if to not in TO:
-        raise ValueError(f"no export to '{to}': choose {' or '.join(TO)}")
+        raise ValueError(f"no export to '{to}': choose {', '.join(TO[:-1])} or {TO[-1]}")
     study = study_of(path)
     out = path if out is None else out
     try:

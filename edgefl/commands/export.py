@@ -11,13 +11,17 @@ from edgefl.errors import EdgeflError
 
 def export(
     path: Annotated[Path, typer.Argument(help="Directory of a study, or of a run.")],
-    to: Annotated[str, typer.Option(help="mlflow or wandb; each is an extra, edgefl-cosim[mlflow].")],
+    to: Annotated[
+        str, typer.Option(help="mlflow or wandb, each an extra, edgefl-cosim[mlflow]; or tensorboard.")
+    ],
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder of the tool's files: mlflow.db and mlartifacts, or wandb. Default: PATH."),
+        typer.Option(
+            help="Folder of the tool's files: mlflow.db and mlartifacts, wandb, tensorboard. Default: PATH."
+        ),
     ] = None,
 ) -> None:
-    """Write the runs, tables and figures of a study for MLflow (SQLite) or Weights & Biases (offline).
+    """Write the runs, tables and figures of a study for MLflow (SQLite), Weights & Biases (offline) or TensorBoard.
 
     Nothing is sent anywhere. What is there already is not written again.
 

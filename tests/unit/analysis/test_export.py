@@ -1,5 +1,6 @@
 """Studies in other people's tools: what is read back there is what the run directories say."""
 
+import struct
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -56,7 +57,7 @@ def test_cells_have_curves_of_their_own(write_run: Callable[..., Path]) -> None:
 
 
 def test_an_unknown_tool_or_a_missing_package_is_said(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ValueError, match="no export to 'excel': choose mlflow or wandb"):
+    with pytest.raises(ValueError, match="no export to 'excel': choose mlflow, wandb or tensorboard"):
         export(runs, "excel")
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(ValueError, match=r"pip install 'edgefl-cosim\[mlflow\]'"):
@@ -159,3 +160,30 @@ def pieces(log: bytes) -> Iterator[bytes]:
         if kind in (1, 4):  # whole, or the last part
             yield data
             data = b""
+
+
+def test_tensorboard_has_the_rounds_and_totals(runs: Path) -> None:
+    """Read back by the format's own description: frames with right checksums, and protocol buffers in them."""
+    from analysis.export import to_tensorboard
+
+    assert to_tensorboard.crc32c(b"123456789") == 0xE3069283, "the check value of CRC-32C, RFC 3720"
+    assert to_tensorboard.crc32c(bytes(32)) == 0x8A9136AA, "32 bytes of zeros, RFC 3720, B.4"
+    written = export(runs, "tensorboard")
+    assert (written.new, written.there) == (RUNS, 0)
+    assert (export(runs, "tensorboard").new, export(runs, "tensorboard").there) == (0, RUNS)
+    record = study_of(runs).runs[0]
+    data = (written.place / record.key / to_tensorboard.FILE).read_bytes()
+    found = []
+    while data:
+        (length,) = struct.unpack("<Q", data[:8])
+        assert data[: 12 + length + 4] == to_tensorboard.framed(data[12 : 12 + length])
+        found.append(data[12 : 12 + length])
+        data = data[16 + length :]
+    assert found[0].endswith(b"brain.Event:2")
+    assert len(found) == 1 + len(record.rounds) + 1
+    for step, (event, (end_s, values)) in enumerate(zip(found[1:], record.rounds, strict=False)):
+        assert struct.unpack("<d", event[1:9])[0] == end_s
+        assert event[9:11] == bytes([0x10, step])
+        for name, value in values.items():
+            place = event.index(bytes([0x0A, len(name)]) + name.encode() + bytes([0x15])) + len(name) + 3
+            assert struct.unpack("<f", event[place : place + 4])[0] == pytest.approx(value, rel=1e-6)

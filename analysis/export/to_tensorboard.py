@@ -1,0 +1,102 @@
+"""Runs as event files of TensorBoard, written without its package; a look: `tensorboard --logdir tensorboard`.
+
+A file is a sequence of records: length (8 bytes), its checksum, an Event in protocol buffers, its checksum. Sources:
+tensorflow/core/lib/io/record_writer.h and core/util/event.proto; CRC-32C is that of RFC 3720, B.4.
+"""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from analysis.export.records import Exported, RunRecord, StudyRecord
+
+POLYNOMIAL, MASK = 0x82F63B78, 0xA282EAD8
+FILE = "events.out.tfevents.0.edgefl"
+
+
+def write(study: StudyRecord, out: Path) -> Exported:
+    """Write each run as a folder of its own; the time axis of curves is simulated time."""
+    folder, new = out / "tensorboard", 0
+    for record in study.runs:
+        file = folder / record.key / FILE
+        if file.exists():
+            continue
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_name("draft")  # a name that TensorBoard does not read
+        draft.write_bytes(b"".join(map(framed, events(record))))
+        draft.replace(file)
+        new += 1
+    return Exported(
+        place=folder,
+        new=new,
+        there=len(study.runs) - new,
+        files=0,
+        look=f"tensorboard --logdir {folder}",
+        notes=study.notes,
+    )
+
+
+def events(record: RunRecord) -> Iterator[bytes]:
+    """Yield a run's events: the version of the format, its rounds, its totals."""
+    yield _time(0.0) + _text(3, b"brain.Event:2")
+    for step, (end_s, values) in enumerate(record.rounds):
+        yield _event(end_s, step, values)
+    last_s = record.rounds[-1][0] if record.rounds else 0.0
+    yield _event(last_s, 0, {f"total.{name}": value for name, value in record.totals.items()})
+
+
+def framed(data: bytes) -> bytes:
+    """Return an event as a record."""
+    length = struct.pack("<Q", len(data))
+    return length + _checksum(length) + data + _checksum(data)
+
+
+def crc32c(data: bytes) -> int:
+    """Compute the CRC-32C of some bytes."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc = TABLE[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+    return crc ^ 0xFFFFFFFF
+
+
+def _table() -> list[int]:
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = (byte >> 1) ^ (POLYNOMIAL if byte & 1 else 0)
+        table.append(byte)
+    return table
+
+
+TABLE = _table()
+
+
+def _checksum(data: bytes) -> bytes:
+    crc = crc32c(data)
+    rotated = ((crc >> 15) | (crc << 17)) & 0xFFFFFFFF
+    return struct.pack("<I", (rotated + MASK) & 0xFFFFFFFF)
+
+
+def _event(time_s: float, step: int, values: dict[str, float]) -> bytes:
+    summary = b"".join(
+        _text(1, _text(1, name.encode()) + bytes([0x15]) + struct.pack("<f", value))
+        for name, value in values.items()
+    )
+    return _time(time_s) + bytes([0x10]) + _number(step) + _text(5, summary)
+
+
+def _time(time_s: float) -> bytes:
+    return bytes([0x09]) + struct.pack("<d", time_s)
+
+
+def _text(field: int, content: bytes) -> bytes:
+    return bytes([field << 3 | 2]) + _number(len(content)) + content
+
+
+def _number(value: int) -> bytes:
+    """Write a number in sevens of bits, the last ones first."""
+    written = []
+    while value > 0x7F:
+        written.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*written, value])
