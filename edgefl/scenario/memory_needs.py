@@ -97,7 +97,8 @@ def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:
         return []
     place, training = least_participants(scenario, devices)
     # beside the local models: the module and the global model
-    copies = training * (1 + learning.algorithm.trains_personal) + 2
+    coded = learning.uplink_codec is not None  # what is sent lies beside it
+    copies = training * (1 + learning.algorithm.trains_personal + coded) + 2
     models = f"{copies} models of {numbers:,} numbers"
     steps = learning.epochs or learning.steps
     batches = f"the batches of {steps:,} steps of {training:,} devices"

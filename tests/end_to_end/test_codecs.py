@@ -1,0 +1,57 @@
+"""Codecs in a whole run, in which devices change cells and lose updates: interrupted, it goes on byte for byte."""
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import edgefl
+from edgefl.engine.records import Round
+from edgefl.run.resuming import resume
+from edgefl.run_directory.interruption import Interrupted
+from edgefl.run_directory.snapshot import Every
+from tests.tools import kill
+
+MOVING: dict[str, Any] = {
+    "name": "moving",
+    "seed": 4,
+    "layout": {"rings": 1, "isd_m": 300},
+    "devices": {
+        "count": 24,
+        "mobility": {"name": "random_waypoint", "speed_min_m_s": 40, "speed_max_m_s": 60},
+    },
+    "radio": {"preset": "journal", "bandwidth_hz": 1e5, "shadowing": "spatial"},
+    "sessions": {"name": "schedule", "count": 3, "rounds": 3},
+    "learning": {
+        "dataset": "digits",
+        "model": {"name": "mlp2", "hidden": 100},
+        "partition": {"name": "dirichlet", "alpha": 0.5},
+        "lr": 0.05,
+        "batch": 16,
+        "uplink_codec": {"name": "qsgd", "error_feedback": True, "levels": 3},
+        "downlink_codec": {"name": "top_k", "share": 0.2},
+    },
+}
+ROUND = 17
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_with_codecs_goes_on_byte_for_byte(tmp_path: Path) -> None:
+    scenario = edgefl.load_scenario(MOVING)
+    undisturbed = edgefl.simulate(scenario, tmp_path / "undisturbed", device="cpu")
+    devices = edgefl.Results(undisturbed).devices
+    assert devices.groupby("device").cell.nunique().max() > 1, "somebody learns in two cells"
+    assert (devices.outcome != "completed").any(), "somebody's update is lost"
+    rounds = 0
+
+    def leave(row: Round) -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds == ROUND:
+            raise Interrupted(signal.SIGTERM)
+
+    with pytest.raises(Interrupted):
+        edgefl.simulate(scenario, tmp_path / "run", device="cpu", on_round=leave, every=Every(rounds=3))
+    resume(tmp_path / "run")
+    assert kill.differences(tmp_path / "run", undisturbed) == []
