@@ -233,7 +233,7 @@ journal's radio has at the session's end.
 CITY_HEAD = """\
 ## A city's day by both presets
 
-`city_day.yaml` with its deadline of 30 s, without training: its sessions open and close by who is there and not by
+`city_day.yaml` with its deadline of 120 s, without training: its sessions open and close by who is there and not by
 accuracy, and its payload is that of its model, so that training changes nothing of what the radio does. Of the
 scenario's own radio only band, carrier and load are kept, and what several cells need. Time and energy are of a round
 and cell with anybody in it; who is not done by the deadline is cut off. Standard errors are over rounds.

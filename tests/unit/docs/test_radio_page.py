@@ -90,11 +90,11 @@ def test_small_runs_fill_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
     def morning(name: str, preset: str) -> dict[str, Any]:
-        return {**radio.shipped(name, preset), "duration_s": 120}
+        return {**radio.shipped(name, preset), "duration_s": 900}  # two rounds of each cell with people
 
     rows = cells(radio.city_day(map, morning))
     assert [row[0] for row in rows] == list(radio.PRESETS)
-    assert all(int(row[2]) >= 7 for row in rows)
+    assert all(int(row[2]) >= 2 for row in rows)
 
 
 def test_means_have_their_standard_errors() -> None:
