@@ -400,7 +400,8 @@ def _with_error(values: Iterable[float]) -> str:
     each = np.asarray(list(values), dtype=float)
     if len(each) == 1 or each.std() == 0:
         return f"{each.mean():.3g}"
-    return f"{each.mean():.3g} ± {each.std(ddof=1) / np.sqrt(len(each)):.1g}"
+    error = float(f"{each.std(ddof=1) / np.sqrt(len(each)):.1g}")  # one digit, and no exponent
+    return f"{each.mean():.3g} ± {error:g}"
 
 
 def main(names: Sequence[str] = ()) -> None:
