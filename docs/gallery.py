@@ -110,7 +110,8 @@ def measured(preview: Preview) -> str:
             )
     probe = preview.cost.probe
     return (
-        f"A round of its {preview.build.devices} devices takes {probe.latency_s:.3g} s and {probe.energy_j:.3g} J"
+        f"A round of its {preview.build.devices} devices takes {float(f'{probe.latency_s:.3g}'):,g} s and"
+        f" {float(f'{probe.energy_j:.3g}'):,g} J"
         f" at the beginning{moves}."
     )
 

@@ -20,7 +20,7 @@ class LearningFirst(ProportionalFair):
     """
 
     def shares(self, flows: Flows) -> FloatArray:
-        score = flows.efficiency / flows.average
+        score = self.score(flows)
         if flows.background is not None and not flows.background.all():
             score = np.where(flows.background, -1.0, score)
         return all_to(score.argmax(), len(flows))

@@ -3,16 +3,21 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from channel.component import parameter
 from channel.schedulers import Flows, Scheduler, all_to
 from channel.units import FloatArray
+
+NOTHING = 1e-300  # an average below this is of service that is forgotten
 
 
 @dataclass(frozen=True)
 class ProportionalFair(Scheduler):
     """The whole band to the flow whose channel is best compared with what it was served of late.
 
-    The largest efficiency over average wins; the average forgets by beta per slot.
+    The largest efficiency over average wins; the average forgets by beta per slot. Of flows that were served nothing
+    within memory, the best channel wins.
 
     Source: Jalali, Padovani and Pankaj, IEEE VTC 2000.
     """
@@ -27,4 +32,8 @@ class ProportionalFair(Scheduler):
         return self.beta
 
     def shares(self, flows: Flows) -> FloatArray:
-        return all_to((flows.efficiency / flows.average).argmax(), len(flows))
+        return all_to(self.score(flows).argmax(), len(flows))
+
+    def score(self, flows: Flows) -> FloatArray:
+        """[flows] efficiency over average."""
+        return np.asarray(flows.efficiency / np.maximum(flows.average, NOTHING))

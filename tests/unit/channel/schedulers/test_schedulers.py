@@ -74,6 +74,13 @@ def test_proportional_fair_weighs_the_channel_by_what_was_served() -> None:
     assert ProportionalFair().shares(of).tolist() == [0, 1, 0]
 
 
+def test_of_flows_whose_service_is_forgotten_the_best_channel_wins() -> None:
+    """With beta 0 all but the last one served have an average of 0; found by the fuzzer, as warnings of numpy."""
+    with np.errstate(all="raise"):
+        of = flows([1, 1, 1, 1], efficiency=[5.0, 2.0, 3.0, 0.0], average=[5.0, 0.0, 0.0, 0.0])
+        assert ProportionalFair(beta=0).shares(of).tolist() == [0, 0, 1, 0]
+
+
 @pytest.mark.parametrize("beta", [-0.1, 1.0, math.nan, "x"])
 def test_beta_is_a_weight(beta: Any) -> None:
     with pytest.raises(ValueError, match="beta must be >= 0 and < 1, got"):
