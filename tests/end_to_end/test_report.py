@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -130,9 +131,7 @@ def test_without_positions_the_replay_says_so(digits: Path, tmp_path: Path) -> N
 
 def test_what_is_written_by_others_does_not_run(walkers: Path, tmp_path: Path) -> None:
     evil = tmp_path / "run"
-    evil.mkdir()
-    for table in walkers.iterdir():
-        (evil / table.name).write_bytes(table.read_bytes())
+    shutil.copytree(walkers, evil)
     about = json.loads((evil / "run.json").read_text()) | {"name": "</script><script>alert(1)</script>"}
     (evil / "run.json").write_text(json.dumps(about))
     assert "<script>alert" not in report(load_runs(evil))
