@@ -31,6 +31,8 @@ NR_EFFICIENCY = 8 * 948 / 1024
 GIVEN_UP = (Outcome.FAILED_DOWNLINK, Outcome.FAILED_UPLINK)
 # what is far from any network; and of fewer handovers a ratio says nothing
 MOST_HANDOVERS_A_BORDER, FEWEST_HANDOVERS = 3, 30
+# of all parts taken in rounds: what befalls fewer moves no result that a reader would look at
+NEGLIGIBLE = 0.01
 CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 
 
@@ -85,7 +87,7 @@ def of_run(
     """Yield a sentence for each thing that a reader of the results has to know."""
     scenario = world.scenario
     yield from radio.air.regime.notes
-    yield from of_gains(world.gains)
+    yield from of_gains(world.gains, counts)
     yield from never_aggregated(scenario, counts)
     yield from churn_that_never_acted(scenario, counts, simulated_s)
     if world.may_cross:
@@ -233,7 +235,7 @@ def without_coverage(counts: Counts) -> Iterator[str]:
     """Note devices that had no link, and rounds that waited until timers had run out."""
     rounds, out = counts.rounds.total(), counts.uncovered
     waited = f"{counts.timers:,} of {rounds:,} rounds ({counts.timers / rounds:.1%})" if rounds else ""
-    if any(out):
+    if any(out) and (counts.timers or sum(out) > NEGLIGIBLE * counts.participants):
         yield (
             f"out of coverage: {sum(out) / len(out):.3g} devices of a cell in the mean when a round began, at most"
             f" {max(out):,}; they were neither selected nor waited for, and {waited or 'no round'} ended with a timer"
@@ -285,9 +287,9 @@ def _seconds(value: float) -> str:
     return f"{round(value, decimals):g} s"
 
 
-def of_gains(gains: LargeScaleGains) -> Iterator[str]:
+def of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:
     """Note distances shorter or longer than path loss is defined for."""
-    if gains.clamped:
+    if gains.clamped > NEGLIGIBLE * counts.participants:
         yield (
             f"{gains.clamped} times a device was closer than cell.min_distance_m and had the path loss of that place"
         )

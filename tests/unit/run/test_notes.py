@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,13 @@ import pytest
 
 from edgefl.engine.efficiency import STEP, Efficiency
 from edgefl.engine.parts import Outcome, Part, Span
-from edgefl.run.notes import NR_EFFICIENCY, Counts, more_handovers_than_borders
+from edgefl.run.notes import (
+    NR_EFFICIENCY,
+    Counts,
+    more_handovers_than_borders,
+    of_gains,
+    without_coverage,
+)
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario
 
@@ -281,6 +288,15 @@ def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Pat
     assert_matches(
         notes, r"[1-4] of 4 rounds \([\d.]+%\) waited for a device whose link had failed, until .*"
     )
+
+
+def test_what_befalls_one_part_in_a_hundred_is_not_noted() -> None:
+    few, more = (Counts(participants=1000, uncovered=[each] * 10, rounds=Counter({0: 10})) for each in (1, 2))
+    assert list(without_coverage(few)) == []
+    assert_matches(list(without_coverage(more)), "out of coverage: 2 devices")
+    near = [SimpleNamespace(clamped=clamped, beyond=0) for clamped in (10, 11)]
+    assert list(of_gains(near[0], few)) == []  # type: ignore[arg-type]
+    assert_matches(list(of_gains(near[1], few)), "11 times a device was closer")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
