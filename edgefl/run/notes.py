@@ -32,7 +32,7 @@ GIVEN_UP = (Outcome.FAILED_DOWNLINK, Outcome.FAILED_UPLINK)
 # what is far from any network; and of fewer handovers a ratio says nothing
 MOST_HANDOVERS_A_BORDER, FEWEST_HANDOVERS = 3, 30
 # of all parts taken in rounds: what befalls fewer moves no result that a reader would look at
-NEGLIGIBLE = 0.01
+NEGLIGIBLE = 0.02
 CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 
 
