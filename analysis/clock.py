@@ -10,7 +10,6 @@ from analysis.formatting import TIME_UNITS, amount, unit_for
 from analysis.scenario_keys import keys_of
 
 DAY_S, HOURS = 86_400.0, 24.0
-HALF_MINUTE_H = 1 / 120
 
 
 @dataclass(frozen=True)
@@ -34,8 +33,8 @@ class Clock:
         if self.begin_hour is None:
             unit, size = unit_for([time_s], TIME_UNITS)
             return f"{amount(time_s / size)} {unit}" if time_s else "0 s"
-        day = int((self.hours(time_s) + HALF_MINUTE_H) // HOURS)
-        clock = of_day(self.hours(time_s))
+        hour = self.hours(time_s)
+        day, clock = round(60 * hour) // round(60 * HOURS), of_day(hour)
         return f"day {day + 1}, {clock}" if day else clock
 
 

@@ -345,7 +345,8 @@ def day(
 
     Examples:
 
-        edgefl day runs/city_day"""
+        edgefl day runs/city_day
+    """
     from analysis.day import draw_day
 
     print(draw_day(_load([runs], None, partial), cell=cell, overlap=overlap, reference=reference, out=out))

@@ -9,7 +9,7 @@ from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.federation.history import History
 from edgefl.engine.federation.outlook import Outlook
 from edgefl.engine.parts import Part
-from edgefl.engine.selectors._allocation import least_energy, least_time
+from edgefl.engine.selectors._allocation import Allocation, Uploads, least_energy, least_time
 from edgefl.engine.selectors._resources import allocated
 
 ENERGY_EXCESS = "energy_excess_j"  # further column of rounds.csv, where it is asked for
@@ -35,8 +35,16 @@ def excess_j(
     begun_s = min(part.downlink.start_s for part in some)
     received_s = np.array([part.downlink.end_s - begun_s for part in some])
     end_s = max(part.uplink.end_s for part in some if part.uplink) - begun_s
-    of, best = allocated(candidates, lambda uploads: least_energy(uploads, received_s, end_s))
-    if least_time(of, received_s)[0] > end_s:
+    soonest_s = 0.0
+
+    def least(uploads: Uploads, near: Allocation | None) -> Allocation:
+        nonlocal soonest_s
+        soonest = least_time(uploads, received_s)
+        soonest_s = soonest[0]
+        return least_energy(uploads, received_s, soonest, end_s, near)
+
+    of, best = allocated(candidates, least)
+    if soonest_s > end_s:
         return None
     spent_j = sum(span.energy_j for part in some for span in (part.compute, part.uplink) if span)
     sending_w = candidates.send_w + candidates.amplifier_w * candidates.radiated

@@ -5,19 +5,20 @@ the share of its largest power that it radiates, it moves z_k = b_k t_k log2(1 +
 area a = b t counts: the power per Hz at which z bits fit into an area is (2^(z/a) - 1) / g.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy import exp, expm1, log2
 
+from channel.schedulers import BoolArray
 from channel.units import FloatArray
 
 LN2 = float(np.log(2.0))
-STEPS = 200  # of root finding, at most: some ten are needed
-CLOSE = 1e-10
-NOTHING = 1e-12  # of a function whose root is looked for
-NEAR, BESIDE = 1e-6, 1e-6  # of logarithms of times: the last step, and where slopes are taken
+STEPS = 200  # of Newton's, at most: some ten are needed
+CLOSE = 1e-10  # to the soonest end, as a share of it
+LOOSE, NEAR = 1e-2, 1e-6  # of logarithms of times and prices: steps that are short, and the last
+STRIDE = 4.0  # of the price's, at most
+NOTHING = 1e-30  # W
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,9 @@ def fedl(of: Uploads, kappa: float) -> Allocation:
 def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
     """Minimise the end of the last upload: largest power, highest clock, and shares with which all end together.
 
+    What the shares sum to falls with the end and bends upwards, so that Newton's steps from an end that is too soon
+    never lead beyond the root.
+
     Args:
         begun_s: [n] when each can begin to compute.
 
@@ -117,148 +121,169 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
         The end, and the allocation.
     """
     ready_s = begun_s + of.shortest_s
+    # what each needs with the whole band
+    end_s = float((ready_s + of.bits_hz / log2(1.0 + of.gain)).max()) * (1.0 + CLOSE)
+    for _ in range(STEPS):
+        sent_s = end_s - ready_s
+        shares = least_share(of.bits_hz / sent_s, of.gain)
+        falls = of.bits_hz / (sent_s**2 * share_costs(of.gain / shares))
+        step_s = (float(shares.sum()) - 1.0) / float(falls.sum())
+        if step_s <= CLOSE * end_s:
+            break
+        end_s += step_s
+    end_s *= 1.0 + CLOSE  # rather later than never
+    shares = least_share(of.bits_hz / (end_s - ready_s), of.gain)
+    return end_s, Allocation(shares, np.ones(len(shares)), of.clock_hz, end_s - ready_s)
 
-    def fits(end_s: FloatArray) -> FloatArray:
-        sum_ = least_share(of.bits_hz / (end_s - ready_s), of.gain).sum()
-        return np.array([1.0 - min(sum_, 1e9)])
 
-    # at least what each needs with the whole band, at most what all need with equal shares
-    alone_s = of.bits_hz / log2(1.0 + of.gain)
-    equal = 1.0 / len(ready_s)
-    high = float((ready_s + of.bits_hz / (equal * log2(1.0 + of.gain / equal))).max())
-    low = float((ready_s + alone_s).max())
-    high = float(rising_root(fits, np.array([low]), np.array([high]), CLOSE * high)[0])
-    high *= 1 + CLOSE  # rather later than never
-    shares = least_share(of.bits_hz / (high - ready_s), of.gain)
-    return high, Allocation(shares, np.ones(len(shares)), of.clock_hz, high - ready_s)
+def share_costs(snr: FloatArray) -> FloatArray:
+    """Return d rate / d share at the largest power, bits/s/Hz: log2(1 + q) - q / ((1 + q) ln 2) for an SNR q."""
+    return np.asarray(log2(1.0 + snr) - snr / ((1.0 + snr) * LN2))
 
 
-def least_energy(of: Uploads, begun_s: FloatArray, end_s: float) -> Allocation:
+def least_energy(
+    of: Uploads,
+    begun_s: FloatArray,
+    soonest: tuple[float, Allocation],
+    end_s: float,
+    near: Allocation | None = None,
+) -> Allocation:
     """Minimise the joules of computing and sending so that all have sent at a time.
 
     For a price of the band all devices are apart, and each has one unknown, its sending time: its share follows from
-    that in closed form (`efficiency_of`), its clock is what is left of the time. The price is that at which the
-    shares sum to 1. With an `end_s` that cannot be met all is as for `least_time`.
+    that in closed form, its clock is what is left of the time. The price is that at which the shares sum to 1.
+    Newton's steps find times and price together. With an `end_s` that cannot be met all is as for `least_time`.
+
+    Args:
+        soonest: what `least_time` finds for the same.
+        near: what is best with slightly other links, to begin with.
     """
-    soonest_s, fastest = least_time(of, begun_s)
+    soonest_s, fastest = soonest
     if end_s <= soonest_s * (1 + 1e-9):
         return fastest
     window_s = end_s - begun_s
     longest_s = window_s - of.shortest_s  # to send, at the highest clock
     shortest_s = of.bits_hz * LN2 / of.gain * (1 + 1e-12)  # with an endless band
-
-    def slope(log_t: FloatArray, band_j: float) -> tuple[FloatArray, FloatArray]:
-        """Return d joules / d sending time at a price of the band, J per share, and the share."""
-        t = exp(log_t)
-        least = least_share(of.bits_hz / t, of.gain)
-        wanted = of.bits_hz / (t * efficiency_of(band_j * of.gain / (of.amplifier_w * t)))
-        b = np.maximum(least, wanted)
-        compute_w = 2.0 * of.capacitance * of.cycles**3 / (window_s - t) ** 3
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            ratio = of.gain / b
-            rate, rate_slope = log2(1.0 + ratio), log2(1.0 + ratio) - ratio / ((1.0 + ratio) * LN2)
-            bounded = of.amplifier_w - band_j * b * rate / (t * rate_slope)
-        free = -b * band_j / t
-        return np.where(wanted < least, bounded, free) + of.send_w + compute_w, b
-
     longest, shortest = np.log(longest_s), np.log(shortest_s)
-
-    watts, last = of.send_w + of.amplifier_w, [0.5 * (shortest + longest)]
-
-    def sent(band_j: float) -> tuple[FloatArray, FloatArray]:
-        """Return each device's sending time and share at a price of the band."""
-
-        def tamed(log_t: FloatArray) -> FloatArray:
-            return np.arcsinh(np.clip(slope(log_t, band_j)[0] / watts, -1e300, 1e300))
-
-        # begun at the last price's times
-        last[0] = rising_roots(tamed, shortest, longest, last[0])
-        return exp(last[0]), slope(last[0], band_j)[1]
-
-    def missing(log_j: FloatArray) -> FloatArray:
-        return -np.log(sent(float(exp(log_j[0])))[1].sum(keepdims=True))
-
-    # begin with the price at equal shares and half of the time
-    t, n = 0.5 * (shortest_s + longest_s), len(window_s)
-    guess = np.log(np.array([(t * of.amplifier_w / of.gain * price(of.bits_hz * n / t)).mean()]))
-    band_j = float(exp(rising_root(missing, *around(missing, guess), 1e-6)[0]))
-    t, b = sent(band_j)
-    b = b / float(b.sum())
-    b = np.maximum(b, least_share(of.bits_hz / t, of.gain))
+    if near is None:  # begin with half of the time, and the price at equal shares
+        t = 0.5 * (shortest_s + longest_s)
+        y = np.minimum(of.bits_hz * len(t) / t, log2(1.0 + of.gain * len(t)))
+        price_j = float((t * of.amplifier_w / of.gain * price(y)).mean())
+    else:
+        t = np.clip(near.sent_s, shortest_s, longest_s)
+        y = of.bits_hz / (near.shares * t)
+        price_j = float((t * of.amplifier_w / of.gain * price(y)).max())
+    log_t, log_price = np.log(t), float(np.log(price_j))
+    low, high, close = -np.inf, np.inf, LOOSE
+    for _ in range(STEPS):
+        log_t, at, move, held = sending_times(of, window_s, float(exp(log_price)), log_t, close)
+        # what is left of the times' steps counts in the sum, and times follow the price
+        along = np.where(held, 0.0, at.gain_by_price / at.falls_by_t)
+        sum_ = float(at.share.sum())
+        moved = float((at.share_by_t * move).sum()) / sum_
+        above = np.log(sum_) + moved
+        falls = float((at.share_by_price + at.share_by_t * along).sum()) / sum_
+        step = -above / falls if falls < 0 else -STRIDE  # all with the largest power have no use for a price
+        if abs(moved) < 0.5 * abs(above):  # else its sign is not sure
+            low, high = (log_price, high) if above > 0 else (low, log_price)
+        place = log_price + float(np.clip(step, -STRIDE, STRIDE))
+        place = place if low < place < high else 0.5 * (low + high)
+        step, log_price = place - log_price, place
+        log_t = np.clip(log_t + move + along * step, shortest, longest)
+        if abs(step) < NEAR:
+            break
+        close = min(LOOSE, max(NEAR, step**2))
+    t = exp(log_t)
+    best, least = priced(of, window_s, t, float(exp(log_price))).share, least_share(of.bits_hz / t, of.gain)
+    spare = np.maximum(0.0, best - least)
+    b = least + spare * max(0.0, 1.0 - float(least.sum())) / max(float(spare.sum()), NOTHING)
     b = b / max(1.0, float(b.sum()))
     power = np.minimum(1.0, b * expm1(of.bits_hz / (b * t) * LN2) / of.gain)
-    clock_hz = np.minimum(of.clock_hz, of.cycles / (window_s - t))
-    return Allocation(b, power, np.where(of.cycles > 0, clock_hz, of.clock_hz), t)
+    computes = of.cycles > 0
+    clock_hz = np.minimum(of.clock_hz, of.cycles / np.where(computes, window_s - t, 1.0))
+    return Allocation(b, power, np.where(computes, clock_hz, of.clock_hz), t)
 
 
-def around(f: Callable[[FloatArray], FloatArray], guess: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return two places [1] between which a rising function is 0, by steps from a guess that grow."""
-    at, value = guess, float(f(guess)[0])
-    step = -np.sign(value) * max(0.1, 3.0 * abs(value))
-    for _ in range(STEPS):
-        further = at + step
-        if float(f(further)[0]) * value <= 0:
-            break
-        at, step = further, 2.0 * step
-    return np.minimum(at, further), np.maximum(at, further)
-
-
-def rising_roots(
-    f: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray, begin: FloatArray
-) -> FloatArray:
-    """Return [n] where n rising functions are 0 between two places, by Newton's steps, halves where these lead out.
-
-    A function that is below 0 everywhere has its root at `high`.
+def sending_times(
+    of: Uploads, window_s: FloatArray, band_j: float, begin: FloatArray, close: float
+) -> tuple[FloatArray, "Priced", FloatArray, BoolArray]:
+    """Find logarithms of the best sending times at a price of the band: Newton's steps, halves where these lead out.
 
     Args:
-        f: [m, n] places -> values.
-        begin: [n] near the roots.
+        begin: [n] near them.
+        close: length of the last step.
+
+    Returns:
+        The times, what they mean, the next step, and who sends for as long as the highest clock allows.
     """
-    at, end, done = np.clip(begin, low, high), high, f(high[None])[0] <= 0
-    at = np.where(done, high, at)
+    low, high = np.log(of.bits_hz * LN2 / of.gain), np.log(window_s - of.shortest_s)
+    log_t, open_ = begin, np.ones(len(begin), dtype=bool)
     for _ in range(STEPS):
-        if np.all(done):
+        at = priced(of, window_s, exp(log_t), band_j)
+        late = at.gain < 0
+        held = (log_t >= high) & ~late & open_
+        move = np.where(held, 0.0, at.gain / at.falls_by_t)
+        if np.abs(move).max() < close:
             break
-        value, beside = f(np.stack([at, at - BESIDE]))
-        low, high = np.where(value < 0, at, low), np.where(value < 0, high, at)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            place = at - value * BESIDE / (value - beside)
-        near = np.abs(place - at) <= NEAR
-        inside = near | ((place > low) & (place < high))
-        at = np.where(done, at, np.where(inside, place, 0.5 * (low + high)))
-        done = done | near
-    return np.minimum(at, end)
+        open_ &= ~late
+        low, high = np.where(late, low, log_t), np.where(late, log_t, high)
+        place, middle = log_t + move, 0.5 * (low + high)
+        inside = (place > low) & (place < high)
+        log_t = np.where(inside | held, place, np.where(open_, high, middle))
+    return log_t, at, move, held
 
 
-def rising_root(
-    f: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray, close: float
-) -> FloatArray:
-    """Return [n] where n rising functions are 0 between two places: a false position that halves what stays put.
+@dataclass(frozen=True)
+class Priced:
+    """What sending for a time means at a price of the band, [n] each; `by_t`, `by_price`: by their logarithms.
 
-    A function that is below 0 everywhere has its root at `high`. close: how near to the root, at least.
+    Attributes:
+        share: of the band, the best at that price.
+        gain: logarithm of what a bit more time spares, in watts, over what it takes; it falls with time.
     """
-    at_high, at_low = f(high), f(low)
-    done = at_high <= 0
-    low, high = low.copy(), high.copy()
-    side = np.zeros(len(low))
-    found = high.copy()
-    for step in range(STEPS):
-        if np.all(done):
-            break
-        with np.errstate(invalid="ignore", divide="ignore"):
-            place = high - at_high * (high - low) / (at_high - at_low)
-        middle = 0.5 * (low + high)
-        # every fourth step halves, so that a function that bends sharply costs no more than that
-        inside = np.isfinite(place) & (place > low) & (place < high) & (step % 4 != 3)
-        place = np.where(inside, place, middle)
-        value = f(place)
-        below = value < 0
-        moved = np.abs(place - found)
-        found = np.where(done, found, place)
-        done |= (high - low <= close) | (moved <= close) | (np.abs(value) < NOTHING)
-        at_high = np.where(below & (side < 0), at_high / 2, at_high)
-        at_low = np.where(~below & (side > 0), at_low / 2, at_low)
-        low, at_low = np.where(below, place, low), np.where(below, value, at_low)
-        high, at_high = np.where(below, high, place), np.where(below, at_high, value)
-        side = np.where(below, -1.0, 1.0)
-    return found
+
+    share: FloatArray
+    share_by_t: FloatArray
+    share_by_price: FloatArray
+    gain: FloatArray
+    falls_by_t: FloatArray
+    gain_by_price: FloatArray
+
+
+def priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> Priced:
+    """Take the best shares for sending times t at a price of the band, J per share.
+
+    Without a limit of power y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and more time spares
+    b price / t watts. Where that would need more than the largest power, b log2(1 + g / b) = z / t, and more time
+    spares price z / (t^2 s) - P, s being `share_costs`. It takes the circuits' watts and 2 xi c^3 / (window - t)^3.
+    """
+    compute_s = np.where(of.cycles > 0, window_s - t, 1.0)
+    cubes_w = 2.0 * of.capacitance * (of.cycles / compute_s) ** 3
+    takes_w = np.maximum(of.send_w + cubes_w, NOTHING)
+    h = band_j * of.gain / (of.amplifier_w * t)
+    y = efficiency_of(h)
+    more = exp(y * LN2)
+    share = of.bits_hz / (t * y)
+    by_price = h / (y * y * more * LN2**2)  # d log y: y falls with t as it rises with the price
+    share_by_t, share_by_price = share * (by_price - 1.0), -share * by_price
+    spares_w, falls, rises = share * band_j / t, 2.0 - by_price, 1.0 - by_price
+    full = np.flatnonzero(share * (more - 1.0) > of.gain)
+    if len(full):
+        g, z, t_full = of.gain[full], of.bits_hz[full], t[full]
+        least = least_share(z / t_full, g)
+        q = g / least
+        costs = share_costs(q)
+        costs_by_t = q**2 * z / (t_full * least * ((1.0 + q) * costs) ** 2 * LN2)  # d log s
+        limited_w = band_j * z / (t_full**2 * costs)
+        share[full], share_by_t[full], share_by_price[full] = least, -z / (t_full * costs), 0.0
+        spares_w[full] = limited_w - of.amplifier_w[full]
+        rises[full] = limited_w / spares_w[full]
+        falls[full] = rises[full] * (2.0 + costs_by_t)
+    return Priced(
+        share,
+        share_by_t,
+        share_by_price,
+        np.log(spares_w / takes_w),
+        falls + 3.0 * cubes_w * t / (compute_s * takes_w),
+        rises,
+    )

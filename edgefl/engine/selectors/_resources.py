@@ -13,7 +13,7 @@ from edgefl.engine.selectors._allocation import Allocation, Uploads
 MATCHED = 0.02  # relative difference of gains
 MATCHES = 3  # times that gains are matched to the rates of the operating point
 ABOVE_LOWEST = 2.0  # SNR on a share, over the lowest that carries anything
-Allocate = Callable[[Uploads], Allocation]
+Allocate = Callable[[Uploads, Allocation | None], Allocation]  # the second: of slightly other links
 
 
 def uploads(chosen: Candidates, per_hz: FloatArray | float = 1.0) -> Uploads:
@@ -49,16 +49,21 @@ def mean_efficiency(carrier: Carrier, snr: FloatArray, chosen: Candidates) -> Fl
     return np.where(chosen.static, carrier.efficiency(snr), rate) if chosen.static.any() else rate
 
 
+def drawn(candidates: Candidates, number: int, rng: np.random.Generator) -> Candidates:
+    """Draw participants at random."""
+    return candidates.at(np.sort(rng.permutation(len(candidates))[:number]))
+
+
 def allocated(chosen: Candidates, allocate: Allocate) -> tuple[Uploads, Allocation]:
     """Allocate with gains that are matched to the rates where the allocation ends up."""
     of = uploads(chosen, float(len(chosen)))
-    allocation = allocate(of)
+    allocation = allocate(of, None)
     for _ in range(MATCHES):
         matched = uploads(chosen, allocation.power / allocation.shares)
         if np.allclose(matched.gain, of.gain, rtol=MATCHED):
             break
         of = matched
-        allocation = allocate(of)
+        allocation = allocate(of, allocation)
     return of, allocation
 
 

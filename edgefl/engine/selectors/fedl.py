@@ -7,7 +7,7 @@ from pydantic import Field
 
 from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 from edgefl.engine.selectors import _allocation as allocation
-from edgefl.engine.selectors._resources import allocated, decision
+from edgefl.engine.selectors._resources import allocated, decision, drawn
 
 
 class Fedl(CountedDecider):
@@ -24,5 +24,5 @@ class Fedl(CountedDecider):
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
     ) -> Decision:
-        chosen = candidates.at(np.sort(rng.permutation(len(candidates))[:number]))
-        return decision(chosen, allocated(chosen, lambda of: allocation.fedl(of, self.kappa))[1])
+        chosen = drawn(candidates, number, rng)
+        return decision(chosen, allocated(chosen, lambda of, _: allocation.fedl(of, self.kappa))[1])

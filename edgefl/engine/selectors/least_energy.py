@@ -8,7 +8,7 @@ from pydantic import Field
 
 from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 from edgefl.engine.selectors import _allocation as allocation
-from edgefl.engine.selectors._resources import allocated, decision
+from edgefl.engine.selectors._resources import allocated, decision, drawn
 
 
 class LeastEnergy(CountedDecider):
@@ -37,13 +37,12 @@ class LeastEnergy(CountedDecider):
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
     ) -> Decision:
-        chosen = candidates.at(np.sort(rng.permutation(len(candidates))[:number]))
+        chosen = drawn(candidates, number, rng)
         end_s = (self.deadline_s or chosen.deadline_s) * self.margin
 
-        def allocate(of: allocation.Uploads) -> allocation.Allocation:
-            until_s = end_s
-            if math.isinf(end_s):
-                until_s = self.slack * allocation.least_time(of, chosen.down_s)[0]
-            return allocation.least_energy(of, chosen.down_s, until_s)
+        def allocate(of: allocation.Uploads, near: allocation.Allocation | None) -> allocation.Allocation:
+            soonest = allocation.least_time(of, chosen.down_s)
+            until_s = self.slack * soonest[0] if math.isinf(end_s) else end_s
+            return allocation.least_energy(of, chosen.down_s, soonest, until_s, near)
 
         return decision(chosen, allocated(chosen, allocate)[1])

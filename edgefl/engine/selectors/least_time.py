@@ -6,7 +6,7 @@ import numpy as np
 
 from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 from edgefl.engine.selectors import _allocation as allocation
-from edgefl.engine.selectors._resources import allocated, decision
+from edgefl.engine.selectors._resources import allocated, decision, drawn
 
 
 class LeastTime(CountedDecider):
@@ -22,5 +22,7 @@ class LeastTime(CountedDecider):
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
     ) -> Decision:
-        chosen = candidates.at(np.sort(rng.permutation(len(candidates))[:number]))
-        return decision(chosen, allocated(chosen, lambda of: allocation.least_time(of, chosen.down_s)[1])[1])
+        chosen = drawn(candidates, number, rng)
+        return decision(
+            chosen, allocated(chosen, lambda of, _: allocation.least_time(of, chosen.down_s)[1])[1]
+        )

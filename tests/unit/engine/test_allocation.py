@@ -20,6 +20,7 @@ from edgefl.engine.selectors._allocation import (
 
 OPTIMUM = 1e-6  # of the joules; scipy's SLSQP ends within 1e-8 of its own
 BRUTE = 1e-9
+SWAP, PRICE = 1e-5, 1e-2  # relative steps of central differences; of prices, to which shares hardly answer
 
 
 def uploads(n: int, seed: int) -> Uploads:
@@ -92,8 +93,9 @@ def test_least_time_ends_all_at_once() -> None:
 @pytest.mark.parametrize(("n", "slack"), [(1, 1.5), (3, 1.05), (3, 4.0), (5, 20.0)])
 def test_least_energy_against_an_optimiser(n: int, slack: float) -> None:
     of, begun_s = uploads(n, 3 + n), np.random.default_rng(n).uniform(0, 0.05, n)
-    end_s = slack * least_time(of, begun_s)[0]
-    got = least_energy(of, begun_s, end_s)
+    soonest = least_time(of, begun_s)
+    end_s = slack * soonest[0]
+    got = least_energy(of, begun_s, soonest, end_s)
     assert np.all(begun_s + of.cycles / got.clock_hz + got.sent_s <= end_s * (1 + BRUTE))
     assert got.shares.sum() <= 1 + BRUTE
     assert moved(of, got) == pytest.approx(of.bits_hz, rel=1e-6)
@@ -125,7 +127,51 @@ def test_least_energy_against_an_optimiser(n: int, slack: float) -> None:
     assert got.energy_j(of).sum() <= best.fun * (1 + OPTIMUM)
 
 
+def test_nobody_would_swap_share_or_time() -> None:
+    """Hard problems: links of -10 to 50 dB, no circuits or no computing, hardly any time to spare or plenty.
+
+    The least has one price of the band: what a bit more share spares is the same for all below their largest power,
+    and more for nobody; and a bit more time spares nothing, except to those at their highest clock.
+    """
+    rng = np.random.default_rng(11)
+    for n in rng.integers(2, 60, 150):
+        of = Uploads(
+            10 ** rng.uniform(-4, 0, n) / n,
+            10 ** rng.uniform(-1, 5, n),
+            10 ** rng.uniform(-3, 1, n),
+            rng.choice([0.0, 1e-3, 0.1, 1.0], n),
+            rng.choice([0, 1, 1, 1], n) * 10 ** rng.uniform(6, 10, n),
+            10 ** rng.uniform(8, 10, n),
+            10 ** rng.uniform(-30, -26, n),
+        )
+        begun_s = rng.uniform(0, 10 ** rng.uniform(-3, 1), n)
+        soonest = least_time(of, begun_s)
+        end_s = (1 + 10 ** rng.uniform(-4, 2)) * soonest[0]
+        got = least_energy(of, begun_s, soonest, end_s)
+        b, t, window_s = got.shares, got.sent_s, end_s - begun_s
+        assert b.sum() <= 1 + BRUTE
+        assert moved(of, got) == pytest.approx(of.bits_hz, rel=1e-6)
+
+        def joules(
+            b: np.ndarray, t: np.ndarray, of: Uploads = of, window_s: np.ndarray = window_s
+        ) -> np.ndarray:
+            sending = of.amplifier_w * b * t * np.expm1(of.bits_hz / (b * t) * LN2) / of.gain + of.send_w * t
+            with np.errstate(invalid="ignore"):
+                computing = of.capacitance * of.cycles**3 / (window_s - t) ** 2
+            return np.asarray(sending + np.where(of.cycles > 0, computing, 0.0))
+
+        by_share = -(joules(b * (1 + SWAP), t) - joules(b * (1 - SWAP), t)) / (2 * SWAP * b)
+        free, longest_s = got.power < 1 - 1e-6, window_s - of.shortest_s
+        assert by_share[free] == pytest.approx(np.full(free.sum(), np.median(by_share[free])), rel=PRICE)
+        assert np.all(by_share <= np.median(by_share[free]) * (1 + PRICE)) or not free.any()
+        inside = free & (SWAP * t < 1e-3 * (window_s - t)) & (t < longest_s * (1 - 1e-5))
+        spared = (joules(b, t * (1 - SWAP)) - joules(b, t * (1 + SWAP))) / (2 * SWAP)
+        scale = np.abs(by_share * b) + of.send_w * t
+        assert np.all(np.abs(spared[inside]) <= PRICE * scale[inside])
+
+
 def test_what_cannot_be_met_is_done_as_soon_as_possible() -> None:
     of = uploads(3, 9)
-    soonest_s, fastest = least_time(of, np.zeros(3))
-    assert least_energy(of, np.zeros(3), 0.5 * soonest_s).shares == pytest.approx(fastest.shares)
+    soonest = least_time(of, np.zeros(3))
+    got = least_energy(of, np.zeros(3), soonest, 0.5 * soonest[0])
+    assert got.shares == pytest.approx(soonest[1].shares)

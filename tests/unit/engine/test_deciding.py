@@ -85,8 +85,9 @@ def test_a_round_of_the_fewest_joules() -> None:
     world(decider, devices=CIRCUITS, learner=learner).run()
     told, _ = decider._told[0]
     of = uploads(told, 3.0)
-    soonest_s = least_time(of, told.down_s)[0]
-    best = least_energy(of, told.down_s, 2 * soonest_s)
+    soonest = least_time(of, told.down_s)
+    soonest_s = soonest[0]
+    best = least_energy(of, told.down_s, soonest, 2 * soonest_s)
     run = world({"name": "least_energy", "count": 3, "slack": 2}, devices=CIRCUITS, learner=learner).run()
     rows = run.rows.of[DeviceRound][:3]
     spent_j = sum(row.energy_tx_j + row.energy_compute_j for row in rows)
@@ -153,7 +154,7 @@ def test_joules_above_the_least() -> None:
     received_s = np.array([row.downlink_end_s for row in rows])
     of = uploads(told, 3.0)
     end_s = max(row.uplink_end_s for row in rows)
-    least_j = least_energy(of, received_s, end_s).energy_j(of).sum()
+    least_j = least_energy(of, received_s, least_time(of, received_s), end_s).energy_j(of).sum()
     assert plain.rows.further["energy_excess_j"][0] == pytest.approx(spent_j - least_j, rel=1e-6)
     best = {"name": "least_energy", "count": 3, "slack": 2}
     frugal = world(best, devices=CIRCUITS, learner=learner, **record).run()
