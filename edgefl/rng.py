@@ -11,6 +11,12 @@ import numpy as np
 __all__ = ["Streams"]
 
 
+# NumPy's SeedSequence: words of its pool, and the constants of its hash and mixing functions
+_POOL, _WORD = 4, 0xFFFFFFFF
+_FIRST_IN, _NEXT_IN, _FIRST_OUT, _NEXT_OUT = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
+_LEFT, _RIGHT = 0xCA01F9DD, np.uint64(0x4973F715)
+
+
 class Streams:
     """Independent generators keyed by names and numbers, all derived from one seed."""
 
@@ -32,7 +38,42 @@ class Streams:
         """A fresh generator at the start of the named stream, e.g. `streams("batches", device, round)`."""
         return np.random.Generator(np.random.PCG64(self._sequence(path)))
 
+    def low_keys(self, path: tuple[str | int, ...], count: int) -> np.ndarray:
+        """Return [count] the lower 64 bits of `key(*path, number)` for numbers from 0 on, all at once.
+
+        Only the last number differs: what NumPy's SeedSequence mixes of the seed and the path stands before it, and
+        the last word is mixed into that for all numbers at once, as SeedSequence does (Melissa O'Neill's `seed_seq`).
+        """
+        words = [_words(part) for part in (*self._prefix, *path)]
+        before = self._sequence(path)
+        pool = before.pool.astype(np.uint64)
+        mixed = _POOL**2 + _POOL * (max(_POOL, _words(self.seed)) - _POOL + sum(words))
+        constant = _FIRST_IN * pow(_NEXT_IN, mixed, 1 << 32) & _WORD
+        number = np.arange(count, dtype=np.uint64)
+        pools = []
+        for word in pool.tolist():
+            hashed, constant = _hashed(number, constant, _NEXT_IN)
+            pools.append(_folded(np.uint64(_LEFT * word & _WORD) - _RIGHT * hashed & np.uint64(_WORD)))
+        low, constant = _hashed(pools[0], _FIRST_OUT, _NEXT_OUT)
+        high, _ = _hashed(pools[1], constant, _NEXT_OUT)
+        return low | high << np.uint64(32)
+
     def key(self, *path: str | int) -> int:
         """A 128-bit key of the named stream, for counter-based generators that are read at any position."""
         low, high = self._sequence(path).generate_state(2, np.uint64)
         return int(low) | int(high) << 64
+
+
+def _words(part: str | int) -> int:
+    """Return how many words of 32 bits SeedSequence makes of a part of a name."""
+    return 1 if isinstance(part, str) else max(1, -(-part.bit_length() // 32))
+
+
+def _hashed(values: np.ndarray, constant: int, factor: int) -> tuple[np.ndarray, int]:
+    """Return SeedSequence's hash of words, and the constant of its next one; words are the lower half of 64 bits."""
+    after = constant * factor & _WORD
+    return _folded((values ^ np.uint64(constant)) * np.uint64(after) & np.uint64(_WORD)), after
+
+
+def _folded(values: np.ndarray) -> np.ndarray:
+    return values ^ values >> np.uint64(16)

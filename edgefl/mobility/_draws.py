@@ -10,7 +10,6 @@ from edgefl.rng import Streams
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
-_LOW_64 = 2**64 - 1
 
 
 class UniformDraws:
@@ -27,8 +26,7 @@ class UniformDraws:
     def __init__(
         self, streams: Streams, devices: int, name: tuple[str | int, ...] = ("mobility", "path")
     ) -> None:
-        keys = [streams.key(*name, device) & _LOW_64 for device in range(devices)]
-        self._keys = np.array(keys, dtype=np.uint64)
+        self._keys = streams.low_keys(name, devices)
 
     def uniform(self, ids: np.ndarray, first: int | np.ndarray, count: int) -> np.ndarray:
         """Return [count, ids] uniform numbers in (0, 1), ends excluded.

@@ -9,7 +9,7 @@ from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.positions import looks, recorded_positions
 from edgefl.engine.devices.ledger import Ledger
 from edgefl.engine.federation.cloud import Cloud
-from edgefl.engine.federation.device import Device, Processors
+from edgefl.engine.federation.device import Device, Devices, Processors
 from edgefl.engine.federation.federations import Federations
 from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.server import Server
@@ -33,7 +33,7 @@ def compose(
     if world.movement.moves:
         radio.follow(network.positions_m, network.survey)
     fleet = world.fleet
-    devices = [Device(env, id_, radio.air, fleet.device(id_), network) for id_ in range(world.count)]
+    devices = Devices(fleet, lambda id_, draws: Device(env, id_, radio.air, draws, network))
     federations = Federations(env, scenario.rounds.max_wait_s)
     simulation = Simulation(
         env=env,

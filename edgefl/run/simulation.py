@@ -12,7 +12,7 @@ import simpy
 from edgefl.contract import Learner
 from edgefl.engine.federation.server import Server
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.records import Recorder, Round
+from edgefl.engine.records import LedgerRow, Recorder, Round
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.learners.keeping import ModelKeeper
 from edgefl.learners.own import Maker
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from edgefl.learning.local.chunk_trainers import ChunkTrainers
 
 ALONE = TrainingReuse()
+ROWS_AT_ONCE = 50_000  # of ledger.csv: texts of 50 MB
 RESCUED = "diverged-cell{}.safetensors"  # the last finite model of a cell whose training diverged
 
 
@@ -171,17 +172,22 @@ def _journaled(
 
 def _write_ledger(simulation: Simulation) -> None:
     """Write what each device spent, with columns for classes, tails of connections and lost links where there are."""
-    power, names, now_s = simulation.network.power, simulation.fleet.class_names(), simulation.env.now
-    tail_j = power.tails.energy_j(now_s)
-    for row in simulation.ledger.rows(
-        power.running_s(), simulation.fleet.idle_power_w, power.charges(), tail_j
-    ):
-        further: dict[str, Any] = {"class": names[row.device]} if names else {}
-        if power.tails.any:
-            further["tail_j"] = float(tail_j[row.device])
-        if simulation.radio.may_fail:
-            further |= simulation.ledger.stalled(row.device)
-        simulation.recorder.write(row, further=further or None)
+    power, names = simulation.network.power, simulation.fleet.class_names()
+    tail_j = power.tails.energy_j(simulation.env.now)
+    ledger = simulation.ledger
+    columns = ledger.columns(power.running_s(), simulation.fleet.idle_power_w, power.charges(), tail_j)
+    further: dict[str, Any] = {"class": names} if names else {}
+    if power.tails.any:
+        further["tail_j"] = tail_j
+    if simulation.radio.may_fail:
+        further |= ledger.stalls()
+    for begin in range(0, len(simulation.fleet), ROWS_AT_ONCE):
+        some = slice(begin, begin + ROWS_AT_ONCE)
+        simulation.recorder.write_columns(
+            LedgerRow,
+            **{name: of[some] for name, of in columns.items()},
+            further={name: of[some] for name, of in further.items()},
+        )
 
 
 def _serve(server: Server, rescue: Path) -> Generator[simpy.Event, None, None]:

@@ -1,6 +1,7 @@
 """Random streams are keyed by name, not by order."""
 
 import numpy as np
+import pytest
 
 from edgefl.rng import Streams
 
@@ -49,3 +50,13 @@ def _crc32(data: bytes) -> int:
         for _ in range(8):
             crc = crc >> 1 ^ (0xEDB88320 if crc & 1 else 0)
     return crc ^ 0xFFFFFFFF
+
+
+@pytest.mark.parametrize("seed", [0, 100, 2**32 - 1, 2**40, 2**130 + 5])
+@pytest.mark.parametrize("path", [("indoors",), ("mobility", "path"), ("day", 7), ("far", 2**33)])
+def test_keys_of_many_numbers_are_those_that_seed_sequence_gives_one_by_one(
+    seed: int, path: tuple[str | int, ...]
+) -> None:
+    for streams in (Streams(seed), Streams(seed).below("cell", 3)):
+        one_by_one = [streams.key(*path, number) % 2**64 for number in range(300)]
+        assert streams.low_keys(path, 300).tolist() == one_by_one

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from channel.units import FloatArray
 from edgefl.engine.devices.battery import Charge
 from edgefl.engine.parts import Activity, total
 from edgefl.engine.records import LedgerRow
@@ -52,12 +53,38 @@ class Ledger:
         np.add.at(self._stalled_s, ids, stalls["stalled_s"])
         np.add.at(self._stalled_j, ids, stalls["stalled_j"])
 
-    def stalled(self, device: int) -> dict[str, float]:
-        """Return a device's further columns where links can fail; the joules are part of receive_j and transmit_j."""
-        return {
-            "stalled_s": float(self._stalled_s[device]),
-            "stalled_j": float(self._stalled_j[device]),
+    def stalls(self) -> dict[str, FloatArray]:
+        """Return further columns [devices] where links can fail; the joules are part of receive_j and transmit_j."""
+        return {"stalled_s": self._stalled_s, "stalled_j": self._stalled_j}
+
+    def columns(
+        self,
+        on_time_s: np.ndarray,
+        idle_power_w: float | np.ndarray,
+        charges: Sequence[Charge | None] = (),
+        tail_j: float | np.ndarray = 0.0,
+    ) -> dict[str, Sequence[Any] | np.ndarray]:
+        """Return the columns of LedgerRow [devices]; a device is idle while it is switched on and does nothing else.
+
+        Args:
+            idle_power_w: [devices] of each, or one for all.
+            charges: of each device's battery, None: on mains; empty: all are.
+            tail_j: [devices] what each radio drew between transfers, beside all else.
+        """
+        idle_j = idle_power_w * np.maximum(0.0, on_time_s - self._busy_s)
+        columns: dict[str, Sequence[Any] | np.ndarray] = {
+            "device": np.arange(len(idle_j)),
+            "receive_j": self._receive_j,
+            "transmit_j": self._transmit_j,
+            "compute_j": self._compute_j,
+            "idle_j": idle_j,
+            "total_j": self._receive_j + self._transmit_j + self._compute_j + idle_j + tail_j,
+            "wasted_j": self._wasted_j,
         }
+        if charges:
+            for name in Charge._fields:
+                columns[name] = [None if charge is None else getattr(charge, name) for charge in charges]
+        return columns
 
     def rows(
         self,
@@ -66,24 +93,8 @@ class Ledger:
         charges: Sequence[Charge | None] = (),
         tail_j: float | np.ndarray = 0.0,
     ) -> Iterator[LedgerRow]:
-        """Yield a row per device; a device is idle while it is switched on and does nothing else.
-
-        Args:
-            idle_power_w: [devices] of each, or one for all.
-            charges: of each device's battery, None: on mains; empty: all are.
-            tail_j: [devices] what each radio drew between transfers, beside all else.
-        """
-        idle_j = idle_power_w * np.maximum(0.0, on_time_s - self._busy_s)
-        total_j = self._receive_j + self._transmit_j + self._compute_j + idle_j + tail_j
-        for device in range(len(total_j)):
-            charge = charges[device] if charges else None
-            yield LedgerRow(
-                device=device,
-                receive_j=float(self._receive_j[device]),
-                transmit_j=float(self._transmit_j[device]),
-                compute_j=float(self._compute_j[device]),
-                idle_j=float(idle_j[device]),
-                total_j=float(total_j[device]),
-                wasted_j=float(self._wasted_j[device]),
-                **(charge._asdict() if charge else {}),
-            )
+        """Yield a row per device, of `columns`."""
+        columns = self.columns(on_time_s, idle_power_w, charges, tail_j)
+        values = [of.tolist() if isinstance(of, np.ndarray) else of for of in columns.values()]
+        for row in zip(*values, strict=True):
+            yield LedgerRow(**dict(zip(columns, row, strict=True)))

@@ -53,8 +53,10 @@ class Tails:
 
     def energy_j(self, time_s: float) -> FloatArray:
         """Return [devices] the energy of all tails until a time."""
-        running = [self._open_j(device, time_s) for device in range(len(self._tails))]
-        return self._booked_j + np.array(running)
+        energy_j = self._booked_j.copy()
+        for device in np.flatnonzero(~np.isnan(self._since_s)).tolist():
+            energy_j[device] += self._open_j(device, time_s)
+        return energy_j
 
     def _open_j(self, device: int, time_s: float) -> float:
         begin_s, energy_j = float(self._since_s[device]), 0.0

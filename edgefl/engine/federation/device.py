@@ -1,7 +1,8 @@
 """A device: downloads the model, trains, uploads its update, and pays for each activity."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
+from typing import overload
 
 import simpy
 
@@ -14,7 +15,7 @@ from edgefl.engine.cells.network import Network
 from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.federation.reestablishment import Search
 from edgefl.engine.parts import Cause, DeviceTask, Part, Span, joined
-from edgefl.engine.settings import DeviceSettings
+from edgefl.engine.power_models import Draws
 
 
 class Processors:
@@ -58,12 +59,12 @@ class Device:
     """
 
     def __init__(
-        self, env: simpy.Environment, id_: int, air: AirInterface, settings: DeviceSettings, network: Network
+        self, env: simpy.Environment, id_: int, air: AirInterface, draws: Draws, network: Network
     ) -> None:
         self.env = env
         self.id = id_
         self._network = network
-        self.draws = settings.draws()
+        self.draws = draws
         self._search = Search(id_, air, network, self.draws.receive_w)
 
     def send_power_w(self, share: float = 1.0) -> float:
@@ -139,3 +140,35 @@ class Device:
             return Span(start_s, self.env.now, share * energy_j, share_done=share, cut=interrupt.cause)
         power.rest(self.id)  # until the uplink's first slot
         return Span(start_s, start_s + time_s, energy_j)
+
+
+class Devices(Sequence[Device]):
+    """All devices of a run, by id; each is made when it is asked for first.
+
+    Of a million, most never take part: 500 bytes each and the seconds to make them are spared.
+
+    Args:
+        make: makes the device of an id, whose radio draws this.
+    """
+
+    def __init__(self, fleet: Fleet, make: Callable[[int, Draws], Device]) -> None:
+        self._of = fleet.of
+        self._draws = [kind.draws() for kind in fleet.kinds]
+        self._make = make
+        self._made: dict[int, Device] = {}
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    @overload
+    def __getitem__(self, id_: int) -> Device: ...
+    @overload
+    def __getitem__(self, id_: slice) -> list[Device]: ...
+    def __getitem__(self, id_: int | slice) -> Device | list[Device]:
+        if isinstance(id_, slice):
+            return [self[one] for one in range(*id_.indices(len(self)))]
+        if not 0 <= id_ < len(self):
+            raise IndexError(id_)
+        if id_ not in self._made:
+            self._made[id_] = self._make(id_, self._draws[self._of[id_]])
+        return self._made[id_]
