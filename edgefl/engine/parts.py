@@ -25,6 +25,7 @@ class Cause(StrEnum):
     LATE = "late"  # the round's deadline came
     SURPLUS = "surplus"  # enough updates of others had arrived
     RADIO_LINK_FAILURE = "failed"  # its link was too weak for too long
+    LOST = "lost"  # it arrived with errors
 
 
 class Outcome(StrEnum):
@@ -48,6 +49,7 @@ class Outcome(StrEnum):
     SURPLUS_UPLINK = "surplus_uplink"
     FAILED_DOWNLINK = "failed_downlink"
     FAILED_UPLINK = "failed_uplink"
+    LOST_UPLINK = "lost_uplink"
 
     @classmethod
     def cut_off(cls, cause: Cause, activity: Activity) -> "Outcome":

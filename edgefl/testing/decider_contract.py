@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from channel.carrier import Carrier
+from channel.packet_errors import PacketErrors
 from edgefl.engine.selectors import Candidates, Decider, Decision
 from edgefl.testing.conformance import must
 
@@ -27,6 +28,7 @@ def candidates_of(rng: np.random.Generator, ids: list[int], turn: int, **given: 
         turn,
         downlink=CARRIER,
         uplink=CARRIER,
+        packet_errors=PacketErrors(1.0),
         held=rng.integers(1, 500, n).astype(float),
         samples=rng.integers(1, 500, n).astype(float),
         cycles=rng.uniform(1e7, 1e8, n),

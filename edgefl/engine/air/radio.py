@@ -55,6 +55,7 @@ class Radio:
 
     Attributes:
         fading: device, cell -> the fading of the link between the device and the cell's site.
+        packet_errors: what loses uploads; None: all arrive that are sent.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Radio:
         self.efficiency = Efficiency(settings.bandwidth_hz, on_shares, self.air.dynamic)
         fading = partial(_fading, settings, speeds_m_s, streams.key("fading"))
         self.fading = lru_cache(maxsize=LINKS_KEPT)(fading)
+        self.packet_errors = settings.packet_errors
         self._gains = gains
         self._budget = Budget(settings, np.broadcast_to(device_power_w, len(speeds_m_s)))
         self._interference = SlotInterference(settings.neighbour_load, self._budget, gains, streams)
@@ -238,7 +240,9 @@ class Radio:
         if self._reader.positions_m and self.air.monitoring.interval is not None and state.key is not None:
             reports = ChannelReports(self._reader, cell, state.key, links, sent, interfered)
         elsewhere = partial(self._elsewhere, state, sent) if self.air.monitoring.t311 else None
-        return RadioRound(self.air, links, cell, reports, interfered, elsewhere=elsewhere)
+        return RadioRound(
+            self.air, links, cell, reports, interfered, elsewhere=elsewhere, packet_errors=self.packet_errors
+        )
 
     def _elsewhere(self, state: LargeScaleState, sent: int, link: Link, cell: int) -> RadioRound | None:
         """Return the round of a device's link to a cell's site as it is now; None: the device is absent.

@@ -10,6 +10,7 @@ import simpy
 
 from channel.fading import Fading
 from channel.interference import Interfered
+from channel.packet_errors import PacketErrors
 from channel.tdd import Direction, OnTime
 from channel.units import FloatArray, dbm_to_watt
 from edgefl.engine.air.air import AirInterface
@@ -39,6 +40,7 @@ class RadioRound:
         reports: the links' SNR measured anew; None: it holds for the round.
         interfered: the links' fading with interference by slot; None: interference is in the SNR.
         broadcast: None: the downlink is unicast.
+        packet_errors: what loses uploads; None: all arrive that are sent.
         elsewhere: a link that has failed, a cell -> the round of its device's link to that cell's site as it is now,
             None if the device is absent; None: a link that has failed is not established again.
     """
@@ -50,6 +52,7 @@ class RadioRound:
     interfered: Mapping[Direction, Sequence[Interfered]] | None = None
     broadcast: Broadcast | None = None
     elsewhere: "Callable[[Link, int], RadioRound | None] | None" = None
+    packet_errors: PacketErrors | None = None
 
     def __iter__(self) -> "Iterator[Link]":
         return (Link(self, row) for row in range(len(self.links)))
@@ -181,6 +184,14 @@ class RadioRound:
                 air, direction, share, link.snr(direction), fading, payload_bits, first_slot
             )
         return FixedShareTransfer(air, direction, share, fading, payload_bits, first_slot)
+
+    def received(self, link: "Link", upload: Span) -> Span:
+        """Return an upload over a link as the server has it: as it was sent, or cut off at its end by errors."""
+        if self.packet_errors is None or upload.cut is not None or not upload.bits:
+            return upload
+        snr = link.sync_snr("uplink", link.share("uplink"), link.snr_now("uplink"))
+        hit = self.packet_errors.hit(self.links.fading[link.row], snr, self.air.next_slot(upload.end_s))
+        return upload._replace(cut=Cause.LOST) if hit else upload
 
     @property
     def sent_slots(self) -> float:

@@ -5,8 +5,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from channel.modulation import Steps
+from channel.packet_errors import PacketErrors
 from channel.schedulers import Scheduler
 from channel.tdd import Direction, Pattern
+from channel.units import db_to_linear
 from edgefl.config import registry
 from edgefl.config.scenario_fields import Named, Section
 from edgefl.engine.air.presets import Preset, with_preset
@@ -194,6 +196,13 @@ class RadioSettings(Section):
     uplink_alpha: float = Field(
         0.8, ge=0, le=1, description="share of the path loss, in dB, that uplink power control makes up for"
     )
+    uplink_waterfall_db: float | None = Field(
+        None,
+        ge=-40,
+        le=40,
+        description="packet errors: an upload is lost at its end with probability 1 - E exp(-m / SNR), over fading,"
+        " the SNR that of its share; this is m, dB (Chen et al., 2021: 0.023); none: what is sent arrives",
+    )
     coverage_margin_db: Annotated[float, Field(ge=0, le=30)] | Literal["none"] | None = Field(
         None,
         description="a device whose mean SINR, in either direction, is less than this far above what the lowest CQI"
@@ -309,6 +318,13 @@ class RadioSettings(Section):
     def needs_coverage_db(self) -> float | None:
         """How far above the lowest CQI a link must be, dB; None: all devices are present."""
         return self.coverage_margin_db if isinstance(self.coverage_margin_db, float) else None
+
+    @property
+    def packet_errors(self) -> PacketErrors | None:
+        """What loses uploads; None: all arrive that are sent."""
+        if self.uplink_waterfall_db is None:
+            return None
+        return PacketErrors(float(db_to_linear(self.uplink_waterfall_db)), self.frequency_taps)
 
     @property
     def tdd_frame(self) -> TddSettings | None:

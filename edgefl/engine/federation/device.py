@@ -86,8 +86,8 @@ class Device:
         if spans[-1].cut is None:
             spans.append((yield from self._compute(task, processors)))
         if spans[-1].cut is None:
-            uplink, _ = yield from self._move(link, "uplink", task.up_bits, task.patient)
-            spans.append(uplink)
+            uplink, link = yield from self._move(link, "uplink", task.up_bits, task.patient)
+            spans.append(link.round.received(link, uplink))
         self._network.part_ended(self.id)
         return Part.of(self.id, task.iterations, spans)
 

@@ -98,6 +98,7 @@ class Outlook:
             compute_j=compute_j,
             up_j=(send_w + amplifier_w * radiated) * up_s + self._j_bit[1, ids] * up_bits,
             charge_j=charge_j,
+            packet_errors=radio.packet_errors,
             loss=past.loss[ids],
             norm=past.norm[ids],
             duration_s=past.duration_s[ids],

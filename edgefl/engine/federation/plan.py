@@ -15,7 +15,7 @@ import numpy as np
 from channel.energy import transfer_energy_j
 from channel.units import FloatArray
 from edgefl.engine.air.links import Transfers
-from edgefl.engine.air.radio_round import RadioRound
+from edgefl.engine.air.radio_round import Link, RadioRound
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.parts import DeviceTask, Outcome, Part, Span
@@ -62,7 +62,16 @@ def planned_parts(
         map(Span, down.clock_s.tolist(), computed_s.tolist(), compute_j.tolist()),
         _transfers(up, send_w, up_bits, send_j_bit, wait_w),
     )
-    return PlannedRound(list(parts), float(up.clock_s.max()))
+    received = list(parts)
+    if opened.packet_errors is not None:
+        received = [_received(opened, link, part) for link, part in zip(opened, received, strict=True)]
+    return PlannedRound(received, float(up.clock_s.max()))
+
+
+def _received(opened: RadioRound, link: Link, part: Part) -> Part:
+    assert part.uplink is not None
+    uplink = opened.received(link, part.uplink)
+    return part if uplink.cut is None else part._replace(outcome=Outcome.LOST_UPLINK, uplink=uplink)
 
 
 def _both_ways(

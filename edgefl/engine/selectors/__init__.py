@@ -11,6 +11,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from channel.carrier import Carrier
+from channel.packet_errors import PacketErrors
 from channel.units import FloatArray
 from edgefl.config.component import Component
 
@@ -50,6 +51,7 @@ class Candidates:
             what it draws beside that while it sends. In the mean over a TDD frame.
         down_s, compute_s, up_s: seconds of each stage. down_j, compute_j, up_j: its joules.
         charge_j: left in its battery; inf on mains.
+        packet_errors: what loses uploads: `arrives(snr, static)` by the SNR on their shares; None: nothing does.
         loss, norm: that it reported last; nan: none yet, or not asked for (`Decider.asks_loss`, `asks_norm`).
         duration_s, joules: of its last part of a round; nan: none yet.
         age: rounds since its last part, 1 for the one before this; inf: it had none.
@@ -85,6 +87,7 @@ class Candidates:
     compute_j: FloatArray = field(default_factory=_none)
     up_j: FloatArray = field(default_factory=_none)
     charge_j: FloatArray = field(default_factory=_none)
+    packet_errors: PacketErrors | None = None
     loss: FloatArray = field(default_factory=_none)
     norm: FloatArray = field(default_factory=_none)
     duration_s: FloatArray = field(default_factory=_none)

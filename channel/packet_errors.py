@@ -1,0 +1,58 @@
+"""Packets that arrive with errors: the waterfall model."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from channel.fading import Fading
+from channel.units import FloatArray
+
+__all__ = ["PacketErrors"]
+
+STREAM = 2  # of a link's random numbers at a slot; transfers have those below
+
+
+@dataclass(frozen=True)
+class PacketErrors:
+    """Whether a packet arrives: with probability E exp(-m / (SNR X)), X being the power of the fading, of mean 1.
+
+    X is exponential for one tap, Gamma(L, 1/L) for the mean of L. With c = m / SNR
+
+        E exp(-c / X) = 2 (c L)^(L/2) K_L(2 sqrt(c L)) / Gamma(L).
+
+    Source: Xi, Burr, Wei and Grace, IEEE Trans. Wireless Commun. 10(9), 2011, as Chen et al. take it, IEEE Trans.
+    Wireless Commun. 20(1), 2021, eq. 7. Ignored: how long the packet is, its coding rate, and that a long one sees
+    several states of the fading.
+
+    Args:
+        waterfall: m, linear.
+        taps: L.
+    """
+
+    waterfall: float
+    taps: int = 1
+
+    def arrives(self, snr: npt.ArrayLike, static: npt.ArrayLike = False) -> FloatArray:
+        """Return how probable it is that packets arrive.
+
+        Args:
+            snr: [...] mean on what each is sent on, above 0. static: [...] True for a link that does not fade.
+        """
+        from scipy import special
+
+        c = self.waterfall / np.asarray(snr, dtype=float)
+        root, taps = np.sqrt(c * self.taps), self.taps
+        with np.errstate(over="ignore", invalid="ignore"):
+            faded = 2.0 * root**taps * special.kv(taps, 2.0 * root) / special.gamma(taps)
+        # where K overflows, two terms of the exponential's series are exact
+        faded = np.where(np.isfinite(faded), faded, 1.0 - c * taps / max(taps - 1, 1))
+        return np.asarray(np.where(static, np.exp(-c), np.minimum(faded, 1.0)))
+
+    def hit(self, fading: Fading, snr: float, end_slot: int) -> bool:
+        """Draw whether a packet is lost that ends at a slot: a function of link and slot, whatever else is drawn.
+
+        Args:
+            snr: mean on what it is sent on, with the power of a static link.
+        """
+        return bool(fading.generator(end_slot, STREAM).random() >= self.arrives(snr, fading.static))

@@ -1,0 +1,58 @@
+"""Blocks of the band, given so that the most samples arrive."""
+
+import math
+from typing import Annotated, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
+from edgefl.engine.selectors._resources import seconds
+from edgefl.errors import EdgeflError
+
+POWERS = 0.5 ** (np.arange(17) / 2)  # shares of the largest that are tried where joules are limited
+
+
+class Hungarian(CountedDecider):
+    """Assign one block of the band to each participant so that the most samples are expected to arrive.
+
+    Chen et al., IEEE Trans. Wireless Commun. 20(1), 2021: on a block, a device counts its samples times the
+    probability that its upload arrives (`radio.uplink_waterfall_db`), or nothing where it is later than
+    rounds.deadline_s or takes more joules than it may; the Hungarian algorithm finds the largest sum. Its power is
+    the best of steps of 1.5 dB. Their blocks differ by interference, these by width.
+    """
+
+    sets: ClassVar[frozenset[str]] = frozenset({"shares", "power"})
+    widths: tuple[Annotated[float, Field(gt=0, le=1)], ...] | None = Field(
+        None,
+        min_length=1,
+        description="of the blocks, shares of the band; none: equal ones for all who take part",
+    )
+    energy_j: float | None = Field(
+        None, gt=0, description="most joules of computing and sending, of each device; none: no limit"
+    )
+
+    def decide(
+        self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
+    ) -> Decision:
+        from scipy.optimize import linear_sum_assignment
+
+        of, errors, uplink = candidates, candidates.packet_errors, candidates.uplink
+        if errors is None or uplink is None:
+            reason = "hungarian weighs whose uploads arrive, and all do: set radio.uplink_waterfall_db"
+            raise EdgeflError(reason, ("rounds", "selector"))
+        # [blocks, 1], [devices, 1, powers]
+        widths = np.array(self.widths or [1 / number] * number)[:number, None]
+        powers, most_j = (np.ones(1), math.inf) if self.energy_j is None else (POWERS, self.energy_j)
+        snr, static = of.snr_up[:, None, None] * powers, of.static[:, None, None]
+        sent_s = seconds(uplink, of.up_bits[:, None, None], widths, snr, static)
+        joules = (of.send_w[:, None, None] + of.amplifier_w[:, None, None] * powers) * sent_s
+        end_s = (of.down_s + of.compute_s)[:, None, None] + sent_s
+        fits = (of.compute_j[:, None, None] + joules <= most_j) & (end_s <= of.deadline_s)
+        counts = of.held[:, None, None] * errors.arrives(uplink.share_snr(widths, snr), static) * fits
+        rows, blocks = linear_sum_assignment(counts.max(axis=2), maximize=True)
+        best = counts[rows, blocks].argmax(axis=1)
+        some = counts[rows, blocks, best] > 0
+        if not some.any():  # one takes part, whatever comes of it: the soonest
+            some[end_s[rows, blocks, 0].argmin()] = True
+        return Decision(of.ids_at(rows[some]), up_shares=widths[blocks[some], 0], power=powers[best[some]])

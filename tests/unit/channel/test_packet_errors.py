@@ -1,0 +1,40 @@
+"""Whether packets arrive: the closed form against the integral, and draws against the closed form."""
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from channel.fading import LinkFading
+from channel.packet_errors import PacketErrors
+
+DRAWS, SIGMAS = 4000, 4.0
+
+
+@pytest.mark.parametrize("taps", [1, 2, 4, 64])
+@pytest.mark.parametrize("ratio", [1e-6, 1e-2, 0.5, 3.0])
+def test_the_closed_form_is_the_mean_over_the_fading(taps: int, ratio: float) -> None:
+    """E exp(-c / X), X of density Gamma(L, 1/L), by numerical integration."""
+    power = stats.gamma(taps, scale=1.0 / taps)
+    ends = [power.ppf(1e-13), *power.ppf([0.01, 0.5, 0.99]), power.isf(1e-13)]
+    mean = sum(
+        integrate.quad(lambda x: np.exp(-ratio / x) * power.pdf(x), low, high, epsabs=1e-13)[0]
+        for low, high in zip([0.0, *ends], ends, strict=False)
+    )
+    assert PacketErrors(2.0 * ratio, taps).arrives(2.0) == pytest.approx(mean, abs=1e-9)
+
+
+def test_limits() -> None:
+    errors = PacketErrors(1.0, 64)
+    assert errors.arrives(np.array([1e12, 1e300])) == pytest.approx(1.0)
+    assert errors.arrives(1e-6) == pytest.approx(0.0)
+    assert errors.arrives([4.0, 4.0], [True, True]) == pytest.approx(np.exp(-0.25))
+
+
+def test_as_many_are_lost_as_the_closed_form_says() -> None:
+    errors, fading = PacketErrors(1.0), LinkFading(5, 0.9)
+    hits = [errors.hit(fading, 2.0, slot) for slot in range(DRAWS)]
+    lost = 1.0 - float(errors.arrives(2.0))
+    assert abs(np.mean(hits) - lost) < SIGMAS * np.sqrt(lost * (1 - lost) / DRAWS)
+    # a function of link and slot: weaker packets are lost wherever stronger ones are
+    assert hits[:50] == [errors.hit(fading, 2.0, slot) for slot in range(50)]
+    assert all(errors.hit(fading, 1.0, slot) for slot in range(DRAWS) if hits[slot])
