@@ -5,6 +5,7 @@ swapping the algorithm therefore disturbs nothing else, and variants of a study 
 """
 
 import zlib
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -14,6 +15,8 @@ __all__ = ["Streams"]
 # NumPy's SeedSequence: words of its pool, and the constants of its hash and mixing functions
 _POOL, _WORD = 4, 0xFFFFFFFF
 _FIRST_IN, _NEXT_IN, _FIRST_OUT, _NEXT_OUT = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
+# PCG64's step (O'Neill, 2014), modulo 2^128
+_PCG_FACTOR, _PCG_STATE = 0x2360ED051FC65DA44385DF649FCCF645, (1 << 128) - 1
 _LEFT, _RIGHT = 0xCA01F9DD, np.uint64(0x4973F715)
 
 
@@ -39,24 +42,46 @@ class Streams:
         return np.random.Generator(np.random.PCG64(self._sequence(path)))
 
     def low_keys(self, path: tuple[str | int, ...], count: int) -> np.ndarray:
-        """Return [count] the lower 64 bits of `key(*path, number)` for numbers from 0 on, all at once.
+        """Return [count] the lower 64 bits of `key(*path, number)` for numbers from 0 on, all at once."""
+        return self._states(path, count, 1)[:, 0]
+
+    def in_turn(self, path: tuple[str | int, ...], count: int) -> Iterator[np.random.Generator]:
+        """Yield the streams `(*path, number)` for numbers from 0 on, each to be used before the next one comes.
+
+        One generator is set to the start of one stream after another, in a fifth of the time that making them takes.
+        """
+        bits = np.random.PCG64(0)
+        generator = np.random.Generator(bits)
+        for words in self._states(path, count, 4).tolist():
+            first, increment = words[0] << 64 | words[1], (words[2] << 65 | words[3] << 1 | 1) & _PCG_STATE
+            state = ((increment + first) * _PCG_FACTOR + increment) & _PCG_STATE
+            bits.state = {
+                "bit_generator": "PCG64",
+                "state": {"state": state, "inc": increment},
+                "has_uint32": 0,
+                "uinteger": 0,
+            }
+            yield generator
+
+    def _states(self, path: tuple[str | int, ...], count: int, words: int) -> np.ndarray:
+        """Return [count, words] what the sequences of `(*path, number)` generate, 64 bits each.
 
         Only the last number differs: what NumPy's SeedSequence mixes of the seed and the path stands before it, and
         the last word is mixed into that for all numbers at once, as SeedSequence does (Melissa O'Neill's `seed_seq`).
         """
-        words = [_words(part) for part in (*self._prefix, *path)]
-        before = self._sequence(path)
-        pool = before.pool.astype(np.uint64)
-        mixed = _POOL**2 + _POOL * (max(_POOL, _words(self.seed)) - _POOL + sum(words))
-        constant = _FIRST_IN * pow(_NEXT_IN, mixed, 1 << 32) & _WORD
-        number = np.arange(count, dtype=np.uint64)
-        pools = []
-        for word in pool.tolist():
+        before = self._sequence(path).pool.tolist()
+        told = max(_POOL, _words(self.seed)) + sum(_words(part) for part in (*self._prefix, *path))
+        constant = _FIRST_IN * pow(_NEXT_IN, _POOL**2 + _POOL * (told - _POOL), 1 << 32) & _WORD
+        number, pool = np.arange(count, dtype=np.uint64), []
+        for word in before:
             hashed, constant = _hashed(number, constant, _NEXT_IN)
-            pools.append(_folded(np.uint64(_LEFT * word & _WORD) - _RIGHT * hashed & np.uint64(_WORD)))
-        low, constant = _hashed(pools[0], _FIRST_OUT, _NEXT_OUT)
-        high, _ = _hashed(pools[1], constant, _NEXT_OUT)
-        return low | high << np.uint64(32)
+            pool.append(_folded(np.uint64(_LEFT * word & _WORD) - _RIGHT * hashed & np.uint64(_WORD)))
+        states, constant = np.empty((count, words), np.uint64), _FIRST_OUT
+        for place in range(words):
+            low, constant = _hashed(pool[2 * place % _POOL], constant, _NEXT_OUT)
+            high, constant = _hashed(pool[(2 * place + 1) % _POOL], constant, _NEXT_OUT)
+            states[:, place] = low | high << np.uint64(32)
+        return states
 
     def key(self, *path: str | int) -> int:
         """A 128-bit key of the named stream, for counter-based generators that are read at any position."""

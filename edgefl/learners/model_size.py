@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from edgefl.errors import about
 from edgefl.learners.building import may_have_gpu
 from edgefl.learning import memory
+from edgefl.learning.data.dealt_by_group import DealtByGroup
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets import Data, Dataset
@@ -88,15 +89,17 @@ def _sized(
     )
     payload = Payload(settings.bits_per_parameter, settings.payload == "exchanged")
     flops = settings.flops_per_sample
+    partition, streams = settings.partition, world.streams
+    device_data: DeviceData
+    if data.by_group is not None:
+        device_data = DealtByGroup(
+            partition, data.by_group, data.num_classes, world.count, streams, kept=inputs.kept
+        )
+    else:
+        labels = task.kinds(data.train.y)
+        device_data = DeviceData(partition, labels, world.count, streams, inputs, world.populations)
     return SizedLearner(
-        DeviceData(
-            settings.partition,
-            task.kinds(data.train.y),
-            world.count,
-            world.streams,
-            inputs,
-            world.populations,
-        ),
+        device_data,
         payload.bits(size.parameters, 0, settings.algorithm.vectors_up),
         float(size.flops_per_sample) if flops == "counted" else flops,
         size.parameters,

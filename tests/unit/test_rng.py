@@ -60,3 +60,5 @@ def test_keys_of_many_numbers_are_those_that_seed_sequence_gives_one_by_one(
     for streams in (Streams(seed), Streams(seed).below("cell", 3)):
         one_by_one = [streams.key(*path, number) % 2**64 for number in range(300)]
         assert streams.low_keys(path, 300).tolist() == one_by_one
+        for number, stream in enumerate(streams.in_turn(path, 300)):
+            assert stream.random() == streams(*path, number).random()

@@ -170,6 +170,29 @@ class PerRoundGains:
         return loss_db - self._antenna_gain_dbi
 
 
+@dataclass(frozen=True)
+class _Last:
+    """What was asked last of gains that belong to places, and the answer.
+
+    beyond, held: links that were beyond the world's border, and held at the minimum distance.
+    """
+
+    ids: np.ndarray
+    places_m: np.ndarray
+    cell: int | np.ndarray
+    state: LargeScaleState
+    beyond: int
+    held: int
+
+    def is_of(self, ids: np.ndarray, places_m: np.ndarray, cell: int | np.ndarray) -> bool:
+        """Return whether the same is asked again."""
+        return (
+            np.array_equal(self.ids, ids)
+            and np.array_equal(self.cell, cell)
+            and np.array_equal(self.places_m, places_m)
+        )
+
+
 class SpatialGains:
     """Gains to the cells of any number of sites: line of sight and shadowing are functions of the place.
 
@@ -197,15 +220,37 @@ class SpatialGains:
         self._of = of
         self.beyond = 0
         self._interference = interference
+        self._held_again = 0  # links closer than the minimum distance, of rounds that were not computed anew
+        self._last: _Last | None = None
 
     @property
     def clamped(self) -> int:
-        return sum(one.clamped_links for one in self.large_scales)
+        return self._held_again + sum(one.clamped_links for one in self.large_scales)
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
     ) -> LargeScaleState:
         chosen = np.asarray(ids)
+        places_m, last = positions_m[chosen], self._last
+        if last is not None and last.is_of(
+            chosen, places_m, cell
+        ):  # a million who stand still are measured once
+            self.beyond += last.beyond
+            self._held_again += last.held
+            return replace(last.state, ids=ids, key=key, everywhere_m=positions_m)
+        beyond, held = self.beyond, self.clamped
+        state = self._of_round(positions_m, ids, chosen, cell, key)
+        self._last = _Last(chosen, places_m, cell, state, self.beyond - beyond, self.clamped - held)
+        return state
+
+    def _of_round(
+        self,
+        positions_m: np.ndarray,
+        ids: Sequence[int],
+        chosen: np.ndarray,
+        cell: int | np.ndarray,
+        key: RoundKey,
+    ) -> LargeScaleState:
         places_m = positions_m[chosen]
         distances_m = np.hypot(places_m[:, 0], places_m[:, 1])
         if (outside := distances_m > self.large_scale.area_radius_m).any():

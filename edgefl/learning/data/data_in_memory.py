@@ -62,6 +62,12 @@ class SplitInMemory:
         self._ready: dict[tuple[int, ...], Tensor] = {}
         self._reader = SampleReader(self)
 
+    def replace(self, x: np.ndarray, y: np.ndarray) -> None:
+        """Let other samples of the same kind [n, ...], with their targets, stand in place of these."""
+        self.count = len(y)
+        self.x, self.y = torch.from_numpy(x).to(self.x.device), torch.from_numpy(y).to(self.y.device)
+        self._labels, self._ready = {}, {}
+
     def __getstate__(self) -> dict[str, Any]:
         """As arrays, which processes of one machine can share, and without what is only kept ready."""
         kept = {name: value for name, value in vars(self).items() if not name.startswith("_")}

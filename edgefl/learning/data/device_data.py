@@ -1,6 +1,6 @@
 """The training samples that each device holds, session by session."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -79,11 +79,14 @@ class DeviceData:
         """The key of the present deal: while it stays, devices hold the same data."""
         return self._key
 
+    def bring(self, devices: Sequence[int]) -> None:
+        """Make ready the samples of these devices, which train now; here all samples are."""
+
     def samples(self, device: int) -> np.ndarray:
         """Return the indices of a device's training samples."""
         return self._samples[device]
 
-    def labels(self, devices: Sequence[int]) -> list[int]:
+    def labels(self, devices: Collection[int]) -> list[int]:
         """Return the labels of all samples that these devices hold, ascending; empty if they hold none."""
         labels = [self._labels[self._samples[device]] for device in devices]
         return np.unique(np.concatenate(labels)).tolist() if labels else []
@@ -94,6 +97,6 @@ class DeviceData:
         labels, counts = np.unique(held, return_counts=True)
         return dict(zip(labels.tolist(), counts.tolist(), strict=True))
 
-    def sizes(self, devices: Iterable[int]) -> dict[int, int]:
+    def sizes(self, devices: Collection[int]) -> Mapping[int, int]:
         """Return the number of samples of each of these devices, in order of id."""
         return {device: len(self._samples[device]) for device in sorted(devices)}

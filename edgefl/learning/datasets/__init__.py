@@ -6,13 +6,13 @@ read published files, which `_files` finds, downloads and verifies.
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
 from edgefl.config.component import Component
 
-__all__ = ["Data", "Dataset", "Split"]
+__all__ = ["Data", "Dataset", "SamplesByGroup", "Split"]
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,24 @@ class Split:
     groups: np.ndarray | None = None
 
 
+class SamplesByGroup(Protocol):
+    """Training samples that are made, or read, group by group, when somebody asks for them.
+
+    sizes: [groups] int64, how many training samples each group has, at least 1.
+    """
+
+    sizes: np.ndarray
+
+    def of(self, group: int) -> Split:
+        """Return a group's training samples; for the same group the same ones, however often it is asked."""
+
+
 @dataclass(frozen=True)
 class Data:
     """A data set in memory. A model sees (x - mean) / std.
+
+    by_group: where there are too many training samples for the memory, what makes those of a group; `train` then
+        holds those of group 0 alone, as an example. None: `train` holds all of them.
 
     mean, std: float32 in raw units, of the training samples; scalar [], or one value per channel in a
         shape that broadcasts over a sample. 0 and 1 for tokens: as float32 they stay exact.
@@ -53,6 +68,7 @@ class Data:
     std: np.ndarray
     label_names: tuple[str, ...]
     group_names: tuple[str, ...] = ()
+    by_group: SamplesByGroup | None = None
 
     @classmethod
     def unscaled(

@@ -14,6 +14,7 @@ from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.drifts import Drift, Moment
 from edgefl.learning.federation.cell_building import (
     build_module,
+    device_data_of,
     device_tests,
     device_validation,
     drift_state,
@@ -102,9 +103,7 @@ class TorchLearner:
             self.parameters, layout.statistics.size, settings.algorithm.vectors_up
         )
         inputs = PartitionInputs(training_data.groups, homes_m, sites_m, kept)
-        device_data = DeviceData(
-            settings.partition, training_data.labels, training_data.devices, streams, inputs, populations
-        )
+        device_data = device_data_of(settings, training_data, streams, inputs, populations)
         self._trainer = Trainer(
             settings=settings,
             training_data=training_data,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -21,6 +22,7 @@ from edgefl.contract import (
     StageFacts,
     Staleness,
 )
+from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.drifts import Moment
 from edgefl.learning.federation import client_metrics, theory
 from edgefl.learning.federation.federation import At, Federation, Reports, RoundFacts
@@ -200,7 +202,9 @@ class TrainStage(SessionStage):
 
     def deployed(self, ids: Sequence[int]) -> Tensor:
         """Return the model with which these devices are served, [M + Q], or one of each, [K, M + Q]."""
-        samples = self.trainer.samples(ids, self.federation.now.round.moment)
+        samples: Sequence[np.ndarray] = ()
+        if type(self.trainer.settings.algorithm).deployed is not Algorithm.deployed:
+            samples = self.trainer.samples(ids, self.federation.now.round.moment)
         return self.federation.model.deployed(ids, samples)
 
     def _local_round(self, ids: Sequence[int], facts: RoundFacts, lr: float) -> LocalRound:

@@ -140,7 +140,8 @@ class Trainer:
 
     def expected(self, model: TrainedModel, ids: Sequence[int], phase: str) -> Expected:
         """Tell what these devices would do in a round; what stopping early or partial work spares is not known."""
-        held = [len(self.device_data.samples(id_)) for id_ in ids]
+        sizes = self.device_data.sizes(ids)
+        held = [sizes[id_] for id_ in ids]
         known = self._work.expected(ids, held, model.expected_bits(), phase)
         down_bits = (np.array(known.down_bits, dtype=np.int64) + self._base_bits(ids)).tolist()
         return replace(known, down_bits=tuple(down_bits))
@@ -322,6 +323,7 @@ class Trainer:
         Args:
             concept: as they are under this one, True: after the drift.
         """
+        self.device_data.bring(ids)
         after = self.training_data.train.count
         drifted = self.drifted(ids, moment) if concept is None else np.full(len(ids), concept)
         return [self.device_data.samples(id_) + after * now for id_, now in zip(ids, drifted, strict=True)]

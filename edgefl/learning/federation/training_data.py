@@ -6,9 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl.errors import about
+from edgefl.errors import EdgeflError, about
 from edgefl.learning.augmentation import Augmentation
 from edgefl.learning.data.data_in_memory import SplitInMemory
+from edgefl.learning.data.sample_pool import SamplePool
 from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.drifts import Drift
@@ -43,6 +44,9 @@ class TrainingData:
         with about("learning", "dataset"):
             data = load(dataset) if load else dataset.load()
         self.task = task_of(settings, data)
+        self.by_group = data.by_group
+        if data.by_group is not None:
+            _refuse_what_needs_all(settings, spread=trainers is not None)
         data, validation = split_off(data, settings.validation, self.task.kinds(data.train.y))
         self.classes = data.num_classes
         self.inputs = Inputs(
@@ -62,6 +66,7 @@ class TrainingData:
         if settings.augmentation is not None:
             settings.augmentation.check(self.input_shape)
         self.train = self._in_memory(data.train, data, settings.drift, settings.augmentation)
+        self.pool = None if data.by_group is None else SamplePool(data.by_group, self.train, threads)
         self.test = self._in_memory(data.test, data, settings.drift)
         self.validation = None if validation is None else self._in_memory(validation, data, settings.drift)
         self.validation_split = validation
@@ -118,3 +123,22 @@ class TrainingData:
         """Replace the vectors that devices keep by what `state` gave."""
         self.states.restore(tensors)
         self._cell_of, self._base_of = np.array(facts["cell_of"]), np.array(facts["base_of"])
+
+
+def _refuse_what_needs_all(settings: LearningSettings, *, spread: bool) -> None:
+    """Refuse what would look at the training samples of all devices, where they are made on demand."""
+    wants = {
+        ("learning", "drift"): settings.drift is not None,
+        ("learning", "validation"): settings.validation is not None,
+        ("learning", "tested_on"): settings.tested_on == "devices",
+        ("learning", "theory"): settings.theory is not None,
+        (): spread,
+    }
+    for place, wanted in wants.items():
+        if wanted:
+            what = place[-1] if place else "--executor ray"
+            raise EdgeflError(
+                f"{what} needs the samples of all devices, and this data set makes those of a device when it takes"
+                " part: leave it out, or take a data set in memory (synthetic without test_groups)",
+                place,
+            )

@@ -82,6 +82,19 @@ class Partition(Component):
         With another key devices hold other data, and what they remember of the last ones is gone.
         """
 
+    def groups_of(self, sizes: np.ndarray, devices: int, streams: Streams) -> np.ndarray | None:
+        """Return [devices] the group of the data set of which each device holds all samples; None: none does so.
+
+        Where samples are made group by group on demand, this deals them, and `assign` is not asked.
+
+        Args:
+            sizes: [groups] training samples of each group.
+
+        Raises:
+            EdgeflError: more devices than groups.
+        """
+        return None
+
     @property
     def stands(self) -> bool:
         """Whether each device keeps its samples through all sessions."""

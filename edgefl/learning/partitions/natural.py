@@ -40,16 +40,17 @@ class Natural(Staying):
                 " femnist or synthetic; others can be divided by dirichlet or iid"
             )
         counts = np.bincount(inputs.groups)
-        groups = np.flatnonzero(counts >= self.min_samples)
+        device_of = np.full(len(counts), -1)
+        device_of[self.groups_of(counts, devices, streams)] = np.arange(devices)
+        return held_by(device_of[inputs.groups], devices)
+
+    def groups_of(self, sizes: np.ndarray, devices: int, streams: Streams) -> np.ndarray:
+        groups = np.flatnonzero(sizes >= self.min_samples)
         if len(groups) < devices:
             raise EdgeflError(
                 f"{len(groups)} groups of at least {self.min_samples} training samples do not make {devices}"
                 f" devices: take at most {len(groups)}"
             )
         if self.choice == "largest":
-            chosen = groups[np.argsort(-counts[groups], kind="stable")][:devices]
-        else:
-            chosen = streams("partition", 0).permutation(groups)[:devices]
-        device_of = np.full(len(counts), -1)
-        device_of[chosen] = np.arange(devices)
-        return held_by(device_of[inputs.groups], devices)
+            return groups[np.argsort(-sizes[groups], kind="stable")][:devices]
+        return streams("partition", 0).permutation(groups)[:devices]

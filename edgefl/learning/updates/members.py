@@ -1,6 +1,7 @@
 """The devices of a session and of a round, as algorithms see them."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor
 
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.chance import NO_CHANCE, Chance
+from edgefl.learning.data.dealt_by_group import total
 from edgefl.learning.local.handed import Handed
 from edgefl.learning.updates.device_states import DeviceStates
 
@@ -24,9 +26,17 @@ class SessionMembers:
     ) -> None:
         self._vectors = Handed.own(algorithm, dict.fromkeys(algorithm.device_vectors, like))
         self._devices = devices
-        self._ids = list(samples)
-        self._weights = np.array(list(samples.values()), dtype=np.float64) / max(1, sum(samples.values()))
+        self._samples = samples
         self._like = like
+
+    @cached_property
+    def _ids(self) -> list[int]:  # of a million, only where an algorithm asks
+        return list(self._samples)
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        samples = np.array(list(self._samples.values()), dtype=np.float64)
+        return samples / max(1, total(self._samples))
 
     def mean(self, name: str) -> Tensor:
         self._vectors.check(name)
@@ -59,7 +69,7 @@ class RoundReceivers:
         rng: Chance = NO_CHANCE,
     ) -> None:
         self.ids, self.rng = ids, rng
-        self.starting = torch.tensor([id_ in starting for id_ in ids], device=devices.torch_device)
+        self._starting = starting
         self._vectors = Handed.own(algorithm, dict.fromkeys(algorithm.device_vectors, like))
         self._notes = Handed.remembered(algorithm, dict.fromkeys(algorithm.remembered(), like))
         self._like = like
@@ -67,6 +77,10 @@ class RoundReceivers:
         self._samples = samples
         self._scores = scores
         self._tested = np.zeros((2, len(ids)), dtype=np.int64)
+
+    @cached_property
+    def starting(self) -> Tensor:
+        return torch.tensor([id_ in self._starting for id_ in self.ids], device=self._devices.torch_device)
 
     @property
     def tested(self) -> np.ndarray:

@@ -12,6 +12,7 @@ from edgefl.learning.algorithms import Algorithm, ServerState, Updates
 from edgefl.learning.chance import NO_CHANCE, Chance, RoundChance
 from edgefl.learning.codecs import Codec, Sizes
 from edgefl.learning.data.batches import Batches
+from edgefl.learning.data.dealt_by_group import total
 from edgefl.learning.local.handed import Handed
 from edgefl.learning.local.local_task import Stop
 from edgefl.learning.local.local_training import LocalTraining
@@ -218,7 +219,7 @@ class TrainedModel:
             rows=counted,
             start=start,
             shares=shares,
-            coverage=float(sizes.sum() / sum(samples.values())),
+            coverage=float(sizes.sum() / total(samples)),
             iterations=trained.iterations,
             travel=trained.travel,
             lr=round_.lr,
@@ -249,7 +250,7 @@ class TrainedModel:
         """Return the model with which the server serves these devices: [M + Q] for all, or [k, M + Q].
 
         Args:
-            samples: of each device, indices of its training samples.
+            samples: of each device, indices of its training samples; empty where the algorithm serves all alike.
         """
         parameters, _ = self._training.layout.split(self.model)
         models = self._algorithm.deployed(parameters, self.state, self._receivers(ids, samples))

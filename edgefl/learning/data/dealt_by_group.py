@@ -1,0 +1,123 @@
+"""Devices that hold a group of the data set each, whose samples are made when a device takes part."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from edgefl.errors import EdgeflError, about
+from edgefl.learning.data.device_data import DeviceData
+from edgefl.learning.datasets import SamplesByGroup
+from edgefl.learning.partitions import Partition
+from edgefl.rng import Streams
+
+
+class Pool(Protocol):
+    """The place in memory where samples of a few groups stand."""
+
+    def bring(self, groups: Sequence[int]) -> None:
+        """Make the samples of these groups stand there, and no others, unless they do."""
+
+    def rows(self, group: int) -> np.ndarray:
+        """Return the places at which the samples of a group stand since they were brought."""
+
+
+class DealtByGroup(DeviceData):
+    """The group of each device. Samples are brought for the devices of a round, and stand until others are brought.
+
+    Which labels the devices of a session hold is not looked up, for that would make the samples of all of them: it is
+    all labels.
+
+    Args:
+        pool: None: nobody trains, only sizes are asked for.
+        kept: [devices] share of its samples that each keeps; None: all.
+    """
+
+    def __init__(
+        self,
+        partition: Partition,
+        by_group: SamplesByGroup,
+        classes: int,
+        devices: int,
+        streams: Streams,
+        pool: Pool | None = None,
+        kept: np.ndarray | None = None,
+    ) -> None:
+        with about("learning", "partition"):
+            groups = partition.groups_of(by_group.sizes, devices, streams)
+            if groups is None:
+                raise EdgeflError(
+                    "this data set makes the samples of a group when its device takes part, and here a device holds"
+                    " samples of several: take natural, or a data set in memory (synthetic without test_groups)"
+                )
+        self._groups = groups
+        self._by_group, self._classes, self._pool, self._kept_share = by_group, classes, pool, kept
+        self._streams = streams
+        held = by_group.sizes[groups]
+        if kept is not None:
+            held = np.maximum(1, np.rint(kept * held).astype(np.int64))
+        self._held = held
+
+    def deal(self, session: int) -> None:
+        """Do nothing: a device keeps its group."""
+
+    @property
+    def key(self) -> int:
+        return 0
+
+    def bring(self, devices: Sequence[int]) -> None:
+        assert self._pool is not None  # who only asks for sizes trains nobody
+        self._pool.bring(self._groups[list(devices)].tolist())
+
+    def samples(self, device: int) -> np.ndarray:
+        assert self._pool is not None
+        return self._of_device(device, self._pool.rows(int(self._groups[device])))
+
+    def labels(self, devices: Collection[int]) -> list[int]:
+        return list(range(self._classes)) if len(devices) else []
+
+    def mix(self, devices: Sequence[int]) -> dict[int, int]:
+        counts = np.zeros(self._classes, dtype=np.int64)
+        for device in devices:
+            y = self._by_group.of(int(self._groups[device])).y
+            counts += np.bincount(y[self._of_device(device, np.arange(len(y)))], minlength=self._classes)
+        return {label: count for label, count in enumerate(counts.tolist()) if count}
+
+    def sizes(self, devices: Collection[int]) -> Mapping[int, int]:
+        return SizesOf(self._held, devices)
+
+    def _of_device(self, device: int, rows: np.ndarray) -> np.ndarray:
+        """Return those of its group's samples that a device keeps, as `DeviceData` draws them."""
+        if len(rows) == self._held[device]:
+            return rows
+        order = self._streams("samples kept", self.key, device).permutation(len(rows))
+        return np.sort(rows[order[: self._held[device]]])
+
+
+class SizesOf(Mapping[int, int]):
+    """The number of samples of each of some devices, in order of id, without an object for each.
+
+    Args:
+        held: [all devices] samples.
+    """
+
+    def __init__(self, held: np.ndarray, devices: Collection[int]) -> None:
+        self._held, self._devices = held, devices
+
+    def __getitem__(self, device: int) -> int:
+        return int(self._held[device])
+
+    def __len__(self) -> int:
+        return len(self._devices)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(sorted(self._devices))
+
+    def total(self) -> int:
+        """Return the samples of all of these devices."""
+        return int(self._held[np.fromiter(self._devices, np.int64, len(self._devices))].sum())
+
+
+def total(sizes: Mapping[int, int]) -> int:
+    """Return the samples of all devices together."""
+    return sizes.total() if isinstance(sizes, SizesOf) else sum(sizes.values())

@@ -1,0 +1,44 @@
+"""Samples on the torch device that come and go: those of the groups whose devices train now."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from edgefl.learning.data.data_in_memory import SplitInMemory
+from edgefl.learning.datasets import SamplesByGroup
+
+
+class SamplePool:
+    """Keep in a split the samples of the groups that were asked for last, made anew each time.
+
+    Args:
+        split: whose samples are replaced; it begins with those of group 0.
+        threads: that make samples; these do not depend on how many there are.
+    """
+
+    def __init__(self, by_group: SamplesByGroup, split: SplitInMemory, threads: int = 1) -> None:
+        self._by_group, self._split, self._threads = by_group, split, threads
+        self._first: dict[int, int] = {0: 0}  # group -> place of its first sample
+        self._sizes = by_group.sizes
+        self._kinds = split.x.cpu().numpy()[:0], split.y.cpu().numpy()[:0]
+
+    def bring(self, groups: Sequence[int]) -> None:
+        """Make the samples of these groups stand in the split, and no others, unless they do."""
+        if all(group in self._first for group in groups):
+            return
+        ends = np.cumsum(self._sizes[list(groups)]).tolist()
+        x, y = (np.empty((ends[-1], *kind.shape[1:]), kind.dtype) for kind in self._kinds)
+
+        def make(group: int, end: int) -> None:
+            made = self._by_group.of(group)
+            x[end - len(made.y) : end], y[end - len(made.y) : end] = made.x, made.y
+
+        with ThreadPoolExecutor(self._threads) as threads:
+            list(threads.map(make, groups, ends))
+        self._first = {group: int(end - self._sizes[group]) for group, end in zip(groups, ends, strict=True)}
+        self._split.replace(x, y)
+
+    def rows(self, group: int) -> np.ndarray:
+        """Return the places at which the samples of a group stand since they were brought."""
+        return np.arange(self._first[group], self._first[group] + self._sizes[group])

@@ -1,0 +1,155 @@
+"""Samples that are made when a device takes part are those that are made all at once, device by device."""
+
+import signal
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from edgefl import load_scenario, simulate
+from edgefl.engine.records import Round
+from edgefl.engine.selectors import Candidates
+from edgefl.engine.selectors.uniform import Uniform
+from edgefl.errors import EdgeflError
+from edgefl.learning.data.data_in_memory import SplitInMemory
+from edgefl.learning.data.dealt_by_group import DealtByGroup, total
+from edgefl.learning.data.device_data import DeviceData
+from edgefl.learning.data.sample_pool import SamplePool
+from edgefl.learning.datasets.synthetic import Synthetic
+from edgefl.learning.partitions import PartitionInputs
+from edgefl.learning.partitions.natural import Natural
+from edgefl.rng import Streams
+from edgefl.run.resuming import resume
+from edgefl.run_directory.interruption import Interrupted
+from edgefl.run_directory.snapshot import Every
+from tests.tools import kill
+
+GROUPS, DEVICES = 40, 25
+AT_ONCE, ON_DEMAND = Synthetic(groups=GROUPS), Synthetic(groups=GROUPS, test_groups=GROUPS)
+
+
+def scenario(**dataset: Any) -> dict[str, Any]:
+    return {
+        "name": "by_group",
+        "devices": {"count": DEVICES},
+        "rounds": {"selector": {"name": "uniform", "count": 6}},
+        "sessions": {"name": "schedule", "count": 2, "rounds": 3},
+        "learning": {
+            "dataset": {"name": "synthetic", "groups": GROUPS, **dataset},
+            "partition": "natural",
+            "model": "logistic",
+            "steps": 3,
+            "batch": 10,
+        },
+    }
+
+
+@pytest.mark.parametrize("kept", [None, np.full(DEVICES, 0.3)])
+def test_dealt_on_demand_is_dealt_at_once_device_by_device(kept: np.ndarray | None) -> None:
+    data, on_demand = AT_ONCE.load(), ON_DEMAND.load()
+    streams, partition, by_group = Streams(3), Natural(), on_demand.by_group
+    assert by_group is not None
+    inputs = PartitionInputs(data.train.groups, kept=kept)
+    eager = DeviceData(partition, data.train.y, DEVICES, streams, inputs)
+    split = SplitInMemory(on_demand.train, data.mean, data.std, torch.device("cpu"))
+    pool = SamplePool(by_group, split, threads=2)
+    lazy = DealtByGroup(partition, by_group, 10, DEVICES, streams, pool, kept)
+    assert dict(lazy.sizes(range(DEVICES))) == dict(eager.sizes(range(DEVICES)))
+    assert total(lazy.sizes(range(DEVICES))) == total(eager.sizes(range(DEVICES)))
+    assert lazy.mix([4, 9]) == eager.mix([4, 9])
+    for cohort in ([3, 8, 20], [3, 8, 20], [8], [0, 24, 3]):
+        lazy.bring(cohort)
+        for device in cohort:
+            rows = lazy.samples(device)
+            assert np.array_equal(split.x[rows].numpy(), data.train.x[eager.samples(device)])
+            assert np.array_equal(split.y[rows].numpy(), data.train.y[eager.samples(device)])
+
+
+def test_the_first_groups_test_samples_are_the_test_data() -> None:
+    everything, some = AT_ONCE.load().test, Synthetic(groups=GROUPS, test_groups=7).load().test
+    assert everything.groups is not None
+    first = everything.groups < 7
+    assert np.array_equal(some.x, everything.x[first])
+    assert np.array_equal(some.y, everything.y[first])
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "scaffold"])
+def test_a_run_is_the_same_to_the_last_byte(tmp_path: Path, algorithm: str) -> None:
+    """SCAFFOLD weighs by the samples of all devices of the session, and devices keep vectors between rounds."""
+    tables = []
+    for name, dataset in (("at_once", {}), ("on_demand", {"test_groups": GROUPS})):
+        described = scenario(**dataset)
+        described["learning"]["algorithm"] = algorithm
+        run = simulate(described, tmp_path / name, device="cpu")
+        tables.append([(run / f"{table}.csv").read_bytes() for table in ("rounds", "devices", "sessions")])
+    assert tables[0] == tables[1]
+
+
+def test_a_run_goes_on_where_it_was_left(tmp_path: Path) -> None:
+    described = load_scenario(scenario(test_groups=5))
+    undisturbed = simulate(described, tmp_path / "undisturbed", device="cpu")
+    rounds = 0
+
+    def leave(row: Round) -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds == 5:
+            raise Interrupted(signal.SIGTERM)
+
+    with pytest.raises(Interrupted):
+        simulate(described, tmp_path / "run", device="cpu", on_round=leave, every=Every(rounds=2))
+    resume(tmp_path / "run")
+    assert kill.differences(tmp_path / "run", undisturbed) == []
+
+
+def test_a_device_that_does_not_take_part_takes_a_few_bytes() -> None:
+    """One number of 8 bytes for each group's size, its group and its samples, and copies while they are made.
+
+    A sample alone has 240 bytes, and a group 407 of them in the mean.
+    """
+    many = 20_000
+    tracemalloc.start()
+    try:
+        by_group = Synthetic(groups=many, test_groups=1).load().by_group
+        assert by_group is not None
+        dealt = DealtByGroup(Natural(), by_group, 10, many, Streams(1))
+        assert len(dealt.sizes(range(many))) == many
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # the words of all streams at once, 4 x 8 bytes and as many while they are mixed, and lists of them as Python has
+    assert peak / many <= 8 * 8 * 8
+
+
+def test_a_cohort_of_a_million_is_drawn_uniformly() -> None:
+    """Of K cohorts of n, each of B equal blocks of ids has Kn/B in the mean: chi-square with B - 1 degrees."""
+    many, cohort, rounds, blocks = 1_000_000, 1_000, 20, 50
+    candidates = Candidates(range(many), np.zeros(many), 0)
+    counts = np.zeros(blocks)
+    for round_ in range(rounds):
+        chosen = Uniform(count=cohort).select(candidates, cohort, Streams(1)("select", 1, "train", round_))
+        assert len(set(chosen)) == cohort
+        counts += np.bincount(np.array(chosen) * blocks // many, minlength=blocks)
+    mean = rounds * cohort / blocks
+    chi_square = ((counts - mean) ** 2).sum() / mean
+    # mean B - 1, variance 2 (B - 1): within four standard deviations
+    assert abs(chi_square - (blocks - 1)) <= 4 * np.sqrt(2 * (blocks - 1))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("partition", "iid"),
+        ("validation", 0.1),
+        ("tested_on", "devices"),
+        ("drift", {"name": "label_swap", "at": 2}),
+    ],
+)
+def test_what_needs_all_samples_is_refused_at_its_key(tmp_path: Path, key: str, value: Any) -> None:
+    described = scenario(test_groups=5)
+    described["learning"][key] = value
+    with pytest.raises(EdgeflError, match=f"learning.{key}.*synthetic without test_groups"):
+        simulate(described, tmp_path / "run", device="cpu")
