@@ -145,6 +145,7 @@ class Journal(Records):
         self._in_snapshot = self._count = len(recovered.entries)
         self._aggregations = sum(entry["call"] == "aggregate" for entry in recovered.entries)
         self._error: BaseException | None = None
+        self._last_present: tuple[Any, Any] = (None, None)  # as it was asked, and as it was written
         # whether the learners' state is that after the last entry
         self._settled = not recovered.entries
         with writing(path):
@@ -169,7 +170,7 @@ class Journal(Records):
         line = self._taken()
         if line is None:
             entry: dict[str, Any] = {"n": self._count, "cell": at.cell, "call": call}
-            entry["asked"] = {name: encoded(value) for name, value in asked.items()}
+            entry["asked"] = {name: self._encoded(name, value) for name, value in asked.items()}
             entry["answered"] = encoded(answered)
             line, answered = sealed(entry).encode(), decoded(entry["answered"])
         with held():
@@ -177,6 +178,14 @@ class Journal(Records):
             self._count += 1
             self._aggregations += call == "aggregate"
         return answered
+
+    def _encoded(self, name: str, value: Any) -> Any:
+        """Return what is asked as JSON; who is present, the same list for as long as they are the same, once."""
+        if name != "present":
+            return encoded(value)
+        if self._last_present[0] is not value:
+            self._last_present = value, encoded(value)
+        return self._last_present[1]
 
     @contextmanager
     def asking(self) -> Iterator[None]:

@@ -155,7 +155,8 @@ def test_validate(edgefl: Edgefl, digits: Path) -> None:
 
 
 def test_every_shipped_scenario_is_valid(edgefl: Edgefl) -> None:
-    shipped = sorted((Path(__file__).parents[2] / "scenarios").rglob("*.yaml"))
+    files = sorted((Path(__file__).parents[2] / "scenarios").rglob("*.yaml"))
+    shipped = [file for file in files if file.stem != "million"]  # a minute, and 1.5 GB
     assert len(shipped) >= 25
     done = edgefl("validate", *shipped)
     # all that may be missing is data: those that no package of Debian or PyPI brings, and the plays

@@ -9,7 +9,8 @@ import pytest
 import edgefl
 
 FOLDER = Path(__file__).parents[2] / "scenarios"
-SCENARIOS = [*sorted(FOLDER.glob("*.yaml")), *sorted(FOLDER.glob("benchmarks/*.yaml"))]
+FOLDERS = (".", "benchmarks", "scale")
+SCENARIOS = [path for folder in FOLDERS for path in sorted((FOLDER / folder).glob("*.yaml"))]
 # what fits a scenario to the small data set (or to its own, where that is made in a moment), and keeps it short
 PLAIN = ["learning.partition=dirichlet", "learning.model=logistic", "devices.count=20"]
 MIXED = ["devices.count=40", "learning.partition.samples=30", "learning.model=logistic", "learning.epochs=2"]
@@ -24,6 +25,12 @@ SMALL = {
     "fedprox_synthetic": ["learning.dataset=synthetic", "learning.epochs=2"],
     "niid_fashion_mnist": ["learning.model=logistic", "learning.epochs=1"],
     "city_day": ["record.devices=all", "duration_s=1200"],
+    "million": [
+        "learning.dataset={name: synthetic, groups: 300, test_groups: 10}",
+        "devices.count=300",
+        "rounds.selector.count=20",
+    ],
+    "long_day": ["devices.count=60", "rounds.selector.count=5"],
     "drift_by_cell": ["learning.partition.samples=20"],
     "drift_and_churn": ["learning.partition.samples=15"],
     "journal_fashion_mnist_as_run": ["record.devices=all"],

@@ -111,6 +111,7 @@ class Network:
         self._measurements = Measurements(count, cells, power_db, power_db_of)
         self._served = ServingCells(count)
         self._parts = PartsUnderWay()
+        self._present: dict[int, tuple[np.ndarray | None, list[int]]] = {}  # of each cell, as asked last
         self._a3 = EventA3(handover, count, cells)
         self._filter = Layer3Filter(handover, count, cells)
         self._arrivals = Arrivals(env, cells)
@@ -130,9 +131,17 @@ class Network:
         self._served.cell[served] = self._measurements.strongest(positions_m)[served]
 
     def present(self, cell: int) -> list[int]:
-        """Return the sorted ids of the devices that can take part in a round of this cell."""
+        """Return the sorted ids of the devices that can take part in a round of this cell; only lent.
+
+        As long as they are the same, it is the same list: of a million who stand still one is made.
+        """
         served, has_link = self._served_with_link(cell)
-        return (served if has_link is None else served[has_link]).tolist()
+        present = served if has_link is None else served[has_link]
+        before, ids = self._present.get(cell, (None, []))
+        if before is None or not np.array_equal(present, before):
+            ids = present.tolist()
+            self._present[cell] = present, ids
+        return ids
 
     def out_of_coverage(self, cell: int) -> list[int] | None:
         """Return the sorted ids of the devices that only lack a link to be present; None: there is no coverage."""

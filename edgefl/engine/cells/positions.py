@@ -18,6 +18,7 @@ DIGITS = 2
 
 LOOKS, FEWEST_LOOKS = 400, 20  # of a run, where nobody says how many
 MOST_ROWS = 200_000  # of these looks, devices times times: 8 MB
+ROWS_AT_ONCE = 50_000  # that are turned into text together, 30 MB
 FIRST_S = 0.25  # between two of them at first, where the end of the run is not known
 
 # large-scale state -> [devices] mean SINR of the downlink, linear
@@ -43,8 +44,9 @@ def recorded_positions(
         if time_s > env.now:
             yield env.timeout(time_s - env.now)
         positions_m = network.positions_m()
-        ids = np.flatnonzero(np.isfinite(positions_m[:, 0]))
-        if len(ids):
+        everybody = np.flatnonzero(np.isfinite(positions_m[:, 0]))
+        for begin in range(0, len(everybody), ROWS_AT_ONCE):
+            ids = everybody[begin : begin + ROWS_AT_ONCE]
             here_m, cells = positions_m[ids], network.serving(ids)
             gains_db: list[float | None] = [None] * len(ids)
             sinr_db: list[float | None] = [None] * len(ids)

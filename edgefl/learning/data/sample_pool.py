@@ -27,6 +27,7 @@ class SamplePool:
         """Make the samples of these groups stand in the split, and no others, unless they do."""
         if all(group in self._first for group in groups):
             return
+        self._split.replace(*self._kinds)  # the last ones go before others come: both may not fit the memory
         ends = np.cumsum(self._sizes[list(groups)]).tolist()
         x, y = (np.empty((ends[-1], *kind.shape[1:]), kind.dtype) for kind in self._kinds)
 

@@ -11,6 +11,7 @@ from edgefl.rng import Streams
 
 FEATURES, CLASSES = 60, 10
 SIZE_MEAN, SIZE_STD, SIZE_LEAST = 4.0, 2.0, 50  # of the log-normal sizes
+AT_ONCE = 1024  # samples that are drawn together
 TEST_SHARE = 10  # one in ten samples of each group is for testing
 
 
@@ -110,12 +111,16 @@ def draw(alpha: float, beta: float, rng: np.random.Generator) -> tuple[np.ndarra
     model_mean, input_mean = rng.normal(0, alpha), rng.normal(0, beta)
     centre = rng.normal(input_mean, 1, FEATURES)
     weights, bias = rng.normal(model_mean, 1, (FEATURES, CLASSES)), rng.normal(model_mean, 1, CLASSES)
-    variance = np.arange(1, FEATURES + 1) ** -1.2
-    x = rng.standard_normal((size, FEATURES))  # the same numbers as rng.normal's, in two thirds of the time
-    x *= np.sqrt(variance)
-    x += centre
-    # einsum and not @: the sums must not depend on how many threads a BLAS library takes
-    return x.astype(np.float32), (np.einsum("sf,fc->sc", x, weights) + bias).argmax(1)
+    deviation = np.sqrt(np.arange(1, FEATURES + 1) ** -1.2)
+    x, y = np.empty((size, FEATURES), np.float32), np.empty(size, np.int64)
+    for begin in range(0, size, AT_ONCE):  # in doubles a group of 700,000 samples would take 300 MB more
+        some = rng.standard_normal((min(AT_ONCE, size - begin), FEATURES))
+        some *= deviation
+        some += centre
+        x[begin : begin + AT_ONCE] = some
+        # einsum and not @: the sums must not depend on how many threads a BLAS library takes
+        y[begin : begin + AT_ONCE] = (np.einsum("sf,fc->sc", some, weights) + bias).argmax(1)
+    return x, y
 
 
 def _size(rng: np.random.Generator) -> int:

@@ -330,6 +330,8 @@ class Trainer:
 
     def drifted(self, ids: Sequence[int], moment: Moment) -> np.ndarray:
         """Return [ids] bool, whether each device's data have drifted."""
+        if self.drift_state.drift is None:
+            return np.zeros(len(ids), dtype=bool)
         return self.drift_state.drifted(moment)[list(ids)]
 
     def losses_received(self, trained: TrainedRound) -> tuple[float | None, ...]:
