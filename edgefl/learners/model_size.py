@@ -76,6 +76,8 @@ def _sized(
     with about("learning", "dataset"):
         data = load(settings.dataset) if load else settings.dataset.load()
     task = task_of(settings, data)
+    if task.per_position:
+        return None  # what the model's outputs are is seen by making it
     data, _ = split_off(data, settings.validation, task.kinds(data.train.y))
     if settings.augmentation is not None:
         settings.augmentation.check(data.train.x.shape[1:])

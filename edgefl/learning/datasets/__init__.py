@@ -22,8 +22,8 @@ class Split:
     x: [n, *shape], raw values as the data set ships them. Images are uint8, [height, width] if grey and
         [channels, height, width] in colour; texts are token numbers [length], uint8 or int16, padded with 0;
         features are float32.
-    y: [n] int64 labels, 0 to C-1; of other tasks than classification, what these take: numbers [n] float32, or
-        [n, L] float32 where a sample may have several labels.
+    y: [n] int64 labels, 0 to C-1; of other tasks than classification, what these take: numbers [n] float32,
+        [n, L] float32 where a sample may have several labels, [n, length] int64 where each token of a text has one.
     groups: [n] int64, the origin of each sample (a writer, a role), numbered as in `Data.group_names`; None
         where the data set does not say.
     """

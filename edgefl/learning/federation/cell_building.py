@@ -13,6 +13,7 @@ from edgefl.learning.data.dealt_by_group import DealtByGroup
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.drifts import Drift, DriftState
 from edgefl.learning.federation.training_data import TrainingData
+from edgefl.learning.local.cost import tried
 from edgefl.learning.local.gradients import Precision
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.local.update_rule import UpdateRule
@@ -21,6 +22,7 @@ from edgefl.learning.objective import Objective
 from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.scores.device_tests import DeviceTests
 from edgefl.learning.settings import LearningSettings
+from edgefl.learning.tasks import Task
 from edgefl.rng import Streams
 
 
@@ -38,6 +40,29 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
             ("learning", "model"),
         )
     return module
+
+
+@torch.no_grad()
+def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int, task: Task) -> None:
+    """Refuse a module whose outputs are not such as the task's targets want; it must be in evaluation mode.
+
+    Raises:
+        EdgeflError: names the way to have it otherwise.
+    """
+    found = list(tried(module, torch.zeros(1, *input_shape)).shape)
+    if task.per_position and found[:-1] != [1, *input_shape]:
+        raise EdgeflError(
+            f"the model gives {found} for one sample, with a target at each of its {input_shape[0]} positions:"
+            f" a model gives [batch, {input_shape[0]}, {classes}] then, as {{name: lstm, outputs: every}} does, or"
+            " take one target per sample (of shakespeare, targets: last)",
+            ("learning", "model"),
+        )
+    if not task.per_position and len(found) != 2:
+        raise EdgeflError(
+            f"the model gives {found} for one sample, and there is one target per sample: a model gives"
+            f" [batch, {classes}] then (of a token at each position give the last one's, or take task every_token)",
+            ("learning", "model"),
+        )
 
 
 def drift_state(

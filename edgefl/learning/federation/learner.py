@@ -19,6 +19,7 @@ from edgefl.learning.federation.cell_building import (
     device_validation,
     drift_state,
     local_training,
+    refuse_outputs,
 )
 from edgefl.learning.federation.clairvoyance import TrainBothStage
 from edgefl.learning.federation.federation import Federation, Progress, RoundFacts, SessionFacts, TensorState
@@ -70,6 +71,7 @@ class TorchLearner:
         module = build_module(
             settings.model, training_data.input_shape, training_data.classes, streams
         ).eval()
+        refuse_outputs(module, training_data.input_shape, training_data.classes, training_data.task)
         if settings.initial is not None:
             begin_with(module, settings.initial.path, partial=settings.initial.partial)
         # not counted where the scenario gives the number

@@ -25,7 +25,7 @@ def size(model: Model, input_shape: tuple[int, ...], classes: int) -> int:
     return layout.size
 
 
-def _tried(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
+def tried(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
     """Return what a module makes of one sample.
 
     Raises:
@@ -80,14 +80,9 @@ def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
         warnings.filterwarnings("ignore", "TF32 acceleration")  # of Intel GPUs, which these flags touch too
         # oneDNN would run an LSTM as one operation that the counter does not know; without it, it is products
         with torch.backends.mkldnn.flags(enabled=False):
-            logits = _tried(module, x)
-            if logits.dim() != 2:
-                raise EdgeflError(
-                    f"the model gives {list(logits.shape)} for one sample: edgefl learns classes, and a model gives"
-                    " logits [batch, classes] (a class per token is not supported: give the last token's)",
-                    ("learning", "model"),
-                )
-            CLASSIFICATION.loss(logits, torch.zeros(1, dtype=torch.long), "mean").backward()
+            logits = tried(module, x)
+            each = logits.flatten(0, -2)  # of every position, where there is a target at each
+            CLASSIFICATION.loss(each, torch.zeros(len(each), dtype=torch.long), "mean").backward()
     module.train(training)
     module.zero_grad(set_to_none=True)
     return int(counter.get_total_flops())

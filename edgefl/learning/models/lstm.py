@@ -1,6 +1,6 @@
 """The two-layer LSTM for next characters."""
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import Field
@@ -14,14 +14,14 @@ LAYERS = 2
 
 
 class Lstm(Model):
-    """Embedding of 8, two LSTM layers of 256, and a linear layer on the last output.
+    """Embedding of 8, two LSTM layers of 256, and a linear layer on the last output, or on that of each position.
 
     820,522 parameters for 90 symbols and classes: FLASH's model for Shakespeare, taken from Reddi et al.,
     Adaptive Federated Optimization, ICLR 2021, appendix C. Samples are token numbers of a text's
     last characters; the class is the character that follows. Representation: the last output.
 
-    Two things are left out: the source predicts a character at every position of the sequence and not only
-    after the last one; and padding is a symbol like any other, with an embedding that is learned.
+    The source predicts a character at every position of the sequence: so do `outputs: every`, for the task
+    `every_token`. One thing is left out: padding is a symbol like any other, with an embedding that is learned.
     """
 
     typical_input: ClassVar = (80,)
@@ -30,12 +30,15 @@ class Lstm(Model):
     vocabulary: int = Field(90, ge=2, le=10_000_000, description="number of embeddings; tokens are smaller")
     embedding: int = Field(8, ge=1, le=100_000, description="length of an embedding")
     hidden: int = Field(256, ge=1, le=100_000, description="units of each LSTM layer")
+    outputs: Literal["last", "every"] = Field(
+        "last", description="where a token is predicted: after the last position, or after every one"
+    )
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         require_tokens(input_shape)
         features = nn.Sequential(
             _Embedding(self.vocabulary, self.embedding),
-            _LstmLayers(self.embedding, self.hidden),
+            _LstmLayers(self.embedding, self.hidden, every=self.outputs == "every"),
         )
         return with_head(features, nn.Linear(self.hidden, classes))
 
@@ -50,14 +53,16 @@ class _Embedding(nn.Embedding):
 class _LstmLayers(Recurrent):
     """LSTM layers from [batch, length, inputs] to the last layer's output after the last step, [batch, hidden].
 
+    With `every` it is the output after each step, [batch, length, hidden].
+
     PyTorch's fused LSTM without the second, redundant bias of nn.LSTM (1,024 parameters per layer of 256).
     Initial weights are uniform within +-1/sqrt(hidden) as in nn.LSTM, with 1 added to the bias of the forget
     gate as in Keras. The state before the first step is 0.
     """
 
-    def __init__(self, inputs: int, hidden: int) -> None:
+    def __init__(self, inputs: int, hidden: int, *, every: bool = False) -> None:
         super().__init__()
-        self.hidden = hidden
+        self.hidden, self.every = hidden, every
         self.weights = nn.ParameterList()
         bound = hidden**-0.5
         for width in (inputs, *[hidden] * (LAYERS - 1)):
@@ -79,4 +84,4 @@ class _LstmLayers(Recurrent):
             weights += [self.weights[first + i] for i in range(3)] + [no_bias]
         # cuDNN forgets what a backward pass needs unless it is told to train; there is no dropout to switch off
         outputs, _, _ = torch.lstm(x, (state, state), weights, True, LAYERS, 0.0, True, False, True)
-        return outputs[:, -1]
+        return outputs if self.every else outputs[:, -1]

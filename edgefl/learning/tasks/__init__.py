@@ -31,6 +31,8 @@ class Task(Component):
     score: ClassVar[str] = "score"
     # whether a target is one of C classes, as an integer: what is made for classes alone is else refused
     of_classes: ClassVar[bool] = False
+    # whether there is a target at each position of a sample, and a model's outputs are [B, length, C]
+    per_position: ClassVar[bool] = False
     # further columns of rounds.csv, which `further` fills
     columns: ClassVar[tuple[str, ...]] = ()
 
@@ -44,7 +46,7 @@ class Task(Component):
 
     @abstractmethod
     def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
-        """Compute the loss [B] of samples, differentiably; outputs [B, C] and targets [B, ...]."""
+        """Compute the loss [B] of samples, differentiably; outputs [B, C] or [B, length, C], targets [B, ...]."""
 
     @abstractmethod
     def scores(self, outputs: Tensor, y: Tensor) -> Tensor:

@@ -29,8 +29,8 @@ class Classification(Task):
             if y.ndim != 1 or not np.issubdtype(y.dtype, np.integer):
                 several = y.ndim > 1
                 instead = (
-                    "several labels that a sample has or has not are learned with learning.task: multi_label; of a"
-                    " label per token make a sample of each token's past, as shakespeare does"
+                    "several labels that a sample has or has not are learned with learning.task: multi_label, a"
+                    " label at each position of a text with every_token"
                     if several
                     else "numbers are learned with learning.task: regression"
                 )

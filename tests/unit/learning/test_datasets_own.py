@@ -18,8 +18,10 @@ from edgefl.learning.datasets.csv import Csv
 from edgefl.learning.datasets.huggingface import HuggingFace
 from edgefl.learning.datasets.image_folder import ImageFolder
 from edgefl.learning.datasets.npz import Npz
+from edgefl.learning.federation.cell_building import refuse_outputs
 from edgefl.learning.local import cost
 from edgefl.learning.models.factory import Factory
+from edgefl.learning.tasks.classification import Classification
 
 X = np.arange(80, dtype=np.float32).reshape(20, 4)
 Y = np.arange(20) % 2
@@ -271,9 +273,9 @@ def test_a_strangers_function_is_not_called(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_class_per_token_is_refused() -> None:
-    module = torch.nn.Embedding(5, 3)
-    with pytest.raises(EdgeflError, match=r"\[1, 4, 3\] for one sample.*a class per token is not supported"):
-        cost.flops_per_sample(_Tokens(module), (4,))
+    module = _Tokens(torch.nn.Embedding(5, 3))
+    with pytest.raises(EdgeflError, match=r"\[1, 4, 3\] for one sample.*one target per sample.*every_token"):
+        refuse_outputs(module, (4,), 3, Classification())
 
 
 class _Tokens(torch.nn.Module):

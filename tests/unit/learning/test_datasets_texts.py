@@ -129,6 +129,25 @@ def test_windows_show_what_comes_before_the_label() -> None:
     np.testing.assert_array_equal(test.groups, [0, 2])
 
 
+def test_windows_with_a_target_at_every_position_show_the_same() -> None:
+    text = np.arange(25, dtype=np.uint8)
+    for one, every in zip(
+        shakespeare.windows([text], 5, 5), shakespeare.windows([text], 5, 5, every=True), strict=True
+    ):
+        np.testing.assert_array_equal(every.x, one.x)
+        np.testing.assert_array_equal(
+            every.y, every.x.astype(int)
+        )  # x counts from 1, y from 0, one further on
+        np.testing.assert_array_equal(every.y[:, -1], one.y)
+    assert shakespeare.windows([text[:3]], 5, 5, every=True)[0].y.shape == (0, 5)
+
+
+def test_test_texts_are_not_seen_in_training() -> None:
+    assert shakespeare.Shakespeare(targets="every", stride=80).task == "every_token"
+    with pytest.raises(ValueError, match=r"stride 10 is below length 80.*set stride to 80 or more"):
+        shakespeare.Shakespeare(targets="every")
+
+
 def test_shakespeare_from_files(world: Path, expect_data: Expect) -> None:
     content = {"comedies/a-play.md": PLAY.encode()}
     expect_data(shakespeare.Shakespeare, content)

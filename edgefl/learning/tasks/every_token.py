@@ -1,0 +1,62 @@
+"""Which word, or character, comes next, at each position of a text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.datasets import Data
+from edgefl.learning.tasks import Task
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class EveryToken(Task):
+    """The token that follows each one of a text: cross-entropy, accuracy and perplexity, each a mean over positions.
+
+    A sample is a piece of text [length], its targets the number of the next token at each position, [n, length]
+    integers; a model has outputs at each position, [batch, length, C], as `lstm` with `outputs: every` has. Texts are
+    equally long, so that a mean over samples is one over positions too. Partitions deal samples by their last target,
+    as those of `next_token`.
+
+    Source: Reddi et al., Adaptive Federated Optimization, ICLR 2021, appendix C.
+    """
+
+    score: ClassVar = "accuracy"
+    columns: ClassVar = ("perplexity",)
+    per_position: ClassVar = True
+
+    def check(self, data: Data) -> None:
+        for name, split in (("training", data.train), ("test", data.test)):
+            x, y = split.x, split.y
+            if not np.issubdtype(y.dtype, np.integer) or y.ndim != 2 or y.shape != x.shape:
+                raise EdgeflError(
+                    f"the {name} targets are {y.dtype} {list(y.shape)}, and the samples {list(x.shape)}: every_token"
+                    " wants an integer at each position of a text, both [n, length] (of one target per text it is"
+                    " learning.task: next_token)"
+                )
+            if y.size and not 0 <= int(y.min()) <= int(y.max()) < data.num_classes:
+                raise EdgeflError(
+                    f"the {name} targets are {int(y.min())} to {int(y.max())}; with num_classes "
+                    f"{data.num_classes} they must be 0 to {data.num_classes - 1}"
+                )
+
+    def kinds(self, y: np.ndarray) -> np.ndarray:
+        return y[:, -1].astype(np.int64)
+
+    def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
+        from torch.nn import functional
+
+        each = functional.cross_entropy(outputs.flatten(0, 1), y.flatten().long(), reduction="none")
+        return each.unflatten(0, y.shape).mean(1)
+
+    def scores(self, outputs: Tensor, y: Tensor) -> Tensor:
+        return (outputs.argmax(-1) == y).double().mean(1)
+
+    def further(self, loss: float) -> Mapping[str, float]:
+        return {"perplexity": math.exp(min(loss, 700.0))}  # of more, exp is no float

@@ -1,0 +1,178 @@
+"""A target at each position of a text: the loss by hand, all ways of training, and what goes with it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import edgefl
+from edgefl import load_scenario
+from edgefl.contract import SessionStart
+from edgefl.errors import EdgeflError
+from edgefl.learning.datasets import Data, Dataset, Split
+from edgefl.learning.models.lstm import Lstm
+from edgefl.learning.tasks.every_token import EveryToken
+from edgefl.run.plan import prepare
+
+CLOSE = 1e-6
+STEPS, DEVICES, LR, RHO = 50, 3, 0.5, 0.5
+LENGTH, TOKENS = 5, 4
+
+
+class Letters(Dataset):
+    """Texts of five letters, of which each is the one before plus 0, 1 or 2; of three writers."""
+
+    learns: str = "every_token"
+    wrong: int = 0
+
+    @property
+    def task(self) -> str:
+        return self.learns
+
+    def load(self) -> Data:
+        rng = np.random.default_rng(0)
+        text = (rng.integers(0, 4, (43, 1)) + rng.integers(0, 3, (43, LENGTH + 1)).cumsum(1)) % TOKENS
+        x, y = (text[:, :-1] + 1).astype(np.uint8), text[:, 1:] + self.wrong
+        y = y if self.learns == "every_token" else y[:, -1]
+        groups = np.arange(43) % 3
+        train, test = (Split(x[part], y[part], groups[part]) for part in (slice(31), slice(31, None)))
+        return Data.unscaled(train, test, tuple("abcd"), tuple("xyz"))
+
+    def check(self) -> None:
+        pass
+
+
+def scenario(rounds: int = 1, **learning: Any) -> edgefl.Scenario:
+    settings = {
+        "dataset": {"name": f"{__name__}:Letters"},
+        "partition": "iid",
+        "model": {"name": "lstm", "vocabulary": 5, "hidden": 6, "outputs": "every"},
+        "batch": 4,
+        "lr": LR,
+        "steps": STEPS,
+        "momentum": RHO,
+        **learning,
+    }
+    if "epochs" in learning:
+        del settings["steps"]
+    whole = {"name": "text", "devices": {"count": DEVICES}, "learning": settings}
+    return load_scenario({**whole, "sessions": {"name": "schedule", "count": 1, "rounds": rounds}})
+
+
+def test_loss_score_and_kinds_by_hand() -> None:
+    """Two texts of three positions and two tokens; softmax, logarithms and means written out in NumPy."""
+    outputs = np.array(
+        [[[2.0, 0.0], [0.0, 1.0], [3.0, 3.5]], [[0.0, 0.0], [1.0, -1.0], [0.0, 4.0]]], np.float32
+    )
+    y = np.array([[0, 0, 1], [1, 0, 0]])
+    share = np.exp(outputs) / np.exp(outputs).sum(-1, keepdims=True)
+    each = np.array([[-np.log(share[b, t, y[b, t]]) for t in range(3)] for b in range(2)])
+    task = EveryToken()
+    given = torch.from_numpy(outputs), torch.from_numpy(y)
+    assert task.losses(*given).tolist() == pytest.approx(each.mean(1), rel=1e-6)
+    assert float(task.loss(*given, "mean")) == pytest.approx(each.mean(), rel=1e-6)
+    # right: the first and the last of text 1; of text 2 the second (of two equal outputs the first is found)
+    assert task.scores(*given).tolist() == pytest.approx([2 / 3, 1 / 3])
+    assert task.kinds(y).tolist() == [1, 0]
+    assert task.further(each.mean())["perplexity"] == pytest.approx(np.exp(each.mean()))
+
+
+def test_the_lstm_says_after_every_position_what_it_says_after_the_last() -> None:
+    torch.manual_seed(0)
+    every = Lstm(hidden=6, outputs="every").build((LENGTH,), TOKENS)
+    last = Lstm(hidden=6).build((LENGTH,), TOKENS)
+    last.load_state_dict(every.state_dict())
+    x = torch.randint(0, 90, (3, LENGTH))
+    outputs = every(x)
+    assert outputs.shape == (3, LENGTH, TOKENS)
+    for end in range(1, LENGTH + 1):
+        assert torch.allclose(outputs[:, end - 1], last(x[:, :end]), atol=CLOSE)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")  # vmap runs an LSTM one by one
+@pytest.mark.parametrize("algorithm", ["fedprox", "scaffold"])
+def test_stacked_is_one_by_one_is_pytorch(algorithm: str) -> None:
+    """Fifty steps; devices have 10 or 11 texts, so the last batch of a pass is smaller."""
+    found = []
+    for batching in ("stacked", "sequential"):
+        learner = prepare(scenario(batching=batching, algorithm=algorithm), device="cpu").learners[0]
+        stage = next(iter(learner.session(SessionStart(1, tuple(range(DEVICES)), 1))))
+        stage.train(range(DEVICES), 1)
+        found.append(learner.federation.model.waiting_round(range(DEVICES)))
+    stacked, sequential = found
+    assert torch.allclose(stacked.rows, sequential.rows, atol=CLOSE)
+    data, layout, module = learner.trainer.training_data.train, learner.trainer.layout, learner.trainer.module
+    mu = 1.0 if algorithm == "fedprox" else 0.0
+    assert len(set(stacked.batches.sizes[0].tolist())) > 1
+    for k in range(DEVICES):
+        module.load_state_dict(layout.views(stacked.start.clone()))
+        optimiser = torch.optim.SGD(module.parameters(), lr=LR, momentum=RHO)
+        begin = [one.clone() for one in layout.views(stacked.start).values()]
+        for step in range(STEPS):
+            rows = torch.from_numpy(stacked.batches.rows[k, step, : stacked.batches.sizes[k, step]])
+            optimiser.zero_grad()
+            near = sum(
+                (parameter - start).square().sum()
+                for parameter, start in zip(module.parameters(), begin, strict=True)
+            )
+            # PyTorch wants classes second, and takes the mean over texts and positions
+            outputs = module(data.x[rows].float()).transpose(1, 2)
+            (torch.nn.functional.cross_entropy(outputs, data.y[rows]) + mu / 2 * near).backward()
+            optimiser.step()
+        assert torch.allclose(layout.flatten(module), sequential.rows[k], atol=CLOSE)
+
+
+@pytest.mark.parametrize(
+    "learning",
+    [
+        {"partition": "natural", "tested_on": "devices"},
+        {"partition": {"name": "dirichlet", "alpha": 1.0}, "validation": 0.2},
+        {"early_stopping": {"threshold": 0.05, "validation": 0.3}, "epochs": 4},
+    ],
+    ids=["devices", "validation", "early"],
+)
+def test_a_run_has_scores_over_all_positions_and_its_model_is_loaded(
+    tmp_path: Path, learning: dict[str, Any]
+) -> None:
+    """The score of the loaded model on all test texts is the run's, from its outputs and targets alone.
+
+    Three next letters of four are equally likely, so no model that knows nothing of the future is right in more than
+    1/3 of 60 targets but for chance: 4 deviations are 0.24.
+    """
+    out = edgefl.simulate(scenario(rounds=4, **learning), out=tmp_path / "run", device="cpu")
+    rounds, model, test = out.rounds, edgefl.load_model(out), Letters().load().test
+    right = (model.module(model.normalised(test.x)).argmax(-1).numpy() == test.y).mean()
+    mean = "accuracy_by_samples" if "tested_on" in learning else "accuracy"
+    assert right == pytest.approx(rounds[mean].iloc[-1], abs=1e-9)
+    assert right < 1 / 3 + 0.24
+    assert rounds["perplexity"].iloc[-1] == pytest.approx(np.exp(rounds["loss"].iloc[-1]))
+    assert ("accuracy_validation" in rounds) == ("validation" in learning)
+
+
+@pytest.mark.parametrize(
+    ("learning", "place", "words"),
+    [
+        (
+            {"model": {"name": "lstm", "vocabulary": 5, "hidden": 6}},
+            "model",
+            r"\[1, 4\] .*target at each of its 5 positions.*outputs: every",
+        ),
+        ({"model": "logistic"}, "model", r"\[1, 4\] for one sample.*\[batch, 5, 4\]"),
+        ({"dataset": {"learns": "next_token"}}, "model", r"\[1, 5, 4\].*one target per sample.*every_token"),
+        ({"dataset": {"learns": "every_token", "wrong": 1}}, "dataset", "targets are [01] to 4"),
+        ({"task": "next_token"}, "task", r"int64 \[31, 5\].*every_token"),
+        ({"dataset": {"learns": "next_token"}, "task": "every_token"}, "task", r"\[31\].*next_token"),
+        ({"algorithm": "moon"}, "algorithm", "moon is made for classes, and the task is every_token"),
+        ({"metrics": ["macro_f1"]}, "metrics", "macro_f1 is made for classes"),
+        ({"label_smoothing": 0.1}, "label_smoothing", "the task every_token has another loss"),
+    ],
+)
+def test_what_does_not_go_with_it_is_refused_by_name(
+    learning: dict[str, Any], place: str, words: str
+) -> None:
+    if "dataset" in learning:
+        learning = {**learning, "dataset": {"name": f"{__name__}:Letters", **learning["dataset"]}}
+    with pytest.raises(EdgeflError, match=rf"learning\.{place}: .*{words}"):
+        prepare(scenario(**learning), device="cpu")
