@@ -11,6 +11,7 @@ import pandas as pd
 from analysis.reading import forms, read_all, whole_sessions
 from analysis.run_folders import SEVERAL, Paths, Remarks, find_runs, run_directories
 
+FEDERATION = "federation"  # column of runs with several
 Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () without one
 
 
@@ -185,6 +186,7 @@ def _read(info: pd.DataFrame, path: Path, remarks: Remarks) -> Runs:
     _check_distinct(runs)
     score = _score(runs)
     tables = {name: read_all(runs, name) for name in ("rounds", "events", "sessions")}
+    _check_one_federation(runs, tables["sessions"])
     sentences = list(remarks.sentences)
     if score != "accuracy":
         sentences.append(
@@ -223,6 +225,19 @@ def _score(info: pd.DataFrame) -> str:
             " folder of one of them"
         )
     return str(first)
+
+
+def _check_one_federation(info: pd.DataFrame, sessions: pd.DataFrame) -> None:
+    """Refuse runs whose cells several federations share: rows of different tasks would be taken for those of one."""
+    if FEDERATION not in sessions:
+        return
+    keys = sessions.loc[sessions[FEDERATION].notna(), ["variant", "seed"]].drop_duplicates()
+    if len(keys):
+        path = info.merge(keys)["path"].iloc[0]
+        raise ValueError(
+            f"{path}: several federations share its cells, and a report takes all rounds of a cell for those of one:"
+            f" read rounds.csv with pandas, by its column {FEDERATION}"
+        )
 
 
 def _check_distinct(info: pd.DataFrame) -> None:

@@ -1,10 +1,11 @@
 """Run the flows that share a band from slot to slot; `channel.shared_band` knows which flows are there, and when."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from channel.carrier import MAX_SLOTS, Carrier, endless
 from channel.fading import BLOCK, Fading
@@ -59,6 +60,27 @@ class BandFlow:
         return self.fading.power(first_slot, BLOCK), None
 
 
+@dataclass(frozen=True)
+class Groups:
+    """Groups of flows, of which each has a part of the band: its weight over those of all that have a flow.
+
+    of: id of a flow -> its group, from 0 on. weights: [groups] > 0.
+    """
+
+    of: Callable[[Hashable], int]
+    weights: Sequence[float]
+
+    def parts(self, of: npt.NDArray[np.intp]) -> list[tuple[npt.NDArray[np.intp], float]]:
+        """Return the rows of each group that has some, and its part of the band.
+
+        Args:
+            of: [n] the group of each flow.
+        """
+        there = np.unique(of).tolist()
+        together = math.fsum(self.weights[group] for group in there)
+        return [(np.flatnonzero(of == group), self.weights[group] / together) for group in there]
+
+
 @dataclass
 class BandState:
     """What the flows have at a slot boundary, [n] each; average and airtime are NaN until a flow begins."""
@@ -68,6 +90,7 @@ class BandState:
     got: FloatArray  # of the need
     average: FloatArray  # bits/s/Hz served, for schedulers with memory
     airtime: FloatArray  # slots served, for schedulers that decide in every slot
+    sent_of: FloatArray  # [groups] as sent; each share counts by its power, as a part of one full power
 
     def with_new(self) -> "BandState":
         """Add a flow that has moved nothing yet."""
@@ -77,6 +100,7 @@ class BandState:
             np.append(self.got, 0.0),
             np.append(self.average, np.nan),
             np.append(self.airtime, np.nan),
+            self.sent_of,
         )
 
     def without(self, rows: Sequence[int]) -> "BandState":
@@ -87,6 +111,7 @@ class BandState:
             np.delete(self.got, rows),
             np.delete(self.average, rows),
             np.delete(self.airtime, rows),
+            self.sent_of,
         )
 
 
@@ -96,6 +121,7 @@ class BandRules:
 
     scheduler: Scheduler
     carrier: Carrier
+    groups: Groups | None = None
 
     def begin(self, flows: Sequence[BandFlow], state: BandState) -> tuple[BandState, FloatArray | None]:
         """Let new flows begin; return the state, and the shares if the scheduler holds them.
@@ -106,13 +132,18 @@ class BandRules:
         view = self._view(flows, state)
         if self.scheduler.per_slot:
             new = np.isnan(state.airtime)
-            least = 0.0 if new.all() else np.nanmin(state.airtime)
-            average = state.average
+            average, airtime = state.average, state.airtime.copy()
+            for rows, _ in self._parts(flows):
+                least = 0.0 if new[rows].all() else np.nanmin(state.airtime[rows])
+                airtime[rows] = np.where(new[rows], least, state.airtime[rows])
             if self.scheduler.memory is not None:
-                average = np.where(new, view.mean_rate(1.0) / len(flows), average)
-            return replace(state, average=average, airtime=np.where(new, least, state.airtime)), None
+                others = np.empty(len(flows))
+                for rows, part in self._parts(flows):
+                    others[rows] = len(rows) / part
+                average = np.where(new, view.mean_rate(1.0) / others, average)
+            return replace(state, average=average, airtime=airtime), None
 
-        shares = self._checked(self.scheduler.shares(view), len(flows))
+        shares = self._checked(self._shares(self._parts(flows), view), len(flows))
         # no less than the mean rates (Jensen)
         rates = self.carrier.frame.mean * self.carrier.share_rate(shares, view.snr)
         # where rates come in steps, flows below the lowest wait for better times
@@ -140,13 +171,47 @@ class BandRules:
         need = _need(flows)
         complete = np.flatnonzero(totals[:, -1] >= need)
         if not complete.size:
-            sent = state.sent + in_use * self.carrier.frame.airtime(state.slot, stop - state.slot)
-            return replace(state, slot=stop, sent=sent, got=totals[:, -1].copy()), []
+            airtime = self.carrier.frame.airtime(state.slot, stop - state.slot)
+            sent = state.sent + in_use * airtime
+            sent_of = self._sent_of(state.sent_of, self._of(flows), shares, airtime)
+            return replace(state, slot=stop, sent=sent, got=totals[:, -1].copy(), sent_of=sent_of), []
         last = min(int(np.searchsorted(totals[i], need[i])) for i in complete)
         got = totals[:, last].copy()
-        sent = state.sent + in_use * self.carrier.frame.airtime(state.slot, last + 1)
+        airtime = self.carrier.frame.airtime(state.slot, last + 1)
+        sent = state.sent + in_use * airtime
+        sent_of = self._sent_of(state.sent_of, self._of(flows), shares, airtime)
         ended = np.flatnonzero(got >= need).tolist()
-        return replace(state, slot=state.slot + last + 1, sent=sent, got=got), ended
+        return replace(state, slot=state.slot + last + 1, sent=sent, got=got, sent_of=sent_of), ended
+
+    def _of(self, flows: Sequence[BandFlow]) -> npt.NDArray[np.intp]:
+        """Return [n] the group of each flow; without groups all are of one."""
+        if self.groups is None:
+            return np.zeros(len(flows), dtype=np.intp)
+        return np.array([self.groups.of(flow.id) for flow in flows], dtype=np.intp)
+
+    def _parts(self, flows: Sequence[BandFlow]) -> list[tuple[npt.NDArray[np.intp], float]]:
+        """Return the rows of the flows of each group, and its part of the band."""
+        if self.groups is None:
+            return [(np.arange(len(flows)), 1.0)]
+        return self.groups.parts(self._of(flows))
+
+    def _shares(self, parts: Sequence[tuple[npt.NDArray[np.intp], float]], view: Flows) -> FloatArray:
+        """Let the scheduler share the band, or within each of several groups its part of it."""
+        if len(parts) < 2:
+            return self.scheduler.shares(view)
+        shares = np.zeros(len(view))
+        for rows, part in parts:
+            shares[rows] = part * self.scheduler.shares(view.some(rows, part))
+        return shares
+
+    def _sent_of(
+        self, sent_of: FloatArray, of: npt.NDArray[np.intp], shares: FloatArray, airtime: float
+    ) -> FloatArray:
+        """Return [groups] what each has sent when these shares have been in use for an airtime more."""
+        if self.groups is None:
+            return sent_of
+        by_power = (shares > 0).astype(float) if self.carrier.power == "full" else shares
+        return sent_of + airtime * np.bincount(of, by_power, minlength=len(sent_of))
 
     def _power(
         self, flows: Sequence[BandFlow], first_slot: int, count: int, now: int, in_use: int
@@ -165,6 +230,7 @@ class BandRules:
         efficiency = np.ascontiguousarray(self.carrier.efficiency(snr).T)
         need, memory, unit_bits = _need(flows), self.scheduler.memory, self.carrier.unit_bits
         sent, got, average, airtime = state.sent, state.got.copy(), state.average.copy(), state.airtime.copy()
+        sent_of, parts, of = state.sent_of, self._parts(flows), self._of(flows)
         view = self._view(flows, state)
         view.average, view.airtime = average, airtime
         everyone = slice(None)
@@ -173,7 +239,7 @@ class BandRules:
             if weight == 0.0:
                 continue
             view.slot, view.efficiency = state.slot + i, efficiency[i]
-            shares = self.scheduler.shares(view)
+            shares = self._shares(parts, view)
             first = shares.argmax()
             if shares[first] == 1.0 and np.count_nonzero(shares) == 1:
                 # one flow has the whole band: nearly always, and a third of the time
@@ -183,9 +249,13 @@ class BandRules:
                 served = everyone
                 shares = self._checked(shares, len(flows))
                 in_use = int(np.count_nonzero(shares))
-                shared = self._power(flows, view.slot, 1, now, in_use)[:, 0]
+                shared = power[:, i]
+                if self.carrier.power == "full":  # others are heard the more, the more shares are in use
+                    shared = self._power(flows, view.slot, 1, now, in_use)[:, 0]
                 rate = self.carrier.share_rate(shares, _snr(flows, in_use) * shared)
                 sent += weight * in_use
+            if self.groups is not None:
+                sent_of = self._sent_of(sent_of, of, shares, weight)
             got[served] += weight * rate
             airtime[served] += weight * shares[served]
             missing = need[served] - got[served]
@@ -197,8 +267,8 @@ class BandRules:
                 average[served] += (1.0 - decay) * rate
             if missing.min() <= 0.0:
                 ended = np.flatnonzero(got >= need).tolist()
-                return BandState(view.slot + 1, sent, got, average, airtime), ended
-        return BandState(state.slot + power.shape[1], sent, got, average, airtime), []
+                return BandState(view.slot + 1, sent, got, average, airtime, sent_of), ended
+        return BandState(state.slot + power.shape[1], sent, got, average, airtime, sent_of), []
 
     def _checked(self, shares: FloatArray, flows: int) -> FloatArray:
         """Return the shares if they are valid: one per flow, >= 0, and together not more than the band."""

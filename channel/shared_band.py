@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from channel.band_slots import BandFlow, BandRules, BandState, check_neighbours
+from channel.band_slots import BandFlow, BandRules, BandState, Groups, check_neighbours
 from channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
 from channel.fading import BLOCK, Fading
 from channel.schedulers import Scheduler
@@ -47,16 +47,18 @@ class SharedBand:
     Left out: control channels, resource blocks, retransmission, interference between flows.
     """
 
-    def __init__(self, scheduler: Scheduler, carrier: Carrier) -> None:
+    def __init__(self, scheduler: Scheduler, carrier: Carrier, groups: Groups | None = None) -> None:
         """
         Args:
             scheduler: one of `channel.schedulers`.
             carrier: the whole band in this direction.
+            groups: have parts of the band by weight, and the scheduler shares each; None: it shares the whole band.
         """
-        self._band = BandRules(scheduler, carrier)
+        self._band = BandRules(scheduler, carrier, groups)
         self._flows: list[BandFlow] = []
         self._done: list[BandFlow] = []
-        self._state = BandState(0, 0.0, *np.empty((3, 0)))
+        of_groups = np.zeros(0 if groups is None else len(groups.weights))
+        self._state = BandState(0, 0.0, np.empty(0), np.empty(0), np.empty(0), of_groups)
         self._plan: _Plan | None = None
 
     def __len__(self) -> int:
@@ -72,6 +74,13 @@ class SharedBand:
     def sent_slots(self) -> float:
         """Airtime of all shares together up to the settled slot: K shares in a whole slot are K."""
         return self._state.sent
+
+    def sent_slots_of(self, group: int) -> float:
+        """Airtime of a group up to the settled slot, in slots of one full power.
+
+        With power `full` each share counts as one, as in `sent_slots`; else as its part of the band.
+        """
+        return float(self._state.sent_of[group])
 
     def add(
         self,

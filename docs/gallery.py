@@ -40,6 +40,7 @@ TOPICS = {
         "device_classes",
         "sync_or_async",
         "hierarchy",
+        "two_federations",
         "compress_and_choose",
         "schedulers_tdd",
         "background_traffic",

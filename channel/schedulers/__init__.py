@@ -7,7 +7,7 @@ that a scheduler that follows the channel gives the whole band to one flow.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,27 @@ class Flows:
 
     def __len__(self) -> int:
         return len(self.snr)
+
+    def some(self, rows: npt.NDArray[np.intp], part: float) -> "Flows":
+        """Return some of the flows, with a part of the band for themselves.
+
+        Efficiency and average stay those over the whole band: of one part they order flows as before.
+        """
+
+        def of(values: Any) -> Any:
+            return values if values is None or not len(values) else values[rows]
+
+        return Flows(
+            self.carrier.part(part),
+            snr=self.carrier.share_snr(part, self.snr[rows]),
+            remaining_bits=self.remaining_bits[rows],
+            static=of(self.static),
+            slot=self.slot,
+            efficiency=of(self.efficiency),
+            average=of(self.average),
+            airtime=of(self.airtime),
+            background=of(self.background),
+        )
 
     def mean_rate(self, shares: npt.ArrayLike) -> FloatArray:
         """Compute [n] mean rates on these shares, in bits/s per Hz of the whole band."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from edgefl.config import registry
 from edgefl.contract import Learner
+from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.untrained import Untrained
 from edgefl.errors import EdgeflError
 from edgefl.learners import own as outside_learners
@@ -101,6 +102,12 @@ def build(
             " leave --executor out"
         )
     if outside is not None:
+        if scenario.federations:
+            raise EdgeflError(
+                "a learner from outside is one of each cell, and here several federations share the cells: leave"
+                " federations out, or the learner",
+                ("federations",),
+            )
         made, said = outside_learners.build(world, outside)
         state = outside_learners.training_of(made)
         further = {"learner": said["learner"]["name"]}
@@ -108,7 +115,9 @@ def build(
     training = None
     if scenario.workload is not None:
         task = scenario.workload.model_dump()
-        learners: dict[int, Any] = {cell: Untrained(**task) for cell in world.federations}
+        learners: dict[Any, Any] = {cell: Untrained(**task) for cell in world.federations}
+        if world.scenario.federations:
+            learners = {seat: _untrained(world, Seat.of(seat)) for seat in world.seats}
         about: dict[str, Any] = {"name": None, "parameters": None}
         where = "cpu"
     else:
@@ -121,11 +130,20 @@ def build(
             "parameters": next(iter(learners.values())).parameters,
         }
     first = next(iter(learners.values()))
+    if world.scenario.federations:  # each has its own, as scenario.yaml says
+        return learners, {"device": where, "model": about}, None
     about |= {"payload_bits": first.payload_bits, "flops_per_sample": first.flops_per_sample}
     said = {"device": where, "model": about}
     if training is not None and (score := training.score) != ACCURACY:
         said["score"] = score
     return learners, said, training
+
+
+def _untrained(world: World, seat: Seat) -> Untrained:
+    """Return what stands for learning in one of several federations."""
+    task = world.scenario.of_federation(seat.federation).workload
+    assert task is not None  # several federations train nothing
+    return Untrained(**task.model_dump())
 
 
 def _check_memory(world: World, training_data: "TrainingData") -> None:

@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from edgefl.contract import Learner
 from edgefl.engine.air.radio import Radio
@@ -11,23 +12,29 @@ from edgefl.engine.devices.ledger import Ledger
 from edgefl.engine.federation.cloud import Cloud
 from edgefl.engine.federation.device import Device, Devices, Processors
 from edgefl.engine.federation.federations import Federations
+from edgefl.engine.federation.labelled import Labelled
 from edgefl.engine.federation.rounds import Rounds
+from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.server import Server
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.records import Recorder
+from edgefl.engine.servers import OverlappingServer
 from edgefl.scenario.world import World
 
 
 def compose(
-    world: World, radio: Radio, recorder: Recorder, learners: Mapping[int, Learner]
-) -> tuple[Simulation, dict[int, Server]]:
+    world: World, radio: Radio, recorder: Recorder, learners: Mapping[Any, Learner]
+) -> tuple[Simulation, dict[Any, Server]]:
     """The simulation of a run, alive from the radio's clock on, and a server per federation, not yet started.
 
     Args:
         radio: of this world.
-        learners: cell -> its learner.
+        learners: cell, or `Seat` where several federations share the cells -> its learner.
     """
     scenario, env = world.scenario, radio.env
+    if scenario.federations:
+        names = list(scenario.federations)
+        recorder = Labelled(recorder, [names[place] for place in world.federation_of.tolist()])
     of_places = world.large_scale_of_places(env)
     network = world.network(env, recorder, of_places and radio.coverage(of_places))
     if world.movement.moves:
@@ -57,19 +64,37 @@ def compose(
     elif every_s != "none":
         times_s = (number * every_s for number in itertools.count())
         env.process(recorded_positions(env, network, recorder, times_s, of_places, radio.mean_sinr))
-    return simulation, {cell: _server(simulation, cell, learner, world) for cell, learner in learners.items()}
+    overlapping = any(
+        isinstance(scenario.of_federation(name).rounds.server, OverlappingServer)
+        for name in scenario.federations or ()
+    )
+    return simulation, {
+        key: _server(
+            simulation, Seat.of(key), learner, world.of_federation(Seat.of(key).federation), overlapping
+        )
+        for key, learner in learners.items()
+    }
 
 
-def _server(simulation: Simulation, cell: int, learner: Learner, world: World) -> Server:
+def _server(
+    simulation: Simulation, seat: Seat, learner: Learner, world: World, beside_overlapping: bool
+) -> Server:
     scenario = world.scenario
     policy = scenario.sessions
     processors = Processors(simulation.fleet, learner.flops_per_sample)
     return Server(
         simulation,
         Rounds(
-            simulation, cell, scenario.rounds, processors, scenario.report_bits, scenario.record.energy_excess
+            simulation,
+            seat.cell,
+            scenario.rounds,
+            processors,
+            scenario.report_bits,
+            scenario.record.energy_excess,
+            seat.federation,
         ),
         learner=learner,
         policy=policy,
         members=world.members,
+        beside_overlapping=beside_overlapping,
     )

@@ -78,6 +78,10 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
                 "an environment has one cell and as many devices as it says: give devices.count, and no layout",
                 ("layout",) if devices else ("devices",),
             )
+        if self._scenario.federations:
+            raise EdgeflError(
+                "an environment decides for one federation: leave federations out", ("federations",)
+            )
         self.observation_space = spaces.Box(-1.0, MOST, (devices, len(FEATURES)), np.float64)
         self.action_space = spaces.Box(0.0, 1.0, (devices, len(controls)), np.float64)
         self._run: ControlledRun | None = None

@@ -67,6 +67,11 @@ def check_world(world: World, *, reports: bool = False) -> None:
         EdgeflError: names the key and the remedy.
     """
     scenario = world.scenario
+    for name in scenario.federations or ():
+        one = world.of_federation(name)
+        with scenario.naming_federation(name):
+            one.scenario.numbers.check_part(len(one.only or ()), name)
+            check_world(one, reports=reports)
     scenario.numbers.check(world.count)
     if reports and isinstance(scenario.rounds.server, OverlappingServer):
         raise EdgeflError(
@@ -92,7 +97,7 @@ def check_world(world: World, *, reports: bool = False) -> None:
         )
 
 
-def check_learners(world: World, simulation: Simulation, learners: Mapping[int, Any]) -> list[str]:
+def check_learners(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> list[str]:
     """Check data, model and the first round of every federation.
 
     Args:
@@ -120,7 +125,7 @@ def _check_further_deals(scenario: Scenario, learners: Mapping[int, Any]) -> Non
         device_data.deal(2)
 
 
-def _check_first_rounds(world: World, simulation: Simulation, learners: Mapping[int, Any]) -> list[str]:
+def _check_first_rounds(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> list[str]:
     """Open round 1 of every federation that has devices at time 0, and time its slowest transfers.
 
     It is the run's own round 1, to the last bit: streams are drawn by name, not in turn.
@@ -128,6 +133,14 @@ def _check_first_rounds(world: World, simulation: Simulation, learners: Mapping[
     Returns:
         Notes.
     """
+    if world.scenario.federations:
+        notes: list[str] = []
+        for name in world.scenario.federations:
+            own = {seat.cell: learner for seat, learner in learners.items() if seat.federation == name}
+            with world.scenario.naming_federation(name):
+                found = _check_first_rounds(world.of_federation(name), simulation, own)
+            notes += [f"federation {name}: {note}" for note in found]
+        return notes
     scenario, members, network = world.scenario, world.members, simulation.network
     empty = [cell for cell in learners if not network.present(cell)] if network.still else []
     lengths: list[FirstRound] = []

@@ -81,12 +81,16 @@ def free_directory(parent: Path, name: str) -> Path:
 
 @dataclass(frozen=True)
 class Described:
-    """What a run directory records of its scenario; text: all of it, as YAML."""
+    """What a run directory records of its scenario; text: all of it, as YAML.
+
+    labelled: rows of all tables may bring further columns, such as that of several federations.
+    """
 
     name: str
     seed: int
     record: RecordSettings
     text: str
+    labelled: bool = False
 
 
 class RunDirectory:
@@ -106,6 +110,7 @@ class RunDirectory:
     ) -> None:
         self.path = path
         self._record = scenario.record
+        self._growing = GROWING | ({Session, Event, DeviceScore} if scenario.labelled else set())
         self._score: str = about.get("score", ACCURACY)
         self._tables: dict[type, Table | ParquetTable] = {}
         try:
@@ -149,9 +154,9 @@ class RunDirectory:
     def _table(self, path: Path, row_type: type) -> Table | ParquetTable:
         if row_type in LARGE and self._record.tables == "parquet":
             return ParquetTable(
-                path.with_suffix(".parquet"), row_type, grows=row_type in GROWING, score=self._score
+                path.with_suffix(".parquet"), row_type, grows=row_type in self._growing, score=self._score
             )
-        return Table(path, row_type, grows=row_type in GROWING, score=self._score)
+        return Table(path, row_type, grows=row_type in self._growing, score=self._score)
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         """Append rows, each to the table of its type.

@@ -49,6 +49,25 @@ class Numbers:
                     MIN_UPDATES,
                 )
 
+    def check_part(self, devices: int, name: str) -> None:
+        """Refuse numbers with which a federation that has some of the devices could have no round.
+
+        Raises:
+            EdgeflError: names the key and the remedy.
+        """
+        if devices == 0:
+            raise EdgeflError(
+                f"{name} has none of the devices: raise its share, or devices.count", ("federations", name)
+            )
+        self._check_participants(devices, f"the devices of {name}, {devices}")
+        most = self.rounds.selector.wanted(devices)
+        if self.rounds.min_updates > most:
+            raise EdgeflError(
+                f"{self.rounds.min_updates} exceeds {most}, the participants of a round of {name}: no update would"
+                " ever be aggregated there; lower it",
+                MIN_UPDATES,
+            )
+
     def _check_participants(self, devices: int, them: str) -> None:
         selector: Selector = self.rounds.selector
         count = getattr(selector, "count", None)

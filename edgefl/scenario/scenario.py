@@ -7,7 +7,7 @@
 import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -27,7 +27,9 @@ from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.presets import with_preset_defaults, with_presets
 from edgefl.engine.air.radio_settings import RadioSettings
+from edgefl.engine.class_settings import CLASS_NAME, class_sizes
 from edgefl.engine.federation.cloud import CloudSettings
+from edgefl.engine.federation.several import OWN_SECTIONS, FederationSettings, merged, sizes
 from edgefl.engine.settings import (
     LONGEST_S,
     CellSettings,
@@ -36,20 +38,21 @@ from edgefl.engine.settings import (
     RoundSettings,
     WorkloadSettings,
 )
-from edgefl.errors import EdgeflError, clipped, quoted
+from edgefl.errors import EdgeflError, clipped, moved, quoted
 from edgefl.learning.settings import LearningSettings
 from edgefl.mobility._together import Widest
 from edgefl.places.areas import Area
 from edgefl.places.streets import Streets
 from edgefl.run_directory.results import Described
 from edgefl.run_directory.settings import RecordSettings
-from edgefl.scenario import clouded, coded, deciding, overlap, private
+from edgefl.scenario import clouded, coded, deciding, overlap, private, shared_cells
 from edgefl.scenario.day import Day, named_days
 from edgefl.scenario.numbers import Numbers
 
 LARGEST_SEED = 2**32 - 1
 Longitude = Annotated[float, Field(ge=-180, le=180)]
 Latitude = Annotated[float, Field(ge=-84, le=84)]
+FederationName = Annotated[str, Field(pattern=CLASS_NAME)]
 AreaName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 
 
@@ -89,6 +92,12 @@ class Scenario(Section):
     radio: RadioSettings = RadioSettings()
     sessions: Annotated[Any, Named("sessions")] = Field(description="when a session ends")
     rounds: RoundSettings = RoundSettings()
+    federations: dict[FederationName, FederationSettings] | None = Field(
+        None,
+        min_length=2,
+        description="several federations whose devices share cells and band, by name: {share | classes, weight, and"
+        " what differs}; none: one",
+    )
     cloud: CloudSettings | None = None
     learning: LearningSettings | None = None
     workload: WorkloadSettings | None = None
@@ -120,7 +129,7 @@ class Scenario(Section):
     @property
     def described(self) -> Described:
         """What a run directory keeps of this scenario."""
-        return Described(self.name, self.seed, self.record, dump(self))
+        return Described(self.name, self.seed, self.record, dump(self), bool(self.federations))
 
     @contextmanager
     def naming_places(self) -> Iterator[None]:
@@ -138,7 +147,7 @@ class Scenario(Section):
     @model_validator(mode="before")
     @classmethod
     def _preset_fills(cls, data: Any) -> Any:
-        return with_presets(data) if isinstance(data, dict) else data
+        return merged(with_presets(data)) if isinstance(data, dict) else data
 
     @model_validator(mode="after")
     def _one_task(self) -> Self:
@@ -279,6 +288,51 @@ class Scenario(Section):
     def _models_may_be_coded(self) -> Self:
         coded.check(self.radio, self.learning)
         return self
+
+    def of_federation(self, name: str) -> "Scenario":
+        """Return the scenario as one of several federations has it; that of the only one, without a name."""
+        if not name:
+            return self
+        assert self.federations is not None
+        own = self.federations[name]
+        sections = {key: getattr(own, key) for key in OWN_SECTIONS}
+        return self.model_copy(
+            update={"federations": None, **{key: of for key, of in sections.items() if of is not None}}
+        )
+
+    @model_validator(mode="after")
+    def _federations_fit(self) -> Self:
+        if self.federations:
+            sections = (self.devices, self.radio, self.rounds, self.learning, self.cloud)
+            shared_cells.check(self.federations, *sections, self.record.energy_excess)
+            for name in self.federations:
+                one = self.of_federation(name)
+                with self.naming_federation(name):
+                    for check in ("_an_end", "_samples_to_stop_by", "_one_clock", "_rounds_may_overlap"):
+                        getattr(one, check)()  # as of a scenario with one federation
+                    if self.devices.count is not None:
+                        one.numbers.check_part(self._size_of(name, self.devices.count), name)
+        return self
+
+    @contextmanager
+    def naming_federation(self, name: str) -> Iterator[None]:
+        """Make errors raised inside about a section which a federation has of its own name that one."""
+        own = (self.federations or {})[name]
+        with ExitStack() as places:
+            for key in OWN_SECTIONS:
+                if getattr(own, key) is not None:
+                    places.enter_context(moved((key,), ("federations", name, key)))
+            yield
+
+    def _size_of(self, name: str, devices: int) -> int:
+        """Return how many of all devices belong to a federation."""
+        federations = self.federations or {}
+        own = federations[name]
+        if own.classes is None:
+            return int(sizes(list(federations.values()), devices)[list(federations).index(name)])
+        classes = self.devices.classes or {}
+        of_classes = dict(zip(classes, class_sizes(classes, devices).tolist(), strict=True))
+        return sum(of_classes[each] for each in own.classes)
 
     @property
     def report_bits(self) -> int:

@@ -5,11 +5,13 @@ from collections.abc import Collection, Generator, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 import simpy
 
 from channel.antenna import Sectors, three_panels
+from channel.band_slots import Groups
 from channel.gaussian_fields import Common
 from channel.geometry import poisson_count, sample_ring
 from channel.large_scale import LargeScale
@@ -25,6 +27,8 @@ from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.borders import Borders
 from edgefl.engine.cells.network import Network
 from edgefl.engine.devices.fleet import Fleet
+from edgefl.engine.federation.seat import Seat
+from edgefl.engine.federation.several import sizes
 from edgefl.engine.records import Recorder
 from edgefl.errors import EdgeflError, moved, refused
 from edgefl.mobility import Mobility, Movement, trips
@@ -40,6 +44,7 @@ class World:
 
     scenario: Scenario
     streams: Streams
+    only: frozenset[int] | None = None  # devices, of one of several federations; None: all
 
     @property
     def extent(self) -> Extent:
@@ -173,10 +178,58 @@ class World:
     def members(self, session: int) -> Collection[int] | None:
         """Return the only devices that may take part in a session; None: all that are present."""
         allowed = self.fleet.members(session)
+        if self.only is not None:
+            allowed = self.only if allowed is None else self.only.intersection(allowed)
         if len(self.populations) == 1:
             return allowed
         turn = self.populations[(session - 1) % len(self.populations)]
         return turn if allowed is None else frozenset(turn).intersection(allowed)
+
+    @cached_property
+    def federation_of(self) -> np.ndarray:
+        """[devices] which of several federations each belongs to, a place in `scenario.federations`.
+
+        By share every device draws a number, and the federations take them in ascending order of these: what else is
+        drawn does not matter.
+        """
+        federations = list((self.scenario.federations or {}).values())
+        of = np.zeros(self.count, dtype=np.intp)
+        if not federations:
+            return of
+        if federations[0].classes is None:
+            order = np.argsort(self.streams("federation").random(self.count), kind="stable")
+            of[order] = np.repeat(np.arange(len(federations)), sizes(federations, self.count))
+            return of
+        for place, one in enumerate(federations):
+            kinds = [self.fleet.names.index(name) for name in one.classes or ()]
+            of[np.isin(self.fleet.of, kinds)] = place
+        return of
+
+    def of_federation(self, name: str) -> "World":
+        """Return the same world as one of several federations sees it: its scenario, and its devices as members."""
+        if not name:
+            return self
+        place = list(self.scenario.federations or ()).index(name)
+        other = copy.copy(self)
+        vars(other)["only"] = frozenset(np.flatnonzero(self.federation_of == place).tolist())
+        vars(other)["scenario"] = self.scenario.of_federation(name)
+        return other
+
+    @property
+    def seats(self) -> list[int | Seat]:
+        """What has a server: each cell of `federations`, or where several share the cells, each of them there."""
+        if not self.scenario.federations:
+            return list(self.federations)
+        return [Seat(cell, name) for name in self.scenario.federations for cell in self.federations]
+
+    @property
+    def _groups(self) -> Groups | None:
+        """Federations as groups of devices that have parts of a band by weight; None: there is one."""
+        federations = self.scenario.federations
+        if not federations:
+            return None
+        of = self.federation_of.tolist()
+        return Groups(lambda id_: of[cast(int, id_)], [one.weight for one in federations.values()])
 
     @cached_property
     def gains(self) -> LargeScaleGains:
@@ -196,6 +249,7 @@ class World:
                 gains=self._behind_walls(env),
                 streams=self.streams,
                 reading_s=self.scenario.handover.measurement_interval_s,
+                groups=self._groups,
             )
 
     def network(

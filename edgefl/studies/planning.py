@@ -97,7 +97,13 @@ def load(path: str | Path, seeds: Sequence[int] = ()) -> tuple[Study, list[Study
                         base.override(key, value, source.where(("grid", axis, label, key)))
                 for key, value in (overrides or {}).items():
                     base.override(key, value, source.where(("variants", variant, key)))
-                cases.append(StudyCase(setting, variant, from_source(base)))
+                scenario = from_source(base)
+                if scenario.federations:
+                    raise EdgeflError(
+                        "a study compares runs of one federation in a cell: leave federations out, or run the"
+                        " scenario alone, and read rounds.csv by its column federation"
+                    )
+                cases.append(StudyCase(setting, variant, scenario))
             except EdgeflError as error:
                 raise EdgeflError(f"{_named(setting, variant)}: {error}") from error
     return study, cases

@@ -1,9 +1,10 @@
 """The checks of `edgefl validate`: everything that can be known of a scenario or a study before it runs."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,8 @@ class BuildCheck:
 
     sessions: None: as many as begin within duration_s. longest: None: a session ends at a time, not after rounds.
     samples: fewest, median and most training samples of a device in session 1; None: nothing is trained.
-    parameters: M; None: nothing is trained. notes: what is allowed, but hardly wanted.
+    parameters: M; None: nothing is trained. notes: what is allowed, but hardly wanted. shared_by: where several
+    federations share the cells, what each is; payload and sessions are then theirs.
     """
 
     devices: int
@@ -38,6 +40,7 @@ class BuildCheck:
     parameters: int | None
     samples: tuple[int, float, int] | None
     notes: tuple[str, ...] = ()
+    shared_by: tuple[str, ...] = ()
 
     @property
     def where(self) -> str:
@@ -48,6 +51,9 @@ class BuildCheck:
         """Say it in a few lines."""
         sessions = "as many as begin in time" if self.sessions is None else self.sessions
         rounds = "each until its time" if self.longest is None else f"of at most {self.longest} rounds"
+        if self.shared_by:
+            notes = [f"note: {note}" for note in self.notes]
+            return [f"{self.devices} devices in {self.where}", *self.shared_by, *notes]
         lines = [f"{self.devices} devices in {self.where}", f"sessions: {sessions}, {rounds}"]
         if self.parameters is not None:
             flops = f"{self.flops_per_sample:,.0f} FLOPs per sample"
@@ -136,7 +142,7 @@ def facts_of(run: RunPlan) -> BuildCheck:
     return BuildCheck(
         devices=run.world.count,
         cells=scenario.layout.cells,
-        federations=len(run.learners),
+        federations=len(run.world.federations),
         sessions=scenario.sessions.count,
         longest=scenario.sessions.longest,
         payload_bits=learner.payload_bits,
@@ -144,8 +150,18 @@ def facts_of(run: RunPlan) -> BuildCheck:
         model=run.model["model"]["name"],
         parameters=run.model["model"]["parameters"],
         samples=samples,
+        shared_by=tuple(
+            f"federation {name}: {len(run.world.of_federation(name).only or ())} devices, weight {one.weight:g},"
+            f" bits per transfer: {_payload_bits(run, name):,}"
+            for name, one in (scenario.federations or {}).items()
+        ),
         notes=(*run.notes, *_day_that_hardly_passes(scenario)),
     )
+
+
+def _payload_bits(run: RunPlan, federation: str) -> int:
+    learners: Mapping[Any, Any] = run.learners
+    return next(int(one.payload_bits) for seat, one in learners.items() if seat.federation == federation)
 
 
 def summary(checks: list[BuildCheck]) -> list[str]:

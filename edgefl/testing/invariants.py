@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from edgefl.testing.cloud_books import cloud_keeps_its_books
-from edgefl.testing.run_tables import Row, Tables, grouped, named, read, round_key
+from edgefl.testing.run_tables import Row, Tables, by, grouped, named, read, round_key, server_of
 
 # Sums are added up in another order here: some 1e-16 per term, relative.
 SUM_TOLERANCE = 1e-9
@@ -198,7 +198,7 @@ def _ledger_sums_the_devices(tables: Tables) -> Iterator[str]:
 
 def _one_round_at_a_time(tables: Tables) -> Iterator[str]:
     """A cell's rounds follow one another, and no device is in two rounds at once."""
-    for cell, rows in grouped(tables.rounds, "cell").items():
+    for (cell, _), rows in by(tables.rounds, server_of).items():
         for before, row in pairwise(rows):
             if row["start_s"] < before["end_s"] - TIME_DIGIT_S:
                 yield f"cell {cell:g}: {named(row)} begins before {named(before)} has ended"
@@ -226,7 +226,8 @@ def _events_alternate(tables: Tables) -> Iterator[str]:
         for event in events:
             if problem := state.take(event):
                 yield f"events.csv: device {device:g} at {event['time_s']} s: {problem}"
-    for cell, events in grouped(tables.events, "cell").items():
+    of_sessions = [event for event in tables.events if event["event"] in ("session_start", "session_end")]
+    for (cell, _), events in by(of_sessions, server_of).items():
         running, last = None, 0.0
         for event in events:
             number = event["session"]
@@ -315,14 +316,14 @@ def _parts_take_place(tables: Tables) -> Iterator[str]:
 
 def _sessions_fit(tables: Tables) -> Iterator[str]:
     """A session has one row, and its rounds begin after it."""
-    starts_s: dict[tuple[float, float], float] = {}
+    starts_s: dict[tuple[tuple[float, str], float], float] = {}
     for row in tables.sessions:
-        key = row["cell"], row["session"]
+        key = server_of(row), row["session"]
         if key in starts_s:
-            yield f"sessions.csv: cell {key[0]:g} has session {key[1]:g} twice"
+            yield f"sessions.csv: cell {row['cell']:g} has session {key[1]:g} twice"
         starts_s[key] = row["start_s"]
     for row in tables.rounds:
-        begun_s = starts_s.get((row["cell"], row["session"]))
+        begun_s = starts_s.get((server_of(row), row["session"]))
         if begun_s is not None and row["start_s"] < begun_s - TIME_DIGIT_S:
             yield f"{named(row)}: begins before its session"
 

@@ -3,7 +3,7 @@
 import csv
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ TEXTS = {
     "warm_start",
     "weights",
     "class",
+    "federation",
 }
 
 
@@ -109,7 +110,13 @@ def _value(name: str, cell: str) -> Any:
 
 def round_key(row: Row) -> RoundKey:
     """Return cell, session, phase and number of the round that a row is about."""
-    return row["cell"], row["session"], row["phase"], row["round"]
+    whose = f"{row['phase']} of {row['federation']}" if row.get("federation") else row["phase"]
+    return row["cell"], row["session"], whose, row["round"]
+
+
+def server_of(row: Row) -> tuple[float, str]:
+    """Return the cell that a row is about, and where several federations share the cells, the federation."""
+    return row["cell"], row.get("federation") or ""
 
 
 def named(row: Row) -> str:
@@ -120,7 +127,12 @@ def named(row: Row) -> str:
 
 def grouped(rows: Sequence[Row], column: str) -> Mapping[Any, list[Row]]:
     """Return the rows by the value of a column, in their order."""
+    return by(rows, lambda row: row[column])
+
+
+def by(rows: Sequence[Row], key: Callable[[Row], Any]) -> Mapping[Any, list[Row]]:
+    """Return the rows by their key, in their order."""
     groups: dict[Any, list[Row]] = defaultdict(list)
     for row in rows:
-        groups[row[column]].append(row)
+        groups[key(row)].append(row)
     return groups

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import simpy
 
+from channel.band_slots import Groups
 from channel.carrier import Carrier
 from channel.fading import Fading
 from channel.shared_band import SharedBand
@@ -26,6 +27,7 @@ class AirInterface:
 
     bands: of each cell and direction that has been used, where shares change within a round.
     pieces: of transfers on shares of their own that go on together.
+    groups: of devices, whose transfers have parts of a band by weight; None: the scheduler shares the whole band.
     """
 
     env: simpy.Environment
@@ -35,6 +37,7 @@ class AirInterface:
     regime: RenewalRegime = field(default_factory=RenewalRegime)
     bands: dict[tuple[int, Direction], BandInUse] = field(default_factory=dict)
     pieces: Pieces = field(default_factory=Pieces)
+    groups: Groups | None = None
 
     @property
     def slot_s(self) -> float:
@@ -61,7 +64,7 @@ class AirInterface:
     def band(self, cell: int, direction: Direction) -> BandInUse:
         """Return a cell's band in a direction, which its transfers share dynamically."""
         if (cell, direction) not in self.bands:
-            band = SharedBand(self.settings.scheduler, self.carriers[direction])
+            band = SharedBand(self.settings.scheduler, self.carriers[direction], self.groups)
             self.bands[cell, direction] = BandInUse(self.env, band, self.settings.slot_s)
         return self.bands[cell, direction]
 

@@ -72,6 +72,10 @@ class BandInUse:
         """Slots of use of all shares together, since the beginning."""
         return self._band.sent_slots
 
+    def sent_slots_of(self, group: int) -> float:
+        """Slots of one full power that a group has sent for, since the beginning."""
+        return self._band.sent_slots_of(group)
+
     def catch_up(self, slot: int) -> None:
         """End the flows that are complete at a boundary, which is not in the future."""
         while True:

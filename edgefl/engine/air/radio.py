@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 import numpy as np
 import simpy
 
+from channel.band_slots import Groups
 from channel.diversity import DiverseFading
 from channel.fading import BLOCK, Fading, LinkFading, slot_correlation, slot_turn
 from channel.schedulers import BoolArray, Flows
@@ -52,6 +53,7 @@ class Radio:
         device_power_w: [devices] what each radiates while it sends, or one for all.
         speeds_m_s: [devices] that set each one's Doppler.
         reading_s: time between two measurements of a gain, where the settings ask for them.
+        groups: of devices that have parts of a dynamic band by weight; None: the scheduler shares the whole band.
 
     Attributes:
         fading: device, cell -> the fading of the link between the device and the cell's site.
@@ -68,12 +70,13 @@ class Radio:
         gains: LargeScaleGains,
         streams: Streams,
         reading_s: float = 0.2,
+        groups: Groups | None = None,
     ) -> None:
         for speed in speeds_m_s:  # too fast ones are refused
             slot_turn(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
         self._settings = settings
         monitoring = RadioLinkMonitoring(settings, reading_s if settings.gain_reading == "interval" else None)
-        self.air = AirInterface(env, settings, carriers_of(settings), monitoring)
+        self.air = AirInterface(env, settings, carriers_of(settings), monitoring, groups=groups)
         on_shares = {direction: carrier.frame.mean for direction, carrier in self.air.carriers.items()}
         self.efficiency = Efficiency(settings.bandwidth_hz, on_shares, self.air.dynamic)
         fading = partial(_fading, settings, speeds_m_s, streams.key("fading"))

@@ -195,8 +195,16 @@ class RadioRound:
 
     @property
     def sent_slots(self) -> float:
-        """The meter of the cell's dynamic band: slots of use of all its downlink shares since the run began."""
-        return self.air.band(self.cell, "downlink").sent_slots if self.air.dynamic else 0.0
+        """The meter of the cell's dynamic band: slots of use of all its downlink shares since the run began.
+
+        Where groups of devices have parts of the band it is their group's meter, in slots of one full power.
+        """
+        if not self.air.dynamic:
+            return 0.0
+        band = self.air.band(self.cell, "downlink")
+        if self.air.groups is None:
+            return band.sent_slots
+        return band.sent_slots_of(self.air.groups.of(self.links.devices[0]))
 
     def server_energy_j(
         self, downlinks: Sequence[Span], billed_slots: float = 0.0, billed: SentTime | None = None
@@ -217,7 +225,9 @@ class RadioRound:
             # for as long as anybody listens, and then for each that lacked something
             to_all_s = min(self.broadcast.airtime_s, max(airtimes_s))
             airtimes_s = [max(0.0, airtime_s - to_all_s) for airtime_s in airtimes_s]
-        if settings.power_over_share == "per_resource_block":
+        if self.air.groups is not None:  # several servers send, and each is billed for its part of the power
+            sent_s = (self.sent_slots - billed_slots) * settings.slot_s
+        elif settings.power_over_share == "per_resource_block":
             sent_s = max(airtimes_s)
             if billed is not None or (not to_all_s and any(span.pieces for span in downlinks)):
                 sent_s = self._served_s(downlinks, billed)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Generator
 import simpy
 
 from edgefl.engine.federation.books import Books
+from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.records import OUT_OF_COVERAGE, EventName
 from edgefl.errors import EdgeflError
@@ -32,11 +33,12 @@ class Attendance:
     def __init__(
         self,
         simulation: Simulation,
-        cell: int,
+        seat: Seat,
         members: Callable[[int], Collection[int] | None],
         books: Books,
     ) -> None:
-        self._simulation, self._cell, self._members, self._books = simulation, cell, members, books
+        self._simulation, self._seat, self._members, self._books = simulation, seat, members, books
+        self._cell = seat.cell
         self.session = 0
 
     def present(self) -> list[int]:
@@ -55,27 +57,27 @@ class Attendance:
             Deserted: nobody came in time, and another federation is done.
             EdgeflError: nobody came in time, and the run has neither a result nor a duration.
         """
-        cell, federations, env = self._cell, self._simulation.federations, self._simulation.env
+        seat, federations, env = self._seat, self._simulation.federations, self._simulation.env
         began_s = env.now
         self._books.event(EventName.WAITING_FOR_DEVICES)
-        given_up = federations.waits(cell)
+        given_up = federations.waits(seat.key)
         while not self.present() and env.now < until_s:
             over = [env.timeout(until_s - env.now)] if until_s < math.inf else []
-            yield env.any_of([self._simulation.network.arrival(cell), given_up, *over])
+            yield env.any_of([self._simulation.network.arrival(self._cell), given_up, *over])
             if given_up.processed and not self.present():
                 if federations.done:
                     raise Deserted(began_s)
                 if self._simulation.duration_s < math.inf:
-                    given_up = federations.waits(cell)  # the run has an end: until then a device may come
+                    given_up = federations.waits(seat.key)  # the run has an end: until then a device may come
                     continue
                 raise EdgeflError(
-                    f"cell {cell} has had no device{self._why()} for {env.now - began_s:g} s since simulated time"
+                    f"{seat} has had no device{self._why()} for {env.now - began_s:g} s since simulated time"
                     f" {began_s:.3f} s, and no federation can go on; raise devices.count or cell.radius_m, or"
                     " allow a longer rounds.max_wait_s, or give the run a duration_s",
                     ("rounds", "max_wait_s"),
                 )
         if self.present():
-            federations.works(cell)
+            federations.works(seat.key)
 
     def _allowed(self, ids: list[int]) -> list[int]:
         allowed = self._members(self.session)

@@ -10,6 +10,7 @@ from edgefl.engine.air.gains import RoundKey
 from edgefl.engine.air.radio_round import RadioRound
 from edgefl.engine.air.sent_time import SentTime
 from edgefl.engine.federation.open_session import OpenSession
+from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.parts import Part
 from edgefl.engine.records import (
@@ -57,12 +58,15 @@ class RoundDone:
 class Books:
     """What a cell's server writes down.
 
+    Where several federations share the cells, rows say in a further column which one's they are.
+
     Attributes:
         session: the number of the one under way.
     """
 
-    def __init__(self, simulation: Simulation, cell: int, rules: RoundSettings) -> None:
-        self._simulation, self._cell, self._rules = simulation, cell, rules
+    def __init__(self, simulation: Simulation, seat: Seat, rules: RoundSettings) -> None:
+        self._simulation, self._cell, self._rules = simulation, seat.cell, rules
+        self._federation = seat.columns
         self.session = 0
         self._billed_slots = 0.0  # of a dynamic band, whose energy is in the rows written so far
 
@@ -93,6 +97,7 @@ class Books:
                 cell=cell,
             ),
             further={
+                **self._federation,
                 **done.of_round,
                 **(evaluation.scalars if evaluation else {}),
                 **average_columns(done.local.averaged, scalars),
@@ -107,7 +112,13 @@ class Books:
             distance_m=done.distances_m,
             **columns,
             cell=cell,
-            further={**self._classes(columns["device"]), **done.of_devices, **stalls, **scalars},
+            further={
+                **{name: [of] * len(columns["device"]) for name, of in self._federation.items()},
+                **self._classes(columns["device"]),
+                **done.of_devices,
+                **stalls,
+                **scalars,
+            },
         )
         if evaluation is not None and evaluation.devices is not None:
             scores: dict[str, Any] = {name: list(of) for name, of in evaluation.devices.columns.items()}
@@ -130,12 +141,13 @@ class Books:
             loss_start=opening.loss,
             cell=self._cell,
         )
-        self._simulation.recorder.write(row)
+        self._simulation.recorder.write(row, further=self._federation or None)
 
     def event(self, name: EventName, detail: str = "") -> None:
         """Write that something has happened to the session of the cell."""
         now_s = self._simulation.env.now
-        self._simulation.recorder.write(Event(now_s, name, None, self.session, self._cell, detail=detail))
+        row = Event(now_s, name, None, self.session, self._cell, detail=detail)
+        self._simulation.recorder.write(row, further=self._federation or None)
 
     def _server_energy_j(self, done: RoundDone) -> float:
         """Return the joules of the base station in a round, and of the server, if it aggregated."""

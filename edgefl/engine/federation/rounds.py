@@ -18,6 +18,7 @@ from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.excess import ENERGY_EXCESS, excess_j
 from edgefl.engine.federation.outlook import Outlook
 from edgefl.engine.federation.plan import planned_parts
+from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.timetable import wait_until
 from edgefl.engine.parts import Cause, DeviceTask, Part
@@ -52,6 +53,12 @@ class Rounds:
     processors: Processors
     report_bits: int  # what each participant sends beside its update
     tells_excess: bool = False  # whether rounds are compared with their least joules
+    federation: str = ""  # which one's, where several share the cell
+
+    @property
+    def seat(self) -> Seat:
+        """Whose rounds they are."""
+        return Seat(self.cell, self.federation)
 
     @cached_property
     def deciding(self) -> Deciding | None:
@@ -232,13 +239,14 @@ class Rounds:
         return selector
 
     @property
-    def _scope(self) -> tuple[int, ...]:
+    def _scope(self) -> tuple[int | str, ...]:
         # the streams of one cell alone keep their names: its numbers do not depend on the layout's options
-        return (self.cell,) if self.cell else ()
+        return (*((self.cell,) if self.cell else ()), *((self.federation,) if self.federation else ()))
 
     def _named(self, key: RoundKey) -> RoundKey:
-        """Return the name of the round for random draws, which differs between cells."""
-        return (key[0], f"{key[1]} in cell {self.cell}", key[2]) if self.cell else key
+        """Return the name of the round for random draws, which differs between cells and federations."""
+        phase = f"{key[1]} in cell {self.cell}" if self.cell else key[1]
+        return (key[0], f"{phase} of {self.federation}" if self.federation else phase, key[2])
 
 
 def _enough(env: simpy.Environment, processes: Sequence[simpy.Process], wanted: int) -> simpy.Event:

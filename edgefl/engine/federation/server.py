@@ -42,6 +42,7 @@ class Server:
 
     Args:
         members: session number -> the only devices that may take part; None: all that are present.
+        beside_overlapping: rounds of another federation overlap, whose columns all rows have then.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Server:
         learner: Learner,
         policy: SessionPolicy,
         members: Callable[[int], Collection[int] | None] = lambda session: None,
+        beside_overlapping: bool = False,
     ) -> None:
         self._simulation = simulation
         self._rounds = rounds
@@ -59,8 +61,8 @@ class Server:
         self._policy = policy
         self._timetable = Timetable(rounds.rules.every_s, rounds.rules.pause_s)
         self._counts = Counts()
-        self._books = Books(simulation, rounds.cell, rounds.rules)
-        self._attendance = Attendance(simulation, rounds.cell, members, self._books)
+        self._books = Books(simulation, rounds.seat, rounds.rules)
+        self._attendance = Attendance(simulation, rounds.seat, members, self._books)
         self._ending = Ending(simulation.env, policy, self._attendance)
         self._cloud = CloudLink(simulation.cloud, rounds.cell, learner.payload_bits)
         server, self._overlapping = rounds.rules.server, None
@@ -75,11 +77,12 @@ class Server:
                 self._counts,
                 self._cloud,
             )
+        self._tells_versions = self._overlapping is not None or beside_overlapping
 
     def run(self) -> Generator[simpy.Event, None, None]:
         """Run all sessions one after the other, until the duration is over or nobody is left and others are done."""
-        cell, federations = self._rounds.cell, self._simulation.federations
-        federations.works(cell)
+        key, federations = self._rounds.seat.key, self._simulation.federations
+        federations.works(key)
         reason = "start"
         for number in itertools.count(1):
             if number > (self._policy.count or math.inf):
@@ -90,9 +93,9 @@ class Server:
                     break
                 reason = yield from self._run_session(number, reason)
             except Deserted as deserted:
-                federations.stopped.append(Stop(cell, number, deserted.since_s))
+                federations.stopped.append(Stop(key, number, deserted.since_s))
                 return
-        federations.finishes(cell)
+        federations.finishes(key)
 
     def _run_session(self, number: int, reason: str) -> Generator[simpy.Event, None, str]:
         start_s = self._simulation.env.now
@@ -193,10 +196,10 @@ class Server:
                 of_round={
                     **covered,
                     **excess,
-                    **(columns_of_round((), 0) if self._overlapping else {}),
+                    **(columns_of_round((), 0) if self._tells_versions else {}),
                     **self._cloud.columns(exchanged),
                 },
-                of_devices=no_columns_of_devices(len(parts)) if self._overlapping else {},
+                of_devices=no_columns_of_devices(len(parts)) if self._tells_versions else {},
             )
         )
         self._timetable.ended(self._simulation.env.now)

@@ -1,0 +1,113 @@
+"""Settings of several federations that share the cells and the band: who belongs to which, and what each does."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.config.registry import did_you_mean
+from edgefl.config.scenario_fields import Named, Section
+from edgefl.engine.class_settings import CLASS_NAME, SHARE_TOLERANCE
+from edgefl.engine.settings import RoundSettings, WorkloadSettings
+from edgefl.errors import EdgeflError
+
+# sections of a scenario that a federation may have of its own
+OWN_SECTIONS = ("workload", "sessions", "rounds")
+# keys of `rounds` about the world, of which there is one
+OF_ALL = ("movement_tick_s", "max_wait_s")
+ClassName = Annotated[str, Field(pattern=CLASS_NAME)]
+
+
+class FederationSettings(Section):
+    """One of several federations whose devices share cells and band; what is left out is that of the scenario."""
+
+    share: float | None = Field(
+        None, gt=0, le=1, description="of all devices, drawn per device, above 0 to 1; or give classes"
+    )
+    classes: tuple[ClassName, ...] | None = Field(
+        None, min_length=1, description="the devices of these devices.classes belong to it"
+    )
+    weight: float = Field(
+        1.0,
+        ge=1e-3,
+        le=1e3,
+        description="of the band, while others have something to send in it, it has this part of the sum of weights",
+    )
+    workload: WorkloadSettings | None = Field(None, description="its own, in place of the scenario's")
+    sessions: Annotated[Any, Named("sessions", optional=True)] = Field(
+        None, description="when its sessions end, in place of the scenario's"
+    )
+    rounds: RoundSettings | None = Field(
+        None, description="what differs from the scenario's rounds, key by key"
+    )
+
+
+def merged(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a scenario's document in which federations have the keys of `rounds` that they do not change."""
+    federations, rounds = data.get("federations"), data.get("rounds")
+    if not isinstance(federations, Mapping) or not isinstance(rounds, Mapping):
+        return data
+    filled = {
+        name: {**own, "rounds": {**rounds, **own["rounds"]}}
+        if isinstance(own, Mapping) and isinstance(own.get("rounds"), Mapping)
+        else own
+        for name, own in federations.items()
+    }
+    return {**data, "federations": filled}
+
+
+def sizes(federations: Sequence[FederationSettings], devices: int) -> np.ndarray:
+    """Return [federations] how many of the devices belong to each, where they are given by share.
+
+    Each is within one device of its share.
+    """
+    upto = np.cumsum([one.share or 0.0 for one in federations])
+    ends = np.floor(devices * upto + 0.5 + SHARE_TOLERANCE * devices).astype(np.int64)
+    ends[-1] = devices
+    return np.diff(ends, prepend=0)
+
+
+def check_members(federations: Mapping[str, FederationSettings], classes: Sequence[str]) -> None:
+    """Refuse federations of which a device would belong to none, or to two.
+
+    Args:
+        classes: of devices.
+
+    Raises:
+        EdgeflError: names the key and the remedy.
+    """
+    first = next(iter(federations))
+    by_share = federations[first].share is not None
+    taken: dict[str, str] = {}
+    for name, one in federations.items():
+        if (one.share is None) == (one.classes is None):
+            both = "not both" if one.share is not None else "one of the two"
+            raise EdgeflError(
+                f"say which devices belong to it, by share or by classes: {both}", ("federations", name)
+            )
+        if (one.share is not None) != by_share:
+            raise EdgeflError(
+                f"{first} has its devices by {'share' if by_share else 'classes'}: give all federations theirs alike",
+                ("federations", name),
+            )
+        for each in one.classes or ():
+            place = ("federations", name, "classes")
+            if each not in classes:
+                hint = did_you_mean(each, list(classes)) if classes else "; devices.classes names none"
+                raise EdgeflError(f"no class {each!r} in devices.classes{hint}", place)
+            if each in taken:
+                raise EdgeflError(f"devices of class {each} belong to {taken[each]} already", place)
+            taken[each] = name
+    if by_share:
+        given = math.fsum(one.share or 0.0 for one in federations.values())
+        if abs(given - 1) > SHARE_TOLERANCE:
+            raise EdgeflError(
+                f"the federations' shares sum to {given:g}: every device belongs to one of them, make it 1",
+                ("federations",),
+            )
+    elif left := [each for each in classes if each not in taken]:
+        raise EdgeflError(
+            f"devices of class {left[0]} belong to no federation: name it in one of them", ("federations",)
+        )

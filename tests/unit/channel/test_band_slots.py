@@ -1,0 +1,114 @@
+"""Groups of flows that have parts of a band by weight: 1 MHz and 0.5 ms slots, a cap of 1 bit/s/Hz.
+
+Static links far above the cap: a share b moves 500 b bits per slot, exactly, whatever the scheduler.
+"""
+
+from typing import Any
+
+import pytest
+
+from channel.band_slots import Groups
+from channel.carrier import Carrier
+from channel.fading import LinkFading
+from channel.schedulers import Scheduler
+from channel.schedulers.equal_share import EqualShare
+from channel.schedulers.max_rate import MaxRate
+from channel.schedulers.min_max_latency import MinMaxLatency
+from channel.schedulers.proportional_fair import ProportionalFair
+from channel.schedulers.round_robin import RoundRobin
+from channel.shared_band import SharedBand
+
+UNIT_BITS = 500.0
+STATIC: dict[str, Any] = {"snr_whole_band": 1e9, "fading": LinkFading(1, 1.0)}
+ALL: list[Scheduler] = [EqualShare(), RoundRobin(), ProportionalFair(), MaxRate(), MinMaxLatency()]
+NAMES = [type(scheduler).__name__ for scheduler in ALL]
+SLOTS = 400
+NEVER = 1e9  # bits: no flow ends meanwhile
+RELATIVE = 1e-9  # of rounding
+
+
+def band_of(scheduler: Scheduler, weights: list[float], **rules: Any) -> SharedBand:
+    """Group a flow by the first letter of its name: a, b ..."""
+    groups = Groups(lambda id_: "abc".index(str(id_)[0]), weights)
+    return SharedBand(scheduler, Carrier(1e6, 0.5e-3, cap=1.0, **rules), groups)
+
+
+@pytest.mark.parametrize("power", ["full", "per_resource_block"])
+@pytest.mark.parametrize("scheduler", ALL, ids=NAMES)
+def test_throughput_of_busy_groups_goes_as_their_weights(scheduler: Scheduler, power: Any) -> None:
+    band = band_of(scheduler, [1.0, 2.0, 5.0], power=power)
+    for id_ in ("a1", "b1", "b2", "b3", "c1", "c2"):
+        band.add(id_, NEVER, slot=0, **STATIC)
+    band.settle(SLOTS)
+    moved = {
+        group: sum(band.moved_bits(id_) for id_ in ("a1", "b1", "b2", "b3", "c1", "c2") if id_[0] == group)
+        for group in "abc"
+    }
+    assert moved == pytest.approx(
+        {"a": SLOTS * UNIT_BITS / 8, "b": SLOTS * UNIT_BITS * 2 / 8, "c": SLOTS * UNIT_BITS * 5 / 8},
+        rel=RELATIVE,
+    )
+
+
+@pytest.mark.parametrize("scheduler", ALL, ids=NAMES)
+def test_a_group_alone_has_the_band_as_if_there_were_no_groups(scheduler: Scheduler) -> None:
+    """To the last bit, and whatever its weight; links fade."""
+    alone = [
+        band_of(scheduler, [0.01, 7.0]),
+        SharedBand(scheduler, Carrier(1e6, 0.5e-3, cap=1.0)),
+    ]
+    for band in alone:
+        for number, id_ in enumerate(("a1", "a2", "a3")):
+            fading = LinkFading(number, 0.97)
+            band.add(id_, 20_000 * (1 + number), snr_whole_band=3.0, fading=fading, slot=0)
+    ends: list[list[Any]] = [[], []]
+    for band, seen in zip(alone, ends, strict=True):
+        while (following := band.next_end()) is not None:
+            band.settle(following[0])
+            seen.append(following)
+    assert ends[0] == ends[1]
+
+
+def test_what_a_group_leaves_goes_to_the_others() -> None:
+    """a moves 125 bits a slot beside b's 375; from slot 40 on, when b's 15,000 are there, 500."""
+    band = band_of(EqualShare(), [1.0, 3.0])
+    band.add("a", 10_000, slot=0, **STATIC)
+    band.add("b", 15_000, slot=0, **STATIC)
+    assert band.next_end() == (40, ["b"])
+    assert band.settle(40) == ["b"]
+    assert band.moved_bits("a") == pytest.approx(5_000, rel=RELATIVE)
+    assert band.next_end() == (50, ["a"])
+
+
+@pytest.mark.parametrize("scheduler", [EqualShare(), RoundRobin()], ids=["held", "by slot"])
+def test_meters_of_groups_add_up_to_one_power(scheduler: Scheduler) -> None:
+    """Per resource block one power is over the whole band: groups divide it by weight, and one alone has all."""
+    band = band_of(scheduler, [1.0, 3.0], power="per_resource_block")
+    band.add("a", 10_000, slot=0, **STATIC)
+    band.add("b", 15_000, slot=0, **STATIC)
+    band.settle(40)
+    assert [band.sent_slots_of(group) for group in (0, 1)] == pytest.approx([10.0, 30.0], rel=RELATIVE)
+    band.settle(50)
+    assert [band.sent_slots_of(group) for group in (0, 1)] == pytest.approx([20.0, 30.0], rel=RELATIVE)
+
+
+def test_meters_of_groups_count_each_share_with_full_power() -> None:
+    band = band_of(EqualShare(), [1.0, 3.0], power="full")
+    for id_ in ("a1", "b1", "b2"):
+        band.add(id_, NEVER, slot=0, **STATIC)
+    band.settle(10)
+    assert [band.sent_slots_of(group) for group in (0, 1)] == [10.0, 20.0]
+    assert band.sent_slots == 30.0
+
+
+def test_who_joins_a_group_is_as_far_behind_as_its_least_served() -> None:
+    """Of round robin; those of other groups do not count: a1 would else wait until a2 had caught up with b."""
+    band = band_of(RoundRobin(), [9.0, 1.0])
+    band.add("a1", NEVER, slot=0, **STATIC)
+    band.add("b", NEVER, slot=0, **STATIC)
+    band.settle(100)
+    band.add("a2", NEVER, slot=100, **STATIC)
+    before = band.moved_bits("a1")
+    band.settle(120)
+    assert band.moved_bits("a1") - before == pytest.approx(10 * 0.9 * UNIT_BITS, rel=RELATIVE)
+    assert band.moved_bits("a2") == pytest.approx(10 * 0.9 * UNIT_BITS, rel=RELATIVE)

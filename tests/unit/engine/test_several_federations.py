@@ -1,0 +1,132 @@
+"""Two federations on one band, worked out by hand.
+
+10 MHz and a cap of 1 bit/s/Hz that every link reaches: the whole band moves 5,000 bits in a slot of 0.5 ms, so that
+a model of 3 Mbit takes 600 slots alone. A device computes for 0.08 s, which are 160 slots.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import simpy
+
+from channel.units import dbm_to_watt
+from edgefl.engine.federation.seat import Seat
+from edgefl.engine.records import DeviceRound, Event, Round
+from edgefl.rng import Streams
+from edgefl.run.composition import compose
+from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
+from edgefl.testing.cell import HAND_RADIO, Placed, Rows, Scripted
+
+SLOT_S = 0.5e-3
+MODEL_S, COMPUTE_S = 0.3, 0.08  # alone in the band
+EXACT = 1e-9  # s, of rounding
+
+
+def two(
+    devices: int = 2,
+    weights: tuple[float, float] = (1.0, 1.0),
+    radio: Mapping[str, Any] | None = None,
+    rules: Mapping[str, Any] | None = None,
+    of_b: Mapping[str, Any] | None = None,
+    work_of_b: tuple[int, int, int, int] | None = None,
+) -> tuple[Rows, World]:
+    """Run federations a and b, each with half of the devices of a static cell."""
+    scenario = Scenario.model_validate(
+        {
+            "name": "two",
+            "devices": {
+                "count": devices,
+                "mobility": Placed(places_m=[(20.0 + k, 0.0) for k in range(devices)]),
+            },
+            "radio": {**HAND_RADIO, "sharing": "dynamic", "max_efficiency": 1.0, **(radio or {})},
+            "rounds": dict(rules or {}),
+            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+            "workload": {"payload_bits": 1, "flops_per_sample": 1},
+            "federations": {
+                "a": {"share": 0.5, "weight": weights[0]},
+                "b": {"share": 0.5, "weight": weights[1], **(of_b or {})},
+            },
+        }
+    )
+    world, rows, env = World(scenario, Streams(7)), Rows(), simpy.Environment()
+    learners = {Seat(0, "a"): Scripted(), Seat(0, "b"): Scripted()}
+    if work_of_b:
+        learners[Seat(0, "b")] = Scripted(work=work_of_b)
+    _, servers = compose(world, world.radio(env), rows, learners)
+    env.run(until=env.all_of([env.process(server.run()) for server in servers.values()]))
+    return rows, world
+
+
+def ends_s(rows: Rows) -> list[float]:
+    return [row.end_s for row in rows.of[Round]]
+
+
+def test_equal_federations_take_twice_as_long_as_one_alone() -> None:
+    rows, _ = two()
+    down_s = up_s = 2 * MODEL_S
+    assert ends_s(rows) == pytest.approx([down_s + COMPUTE_S + up_s] * 2, abs=EXACT)
+
+
+def test_a_weight_counts_while_both_send() -> None:
+    """By 3 : 1 of the band, in slots of 3,750 and 1,250 bits.
+
+    a: its model is there in slot 800, computed in 960, and goes up alone until 1360: 2 Mbit. The rest takes 1 Mbit /
+    3,750 = 267 slots beside b, until 1627.
+    b: 1 Mbit until 800, the rest alone until 1200, computed in 1360; 267 x 1,250 bits until 1627, and the rest,
+    2,666,250 bits, alone in 534 slots, until 2161.
+    """
+    rows, _ = two(weights=(3.0, 1.0))
+    assert ends_s(rows) == pytest.approx([1627 * SLOT_S, 2161 * SLOT_S], abs=EXACT)
+    received_s = [row.downlink_end_s for row in rows.of[DeviceRound]]
+    assert received_s == pytest.approx([800 * SLOT_S, 1200 * SLOT_S], abs=EXACT)
+
+
+@pytest.mark.parametrize("weights", [(1.0, 1.0), (100.0, 1.0), (0.01, 1.0)])
+def test_a_weight_does_not_count_where_the_other_sends_nothing(weights: tuple[float, float]) -> None:
+    """b moves no bits: a has the band alone, whatever the weights."""
+    rows, _ = two(weights=weights, work_of_b=(1, 640, 0, 0))
+    assert ends_s(rows) == pytest.approx([COMPUTE_S, MODEL_S + COMPUTE_S + MODEL_S], abs=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("rule", "a_s", "b_s"),
+    [
+        ("full", 0.4, 0.6),  # each share has full power, while it lasts
+        ("per_resource_block", 0.75 * 0.4, 0.25 * 0.4 + 0.2),  # one power, divided as the band is
+    ],
+)
+def test_each_server_is_billed_for_its_part_of_the_power(rule: str, a_s: float, b_s: float) -> None:
+    rows, world = two(weights=(3.0, 1.0), radio={"power_over_share": rule})
+    radio = world.scenario.radio
+    server_w = dbm_to_watt(radio.server_power_dbm) / radio.server_pa_efficiency
+    billed = [row.energy_server_j for row in rows.of[Round]]
+    assert billed == pytest.approx([server_w * a_s, server_w * b_s], rel=1e-9)
+
+
+def test_a_device_belongs_to_one_federation_for_good() -> None:
+    rows, world = two(devices=9, of_b={"sessions": {"name": "schedule", "count": 3, "rounds": 2}})
+    of = world.federation_of.tolist()
+    assert sorted(of.count(place) for place in (0, 1)) == [4, 5]
+    assert len(rows.of[Round]) == 1 + 3 * 2
+    for session in (1, 2, 3):
+        took_part = [row.device for row in rows.of[DeviceRound] if row.session == session]
+        assert set(took_part) == (set(range(9)) if session == 1 else {k for k in range(9) if of[k] == 1})
+
+
+def test_a_deadline_of_one_is_not_the_others() -> None:
+    """b gives up after half a second, with its model on the way; from then on a has the band alone.
+
+    a has half of the band until then: 2.5 of 3 Mbit, and the rest in 100 slots, until 0.55 s.
+    """
+    rows, _ = two(of_b={"rounds": {"deadline_s": 0.5}})
+    assert ends_s(rows) == pytest.approx([0.5, 0.55 + COMPUTE_S + MODEL_S], abs=EXACT)
+    assert [row.completed for row in rows.of[Round]] == [0, 1]
+
+
+def test_rows_say_whose_they_are() -> None:
+    rows, _ = two()
+    events = [row.event for row in rows.of[Event]]
+    assert events.count("session_start") == events.count("session_end") == 2
+    assert set(rows.further["federation"]) == {"a", "b"}

@@ -1,0 +1,135 @@
+"""Several federations in one scenario: what each is, what is refused with place and remedy, and what a run writes."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from analysis.load import load_runs
+from edgefl import EdgeflError, load_scenario, simulate
+from edgefl.scenario.scenario import dump, load
+from edgefl.testing.invariants import check_run
+
+BASE: dict[str, Any] = {
+    "name": "shared",
+    "devices": {"count": 8, "classes": {"phone": {"share": 0.5}, "meter": {}}},
+    "radio": {"preset": "journal", "sharing": "dynamic", "scheduler": "equal_share"},
+    "sessions": {"name": "schedule", "count": 1, "rounds": 2},
+    "rounds": {"pause_s": 1.0},
+    "workload": {"payload_bits": 100_000, "flops_per_sample": 1000},
+    "federations": {
+        "a": {"classes": ["phone"]},
+        "b": {
+            "classes": ["meter"],
+            "weight": 2,
+            "rounds": {"deadline_s": 9.0},
+            "workload": {"payload_bits": 7, "flops_per_sample": 1},
+        },
+    },
+}
+EQUAL = {"a": {"share": 0.5}, "b": {"share": 0.5}}
+
+
+def scenario(**keys: Any) -> Any:
+    return load_scenario(BASE).with_({key.replace("__", "."): value for key, value in keys.items()})
+
+
+def rows(run: Path, table: str) -> list[dict[str, str]]:
+    with (run / f"{table}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_federation_changes_what_it_says_and_no_more() -> None:
+    made = scenario()
+    a, b = made.of_federation("a"), made.of_federation("b")
+    assert (a.rounds, a.workload, a.sessions) == (made.rounds, made.workload, made.sessions)
+    assert (b.rounds.deadline_s, b.rounds.pause_s) == (9.0, 1.0)
+    assert b.workload.payload_bits == 7
+    assert b.sessions == made.sessions
+
+
+def test_what_is_written_gives_the_same_scenario(tmp_path: Path) -> None:
+    text = dump(scenario())
+    (tmp_path / "again.yaml").write_text(text)
+    assert dump(load(tmp_path / "again.yaml")) == text
+
+
+def test_without_federations_nothing_of_them_is_written() -> None:
+    assert "federations" not in yaml.safe_load(dump(load_scenario({**BASE, "federations": None})))
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"radio__sharing": "static"}, "radio.sharing: .*set sharing: dynamic"),
+        ({"radio__downlink": "broadcast"}, "radio.downlink: .*set downlink: unicast"),
+        (
+            {"radio__background": {"uplink_load": 0.3, "file_bits": 4_000_000}},
+            "radio.background: other users have no",
+        ),
+        ({"cloud": {"every": 2, "backhaul_bps": 1e6}}, "cloud: is over the cells of one federation"),
+        ({"record__energy_excess": True}, "record.energy_excess: the least joules"),
+        ({"federations": {"a": {"share": 1.0}}}, "federations: .*at least 2"),
+        ({"federations__b.share": 0.5}, "federations.b: .*not both"),
+        ({"federations": {"a": {"share": 0.5}, "b": {}}}, "federations.b: .*one of the two"),
+        (
+            {"federations": {**EQUAL, "b": {"classes": ["meter"]}}},
+            "federations.b: a has its devices by share",
+        ),
+        ({"federations": {**EQUAL, "b": {"share": 0.6}}}, "federations: .*sum to 1.1"),
+        ({"federations__b.classes": ["metre"]}, "federations.b.classes: no class 'metre'.*'meter'"),
+        (
+            {"federations__b.classes": ["meter", "phone"]},
+            "federations.b.classes: .*phone belong to a already",
+        ),
+        ({"devices__classes.lamp": {"share": 0.1}}, "federations: devices of class lamp belong to no"),
+        ({"federations": {"a": {"share": 0.99}, "b": {"share": 0.01}}}, "federations.b: b has none"),
+        ({"federations__b.rounds.max_wait_s": 1.0}, "federations.b.rounds.max_wait_s: is the same for all"),
+        ({"federations__b.rounds.min_updates": 5}, "federations.b.rounds.min_updates: 5 exceeds 4"),
+        ({"federations__b.rounds.selector": "fedcs"}, "federations.b.rounds.selector: fedcs reckons"),
+        ({"rounds__selector": "fedcs"}, "rounds.selector: fedcs reckons"),
+        (
+            {"federations__b.rounds.server": "fedbuff"},
+            "federations.b.rounds.*: is about rounds that follow one another",
+        ),
+        (
+            {"federations__b.sessions": {"name": "interval", "length_s": 9}},
+            "federations.b.sessions: .*no end",
+        ),
+    ],
+)
+def test_refused(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(EdgeflError, match=message):
+        scenario(**keys)
+
+
+def test_training_is_refused_by_name() -> None:
+    learning = {"dataset": "digits", "model": "logistic", "partition": "iid"}
+    with pytest.raises(EdgeflError, match="learning: several federations train nothing yet"):
+        load_scenario({**BASE, "workload": None, "learning": learning})
+
+
+@pytest.mark.parametrize("server", ["synchronous", {"name": "fedbuff", "buffer": 2}])
+def test_tables_say_whose_a_row_is_and_reports_refuse_them(tmp_path: Path, server: Any) -> None:
+    """With a server of overlapping rounds beside one that waits, all rows have its columns."""
+    rules = {"deadline_s": None, "pause_s": 0.0, "server": server}
+    run = simulate(scenario(federations__b={**BASE["federations"]["b"], "rounds": rules}), tmp_path / "run")
+    assert check_run(run) == []
+    of = {row["device"]: row["federation"] for row in rows(run, "ledger")}
+    assert {row["device"] for row in rows(run, "devices")} == set(of)
+    assert all(of[row["device"]] == row["federation"] for row in rows(run, "devices"))
+    assert {row["class"]: row["federation"] for row in rows(run, "ledger")} == {"phone": "a", "meter": "b"}
+    for table in ("rounds", "sessions", "events"):
+        assert {row["federation"] for row in rows(run, table)} == {"a", "b"}
+    assert [row["federation"] for row in rows(run, "rounds")].count("a") == 2
+    with pytest.raises(ValueError, match="several federations share its cells"):
+        load_runs(run)
+
+
+def test_the_same_scenario_gives_the_same_tables(tmp_path: Path) -> None:
+    runs = [simulate(scenario(), tmp_path / name) for name in ("one", "two")]
+    for table in ("rounds", "devices", "events", "sessions", "ledger"):
+        one, two = (Path(run) / f"{table}.csv" for run in runs)
+        assert one.read_bytes() == two.read_bytes()
