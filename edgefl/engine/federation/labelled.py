@@ -29,4 +29,7 @@ class Labelled:
     def write_columns(
         self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
     ) -> None:
+        if row_type in (Event, LedgerRow) and FEDERATION not in (further or {}):
+            labels = [None if id_ is None else self._of[id_] for id_ in columns["device"]]
+            further = {FEDERATION: labels, **(further or {})}
         self._recorder.write_columns(row_type, further=further, **columns)

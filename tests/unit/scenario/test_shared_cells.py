@@ -29,6 +29,7 @@ BASE: dict[str, Any] = {
         },
     },
 }
+OTHERS = {"uplink_load": 0.3, "file_bits": 4_000_000}
 EQUAL = {"a": {"share": 0.5}, "b": {"share": 0.5}}
 
 
@@ -66,7 +67,7 @@ def test_without_federations_nothing_of_them_is_written() -> None:
         ({"radio__sharing": "static"}, "radio.sharing: .*set sharing: dynamic"),
         ({"radio__downlink": "broadcast"}, "radio.downlink: .*set downlink: unicast"),
         (
-            {"radio__background": {"uplink_load": 0.3, "file_bits": 4_000_000}},
+            {"radio__power_over_share": "per_resource_block", "radio__background": OTHERS},
             "radio.background: other users have no",
         ),
         ({"cloud": {"every": 2, "backhaul_bps": 1e6}}, "cloud: is over the cells of one federation"),
