@@ -125,6 +125,7 @@ def measure(
     in_scope = detail[detail["in_scope"]]
     folder, clock = runs.folder(out), clock_of(info)
     comparison = Comparison(
+        score=runs.score,
         table=without_rounds(averages.of_variants(detail, totals, variants), several),
         per_session=averages.of_sessions(
             detail, variants, "recurring" if recurring == "labels" else "returning", clock, sessions

@@ -68,7 +68,11 @@ def draw_day(
     hours = clock.hours(day["start_s"]).astype(int).rename("hour")
     numbers = day.groupby(["variant", hours])[["accuracy", "participants", "energy_j"]].mean().round(4)
     drawn = Report(
-        runs.folder(out), figures={"day": figure}, pdf=False, inside={DAY_NUMBERS: numbers.to_csv()}
+        runs.folder(out),
+        score=runs.score,
+        figures={"day": figure},
+        pdf=False,
+        inside={DAY_NUMBERS: numbers.to_csv()},
     )
     return drawn.write().out / "day.png"
 

@@ -72,6 +72,7 @@ def compare_drift(
     some = set(detail["variant"])
     variants = [name for name in variants_of(info, reference) if name in some]
     comparison = DriftComparison(
+        score=runs.score,
         table=_table(detail, variants),
         detail=detail,
         figure=runs.folder(out) / "drift.png",

@@ -33,6 +33,7 @@ def report_fairness(runs: Paths | Runs, *, out: str | Path | None = None) -> Rep
         look=[("Device by device", "fairness_devices.csv"), ("Figure", "fairness.png", " and .pdf")],
         numbers={"fairness_devices.csv": by_device, "fairness.csv": by_run},
         figures={"fairness": fairness_figure(by_device)},
+        score=runs.score,
     ).write()
 
 

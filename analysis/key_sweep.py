@@ -84,6 +84,7 @@ def sweep(
         _add_ratios(table, by_seed, TRAINED if goals else UNTRAINED)
     first_figure = "sweep_map" if len(chosen) == 2 else "sweep"
     result = Sweep(
+        score=next(iter(by_setting.values())).score,
         table=table,
         keys=tuple(chosen),
         costs=costs,

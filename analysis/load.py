@@ -10,6 +10,7 @@ import pandas as pd
 
 from analysis.reading import forms, read_all, whole_sessions
 from analysis.run_folders import SEVERAL, Paths, Remarks, find_runs, run_directories
+from analysis.score_words import named
 
 FEDERATION = "federation"  # column of runs with several
 Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () without one
@@ -43,6 +44,11 @@ class Runs:
     sessions: pd.DataFrame = field(repr=False)
     left_out: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+
+    @property
+    def score(self) -> str:
+        """By which score the models of all these runs are judged."""
+        return str(self.info["score"].iloc[0])
 
     def folder(self, out: str | Path | None = None) -> Path:
         """Return where a report on these runs goes: `out`, or their home.
@@ -190,8 +196,8 @@ def _read(info: pd.DataFrame, path: Path, remarks: Remarks) -> Runs:
     sentences = list(remarks.sentences)
     if score != "accuracy":
         sentences.append(
-            f"what is called accuracy here is the score of these runs' task, {score}: 1 is perfect, and it may be"
-            " below 0; in percent it is that times 100"
+            f"the score of these runs' task is {named(score)}: 1 is perfect, and it may be below 0; in percent it is"
+            " that times 100"
         )
     unfinished = int((runs["status"] != "completed").sum())
     if unfinished:

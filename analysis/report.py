@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from analysis.score_words import ACCURACY, figure_said, said, table_said
+
 GAP, EDGES = 3, 2  # blanks between the columns and around the table, as rich draws it
 
 
@@ -32,6 +34,7 @@ class Report:
         texts: file -> Markdown, LaTeX or JSON.
         figures: name -> figure, written as NAME.png, and as NAME.pdf beside it if `pdf`.
         inside: texts that the PNG of the first figure carries along: name -> text.
+        score: of the runs. All but `numbers` and `inside` is given with the word accuracy, and says this one.
     """
 
     out: Path
@@ -48,6 +51,7 @@ class Report:
     figures: Mapping[str, Figure] = field(default_factory=dict, repr=False)
     pdf: bool = True
     inside: Mapping[str, str] = field(default_factory=dict, repr=False)
+    score: str = ACCURACY
 
     @property
     def figure(self) -> Path | None:
@@ -65,9 +69,10 @@ class Report:
             for file, frame in self.numbers.items():
                 frame.to_csv(self.out / file, index=False)
             for file, text in self.texts.items():
-                (self.out / file).write_text(text, encoding="utf-8")
+                (self.out / file).write_text(said(text, self.score), encoding="utf-8")
             inside = self.inside
             for name, figure in self.figures.items():
+                figure_said(figure, self.score)
                 figure.savefig(self.out / f"{name}.png", metadata=inside)
                 if self.pdf:
                     figure.savefig(self.out / f"{name}.pdf", metadata={"CreationDate": None})
@@ -88,20 +93,23 @@ class Report:
         """
         console = console or Console(highlight=False, markup=False, emoji=False)
         for verdict in self.verdicts:
-            console.print(Text(verdict, style="bold"))
+            console.print(Text(said(verdict, self.score), style="bold"))
         if self.caption:
             # beside verdicts in bold, it is a heading of the table alone
             console.print(
-                Text(("\n" if self.verdicts else "") + self.caption, style="" if self.verdicts else "bold")
+                Text(
+                    ("\n" if self.verdicts else "") + said(self.caption, self.score),
+                    style="" if self.verdicts else "bold",
+                )
             )
         for title, table in (*self.tables, *(self.further if explain else ())):
             if title:
-                console.print(Text(title, style="bold"))
+                console.print(Text(said(title, self.score), style="bold"))
             if table.index.name is not None:
                 console.print(Text(str(table.index.name), style="dim"))
-            _print_table(console, table, self.emphasised)
+            _print_table(console, table_said(table, self.score), self.emphasised)
         for line in (*(self.small_print if explain else ()), *self.sentences):
-            console.print(Text(line, style="dim"))
+            console.print(Text(said(line, self.score), style="dim"))
         for word, file, *more in self.look:
             console.print(Text.assemble(f"{word}: ", (str(self.out / file), "bold"), *more), soft_wrap=True)
 

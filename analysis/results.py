@@ -8,6 +8,7 @@ import pandas as pd
 from analysis.choices import Layout
 from analysis.clock import Clock
 from analysis.drift_reading import Reading
+from analysis.score_words import ACCURACY
 from analysis.targets import Target
 
 RECURRING = "recurring sessions"  # a comparison's usual scope
@@ -45,6 +46,7 @@ class Comparison:
         verdicts: the answer, one sentence per variant.
         notes: what a reader has to know, one sentence each.
         by_rounds: whether a round is the same thing in all variants; if not, nothing is compared over rounds.
+        score: which the runs' accuracy is: their task's, by its name in run.json.
     """
 
     table: pd.DataFrame = field(repr=False)
@@ -65,6 +67,7 @@ class Comparison:
     verdicts: tuple[str, ...]
     notes: tuple[str, ...]
     by_rounds: bool = True
+    score: str = ACCURACY
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ class SettingsTable:
         sessions: those in the table, or those that its rounds are of.
         figure: the PNG.
         notes: what a reader has to know, one sentence each.
+        score: which the runs' accuracy is: their task's, by its name in run.json.
     """
 
     table: pd.DataFrame = field(repr=False)
@@ -95,6 +99,7 @@ class SettingsTable:
     trained: bool
     figure: Path
     notes: tuple[str, ...]
+    score: str = ACCURACY
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,7 @@ class DriftComparison:
         figure: the PNG.
         reading: how accuracies are read: what is averaged, the dip's interval, when a model has recovered.
         notes: what a reader has to know, one sentence each.
+        score: which the runs' accuracy is: their task's, by its name in run.json.
     """
 
     table: pd.DataFrame = field(repr=False)
@@ -117,6 +123,7 @@ class DriftComparison:
     seeds: tuple[int, ...]
     reading: Reading
     notes: tuple[str, ...]
+    score: str = ACCURACY
 
 
 @dataclass(frozen=True)
@@ -136,6 +143,7 @@ class Sweep:
         target: None: there is none to reach.
         figures: PNG files; a PDF lies beside each.
         notes: what a reader has to know, one sentence each.
+        score: which the runs' accuracy is: their task's, by its name in run.json.
     """
 
     table: pd.DataFrame = field(repr=False)
@@ -148,3 +156,4 @@ class Sweep:
     out: Path
     figures: tuple[Path, ...]
     notes: tuple[str, ...]
+    score: str = ACCURACY

@@ -79,6 +79,7 @@ def compare_settings(
         notes.append("no run has an accuracy (runs without training): latency and energy only")
     shown = table["session"] if trained else _sessions(by_setting, sessions)
     settings = SettingsTable(
+        score=next(iter(by_setting.values())).score,
         table=table,
         axes=axes,
         variants=tuple(variants),

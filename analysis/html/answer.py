@@ -13,6 +13,7 @@ from analysis.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, unit_fo
 from analysis.html.words import NO_BREAK, table_html
 from analysis.load import Runs
 from analysis.results import Comparison
+from analysis.score_words import said
 from analysis.tables.comparison import caption, headline
 from analysis.targets import Target
 from analysis.uncertainty import ends
@@ -32,13 +33,14 @@ def answer(runs: Runs) -> str:
         f"<li>{html.escape(with_units_kept(verdict))}</li>" for verdict in comparison.verdicts
     )
     table = headline(comparison).T.reset_index(names="")
-    return _section(
+    section = _section(
         f'<ul class="verdicts">{sentences}</ul>',
         f'<div class="bars">{"".join(_bars(comparison))}</div>',
         "<details><summary>All numbers</summary>",
         table_html(table, caption(comparison), "answer"),
         "</details>",
     )
+    return said(section, runs.score)
 
 
 def with_units_kept(sentence: str) -> str:

@@ -11,6 +11,7 @@ from analysis.html import series, words
 from analysis.html.answer import answer
 from analysis.html.replay import replay_of
 from analysis.load import Runs, load_runs
+from analysis.score_words import ACCURACY, named, table_said
 
 ASSETS = resources.files("analysis.html") / "assets"
 SCRIPTS = ("unpack.js", "charts.js", "world.js", "device.js", "replay.js", "page.js")
@@ -57,6 +58,8 @@ def report(runs: Runs) -> str:
     clocks = [replay["clock"] for replay in replays]
     clock = clocks[0] if clocks and all(each == clocks[0] for each in clocks) else None
     data = {"title": title, "charts": charts, "clock": clock, "replays": replays}
+    if runs.score != ACCURACY:
+        data["score"] = named(runs.score)
     return string.Template(_asset("page.html")).substitute(
         title=html.escape(title),
         style=_asset("uPlot.min.css") + _asset("style.css"),
@@ -85,10 +88,10 @@ def _replay(runs: Runs, run: Any, share: int) -> dict[str, Any]:
 
 
 def _tables(runs: Runs) -> str:
-    parts = [words.table_html(words.comparison(runs), "Runs", "runs")]
+    parts = [words.table_html(table_said(words.comparison(runs), runs.score), "Runs", "runs")]
     for number, run in enumerate(list(runs.info.itertuples())[:MOST_REPLAYS]):
         inner = "".join(
-            words.table_html(table(runs, run), caption, f"{name}-{number}")
+            words.table_html(table_said(table(runs, run), runs.score), caption, f"{name}-{number}")
             for table, caption, name in (
                 (words.session_table, f"Sessions (at most {words.MOST_SESSIONS})", "sessions"),
                 (words.outcome_table, "How participations ended", "outcomes"),

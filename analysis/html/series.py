@@ -9,6 +9,7 @@ import pandas as pd
 from analysis.html.packing import unpack
 from analysis.load import Runs
 from analysis.metrics import of_run, training_rounds
+from analysis.score_words import said
 from analysis.service import Service
 
 MOST_POINTS = 2000  # of one line
@@ -123,8 +124,8 @@ def _accuracy(runs: Runs, mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict
             by_time.append({"label": label, **mean})
     about = "Of the model that each round leaves behind; several cells: the mean of their latest"
     about += " models, each by the devices that it serves."
-    views = [_by_time("by simulated time", by_time), *_by_round(mine, "accuracy")]
-    return _chart("accuracy", "Test accuracy", about, "accuracy", views, share=True)
+    views, score = [_by_time("by simulated time", by_time), *_by_round(mine, "accuracy")], runs.score
+    return _chart("accuracy", said("Test accuracy", score), about, said("accuracy", score), views, share=True)
 
 
 def _mean_of_cells(rounds: pd.DataFrame, service: Service) -> dict[str, Any]:

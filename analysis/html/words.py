@@ -10,6 +10,7 @@ from analysis.html.series import label_of
 from analysis.load import Runs
 from analysis.metrics import of_run, training_rounds
 from analysis.scenario_keys import scenario_of
+from analysis.score_words import ACCURACY, said
 from analysis.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
 
 NO_BREAK = "\u00a0"  # between a number and its unit
@@ -30,6 +31,17 @@ def summary(runs: Runs) -> list[str]:
             + (f", each with {seeds} seeds." if seeds > 1 else ".")
         )
     return sentences
+
+
+def _other_score(score: str, last: float, known: pd.DataFrame) -> str:
+    """Say how well the last models do where that is no share of samples."""
+    models = "models have" if known["cell"].nunique() > 1 else "model has"
+    mean = ", in the mean of the cells" if known["cell"].nunique() > 1 else ""
+    best = _percent(known["accuracy"].max())
+    text = (
+        f"The last {models} an accuracy of {_percent(last)} on the test samples{mean}; the best has {best}."
+    )
+    return said(text, score)
 
 
 def comparison(runs: Runs) -> pd.DataFrame:
@@ -190,7 +202,10 @@ def _one(runs: Runs, run: Any) -> list[str]:
         top = known.loc[known["accuracy"].idxmax()]
         last = known.groupby("cell")["accuracy"].last().mean()
         sentences.append(
-            f"The last models classify {_percent(last)} of the test samples correctly, in the mean of the cells; the "
+            _other_score(runs.score, last, known)
+            if runs.score != ACCURACY
+            else f"The last models classify {_percent(last)} of the test samples correctly, in the mean of the cells;"
+            " the "
             f"best is {_percent(top['accuracy'])}, in cell{NO_BREAK}{int(top['cell'])}, session{NO_BREAK}"
             f"{int(top['session'])}, after round{NO_BREAK}{int(top['round'])}."
             if known["cell"].nunique() > 1

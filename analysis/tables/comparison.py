@@ -216,6 +216,7 @@ def report(comparison: Comparison) -> Report:
     numbers |= {ending: frame for ending, frame in some.items() if len(frame)}
     return Report(
         comparison.out,
+        score=comparison.score,
         verdicts=comparison.verdicts,
         caption=title,
         tables=shown,

@@ -87,6 +87,7 @@ def report(comparison: DriftComparison) -> Report:
     parts = [section(words, table, "variant") for words, table in changes.items()]
     return Report(
         comparison.figure.parent,
+        score=comparison.score,
         caption=title,
         tables=[(words, table.T) for words, table in changes.items()],
         sentences=sentences,

@@ -145,6 +145,7 @@ def report(settings: SettingsTable) -> Report:
     table = markdown_table(best, axes[0])
     return Report(
         settings.figure.parent,
+        score=settings.score,
         verdicts=said,
         caption=title,
         tables=[("", cells(settings).drop(columns=axes).set_axis(setting_names(settings)))],

@@ -125,6 +125,7 @@ def report(sweep: Sweep) -> Report:
     pictures = [picture(figure.stem) for figure in sweep.figures]
     return Report(
         sweep.out,
+        score=sweep.score,
         verdicts=said,
         caption=title,
         tables=[("", table)],

@@ -55,7 +55,7 @@ def test_no_table_of_a_regression_has_an_accuracy(run: Path) -> None:
 def test_the_analysis_goes_by_the_score_and_says_so(run: Path) -> None:
     runs = load_runs(run)
     assert runs.rounds["accuracy"].equals(runs.rounds["r2"])
-    assert "the score of these runs' task, r2" in runs.said()[0]
+    assert "the score of these runs' task is R2" in runs.said()[0]
 
 
 def test_runs_with_other_scores_are_not_compared(run: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@
     const all = replay.only.cell !== null || replay.only.class !== null ? "in all: " : ""; // a filter counts devices only
     if (session && run.timeline.one_cell) parts.push(`session\u00a0${session[1]}`);
     parts.push(`${present}\u00a0devices: ${busy[1]}\u00a0receive, ${busy[2]}\u00a0compute, ${busy[3]}\u00a0send`);
-    if (accuracy !== null && run.timeline.accuracy.x.length) parts.push(`${all}accuracy ${(100 * accuracy).toFixed(1)}\u00a0%`);
+    if (accuracy !== null && run.timeline.accuracy.x.length) parts.push(`${all}${edgefl.data.score || "accuracy"} ${(100 * accuracy).toFixed(1)}\u00a0%`);
     parts.push(`${edgefl.joules(joules || 0)} spent`);
     return parts.join(" · ");
   };
@@ -117,7 +117,8 @@
       nowLines.push(mark);
       plot.over.addEventListener("click", (event) => show(plot.posToVal(event.offsetX, "x")));
     };
-    add("line-accuracy", edgefl.clock ? "Accuracy, by time of day" : `Accuracy, by simulated time in ${edgefl.timeUnit(span())[0]}`, timeline.accuracy.x, [{ label: "accuracy", y: timeline.accuracy.y }], true);
+    const score = edgefl.data.score || "accuracy", Score = edgefl.data.score || "Accuracy";
+    add("line-accuracy", edgefl.clock ? `${Score}, by time of day` : `${Score}, by simulated time in ${edgefl.timeUnit(span())[0]}`, timeline.accuracy.x, [{ label: score, y: timeline.accuracy.y }], true);
     add("line-joules", "Joules spent by the devices", timeline.joules.x, [{ label: "joules", y: timeline.joules.y }]);
     const several = population.series.length > 1; // the sum would squeeze the cells: it is among the words
     const here = several ? population.series.slice(1) : population.series;

@@ -1,0 +1,52 @@
+"""What a score is called in words: texts are written with accuracy, and say R2 where that is the score."""
+
+import re
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+ACCURACY = "accuracy"
+WORDS: Mapping[str, str] = {"r2": "R2", "f1": "mean F1"}
+VOWEL_FIRST = ("R2",)  # as they are spoken
+FOUND = re.compile(r"\b(?:(?P<article>[Aa])n )?(?P<word>[Aa]ccurac(?:y|ies))\b")
+
+
+def named(score: str) -> str:
+    """Return what a score is called: its name with blanks, unless it has a better one."""
+    return WORDS.get(score, score.replace("_", " "))
+
+
+def said(text: str, score: str) -> str:
+    """Say a text about accuracy of this score; names with an underscore, as columns have them, stay."""
+    if score == ACCURACY:
+        return text
+    word = named(score)
+
+    def of_score(found: re.Match[str]) -> str:
+        own = word[0].upper() + word[1:] if found["word"][0] == "A" else word
+        own += " values" if found["word"].endswith("ies") else ""
+        vowel = word in VOWEL_FIRST or word[0] in "aeiou"
+        return f"{found['article']}{'n' if vowel else ''} {own}" if found["article"] else own
+
+    return FOUND.sub(of_score, text)
+
+
+def table_said(table: pd.DataFrame, score: str) -> pd.DataFrame:
+    """Say the headings of a table, and its rows' names, likewise; cells stay."""
+    if score == ACCURACY:
+        return table
+    renamed = table.rename(
+        columns=lambda name: said(str(name), score), index=lambda name: said(str(name), score)
+    )
+    renamed.index.name = table.index.name
+    return renamed
+
+
+def figure_said(figure: Figure, score: str) -> None:
+    """Say the titles, labels and legends of a figure likewise, in place."""
+    if score != ACCURACY:
+        for text in figure.findobj(Text):
+            assert isinstance(text, Text)
+            text.set_text(said(text.get_text(), score))
