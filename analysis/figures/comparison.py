@@ -123,7 +123,9 @@ def _accuracy(ax: Axes, comparison: Comparison, rounds: pd.DataFrame, styles: St
         curve = pd.concat([curve, opening.reset_index().assign(round=0)]).sort_values(["session", "round"])
         curve[["mean", "std"]] *= 100
         curves[name] = curve
-        opened = curve[curve["round"] == 0]
+        opened = curve[
+            (curve["round"] == 0) & (curve["mean"] >= 0)
+        ]  # an R2 may be below 0, which has no place
         ax.plot(
             opened["x"],
             opened["mean"],
