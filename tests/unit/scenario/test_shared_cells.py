@@ -10,6 +10,7 @@ import yaml
 from analysis.load import load_runs
 from edgefl import EdgeflError, load_scenario, simulate
 from edgefl.scenario.scenario import dump, load
+from edgefl.studies import planning
 from edgefl.testing.invariants import check_run
 
 BASE: dict[str, Any] = {
@@ -134,3 +135,43 @@ def test_the_same_scenario_gives_the_same_tables(tmp_path: Path) -> None:
     for table in ("rounds", "devices", "events", "sessions", "ledger"):
         one, two = (Path(run) / f"{table}.csv" for run in runs)
         assert one.read_bytes() == two.read_bytes()
+
+
+def test_a_study_of_them_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "shared.yaml").write_text(dump(scenario()))
+    study = tmp_path / "study.yaml"
+    study.write_text("name: s\nscenario: shared.yaml\nseeds: [1]\nvariants: {one: {}, other: {seed: 2}}\n")
+    with pytest.raises(EdgeflError, match="a study compares runs of one federation in a cell"):
+        planning.load(study)
+
+
+@pytest.mark.slow
+def test_federations_share_several_cells_whose_devices_hand_over(tmp_path: Path) -> None:
+    """By `nr`, one with rounds that overlap: the books of all four servers hold, and nobody changes federation."""
+    run = simulate(
+        {
+            "name": "cells",
+            "duration_s": 4,
+            "layout": {"sites": [[0, 0], [150, 0]], "federations": "all"},
+            "cell": {"radius_m": 100},
+            "devices": {
+                "count": 10,
+                "mobility": {"name": "random_waypoint", "speed_min_m_s": 20, "speed_max_m_s": 30},
+            },
+            "radio": {"sharing": "dynamic", "scheduler": "equal_share", "bandwidth_hz": 20e6},
+            "sessions": {"name": "interval", "length_s": 2},
+            "workload": {"payload_bits": 500_000, "flops_per_sample": 1e6},
+            "federations": {
+                "a": {"share": 0.4, "weight": 2, "rounds": {"server": {"name": "fedbuff", "buffer": 2}}},
+                "b": {"share": 0.6, "rounds": {"pause_s": 0.1}},
+            },
+        },
+        tmp_path / "run",
+    )
+    assert check_run(run) == []
+    assert any(row["event"] == "handover" for row in rows(run, "events"))
+    of = {row["device"]: row["federation"] for row in rows(run, "ledger")}
+    assert all(of[row["device"]] == row["federation"] for row in rows(run, "devices"))
+    assert {(row["cell"], row["federation"]) for row in rows(run, "rounds")} == {
+        (cell, name) for cell in "01" for name in "ab"
+    }
