@@ -140,7 +140,9 @@ def test_the_same_scenario_gives_the_same_tables(tmp_path: Path) -> None:
 def test_a_study_of_them_is_refused(tmp_path: Path) -> None:
     (tmp_path / "shared.yaml").write_text(dump(scenario()))
     study = tmp_path / "study.yaml"
-    study.write_text("name: s\nscenario: shared.yaml\nseeds: [1]\nvariants: {one: {}, other: {seed: 2}}\n")
+    study.write_text(
+        "name: s\nscenario: shared.yaml\nseeds: [1]\nvariants: {one: {}, other: {duration_s: 9}}\n"
+    )
     with pytest.raises(EdgeflError, match="a study compares runs of one federation in a cell"):
         planning.load(study)
 
