@@ -22,8 +22,13 @@ CAUSES = {
     "late": "the deadline had come",
     "surplus": "enough other updates had arrived",
     "failed": "its link was below the lowest rate for too long",
+    "lost": "it arrived with errors",
 }
 STAGES = ("downlink", "compute", "uplink")  # what the cause cut off
+ONLY_IN = {  # stages of the causes that are not of all: a device has no link while it computes
+    "failed": ("downlink", "uplink"),
+    "lost": ("uplink",),
+}
 GONE = frozenset(
     {"left", "off", "empty", "failed"}
 )  # causes in the device; the others are decisions of the server
@@ -33,7 +38,7 @@ OUTCOMES: dict[str, Cut | None] = {
         f"{cause}_{stage}": Cut(cause, stage)
         for cause in CAUSES
         for stage in STAGES
-        if (cause, stage) != ("failed", "compute")  # it has no link then
+        if stage in ONLY_IN.get(cause, STAGES)
     },
 }
 

@@ -9,7 +9,7 @@ from edgefl.learning.datasets import Data, Split
 from edgefl.learning.tasks import Task
 from edgefl.testing.conformance import must
 
-SAMPLES, DEVICES, OUTPUTS = 24, 3, 4
+SAMPLES, DEVICES, OUTPUTS, LENGTH = 24, 3, 4, 5
 
 
 def tasks(task: Task) -> None:
@@ -17,8 +17,8 @@ def tasks(task: Task) -> None:
     taken = [data for data in _examples() if _takes(task, data)]
     must(
         taken,
-        "check() refuses labels [n] int64, numbers [n] float32, and 0 or 1 [n, L] float32: take one of these, and"
-        " say of the others what is wrong as an EdgeflError",
+        "check() refuses labels [n] int64, numbers [n] float32, 0 or 1 [n, L] float32, and labels [n, length] int64"
+        " of texts: take one of these, and say of the others what is wrong as an EdgeflError",
     )
     must(task.score.isidentifier() and task.score != "loss", f"score is {task.score!r}: name it as a column")
     for data in taken:
@@ -26,7 +26,7 @@ def tasks(task: Task) -> None:
 
 
 def _examples() -> list[Data]:
-    """Return labels, numbers, and several labels per sample."""
+    """Return labels, numbers, several labels per sample, and a label at each position of a text."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(SAMPLES, 2)).astype(np.float32)
     found = []
@@ -37,6 +37,8 @@ def _examples() -> list[Data]:
     ):
         outputs = 1 if y.ndim == 1 and y.dtype == np.float32 else OUTPUTS
         found.append(Data.unscaled(Split(x, y), Split(x, y), tuple(map(str, range(outputs)))))
+    text = Split(rng.integers(0, OUTPUTS, (SAMPLES, LENGTH)), rng.integers(0, OUTPUTS, (SAMPLES, LENGTH)))
+    found.append(Data.unscaled(text, text, tuple(map(str, range(OUTPUTS)))))
     return found
 
 
@@ -55,7 +57,9 @@ def _keeps(task: Task, data: Data) -> None:
         "kinds() has to be [n] int64 from 0 on, one of each sample",
     )
     y = torch.from_numpy(data.train.y)
-    outputs = torch.randn(SAMPLES, data.num_classes, generator=torch.Generator().manual_seed(1))
+    positions = (LENGTH,) if task.per_position else ()
+    shape = (SAMPLES, *positions, data.num_classes)
+    outputs = torch.randn(shape, generator=torch.Generator().manual_seed(1))
     losses, scores = task.losses(outputs, y), task.scores(outputs, y)
     for name, values in (("losses", losses), ("scores", scores)):
         must(values.shape == (SAMPLES,), f"{name}() has shape {list(values.shape)}: one of each sample, [B]")

@@ -29,7 +29,10 @@ class Hungarian(CountedDecider):
         description="of the blocks, shares of the band; none: equal ones for all who take part",
     )
     energy_j: float | None = Field(
-        None, gt=0, description="most joules of computing and sending, of each device; none: no limit"
+        None,
+        gt=0,
+        le=1e9,
+        description="most joules of computing and sending, of each device; none: no limit",
     )
 
     def decide(
