@@ -226,7 +226,8 @@ class RunDirectory:
 
     def fail(self, error: str) -> None:
         """Mark the run as failed for this reason."""
-        self._end("failed", error=error)
+        with held():  # cut in two, it would stay behind as a run that goes on
+            self._end("failed", error=error)
 
     def _end(self, status: str, **about: Any) -> None:
         """After an error: that one is to be told, none that follows from it."""

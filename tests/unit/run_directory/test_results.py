@@ -122,6 +122,22 @@ def test_a_second_signal_does_not_tear_the_end_of_the_first(
     assert about(run.path)["status"] == "interrupted"
 
 
+def test_a_signal_does_not_tear_the_end_of_a_run_that_fails(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    close = run._tables[Event].close
+
+    def slowly() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        close()
+
+    monkeypatch.setattr(run._tables[Event], "close", slowly)
+    with pytest.raises(Interrupted), interruptible(), run:
+        raise EdgeflError("nobody came")
+    assert about(run.path)["status"] == "failed"
+    assert about(run.path)["error"] == "nobody came"
+
+
 def test_a_run_that_is_asked_to_end_while_it_begins_is_left_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
