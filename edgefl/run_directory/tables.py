@@ -174,7 +174,9 @@ def _texts(values: Sequence[Any], timed: bool) -> list[str]:
             return list(map(str, values))
         if kind is str:
             return list(map(_quoted, values))
-    elif kinds == {float, type(None)}:
+        if kind is type(None):
+            return [""] * len(values)
+    elif len(kinds) == 2 and type(None) in kinds:
         texts = iter(_texts([value for value in values if value is not None], timed))
         return ["" if value is None else next(texts) for value in values]
     name = "_s" if timed else ""

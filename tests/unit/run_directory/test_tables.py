@@ -43,7 +43,12 @@ edges = st.sampled_from(
 positive = st.floats(0, 1e17) | edges
 times = st.floats(0, 1e7) | st.integers(0, 10**9).map(lambda slots: slots * 1e-3) | edges
 anything = (
-    st.lists(positive) | st.lists(st.floats()) | st.lists(st.integers()) | st.lists(positive | st.none())
+    st.lists(positive)
+    | st.lists(st.floats())
+    | st.lists(st.integers())
+    | st.lists(positive | st.none())
+    | st.lists(st.integers() | st.none())
+    | st.lists(st.none())
 )
 
 
