@@ -6,7 +6,7 @@ import numpy as np
 
 from channel.carrier import Carrier, Rules
 from channel.fading import Fading
-from channel.interference import power_of_all
+from channel.interference import draw_all_ahead, power_of_all
 from channel.units import FloatArray
 
 _NOTHING = np.empty(0)
@@ -83,6 +83,7 @@ def foresee(flows: Sequence[ChangingFlow], slot: int, snrs: Sequence[float], unt
         snrs: of each, as `end` takes it.
         until: > slot.
     """
+    draw_all_ahead([flow._fading for flow in flows], slot)
     alike: dict[Rules, list[tuple[ChangingFlow, float]]] = {}
     for flow, snr in zip(flows, snrs, strict=True):
         alike.setdefault(flow._carrier.rules, []).append((flow, snr))

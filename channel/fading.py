@@ -159,15 +159,11 @@ class LinkFading:
         # Philox takes arrays of 64-bit words in half the time of long numbers
         self._words = np.array((key & 2**64 - 1, key >> 64), dtype=np.uint64)
         self.correlation = correlation
+        self.static = correlation == 1.0  # the fading never changes
         self._block = block
         self._grids = grids(correlation, block)
         # the pages used last; two on each coarse grid, as the edges of a block can lie on two pages
         self._pages: list[dict[int, FloatArray]] = [{} for _ in self._grids]
-
-    @property
-    def static(self) -> bool:
-        """True when the fading never changes (rho = 1)."""
-        return self.correlation == 1.0
 
     @property
     def mean_power(self) -> float:
@@ -267,52 +263,7 @@ class LinkFading:
         return self._page(level, page)[:, offset : offset + 1]
 
 
-def power_of_many(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:
-    """Read the power of many links at once; the numbers are those of `LinkFading.power`.
-
-    Blocks that several links of one correlation lack are drawn together.
-
-    Args:
-        links: none of them static.
-        first_slots: [links] >= 0.
-        count: slots of each, > 0.
-
-    Returns:
-        [links, count] |h|^2 of the slots from each link's first one on.
-
-    Raises:
-        ValueError: a link is static, a slot is negative, or the count is not positive.
-    """
-    if count <= 0 or first_slots.min(initial=0) < 0:
-        raise ValueError(f"first_slots must be >= 0 and count > 0, got {first_slots} and {count}")
-    plain = [link for link in links if isinstance(link, LinkFading)]
-    if len(plain) < len(links):
-        return np.stack([link.power(at, count) for link, at in zip(links, first_slots.tolist(), strict=True)])
-    return _power_of_many(plain, first_slots, count)
-
-
-def _power_of_many(links: Sequence[LinkFading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:
-    if 1.0 in [link.correlation for link in links]:
-        raise ValueError("a static link has no slots to read one by one")
-    parts = np.empty((len(links), 2, count))
-    blocks, starts = np.divmod(first_slots, [link._block for link in links])
-    _hold(0, list(zip(links, blocks.tolist(), strict=True)))
-    left_in_block = np.array([link._block for link in links]) - starts
-    # those that reach beyond their block: the second one of all is drawn together; further ones are read alone
-    beyond = np.flatnonzero(left_in_block < count).tolist()
-    taken = np.minimum(left_in_block, count).tolist()
-    for link, part, block, start, slots in zip(
-        links, parts, blocks.tolist(), starts.tolist(), taken, strict=True
-    ):
-        part[:, :slots] = link._page(0, block)[:, start : start + slots]
-    _hold(0, [(links[i], int(blocks[i]) + 1) for i in beyond])
-    for i in beyond:
-        parts[i, :, taken[i] :] = links[i]._read(int(first_slots[i]) + taken[i], count - taken[i])
-    real, imaginary = parts[:, 0], parts[:, 1]
-    return real * real + imaginary * imaginary
-
-
-def _hold(level: int, places: Sequence[tuple[LinkFading, int]]) -> None:
+def hold(level: int, places: Sequence[tuple[LinkFading, int]]) -> None:
     """Draw the pages of links, given by their indices, that these do not hold: those of one size together."""
     missing: dict[int, dict[tuple[int, int], tuple[LinkFading, int]]] = {}
     for link, index in places:
@@ -346,17 +297,17 @@ def _draw_pages(level: int, places: Sequence[tuple[LinkFading, int]]) -> None:
 def _bridged(level: int, places: Sequence[tuple[LinkFading, int]], noise: FloatArray) -> FloatArray:
     """Make paths [n, 2, block] of noise, each between two points of the next coarser grid."""
     block = noise.shape[-1]
-    _hold(level + 1, [(link, at // block) for link, index in places for at in (index, index + 1)])
+    hold(level + 1, [(link, at // block) for link, index in places for at in (index, index + 1)])
     left, right = np.empty((2, len(places), 2, 1))
     for i, (link, index) in enumerate(places):
         left[i], right[i] = link._point(level + 1, index), link._point(level + 1, index + 1)
-    correlation = np.array([link._grids[level].correlation for link, _ in places])
+    grids_of = [link._grids[level] for link, _ in places]
+    correlation = np.array([grid.correlation for grid in grids_of])
     free = filtered(noise, correlation, correlation[:, None, None] * left)
+    # independent points are between no others: all have weights
+    weights = np.stack([grid.weights for grid in grids_of if grid.weights is not None])
     pages = np.empty_like(noise)
     pages[:, :, :1] = left
-    for page, (link, _), start, end in zip(pages, places, free, right, strict=True):
-        weights = link._grids[level].weights
-        assert weights is not None  # independent points are between no others
-        np.multiply(weights, end - start[:, -1:], out=page[:, 1:])
+    np.multiply(weights[:, None], right - free[:, :, -1:], out=pages[:, :, 1:])
     pages[:, :, 1:] += free[:, :, :-1]
     return pages

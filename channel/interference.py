@@ -6,7 +6,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from channel.fading import BLOCK, Fading, power_of_many
+from channel.fading import BLOCK, Fading
+from channel.many_links import draw_ahead, power_of_many
 from channel.units import FloatArray
 
 # Blocks whose activity is kept; those of one time are asked for by all links in turn
@@ -216,6 +217,11 @@ class Interfered:
     def parts(self, first_slot: int, count: int) -> tuple[FloatArray, FloatArray]:
         """[count] each: |h|^2, and interference over noise, of the slots first_slot, first_slot + 1, ..."""
         return self._fading.power(first_slot, count), self.heard.over_noise(first_slot, count)
+
+
+def draw_all_ahead(links: Sequence[Fading], first_slot: int) -> None:
+    """`draw_ahead` of links of any kind."""
+    draw_ahead([link._fading if isinstance(link, Interfered) else link for link in links], first_slot)
 
 
 def power_of_all(links: Sequence[Fading], first_slot: int, count: int) -> FloatArray:

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
-from channel.fading import BLOCK, Fading, power_of_many
+from channel.fading import BLOCK, Fading
+from channel.many_links import power_of_many
 from channel.rates import rate_moments
 from channel.tdd import Direction
 from channel.transfer import (

@@ -47,6 +47,8 @@ class Legs(ABC):
         self._start_s = np.full(devices, math.inf)  # later than any time: the first question begins
         self._arrive_s = np.zeros(devices)
         self._until_s = np.zeros(devices)
+        # of the present legs: between the first two times nobody sets out
+        self._last_start_s, self._first_end_s, self._last_arrival_s = math.inf, -math.inf, 0.0
         self._number = np.zeros(devices, dtype=np.int64)  # of the next leg to be made
         # the leg after the present one, where it has been made
         self._made = np.zeros(devices, dtype=bool)
@@ -65,6 +67,32 @@ class Legs(ABC):
         """
 
     def positions_m(self, time_s: float) -> np.ndarray:
+        self._walk(time_s)
+        walked_s = np.minimum(time_s, self._arrive_s) - self._start_s
+        positions_m = np.empty((len(walked_s), 2))
+        for axis in range(2):
+            np.multiply(self._velocity_m_s[axis], walked_s, out=positions_m[:, axis])
+            positions_m[:, axis] += self._from_m[axis]
+        return positions_m
+
+    def doppler_speeds_m_s(self) -> np.ndarray:
+        return self._speeds_m_s
+
+    def trips(self, time_s: float) -> Trips:
+        """Return the trips at a time: one begins when a device sets out from a rest, and ends at the next rest."""
+        self._walk(time_s)
+        # on the way a device's own speed: that of a leg may vary, and nobody gets out of a car for that
+        return Trips(self._trip_number.copy(), np.where(time_s < self._arrive_s, self._speeds_m_s, 0.0))
+
+    def still_until_s(self, time_s: float) -> float:
+        """Return until when nobody changes its place; time_s: somebody is on the way."""
+        self._walk(time_s)
+        return self._first_end_s if self._last_arrival_s <= time_s else time_s
+
+    def _walk(self, time_s: float) -> None:
+        """Bring all devices to the legs that they are on at a time."""
+        if self._last_start_s <= time_s < self._first_end_s:
+            return  # nearly always
         if not 0 <= time_s < math.inf:
             raise ValueError(f"time_s must be >= 0 and finite, got {time_s}")
         again = np.flatnonzero(time_s < self._start_s)
@@ -79,28 +107,9 @@ class Legs(ABC):
         while len(due):
             self._set_out(due)
             due = due[time_s >= self._until_s[due]]
-        walked_s = np.minimum(time_s, self._arrive_s) - self._start_s
-        positions_m = np.empty((len(walked_s), 2))
-        for axis in range(2):
-            np.multiply(self._velocity_m_s[axis], walked_s, out=positions_m[:, axis])
-            positions_m[:, axis] += self._from_m[axis]
-        return positions_m
-
-    def doppler_speeds_m_s(self) -> np.ndarray:
-        return self._speeds_m_s
-
-    def trips(self, time_s: float) -> Trips:
-        """Return the trips at a time: one begins when a device sets out from a rest, and ends at the next rest."""
-        self.positions_m(time_s)
-        # on the way a device's own speed: that of a leg may vary, and nobody gets out of a car for that
-        return Trips(self._trip_number.copy(), np.where(time_s < self._arrive_s, self._speeds_m_s, 0.0))
-
-    def still_until_s(self, time_s: float) -> float:
-        """Return until when nobody changes its place; time_s: somebody is on the way."""
-        self.positions_m(time_s)
-        if not len(self._until_s):
-            return math.inf
-        return float(self._until_s.min()) if (self._arrive_s <= time_s).all() else time_s
+        self._last_start_s = float(self._start_s.max(initial=0.0))
+        self._last_arrival_s = float(self._arrive_s.max(initial=0.0))
+        self._first_end_s = float(self._until_s.min(initial=math.inf))
 
     def _set_out(self, ids: np.ndarray) -> None:
         if not self._made[ids].all():

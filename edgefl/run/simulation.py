@@ -18,6 +18,7 @@ from edgefl.learners.keeping import ModelKeeper
 from edgefl.learners.own import Maker
 from edgefl.run import notes
 from edgefl.run.composition import compose
+from edgefl.run.garbage import seldom_collected
 from edgefl.run.plan import RunPlan, prepare
 from edgefl.run.results import Results
 from edgefl.run.study_membership import StudyMembership, TrainingReuse
@@ -102,7 +103,7 @@ def simulate(
                 simulation.env.process(_serve(server, path / RESCUED.format(cell)))
                 for cell, server in servers.items()
             ]
-            with scenario.naming_places():
+            with scenario.naming_places(), seldom_collected():
                 simulation.env.run(until=simulation.env.all_of(ends))
             _write_ledger(simulation)
             keep_models()

@@ -12,6 +12,7 @@ from pydantic_core import to_json
 
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.files import writing
+from edgefl.run_directory.gathered import Gathered
 from edgefl.run_directory.score import ACCURACY, column_name
 
 # Times are multiples of a slot plus compute times; sums of floats carry noise far below a nanosecond.
@@ -38,6 +39,7 @@ class Table:
         self._names = [field.name for field in dataclasses.fields(row_type)]
         self._further: tuple[str, ...] | None = None
         self._unflushed = False
+        self._gathered = Gathered()
         with writing(path):
             self._file = path.open("w", newline="", encoding="utf-8")
         if not grows:
@@ -50,11 +52,15 @@ class Table:
             EdgeflError: a further column that the first rows did not have.
         """
         names = self._further_columns(further)
+        self._put_gathered()
         cells = [cell(name, value) for name, value in vars(row).items()]
         self._put(",".join([*cells, *(cell(name, further.get(name)) for name in names)]) + "\n")
 
     def write_columns(self, further: Mapping[str, Sequence[Any]], columns: Mapping[str, Any]) -> None:
         """Append many rows, given by column: a list or array [rows], or one value for all of them.
+
+        Args:
+            columns: few rows are turned into text with later ones: they are not to be written to any more.
 
         Raises:
             KeyError: the type has no such column.
@@ -64,28 +70,18 @@ class Table:
         if unknown := columns.keys() - set(self._names):
             raise KeyError(f"{self._row_type.__name__} has no {', '.join(sorted(unknown))}")
         names = self._further_columns(further)
-        cells_of: list[str | list[str]] = []
-        before: Any = None
-        for name, values in [
-            *vars(self._row_type(**columns)).items(),
-            *((name, further.get(name)) for name in names),
-        ]:
-            # an activity begins when the one before ends: one column is most often the other
-            same = isinstance(values, list) and values == before and name.endswith("_s")
-            cells_of.append(cells_of[-1] if same else column(name, values))
-            before = values if name.endswith("_s") else None
-        lengths = {len(cells) for cells in cells_of if not isinstance(cells, str)}
+        block = vars(self._row_type(**columns)) | {name: further.get(name) for name in names}
+        lengths = {len(values) for values in block.values() if isinstance(values, list | tuple | np.ndarray)}
         if len(lengths) > 1:
             raise ValueError(f"columns of {self._row_type.__name__} have {sorted(lengths)} rows")
         rows = lengths.pop() if lengths else 1
-        lines = zip(
-            *(repeat(cells, rows) if isinstance(cells, str) else cells for cells in cells_of), strict=True
-        )
-        if rows:
-            self._put("\n".join(map(",".join, lines)) + "\n")
+        if not self._gathered.take(block, rows):
+            self._put_gathered()
+            self._put_block(block, rows)
 
     def flush(self) -> None:
         """Hand everything written so far to the operating system."""
+        self._put_gathered()
         if self._unflushed:
             with writing(self.path):
                 self._file.flush()
@@ -99,6 +95,7 @@ class Table:
             try:
                 if self._further is None:
                     self._head(())
+                self._put_gathered()
             finally:
                 self._file.close()
 
@@ -120,6 +117,24 @@ class Table:
         self._further = further
         names = [column_name(name, self._score) for name in (*self._names, *further)]
         self._put(",".join(map(_quoted, names)) + "\n")
+
+    def _put_gathered(self) -> None:
+        self._put_block(*self._gathered.give())
+
+    def _put_block(self, block: Mapping[str, Any], rows: int) -> None:
+        if not rows:
+            return
+        cells_of: list[str | list[str]] = []
+        before: Any = None
+        for name, values in block.items():
+            # an activity begins when the one before ends: one column is most often the other
+            same = isinstance(values, list) and values == before and name.endswith("_s")
+            cells_of.append(cells_of[-1] if same else column(name, values))
+            before = values if name.endswith("_s") else None
+        lines = zip(
+            *(repeat(cells, rows) if isinstance(cells, str) else cells for cells in cells_of), strict=True
+        )
+        self._put("\n".join(map(",".join, lines)) + "\n")
 
     def _put(self, text: str) -> None:
         self._unflushed = True
@@ -157,7 +172,11 @@ def _texts(values: Sequence[Any], timed: bool) -> list[str]:
             return _rounded_floats(values) if timed else _floats(values)
         if kind is int:
             return list(map(str, values))
-    elif kinds == {float, type(None)}:
+        if kind is str:
+            return list(map(_quoted, values))
+        if kind is type(None):
+            return [""] * len(values)
+    elif len(kinds) == 2 and type(None) in kinds:
         texts = iter(_texts([value for value in values if value is not None], timed))
         return ["" if value is None else next(texts) for value in values]
     name = "_s" if timed else ""
@@ -175,20 +194,25 @@ def _rounded_floats(values: Sequence[float]) -> list[str]:
 
 def _floats(values: Sequence[float]) -> list[str]:
     """`repr` of each; the digits come from JSON, which finds the shortest ones fifteen times as fast."""
-    least = min(values)
-    if not (least >= 0 and max(values) < PLAIN_TO and math.isfinite(sum(values))):
+    least, most = min(values), max(values)
+    if not (least > -PLAIN_TO and most < PLAIN_TO and math.isfinite(sum(values))):
         return list(map(repr, values))
-    texts = to_json(list(values))[1:-1].decode().split(",")
-    if least >= PLAIN_FROM:
+    together = to_json(list(values))[1:-1].decode()
+    texts = together.split(",")
+    if "e" not in together and "0.0000" not in together:
         return texts
-    return [_as_repr(text) if "e" in text or text.startswith("0.0000") else text for text in texts]
+    return [_as_repr(text) if "e" in text or "0.0000" in text[:7] else text for text in texts]
 
 
 def _as_repr(text: str) -> str:
-    """Of a number below PLAIN_FROM: `0.000012` and `1.2e-5` are `1.2e-05`."""
+    """Of a number between -PLAIN_FROM and PLAIN_FROM: `0.000012` and `1.2e-5` are `1.2e-05`."""
+    if text[0] == "-":
+        return "-" + _as_repr(text[1:])
     mantissa, _, exponent = text.partition("e-")
     if exponent:
         return f"{mantissa}e-{int(exponent):02d}"
+    if not text.startswith("0.0000"):  # such as 10.00001
+        return text
     digits = text[2:].lstrip("0")
     power = len(text) - 1 - len(digits)
     return f"{digits[0]}{'.' if digits[1:] else ''}{digits[1:]}e-{power:02d}"

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,14 @@ from edgefl.engine.air.measurements import Survey
 from edgefl.engine.air.radio_link_monitoring import RadioLinkMonitoring
 
 Snr = dict[Direction, FloatArray]
+
+
+class Surveyed(NamedTuple):
+    """What a survey says of all links of a round: [links] SNR, and what each device hears of the other sites."""
+
+    survey: Survey
+    snr: Snr
+    heard: Sequence[Heard]
 
 
 class ChannelReports:
@@ -46,6 +54,8 @@ class ChannelReports:
         self.ids = np.asarray(links.devices)
         self.neighbours = neighbours
         self.interfered = interfered
+        self.surveyed: Surveyed | None = None  # by the last survey that a link was read from beside the grid
+        self._row = {device: row for row, device in enumerate(links.devices)}
         self._reader = reader
         self._uplink_power = links.uplink_power
         self._snr = {direction: values.copy() for direction, values in links.snr.items()}
@@ -66,15 +76,26 @@ class ChannelReports:
 
     def snr(self, device: int, direction: Direction) -> float:
         """Return the mean SNR of a device's link now, with full power over the whole band."""
-        row = int(np.searchsorted(self.ids, device))
-        if not self._is_now(self._measured_s[row]):
+        row = self._row[device]
+        if not self._is_now(self._measured_s.item(row)):
             self._reader.read(self, row)
-        return float(self._snr[direction][row])
+        return self._snr[direction].item(row)
 
     def known_snr(self, device: int, direction: Direction) -> float | None:
         """Return `snr` of a device if it has been measured now, None if not."""
-        row = int(np.searchsorted(self.ids, device))
-        return float(self._snr[direction][row]) if self._is_now(self._measured_s[row]) else None
+        row = self._row[device]
+        return self._snr[direction].item(row) if self._is_now(self._measured_s.item(row)) else None
+
+    def take_surveyed(self, row: int) -> None:
+        """Take what the survey says of the link in a row; an absent device keeps what was measured last."""
+        assert self.surveyed is not None
+        survey, snr, heard = self.surveyed
+        self._measured_s[row] = self._reader.env.now
+        if np.isfinite(survey.positions_m[self.ids[row], 0]):
+            self._snr["downlink"][row] = snr["downlink"][row]
+            self._snr["uplink"][row] = snr["uplink"][row] * self._uplink_power[row]
+            if self.interfered is not None:
+                self.interfered["downlink"][row].heard = heard[row]
 
     def due(self, positions_m: FloatArray, alone: int | None = None) -> npt.NDArray[np.intp]:
         """Return the rows of the links to be measured now: with a transfer under way, not measured yet at this time.
@@ -152,6 +173,9 @@ class GainReader:
         assert self.positions_m is not None  # else no link is measured again
         on_grid, rounds = self._monitoring.measures_at(self.env.now), [asking]
         survey = self.survey(on_grid)
+        if survey is not None and not on_grid and not self._shared:
+            self._take_surveyed(asking, row, survey)
+            return
         positions_m = self.positions_m() if survey is None else survey.positions_m
         if on_grid:
             rounds += [
@@ -178,3 +202,14 @@ class GainReader:
             part = slice(begin, begin + len(rows))
             one.take(rows, {direction: values[part] for direction, values in snr.items()}, heard[part])
             begin += len(rows)
+
+    def _take_surveyed(self, asking: ChannelReports, row: int, survey: Survey) -> None:
+        """Measure a round's link in a row as a survey has it."""
+        if asking.surveyed is None or asking.surveyed.survey is not survey:
+            # others of the round begin before the next tick, too: all links take little more time than one
+            cells, neighbours = np.repeat([[asking.cell], [asking.neighbours]], len(asking.ids), axis=1)
+            state = self._gains.of_survey(survey, asking.ids.tolist(), cells)
+            snr = self._budget.snr(state, neighbours)
+            heard = [] if asking.interfered is None else self._heard(state)
+            asking.surveyed = Surveyed(survey, snr, heard)
+        asking.take_surveyed(row)

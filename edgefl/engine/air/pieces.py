@@ -9,8 +9,8 @@ from channel.changing_flow import ChangingFlow, foresee
 class Awaited(Protocol):
     """A transfer that will go on at a slot boundary."""
 
-    def next_piece(self) -> tuple[ChangingFlow, float] | None:
-        """Return its bits, and its mean SNR on its share, if it goes on now and both are known; else None."""
+    def next_piece(self, slot: int) -> tuple[ChangingFlow, float] | None:
+        """Return its bits, and its mean SNR on its share, if it goes on at a slot, now, and both are known."""
 
 
 class Pieces:
@@ -33,6 +33,6 @@ class Pieces:
             return
         for past in [other for other in self._expected if other < slot]:
             del self._expected[past]  # all that were expected there were over before
-        pieces = [piece for one in expected if (piece := one.next_piece()) is not None]
+        pieces = [piece for one in expected if (piece := one.next_piece(slot)) is not None]
         if len(pieces) > 1:
             foresee([flow for flow, _ in pieces], slot, [snr for _, snr in pieces], until)

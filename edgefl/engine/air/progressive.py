@@ -190,6 +190,7 @@ class MonitoredTransfer:
         self._snr = snr
         self._sync_snr = sync_snr
         self._stalls: list[tuple[int, int | None]] = []  # slots without a link, None: still
+        self._seen: tuple[int, float, bool] = -1, 0.0, False  # at which slot, the SNR, whether it is in sync
 
     def stalls_s(self, end_s: float) -> list[tuple[float, float]]:
         """Return from when until when the link carried nothing, in a transfer that is over at a time."""
@@ -208,14 +209,17 @@ class MonitoredTransfer:
         """Say that it will not go on."""
         self._over = True
 
-    def next_piece(self) -> tuple[ChangingFlow, float] | None:
+    def next_piece(self, slot: int) -> tuple[ChangingFlow, float] | None:
         if self._over or not isinstance(self._transfer, FixedShareTransfer):
             return None
         snr = self._known_snr()
-        return None if snr is None or not self._in_sync(snr) else self._transfer.piece(snr)
+        return None if snr is None or not self._see(slot, snr) else self._transfer.piece(snr)
 
-    def _in_sync(self, snr: float) -> bool:
-        return self._air.monitoring.t310 is None or self._sync_snr(snr) >= self._lowest_snr
+    def _see(self, slot: int, snr: float) -> bool:
+        """Return whether the link is in sync at a slot boundary, which is now; its SNR is asked for once."""
+        in_sync = self._air.monitoring.t310 is None or self._sync_snr(snr) >= self._lowest_snr
+        self._seen = slot, snr, in_sync
+        return in_sync
 
     def run(self, slot: int) -> Generator[simpy.Event, Any, tuple[int, Cause | None]]:
         """Move the payload from a slot on, which is now; return where it ended, and why if not with the last bit."""
@@ -227,8 +231,11 @@ class MonitoredTransfer:
     def _run(self, slot: int) -> Generator[simpy.Event, Any, tuple[int, Cause | None]]:
         rules, lost = self._air.monitoring, None
         while True:
-            snr, measurement = self._snr(), rules.next_measurement(slot)
-            if self._in_sync(snr):
+            measurement = rules.next_measurement(slot)
+            if self._seen[0] != slot:
+                self._see(slot, self._snr())
+            _, snr, in_sync = self._seen
+            if in_sync:
                 if lost is not None:
                     self._stalls[-1] = lost, slot
                 lost = None

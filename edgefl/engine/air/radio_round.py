@@ -155,7 +155,8 @@ class RadioRound:
         now = (
             partial(link.snr_now, direction),
             partial(link.known_snr, direction),
-            partial(link.sync_snr, direction, share),
+            # asked at each measurement of each transfer: what does not change is not looked up again
+            partial(_mean_snr, self.air, direction, share, link.power(direction)),
         )
         return moving, MonitoredTransfer(self.air, moving, *now, self.air.monitoring.lowest_snr[direction])
 
@@ -316,16 +317,16 @@ class Link:
             return True
         fading = self.round.links.fading[self.row] if alone else self.power(direction)
         lowest_snr = air.monitoring.lowest_snr[direction]
-        return self._mean_snr(direction, share, fading, self.snr(direction)) >= lowest_snr
+        return _mean_snr(air, direction, share, fading, self.snr(direction)) >= lowest_snr
 
     def sync_snr(self, direction: Direction, share: float, snr: float) -> float:
         """Return the mean SNR over fading on a share of the band, of that on the whole band."""
-        return self._mean_snr(direction, share, self.power(direction), snr)
+        return _mean_snr(self.round.air, direction, share, self.power(direction), snr)
 
-    def _mean_snr(self, direction: Direction, share: float, fading: Fading, snr: float) -> float:
-        air = self.round.air
-        on_share = air.carriers[direction].share_snr(1.0 if air.dynamic else share, snr)
-        return float(on_share) * fading.mean_power
+
+def _mean_snr(air: AirInterface, direction: Direction, share: float, fading: Fading, snr: float) -> float:
+    on_share = air.carriers[direction].share_snr(1.0 if air.dynamic else share, snr)
+    return float(on_share) * fading.mean_power
 
 
 def _airtime_s(on: OnTime, start_s: float, end_s: float) -> float:

@@ -40,7 +40,7 @@ class Layer3Filter:
         self._filtered_db = np.zeros((cells, devices), np.float32).T  # cell by cell, as measured
         self._known = np.zeros(devices, dtype=bool)  # has a measurement before
         # how far the filter was from the measurement before, and whether it is as far from this one: it is at rest
-        self._off_db = np.full((devices, cells), np.nan, np.float32)
+        self._off_db = np.full((cells, devices), np.nan, np.float32).T
         self.settled = False
 
     def filtered_db(self, power_db: np.ndarray, measuring: np.ndarray) -> np.ndarray:
@@ -60,7 +60,9 @@ class Layer3Filter:
         filtered_db = self._filtered_db
         with np.errstate(invalid="ignore"):  # who is absent is measured at -inf, or nowhere
             filtered_db -= power_db
-            self.settled = not first.any() and np.array_equal(filtered_db, self._off_db, equal_nan=True)
+            # bit by bit, so that one that stays absent (nan) is at rest
+            unchanged = np.array_equal(filtered_db.T.view(np.int32), self._off_db.T.view(np.int32))
+            self.settled = unchanged and not first.any()
             self._off_db[:] = filtered_db
             filtered_db *= self._kept
             filtered_db += power_db
@@ -95,6 +97,7 @@ class EventA3:
         self._entered_s = np.full((devices, cells), np.inf)
         self._timing = np.zeros(devices, dtype=bool)  # has at least one neighbour entered
         self._power_db = np.zeros((devices, cells))  # as measured last
+        self._everybody = np.arange(devices)
 
     def measure(self, time_s: float, power_db: np.ndarray, serving: np.ndarray) -> list[Decision]:
         """Measure all devices once, and decide the handovers until the next measurement.
@@ -110,7 +113,7 @@ class EventA3:
         """
         self._power_db = power_db
         served = serving >= 0
-        own_db = power_db[np.arange(len(serving)), np.maximum(serving, 0)]
+        own_db = power_db[self._everybody, np.maximum(serving, 0)]
         best_db = power_db.max(axis=1)
         # few devices are anywhere near a cell edge: only they need their neighbours looked at one by one
         near = np.flatnonzero(served & (self._timing | (best_db > own_db + self._enter_db)))

@@ -34,13 +34,11 @@ class Stillness:
 
     def looked(self, time_s: float, several: bool) -> None:
         """Note that all devices have been looked at now; several: and measured, as there are several cells."""
+        self._still, since_s = False, self._served.since_s
+        if several and not (self._filter.settled and self._a3.idle):
+            return  # nearly always while somebody is on the way
         self._until_s = self._whereabouts.still_until_s()
-        since_s = self._served.since_s
-        self._still = (
-            self._until_s > time_s
-            and (not several or (self._filter.settled and self._a3.idle))
-            and bool(((since_s <= time_s) | np.isinf(since_s)).all())
-        )
+        self._still = self._until_s > time_s and bool(((since_s <= time_s) | np.isinf(since_s)).all())
         if self._still:
             self._before = self._served.cell.copy(), since_s.copy(), self._power.running.copy()
 

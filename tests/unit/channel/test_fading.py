@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import linalg, signal
 
-from channel.fading import BLOCK, LinkFading, doppler_hz, power_of_many, slot_correlation
+from channel.fading import BLOCK, LinkFading, doppler_hz, slot_correlation
 from channel.fading_grids import grids
 
 RADIO = {"carrier_hz": 3.5e9, "slot_s": 0.5e-3}
@@ -157,45 +157,3 @@ def test_bad_values_are_named() -> None:
 def test_reading_nothing() -> None:
     assert LinkFading(KEY, 0.9).gain(5, 0).shape == (0,)
     assert LinkFading(KEY, 1.0).power(5, 0).shape == (0,)
-
-
-@settings(deadline=None, max_examples=40)
-@given(
-    correlations=st.lists(st.sampled_from([0.0, *CORRELATIONS[:-1]]), min_size=1, max_size=20),
-    first=st.integers(0, 3 * BLOCK),
-    spread=st.sampled_from([0, 5, 2 * BLOCK]),
-    count=st.one_of(st.integers(1, 80), st.sampled_from([BLOCK, 2 * BLOCK + 3])),
-)
-def test_many_links_read_together_are_each_alone(
-    correlations: list[float], first: int, spread: int, count: int
-) -> None:
-    blocks = [BLOCK, 400]  # of links that are read together, as those of two radios are not
-    together, alone = (
-        [LinkFading(KEY + i, rho, blocks[i % 2]) for i, rho in enumerate(correlations)] for _ in range(2)
-    )
-    first_slots = np.random.default_rng(first).integers(
-        first, first + spread, len(correlations), endpoint=True
-    )
-    for at in (first_slots, first_slots + count):
-        expected = [link.power(int(slot), count) for link, slot in zip(alone, at, strict=True)]
-        np.testing.assert_array_equal(power_of_many(together, at, count), expected)
-        # and what they keep is right, too
-        again = [link.power(int(slot), count) for link, slot in zip(together, at, strict=True)]
-        np.testing.assert_array_equal(again, expected)
-
-
-def test_links_that_were_drawn_together_keep_only_their_own() -> None:
-    links = [LinkFading(KEY + i, 0.9667) for i in range(20)]
-    power_of_many(links, np.zeros(20, np.int64), 10)
-    assert all(link._pages[0][0].base is None for link in links)
-
-
-def test_bad_values_of_many_are_named() -> None:
-    links = [LinkFading(KEY, 0.9), LinkFading(KEY, 1.0)]
-    with pytest.raises(ValueError, match="a static link has no slots"):
-        power_of_many(links, np.array([0, 0]), 3)
-    with pytest.raises(ValueError, match="first_slots must be >= 0"):
-        power_of_many(links[:1], np.array([-1]), 3)
-    with pytest.raises(ValueError, match="count > 0"):
-        power_of_many(links[:1], np.array([0]), 0)
-    assert power_of_many([], np.array([], np.int64), 3).shape == (0, 3)

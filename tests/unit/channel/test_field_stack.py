@@ -3,6 +3,7 @@
 import copy
 
 import numpy as np
+import pytest
 
 from channel.field_stack import FieldStack
 from channel.gaussian_fields import Common, GaussianFields
@@ -25,6 +26,31 @@ def test_each_layer_is_what_it_is_alone() -> None:
     assert together.shape == (3, 200, 3)
     for layer, values in zip(LAYERS, together, strict=True):
         np.testing.assert_array_equal(values, FieldStack([layer]).at(positions_m)[0])
+
+
+@pytest.mark.parametrize(
+    ("fields", "wide"), [(1, 1), (2, 2), (3, 4), (4, 4), (5, 8), (7, 8), (8, 8), (9, 9), (19, 19)]
+)
+def test_any_number_of_fields_is_read_and_up_to_eight_take_the_memory_of_a_power_of_two(
+    fields: int, wide: int
+) -> None:
+    layers = [
+        GaussianFields(
+            keys=list(range(fields)), correlation_m=correlation_m, area_radius_m=AREA_M, stream=stream
+        )
+        for stream, correlation_m in enumerate((10.0, 13.0))
+    ]
+    stack, positions_m = FieldStack(layers), places(100)
+    found, one = stack.at(positions_m), stack.one_at(positions_m, np.full(100, fields - 1))
+    assert found.shape == (2, 100, fields)
+    np.testing.assert_array_equal(one, found[..., -1])
+    for field in range(fields):
+        alone = [
+            GaussianFields(keys=[field], correlation_m=c_m, area_radius_m=AREA_M, stream=stream)
+            for stream, c_m in enumerate((10.0, 13.0))
+        ]
+        np.testing.assert_array_equal(found[..., field], FieldStack(alone).at(positions_m)[..., 0])
+    assert stack.memory_bytes == 4 * wide * sum(layer.width**2 for layer in layers) == stack._table.nbytes
 
 
 def test_a_node_has_the_value_that_was_written_for_it() -> None:

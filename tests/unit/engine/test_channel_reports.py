@@ -136,6 +136,24 @@ def test_where_all_cells_are_surveyed_a_transfer_that_begins_beside_the_grid_has
     books.begin(other, [4])
     books.at(0.3)
     assert [other.snr(4, "downlink"), one.known_snr(1, "downlink")] == [0.2, None]
+    books.at(0.35)
+    books.begin(other, [2])
+    assert other.known_snr(2, "uplink") is None, "it was not measured with the other: nobody had asked for it"
+    assert other.snr(2, "uplink") == 0.2 * 0.5
     books.at(0.4)
     assert other.snr(4, "downlink") == one.snr(1, "downlink") == 0.4
-    assert books.surveys == [(0.2, [1], [1]), (0.2, [4], [2]), (0.4, [4, 1], [2, 1])]
+    # what the tick says of all links of a round is worked out when the first begins beside the grid
+    assert books.surveys == [(0.2, [1], [1]), (0.2, [2, 4], [2, 2]), (0.4, [2, 4, 1], [2, 2, 1])]
+
+
+def test_who_is_absent_at_the_last_tick_keeps_beside_the_grid_what_was_read_before() -> None:
+    books = Books()
+    links = [cast(Interfered, type("Link", (), {"heard": None})()) for _ in range(2)]
+    power_db = np.arange(20.0).reshape(10, 2)
+    positions_m = np.where(np.arange(10)[:, None] == 3, np.nan, 0.0)
+    books.reader.survey = lambda afresh: Survey(positions_m, power_db)
+    one = books.round([1, 3], cell=1, interfered={"downlink": links})
+    books.begin(one, [1, 3])
+    books.at(0.3)
+    assert [one.snr(1, "downlink"), one.snr(3, "downlink")] == [2.0, -1.0]
+    assert [link.heard for link in links] == ["1 hears", None]

@@ -13,7 +13,7 @@ class Waits:
     def __init__(self, name: str, goes_on: bool = True) -> None:
         self.piece = (cast(ChangingFlow, name), 2.0) if goes_on else None
 
-    def next_piece(self) -> tuple[ChangingFlow, float] | None:
+    def next_piece(self, slot: int) -> tuple[ChangingFlow, float] | None:
         return self.piece
 
 

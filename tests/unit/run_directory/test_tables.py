@@ -43,7 +43,12 @@ edges = st.sampled_from(
 positive = st.floats(0, 1e17) | edges
 times = st.floats(0, 1e7) | st.integers(0, 10**9).map(lambda slots: slots * 1e-3) | edges
 anything = (
-    st.lists(positive) | st.lists(st.floats()) | st.lists(st.integers()) | st.lists(positive | st.none())
+    st.lists(positive)
+    | st.lists(st.floats())
+    | st.lists(st.integers())
+    | st.lists(positive | st.none())
+    | st.lists(st.integers() | st.none())
+    | st.lists(st.none())
 )
 
 
@@ -109,6 +114,40 @@ def test_no_rows_and_a_single_one(table: Table) -> None:
     table.write_columns({}, {"device": 7})
     table.close()
     assert table.path.read_text() == "device,start_s,energy_j,outcome\n7,,0.0,\n"
+
+
+def test_few_rows_at_a_time_are_what_they_are_alone_and_in_their_order(tmp_path: Path) -> None:
+    """Handovers of many moments, rows of their own in between, and values whose text depends on their kind."""
+    rng = np.random.default_rng(3)
+    subject, lines = Table(tmp_path / "rows.csv", Row), ["device,start_s,energy_j,outcome"]
+    for number in range(400):
+        devices, joules = (
+            rng.integers(9, size=number % 7),
+            rng.normal(size=number % 7) * 10.0 ** rng.integers(-8, 8),
+        )
+        start_s: float | None = (0, 1 / 3 * number, 2.5, None)[number // 100]
+        outcomes = np.where(joules > 0, "left, late", "")
+        if number % 50 == 30:  # whole numbers, where there were others before
+            joules = np.arange(len(devices))
+        if number % 90 == 60:
+            subject.write(Row(-number))
+            lines.append(f"{-number},,0.0,")
+        if number % 90 == 61:  # lists are no part of them
+            subject.write_columns({}, {"device": [7, 8], "start_s": [2.25, None]})
+            lines += ["7,2.25,0.0,", "8,,0.0,"]
+        subject.write_columns(
+            {}, {"device": devices, "start_s": start_s, "energy_j": joules, "outcome": outcomes}
+        )
+        time = "" if start_s is None else str(round(start_s, TIME_DIGITS))
+        lines += [
+            f"{device},{time},{joule!r}," + ('"left, late"' if outcome else "")
+            for device, joule, outcome in zip(devices.tolist(), joules.tolist(), outcomes, strict=True)
+        ]
+        if number % 150 == 149:
+            subject.flush()
+            assert subject.path.read_text() == "\n".join(lines) + "\n"
+    subject.close()
+    assert subject.path.read_text() == "\n".join(lines) + "\n"
 
 
 def test_a_table_without_rows_has_its_header(table: Table) -> None:

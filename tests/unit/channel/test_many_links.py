@@ -1,0 +1,69 @@
+"""Links that are read together have the fading that each has alone."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from channel import fading
+from channel.fading import BLOCK, LinkFading
+from channel.many_links import draw_ahead, power_of_many
+
+KEY = 2**100 + 12345
+CORRELATIONS = [0.0, 0.9667, 0.99966, -0.9]
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    correlations=st.lists(st.sampled_from(CORRELATIONS), min_size=1, max_size=20),
+    first=st.integers(0, 3 * BLOCK),
+    spread=st.sampled_from([0, 5, 2 * BLOCK]),
+    count=st.one_of(st.integers(1, 80), st.sampled_from([BLOCK, 2 * BLOCK + 3])),
+)
+def test_many_links_read_together_are_each_alone(
+    correlations: list[float], first: int, spread: int, count: int
+) -> None:
+    blocks = [BLOCK, 400]  # of links that are read together, as those of two radios are not
+    together, alone = (
+        [LinkFading(KEY + i, rho, blocks[i % 2]) for i, rho in enumerate(correlations)] for _ in range(2)
+    )
+    first_slots = np.random.default_rng(first).integers(
+        first, first + spread, len(correlations), endpoint=True
+    )
+    for at in (first_slots, first_slots + count):
+        expected = [link.power(int(slot), count) for link, slot in zip(alone, at, strict=True)]
+        np.testing.assert_array_equal(power_of_many(together, at, count), expected)
+        # and what they keep is right, too
+        again = [link.power(int(slot), count) for link, slot in zip(together, at, strict=True)]
+        np.testing.assert_array_equal(again, expected)
+
+
+def test_links_that_were_drawn_together_keep_only_their_own() -> None:
+    links = [LinkFading(KEY + i, 0.9667) for i in range(20)]
+    power_of_many(links, np.zeros(20, np.int64), 10)
+    assert all(link._pages[0][0].base is None for link in links)
+
+
+def test_bad_values_of_many_are_named() -> None:
+    links = [LinkFading(KEY, 0.9), LinkFading(KEY, 1.0)]
+    with pytest.raises(ValueError, match="a static link has no slots"):
+        power_of_many(links, np.array([0, 0]), 3)
+    with pytest.raises(ValueError, match="first_slots must be >= 0"):
+        power_of_many(links[:1], np.array([-1]), 3)
+    with pytest.raises(ValueError, match="count > 0"):
+        power_of_many(links[:1], np.array([0]), 0)
+    assert power_of_many([], np.array([], np.int64), 3).shape == (0, 3)
+
+
+def test_what_was_drawn_ahead_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five hundred links of speeds of their own, one of which stands still."""
+    count, slot = 500, 7_123
+    correlations = [*np.linspace(0.9, 0.9999, count - 1), 1.0]
+    ahead, alone = ([LinkFading(KEY + i, rho, 400) for i, rho in enumerate(correlations)] for _ in range(2))
+    draw_ahead(ahead, slot)
+    monkeypatch.setattr(fading, "_draw_pages", lambda *_: pytest.fail("drawn again"))
+    read = [link.power(slot, 400 - slot % 400) for link in ahead[:-1]]
+    monkeypatch.undo()
+    expected = [link.power(slot, 400 - slot % 400) for link in alone[:-1]]
+    np.testing.assert_array_equal(read, expected)
+    assert ahead[-1].mean_power == alone[-1].mean_power
