@@ -124,5 +124,5 @@ def _complete(directory: Path, run: Run, seeds: Sequence[int]) -> int:
 def _from(reuse: ReusePlan) -> str:
     if reuse.lender is None:
         return ""
-    what = "training" if reuse.whole else "pilot sessions"
-    return f", takes its {what} from {reuse.lender.as_posix()}"
+    sessions = f"sessions 1 to {reuse.until}" if reuse.until > 1 else "session 1"
+    return f", takes its {'training' if reuse.whole else sessions} from {reuse.lender.as_posix()}"
