@@ -10,7 +10,7 @@ import typer
 
 import edgefl
 from analysis.command_line import app as reading
-from edgefl.commands import bench
+from edgefl.commands import bench, garbage
 from edgefl.commands.describe import describe, list_
 from edgefl.commands.doctor import doctor
 from edgefl.commands.export import export
@@ -70,7 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be text that it can write
     try:
         try:
-            app(arguments, prog_name="edgefl")
+            with garbage.seldom_looked_for():
+                app(arguments, prog_name="edgefl")
         finally:
             sys.stdout.flush()  # what cannot be printed is an error here, and not only when Python ends
     except EdgeflError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from edgefl.commands import garbage
 from edgefl.commands.shared import (
     AllowCode,
     Notes,
@@ -24,6 +25,7 @@ from edgefl.commands.shared import (
 from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:
+    from edgefl.engine.records import Round
     from edgefl.learning.local.chunk_trainers import ChunkTrainers
     from edgefl.scenario.scenario import Scenario
 
@@ -109,6 +111,11 @@ def _carry_out(
     from edgefl.run_directory.snapshot import Every
 
     notes, name = Notes(), scenario.name
+
+    def ended(row: "Round") -> None:
+        garbage.look_as_usual()
+        progress.update(name, row)
+
     with (
         interruptible(),
         _trainers(executor, address, workers) as trainers,
@@ -116,7 +123,7 @@ def _carry_out(
     ):
         path = begin(
             trainers=trainers,
-            on_round=lambda row: progress.update(name, row),
+            on_round=ended,
             on_note=notes,
             every=Every(rounds=snapshot_rounds),
         )

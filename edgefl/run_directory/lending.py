@@ -4,21 +4,26 @@ Learners are a function of what they are told and of the questions they are aske
 the same share a training for as long as their questions are the same, all cells together: each question is compared
 with the lender's journal. At the first one that differs, the borrower's own learners go on: from the lender's nearest
 snapshot before it, or from the beginning, with the questions since then asked again, and the answers compared.
+
+Of a lender that probes a run that does not takes the same, with the probes left out.
 """
 
 import hashlib
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgefl.contract import BEGIN, Now, Stage
+from edgefl.contract import BEGIN, Now, Opening, Stage
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.circumstances import differences
 from edgefl.run_directory.journal import FILE, LENT, header, lines
+from edgefl.run_directory.left_out import without_probes
 from edgefl.run_directory.plain import decoded, encoded
 from edgefl.run_directory.questions import LOOKS, Answering, Asked, Resumable
+from edgefl.run_directory.seal import sealed
 from edgefl.run_directory.snapshot import Snapshot, Snapshotable, Snapshots
 
 if TYPE_CHECKING:
@@ -31,14 +36,15 @@ Entry = dict[str, Any]
 class Loan:
     """Training results that a run may take from another run.
 
-    entries: of the lender's journal, up to where the two may differ. written: their lines. snapshots: of the lender,
-    oldest first. training: the borrower's own. on_end: told how many rounds were taken, when the borrower's own
-    learners go on.
+    entries: of the lender's journal, up to where the two may differ. written: their lines. ends: how many entries of
+    the lender's journal each ends, where some are left out. snapshots: of the lender, oldest first. training: the
+    borrower's own. on_end: told how many rounds were taken, when the borrower's own learners go on.
     """
 
     lender: Path
     entries: Sequence[Entry]
     written: Sequence[bytes]
+    ends: Sequence[int]
     snapshots: Sequence[Snapshot]
     training: Snapshotable
     on_end: Callable[[int], None] = lambda rounds: None
@@ -54,8 +60,8 @@ class Loan:
 
     @property
     def taken(self) -> int:
-        """How many entries of the lender's journal have been taken."""
-        return self._next
+        """How many entries of the lender's journal have been taken, or left out before one that was."""
+        return self.ends[self._next - 1] if self._next else 0
 
     def takes(self, cell: int, call: str, asked: Mapping[str, Any]) -> bool:
         """Whether the lender's journal has this question next."""
@@ -89,10 +95,10 @@ class Loan:
     def end(self) -> None:
         """Let the borrower's own learners go on from where the answers taken end."""
         self.over = True
-        snapshot = next((one for one in reversed(self.snapshots) if one.entries <= self._next), None)
+        snapshot = next((one for one in reversed(self.snapshots) if one.entries <= self.taken), None)
         begin = 0
         if snapshot is not None:
-            begin = snapshot.entries
+            begin = bisect_right(self.ends, snapshot.entries)
             self.training.restore(snapshot.tensors(), snapshot.facts)
             for entry in _unfinished(self.entries[:begin]):
                 self._learners[entry["cell"]].ask(entry)
@@ -119,7 +125,12 @@ class Loan:
 
 
 def loan(
-    lender: Path, circumstances: Mapping[str, str], training: Snapshotable, *, sessions: int | None
+    lender: Path,
+    circumstances: Mapping[str, str],
+    training: Snapshotable,
+    *,
+    sessions: int | None = None,
+    opened: Callable[[int, Opening], Opening] | None = None,
 ) -> Loan | None:
     """Return what a run may take from another one; None: nothing, as its numbers were made otherwise.
 
@@ -127,6 +138,7 @@ def loan(
         lender: its run directory; it may be under way.
         circumstances: of the borrower, as `journal.circumstances` gives them.
         sessions: the last session in which the two may be the same; None: they may be the same throughout.
+        opened: as in `without_probes`, of a borrower that does not probe; None: it does as the lender.
     """
     path = lender / FILE
     begun = header(path)
@@ -145,7 +157,13 @@ def loan(
         written.append(line)
         digest.update(line)
         digests[len(entries)] = digest.hexdigest()
-    return Loan(lender, entries, written, Snapshots(lender / LENT).whole(digests), training)
+    ends = list(range(1, len(entries) + 1))
+    if opened is not None:
+        kept = list(without_probes(entries, opened))
+        entries = [{**entry, "n": n} for n, (entry, _) in enumerate(kept)]
+        written = [sealed(entry).encode() for entry in entries]
+        ends = [end for _, end in kept]
+    return Loan(lender, entries, written, ends, Snapshots(lender / LENT).whole(digests), training)
 
 
 def _unfinished(entries: Sequence[Entry]) -> list[Entry]:

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from edgefl.config import own_code, shipped
+from edgefl.config import own_code, registry, shipped
 from edgefl.engine.servers import OverlappingServer
 from edgefl.errors import EdgeflError
+from edgefl.learning.settings import LearningSettings
 from edgefl.scenario.scenario import Scenario, written
 from edgefl.scenario.world import World
 from edgefl.version import RESULTS_VERSION
@@ -106,12 +107,16 @@ class LearningIdentity:
     """Everything that decides what learners answer, beside the questions asked of them.
 
     whole: all of it. pilot: what counts up to the end of the pilot sessions, when the warm start comes to work.
-    pilot_sessions: how many these are.
+    pilot_sessions: how many these are. plain: name of a warm start that trains two further sessions as `previous`
+    does, and nothing beside them; empty: of another one. leads: whether such a run may go on from this one's state
+    behind these two sessions.
     """
 
     whole: str
     pilot: str
     pilot_sessions: int
+    plain: str = ""
+    leads: bool = False
 
 
 def learning_identity(world: World, dataset_checksum: str) -> LearningIdentity | None:
@@ -138,10 +143,31 @@ def learning_identity(world: World, dataset_checksum: str) -> LearningIdentity |
         told.append(code)
     if scenario.learning.initial is not None:
         told.append(_of_file("learning.initial.path", scenario.learning.initial.path))
+    warm_start = scenario.learning.warm_start
+    as_previous = _trains_two_as_previous(world, scenario.learning)
     return LearningIdentity(
         whole=_hash([settings, *told]),
         pilot=_hash([{key: value for key, value in settings.items() if key != "warm_start"}, *told]),
         pilot_sessions=scenario.learning.pilot_sessions,
+        plain=registry.name_of("warm_starts", warm_start) if as_previous and not warm_start.probes else "",
+        leads=as_previous and warm_start.keeps_first_two,
+    )
+
+
+def _trains_two_as_previous(world: World, learning: LearningSettings) -> bool:
+    """Whether sessions P + 1 and P + 2 are trained as by `previous`, also where probe rounds come before them.
+
+    These cost time, by which data may drift, and in which cells' questions change their order; and they bring devices
+    a frozen base. Where privacy is accounted for there are no probes.
+    """
+    # said by the class itself: one that inherits from it may open otherwise
+    says: bool = vars(type(learning.warm_start)).get("first_two_as_previous", False)
+    return (
+        says
+        and len(world.federations) == 1
+        and world.scenario.cloud is None
+        and learning.base_model == "held"
+        and learning.drift is None
     )
 
 

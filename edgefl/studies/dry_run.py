@@ -12,7 +12,16 @@ from edgefl.run_directory.circumstances import leaves
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario, written
 from edgefl.studies.adding_seeds import pairs, setting_of
-from edgefl.studies.cost_estimate import CostEstimate, Range, RunProbe, expected, probe, size, total
+from edgefl.studies.cost_estimate import (
+    PROBE_ROUNDS,
+    CostEstimate,
+    Range,
+    RunProbe,
+    expected,
+    probe,
+    size,
+    total,
+)
 from edgefl.studies.directory import FILE, check_unchanged
 from edgefl.studies.planning import Run, StudyPlan
 from edgefl.studies.states import State, state_of
@@ -24,7 +33,10 @@ Costs = list[tuple[Range, CostEstimate]]  # how many runs, and what each takes
 
 
 class _Estimates:
-    """Estimate what runs take from probes in this process: of each case while that is quick, then of the nearest."""
+    """Estimate what runs take from probes in this process: of each case while that is quick, then of the nearest.
+
+    Cases whose first rounds are the same are probed once.
+    """
 
     def __init__(self, device: str, load: Loaded) -> None:
         self._device, self._load = device, load
@@ -40,7 +52,10 @@ class _Estimates:
         return replace(cost, wall_s=Range(0.0, 0.0)) if reuse.whole else cost  # another run trains for it
 
     def _probe(self, scenario: Scenario) -> RunProbe:
-        own = set(leaves(written(scenario), ()))
+        own = _of_first_rounds(scenario)
+        same = next((made for keys, made in self._probes if keys == own), None)
+        if same is not None:
+            return same
         if self._further_s >= FURTHER_PROBES_S:
             return min(self._probes, key=lambda other: len(own ^ other[0]))[1]
         began_s = time.perf_counter()
@@ -49,6 +64,15 @@ class _Estimates:
             self._further_s += time.perf_counter() - began_s
         self._probes.append((own, made))
         return made
+
+
+def _of_first_rounds(scenario: Scenario) -> set[tuple[str, str]]:
+    """Return the keys and values on which the rounds of a probe depend: pilot sessions do not on the warm start."""
+    keys = written(scenario)
+    longest, learning = scenario.sessions.longest, scenario.learning
+    if learning is not None and learning.pilot_sessions * (longest or PROBE_ROUNDS) >= PROBE_ROUNDS:
+        del keys["learning"]["warm_start"]
+    return set(leaves(keys, ()))
 
 
 def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "auto") -> Iterator[str]:
@@ -124,5 +148,5 @@ def _complete(directory: Path, run: Run, seeds: Sequence[int]) -> int:
 def _from(reuse: ReusePlan) -> str:
     if reuse.lender is None:
         return ""
-    what = "training" if reuse.whole else "pilot sessions"
-    return f", takes its {what} from {reuse.lender.as_posix()}"
+    sessions = f"sessions 1 to {reuse.until}" if reuse.until > 1 else "session 1"
+    return f", takes its {'training' if reuse.whole else sessions} from {reuse.lender.as_posix()}"

@@ -68,7 +68,9 @@ class RunQueue:
             if lender is not None:
                 if lender not in waited_for:
                     waited_for[lender] = self._is_under_way(lender)
-                ready = not waited_for[lender] or (not reuse.whole and lent_after(self._directory / lender))
+                ready = not waited_for[lender] or (
+                    not reuse.whole and lent_after(self._directory / lender) >= reuse.snapshots
+                )
                 if not ready:
                     continue
             state = state_of(self._directory, run.path)

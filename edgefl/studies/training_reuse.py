@@ -1,14 +1,13 @@
 """Find the runs of a study that can share a training, and the one that trains."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
-from edgefl.run.study_membership import TrainingReuse
+from edgefl.run.study_membership import AS_PREVIOUS, Lending, TrainingReuse
 from edgefl.run_directory.journal import LENT
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import LearningIdentity, learning_identity
@@ -21,13 +20,16 @@ from edgefl.studies.planning import Run
 class ReusePlan:
     """The training that a run takes from another run, and leaves for others.
 
-    lender: the run whose training it takes; None: it trains. whole: throughout, else up to the end of the pilot
-    sessions. lends: before which sessions it leaves snapshots. family: the runs that take from one another.
+    lender: the run whose training it takes; None: it trains. whole: throughout, else up to the end of session
+    `until`, when the lender has left so many `snapshots`. lends: when it leaves snapshots. family: the runs that take
+    from one another.
     """
 
     lender: Path | None = None
     whole: bool = False
-    lends: Literal["never", "after_pilot", "every_session"] = "never"
+    until: int = 0
+    snapshots: int = 0
+    lends: Lending = "never"
     family: list[Path] = field(default_factory=list)
 
     def in_directory(self, directory: Path) -> TrainingReuse:
@@ -40,8 +42,9 @@ class ReusePlan:
 def plan_reuse(runs: Sequence[Run], load: Loaded, completed: Collection[Path] = ()) -> dict[Path, ReusePlan]:
     """Return for each run, by its path, what training it takes and leaves.
 
-    The first run of those whose learners are told the same trains for them all, a completed one rather than another;
-    of the first ones that differ in their warm start alone, the first one trains the pilot sessions for the others.
+    The first run of those whose learners are told the same trains for them all, a completed one rather than another.
+    Of these first ones, where they differ in their warm start alone, one trains the pilot sessions for the others,
+    and the two sessions behind them for those that train them as `previous` does.
 
     Args:
         completed: paths of runs that need not be run.
@@ -49,8 +52,10 @@ def plan_reuse(runs: Sequence[Run], load: Loaded, completed: Collection[Path] = 
     plans = {run.path: ReusePlan(family=[run.path]) for run in runs}
     for candidates in _candidates(runs):
         families: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
+        told: dict[Path, LearningIdentity] = {}
         for run in candidates:
             if own := _learning_identity(run, load):
+                told[run.path] = own
                 families[own.pilot][own.whole].append(run.path)
         for groups in families.values():
             family = [path for members in groups.values() for path in members]
@@ -63,17 +68,31 @@ def plan_reuse(runs: Sequence[Run], load: Loaded, completed: Collection[Path] = 
                 if len(members) > 1:
                     plans[head].lends = "every_session"
             # one that is complete has no snapshot left
-            waiting = [head for head in heads if head not in completed]
-            for head in waiting[1:]:
-                plans[head].lender = waiting[0]
-            if waiting[1:] and plans[waiting[0]].lends == "never":
-                plans[waiting[0]].lends = "after_pilot"
+            _share_sessions([head for head in heads if head not in completed], told, plans)
     return plans
 
 
-def lent_after(run: Path) -> bool:
-    """Whether a run's directory has a snapshot for others."""
-    return any((run / LENT).glob("*.json"))
+def _share_sessions(
+    heads: Sequence[Path], told: Mapping[Path, LearningIdentity], plans: Mapping[Path, ReusePlan]
+) -> None:
+    """Let one of these runs, which differ in their warm start alone, train the first sessions for the others."""
+    if len(heads) < 2:
+        return
+    first = next((head for head in heads if told[head].leads), heads[0])
+    pilots = told[first].pilot_sessions
+    others = [plans[head] for head in heads if head != first]
+    takes_two = [told[first].leads and bool(told[head].plain) for head in heads if head != first]
+    every = plans[first].lends == "every_session"
+    if not every:
+        plans[first].lends = "after_two" if any(takes_two) else "after_pilot"
+    for plan, two in zip(others, takes_two, strict=True):
+        plan.lender, plan.until = first, pilots + AS_PREVIOUS * two
+        plan.snapshots = plan.until if every else 1 + two
+
+
+def lent_after(run: Path) -> int:
+    """Count the snapshots in a run's directory that are there for others."""
+    return sum(1 for _ in (run / LENT).glob("*.json"))
 
 
 def _candidates(runs: Sequence[Run]) -> Iterator[list[Run]]:

@@ -55,10 +55,14 @@ def test_another_radio_trains_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pilots", [1, 2])
 def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> None:
-    """The one that probes goes on from one that does not; its pilot model is chosen by accuracies of that one."""
-    similarity = "learning.warm_start: {name: similarity, pilot_model: good}"
+    """The one that probes goes on from one that does not; its pilot model is chosen by accuracies of that one.
+
+    With a history of one session none of them could lend more.
+    """
+    similarity = "learning.warm_start: {name: similarity, pilot_model: good, history: 1}"
     variants = (
-        f"  previous: {{}}\n  similarity: {{{similarity}}}\n  average: {{learning.warm_start: average}}\n"
+        f"  previous: {{}}\n  similarity: {{{similarity}}}\n"
+        "  average: {learning.warm_start: {name: average, history: 1}}\n"
         f"  narrow: {{{similarity}, radio.bandwidth_hz: 20.0e+6}}\n"
     )
     base = BASE + f"  pilot_sessions: {pilots}\n"
@@ -70,6 +74,57 @@ def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> No
     assert taken["similarity"] == taken["average"] == pilot
     assert taken["narrow"]["from"] == narrow["from"]
     assert taken["narrow"]["rounds"] > ALL
+
+
+@pytest.mark.parametrize("pilots", [1, 2])
+def test_of_one_saved_model_there_is_no_choice(pilots: int, tmp_path: Path) -> None:
+    """J (18): mu of one session is 1. So sessions P + 1 and P + 2 are `previous`'s, but for probes.
+
+    With two pilot sessions that is all of the run, and its models are the lender's.
+    """
+    variants = (
+        "  previous: {}\n  continuous: {learning.warm_start: continuous}\n"
+        "  similarity: {learning.warm_start: {name: similarity, probe_rounds: 2}}\n"
+        "  average: {learning.warm_start: average}\n"
+        "  last: {learning.warm_start: {name: average, history: 1}}\n"
+        "  narrow: {learning.warm_start: average, radio.bandwidth_hz: 20.0e+6}\n"
+    )
+    taken = both_ways(tmp_path, variants, BASE + f"  pilot_sessions: {pilots}\n")
+    two = {"from": "similarity/seed-3", "rounds": (pilots + 2) * ROUNDS}
+    assert taken == {
+        "similarity": None,
+        "previous": two,
+        "average": two,
+        "last": two,
+        "continuous": {"from": "similarity/seed-3", "rounds": pilots * ROUNDS},
+        "narrow": {"from": "average/seed-3", "rounds": ALL},
+    }
+
+
+# what stays with devices or server from round to round, or is drawn for each of them
+LASTING = (
+    "  algorithm: {name: scaffold}\n",
+    "  algorithm: {name: moon, mu: 1.0}\n  validation: 0.2\n",
+    "  algorithm: {name: ditto}\n  tested_on: devices\n  optimiser: adam\n",
+    "  uplink_codec: {name: ef21}\n  downlink_codec: {name: qsgd}\n",
+    "  after_pilot: restart\nrounds: {selector: {name: uniform, count: 2}, deadline_s: 0.00055}\n",
+)
+
+
+@pytest.mark.parametrize("learning", LASTING)
+def test_probes_leave_nothing_behind(learning: str, tmp_path: Path) -> None:
+    """So sessions are the same without them, in algorithms, codecs, tests and draws."""
+    variants = "  similarity: {learning.warm_start: similarity}\n  average: {learning.warm_start: average}\n"
+    taken = both_ways(tmp_path, variants, BASE.replace("rounds: 3", "rounds: 2") + learning)
+    assert taken["average"] == {"from": "similarity/seed-3", "rounds": 6}
+
+
+def test_where_time_counts_only_pilot_sessions_are_shared(tmp_path: Path) -> None:
+    """Probes move all rounds behind them; by what clock data drift is not asked."""
+    learning = "  drift: {name: label_swap, clock: rounds, at: 5}\n"
+    variants = "  similarity: {learning.warm_start: similarity}\n  average: {learning.warm_start: average}\n"
+    taken = both_ways(tmp_path, variants, BASE + learning)
+    assert taken["average"] == {"from": "similarity/seed-3", "rounds": ROUNDS}
 
 
 def test_at_the_first_other_question_a_run_trains_itself(tmp_path: Path) -> None:

@@ -228,6 +228,8 @@ class TorchLearner:
         """Replace the learner's state by what `state` gave."""
         probe = self._trained_model(self._trainer.training_data.new_states(), self._initial)
         self._federation.restore(tensors, facts, probe)
+        # a run with another warm start, from which this one goes on, may have kept more
+        self._federation.saved = self._warm_start.retain(self._federation.saved)
         self._trainer.device_data.deal(max(1, self._federation.now.session.number))
 
     @property

@@ -49,6 +49,15 @@ class WarmStart(Component):
     # whether it is made for classes alone, and refused for other tasks
     of_classes: ClassVar[bool] = False
 
+    # whether sessions P + 1 and P + 2 are trained as by `previous`: there is no model to choose from, then one, and
+    # the local loss has no further term
+    first_two_as_previous: ClassVar[bool] = False
+
+    @property
+    def keeps_first_two(self) -> bool:
+        """Whether sessions P + 1 and P + 2 are both kept, once the latter has ended."""
+        return False
+
     def of_model(self, layout: TensorLayout) -> Self:
         """Return the warm start of a model whose parameters [M] lie so; asked once, before any other verb."""
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -16,15 +16,23 @@ if TYPE_CHECKING:
 class Average(WarmStart):
     """Baseline of the session papers: `similarity` with R = 0 and without probes."""
 
+    first_two_as_previous: ClassVar = True
+
     history: int | None = Field(
         None, ge=1, le=1_000_000, description="H: sessions kept, the newest ones; none: all"
     )
+
+    @property
+    def keeps_first_two(self) -> bool:
+        return self.history != 1
 
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
         import torch
 
         if not saved:
             return OpeningModel(current, {})
+        if len(saved) == 1:  # itself, and not a sum with zeros: -0.0 stays
+            return OpeningModel(saved[0].model, {saved[0].session: 1.0})
         mean = torch.stack([z.model for z in saved]).mean(0)
         return OpeningModel(mean, {z.session: 1.0 / len(saved) for z in saved})
 

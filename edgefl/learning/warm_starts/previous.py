@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 class Previous(WarmStart):
     """The baseline of the session papers: no change at a session boundary."""
+
+    first_two_as_previous: ClassVar = True
 
     def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
         return OpeningModel(current, {saved[-1].session: 1.0} if saved else {})

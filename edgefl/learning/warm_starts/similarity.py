@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 from math import prod
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, PrivateAttr
 
@@ -37,6 +37,8 @@ class Similarity(WarmStart):
     the loss of the constructed and of the previous model on one mini-batch each; the session begins with the
     better one.
     """
+
+    first_two_as_previous: ClassVar = True
 
     scale: Annotated[float, Field(ge=0, le=1e12)] | Literal["auto"] = Field(
         10.0, description="R: sensitivity to the distance between gradients, at least 0, or auto"
@@ -80,6 +82,10 @@ class Similarity(WarmStart):
         return fitted
 
     @property
+    def keeps_first_two(self) -> bool:
+        return self.history != 1
+
+    @property
     def probes(self) -> int:
         return self.probe_rounds
 
@@ -116,6 +122,8 @@ class Similarity(WarmStart):
         comparable = [z for z in saved if z.gradient is not None]
         if gradient is None or not comparable:
             return OpeningModel(current, {})
+        if len(comparable) == 1:  # the softmax of one is 1, whatever its distance
+            return OpeningModel(comparable[0].model, {comparable[0].session: 1.0})
         gradients = _gradients(comparable)
         distances = torch.stack([self.between(z, gradient) for z in gradients])
         mu = torch.softmax(-self.scale_for([*gradients, gradient]) * distances, dim=0).tolist()

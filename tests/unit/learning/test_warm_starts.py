@@ -39,6 +39,33 @@ def sessions(kept: list[Saved]) -> list[int]:
     return [z.session for z in kept]
 
 
+# ---- the first two sessions after the pilot ones
+
+
+@pytest.mark.parametrize("warm_start", [*ALL, Similarity(scale=0.0), Similarity(distance="cosine")])
+def test_two_sessions_as_previous(warm_start: WarmStart) -> None:
+    """Those that say so open with the last model, to the last bit, and add no term to the loss; others do."""
+    last = Saved(2, torch.tensor([-0.0, 0.1]), torch.tensor([1e-30, 4e30]))
+    openings = [
+        warm_start.opening(last.model, kept, gradient).model
+        for kept in ([], [last])
+        for gradient in (None, GRADIENT)
+    ]
+    same = all(torch.equal(one.view(torch.int32), last.model.view(torch.int32)) for one in openings)
+    anchored = warm_start.anchor(last.model, torch.tensor([True, True])) is not None
+    assert warm_start.first_two_as_previous == (same and not anchored)
+
+
+@pytest.mark.parametrize(
+    "warm_start", [*ALL, *(kind(history=h) for kind in (Similarity, Average) for h in (1, 2))]
+)
+def test_who_keeps_the_first_two(warm_start: WarmStart) -> None:
+    kept: list[Saved] = []
+    for one in SAVED[:2]:
+        kept = warm_start.retain([*kept, one])
+    assert warm_start.keeps_first_two == (sessions(kept) == [2, 3])
+
+
 # ---- similarity: the opening model
 
 

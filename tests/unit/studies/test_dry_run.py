@@ -73,6 +73,32 @@ def test_once_further_probes_have_taken_their_time_the_nearest_case_stands_for_a
     assert [probe.federations for probe in asked] == [1, 2, 2, 1]
 
 
+@pytest.mark.parametrize(("rounds", "probes"), [(2, 2), (1, 4)])
+def test_one_probe_for_cases_whose_first_rounds_are_the_same(
+    rounds: int, probes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The two rounds of a probe are the pilot session's, in which no warm start acts; of one round, one is not."""
+    probed: list[Scenario] = []
+
+    def note(scenario: Scenario, device: str, load: Loaded) -> RunProbe:
+        probed.append(scenario)
+        return EACH.probe
+
+    monkeypatch.setattr("edgefl.studies.dry_run.probe", note)
+    monkeypatch.setattr("edgefl.studies.dry_run.FURTHER_PROBES_S", 100.0)
+    (tmp_path / "base.yaml").write_text(
+        f"name: base\ndevices: {{count: 4}}\nsessions: {{name: schedule, count: 3, rounds: {rounds}}}\n"
+        "learning: {dataset: digits, partition: iid, model: logistic}\n"
+    )
+    starts = "a: {}, b: {learning.warm_start: average}"
+    lr = "c: {learning.lr: 0.5}, d: {learning.lr: 0.5, learning.warm_start: average}"
+    (tmp_path / "study.yaml").write_text(
+        f"name: s\nscenario: base.yaml\nseeds: [1, 2]\nvariants: {{{starts}, {lr}}}\n"
+    )
+    list(dry_run(plan(tmp_path / "study.yaml"), tmp_path / "out"))
+    assert len(probed) == probes
+
+
 @pytest.mark.slow
 def test_what_is_there_is_not_counted_again(study: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"

@@ -1,0 +1,49 @@
+"""A lender's journal as a run without its probe rounds would have it.
+
+`similarity` trains the first two sessions after the pilot ones as `previous` does, but for probe rounds before them,
+which leave no trace. So without these its answers are those of a run that does not probe.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from edgefl.contract import Opening, StageFacts
+from edgefl.run_directory.plain import decoded, encoded
+
+Entry = dict[str, Any]
+PROBE, TRAIN = "probe", "train"  # phases
+
+
+def without_probes(
+    entries: Iterable[Entry], opened: Callable[[int, Opening], Opening]
+) -> Iterator[tuple[Entry, int]]:
+    """Yield the entries of a journal of one cell but for those of probes, each with how many of the journal it ends.
+
+    A session then opens with its training. They end before a session in whose probes a device took part that was not
+    there at its start: whoever joins in them is a member of the session, and counts where it is tested.
+
+    Args:
+        opened: session, and how the lender opened its training -> how the run without probes opens it.
+    """
+    session: Entry = {}  # the latest one's
+    probing = False
+    for end, entry in enumerate(entries, 1):
+        call = entry["call"]
+        if call == "session":
+            session = entry
+        facts: StageFacts | None = decoded(entry["answered"]) if call in ("session", "stage") else None
+        phase = facts.phase if facts else ""
+        if facts and phase == TRAIN:
+            assert facts.opening is not None
+            opening = opened(decoded(session["asked"]["start"]).number, facts.opening)
+            yield {**session, "answered": encoded(replace(facts, opening=opening))}, end
+            probing = False
+        elif phase == PROBE:
+            probing = True
+        elif not probing:
+            yield entry, end
+        elif call == "train" and not {*decoded(entry["asked"]["ids"])} <= {
+            *decoded(session["asked"]["start"]).ids
+        }:
+            return

@@ -1,0 +1,95 @@
+"""Which run of a study trains for which others, and until when."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgefl.learning.warm_starts.average import Average
+from edgefl.scenario.data_loading import Loaded
+from edgefl.studies import plan
+from edgefl.studies.training_reuse import ReusePlan, lent_after, plan_reuse
+
+BASE = """\
+name: base
+devices: {count: 4}
+sessions: {name: schedule, count: 6, rounds: 1}
+learning: {dataset: digits, partition: iid, model: logistic, pilot_sessions: 2}
+"""
+
+
+class Otherwise(Average):
+    """Opens otherwise, and says nothing of it."""
+
+    def opening(self, current: Any, saved: Any, gradient: Any) -> Any:
+        raise NotImplementedError
+
+
+def reuse_of(folder: Path, variants: dict[str, str], base: str = BASE) -> dict[str, ReusePlan]:
+    (folder / "base.yaml").write_text(base)
+    listed = "\n".join(f"  {name}: {{{changes}}}" for name, changes in variants.items())
+    (folder / "study.yaml").write_text(f"name: s\nscenario: base.yaml\nseeds: [0]\nvariants:\n{listed}\n")
+    planned = plan_reuse(plan(folder / "study.yaml").runs, Loaded(download=False))
+    return {path.parent.name: reuse for path, reuse in planned.items()}
+
+
+def start(name: str) -> str:
+    return f"learning.warm_start: {name}"
+
+
+def test_the_first_that_keeps_both_sessions_leads(tmp_path: Path) -> None:
+    """`previous` keeps one of them, so that no other could go on from it."""
+    names = ("previous", "continuous", "average", "similarity")
+    plans = reuse_of(tmp_path, {name: start(name) for name in names})
+    assert {name: (each.lender, each.until, each.snapshots) for name, each in plans.items()} == {
+        "previous": (Path("average/seed-0"), 4, 2),
+        "continuous": (Path("average/seed-0"), 2, 1),
+        "average": (None, 0, 0),
+        "similarity": (Path("average/seed-0"), 2, 1),  # it probes, and average does not
+    }
+    assert plans["average"].lends == "after_two"
+
+
+def test_one_that_lends_all_of_itself_leaves_a_snapshot_before_each_session(tmp_path: Path) -> None:
+    """Those before sessions 2 to `until` + 1 are as many as sessions."""
+    variants = {
+        "average": start("average"),
+        "narrow": start("average") + ", radio.bandwidth_hz: 20.0e+6",
+        "previous": start("previous"),
+        "continuous": start("continuous"),
+    }
+    plans = reuse_of(tmp_path, variants)
+    assert (plans["average"].lends, plans["narrow"].whole) == ("every_session", True)
+    assert [(plans[name].until, plans[name].snapshots) for name in ("previous", "continuous")] == [
+        (4, 4),
+        (2, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        BASE.replace("pilot_sessions: 2", "pilot_sessions: 2, drift: {name: label_swap, at: 3}"),
+        BASE + "layout: {rings: 1}\n",
+    ],
+)
+def test_where_time_and_order_count_they_share_the_pilot_sessions(base: str, tmp_path: Path) -> None:
+    plans = reuse_of(tmp_path, {name: start(name) for name in ("average", "previous")}, base)
+    assert plans["previous"].until == 2
+
+
+def test_one_that_inherits_may_open_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDGEFL_ALLOW_CODE", "1")
+    own = {
+        f"of_{history}": start(f"{{name: '{__name__}:Otherwise', history: {history}}}") for history in (3, 4)
+    }
+    plans = reuse_of(tmp_path, own)
+    assert (plans["of_4"].lender, plans["of_4"].until) == (Path("of_3/seed-0"), 2)
+
+
+def test_snapshots_that_are_there_are_counted(tmp_path: Path) -> None:
+    assert lent_after(tmp_path) == 0
+    (tmp_path / "lent").mkdir()
+    for name in ("000004.json", "000004.safetensors", "000009.safetensors"):
+        (tmp_path / "lent" / name).touch()
+    assert lent_after(tmp_path) == 1, "one is not yet whole"
