@@ -16,6 +16,7 @@ from typing import Any
 from edgefl.scenario.scenario import Scenario
 
 PERIOD_S = 0.002
+TESTS = "edgefl.learning.scores."  # whatever it calls of learning is evaluation
 # module -> room, the innermost frame that has one decides; a longer name is asked first
 ROOMS = {
     "channel.fading": "drawing",
@@ -28,7 +29,6 @@ ROOMS = {
     "edgefl.engine": "engine",
     "simpy": "engine",
     "edgefl.mobility": "engine",
-    "edgefl.learning.scores.evaluation": "evaluation",
     "edgefl.learning": "training",
     "edgefl.run_directory": "writing",
 }
@@ -62,13 +62,15 @@ class Sampler:
 
 
 def room_of(frame: FrameType | None) -> str:
-    """Return the room of the innermost frame that belongs to one; none: the run starts or ends."""
+    """Return the room of the innermost frame that belongs to one, evaluation's if any is; none: it starts or ends."""
     names = []
     while frame is not None:
         names.append(frame.f_globals.get("__name__", ""))
         frame = frame.f_back
     if not any(name == "simpy.core" for name in names):
         return NAMES[-1]  # the clock does not run: modules are loaded, data read, tables closed
+    if any(name.startswith(TESTS) for name in names):
+        return "evaluation"
     for name in names:
         parts = name.split(".")
         for length in range(len(parts), 0, -1):

@@ -19,7 +19,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from edgefl.errors import EdgeflError
-from edgefl.learning.local.chunk_trainers import Chunk, Kit, Piece, PieceModels, one_thread_each
+from edgefl.learning.hands import one_thread_each
+from edgefl.learning.local.chunk_trainers import Chunk, Kit, Piece, PieceModels
 from edgefl.learning.local.chunk_training import Worker
 from edgefl.learning.local.local_task import LocalModels, LocalTask
 from edgefl.learning.local.update_rule import UpdateRule

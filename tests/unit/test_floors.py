@@ -27,7 +27,7 @@ FLOORS = [
 ]
 # Rooms within the two largest, likewise; the few flat files there are values that all of theirs know.
 LEARNING = [
-    ["augmentation", "chance", "memory", "partial_work", "modules", "partitions", "optimisers"],
+    ["augmentation", "chance", "hands", "memory", "partial_work", "modules", "partitions", "optimisers"],
     ["privacy", "codecs", "models", "datasets", "lr_schedules"],
     ["algorithms", "warm_starts", "tasks", "drifts"],
     ["settings"],

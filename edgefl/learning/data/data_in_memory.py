@@ -1,6 +1,6 @@
 """A data set in the memory of the CPU or GPU that trains on it: raw, normalised batch by batch."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,7 @@ class SplitInMemory:
             self.scaling = (float(self.mean), float(self.scale))
         self._labels: dict[tuple[int, ...], Tensor] = {}
         self._ready: dict[tuple[int, ...], Tensor] = {}
-        self._reader = SampleReader(self)
+        self._readers = [SampleReader(self)]
 
     def replace(self, x: np.ndarray, y: np.ndarray) -> None:
         """Let other samples of the same kind [n, ...], with their targets, stand in place of these."""
@@ -76,18 +76,21 @@ class SplitInMemory:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             setattr(self, name, torch.from_numpy(value) if isinstance(value, np.ndarray) else value)
-        self._labels, self._ready, self._reader = {}, {}, SampleReader(self)
+        self._labels, self._ready, self._readers = {}, {}, [SampleReader(self)]
 
     def normalised(self, rows: Tensor) -> Tensor:
         """Return (x - mean) / std of the samples rows [...], float32 [..., *shape]; overwritten by the next call."""
-        return self._reader.normalised(rows)
+        return self._readers[0].normalised(rows)
 
-    def batches(
-        self, labels: Sequence[int], size: int, drifted: bool = False
-    ) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield all samples with one of these labels, normalised, and their labels, `size` at a time.
+    def readers(self, count: int) -> "list[SampleReader]":
+        """Return readers of these samples, one for each of so many threads."""
+        self._readers += [SampleReader(self) for _ in range(count - len(self._readers))]
+        return self._readers[:count]
 
-        Small sets are kept normalised, as every round's evaluation reads them.
+    def ready(self, labels: Sequence[int], drifted: bool = False) -> Tensor | None:
+        """Return the normalised inputs [n, *shape] of all samples with one of these labels, in their order.
+
+        Small sets are kept, as every round's evaluation reads them. None: this is no small one.
 
         Args:
             drifted: these samples as they are after the drift.
@@ -99,10 +102,7 @@ class SplitInMemory:
             if len(self._ready) == READY_SETS:
                 self._ready.clear()
             self._ready[key] = SampleReader(self).normalised(chosen)
-        ready = self._ready.get(key)
-        for begin in range(0, len(chosen), size):
-            rows = chosen[begin : begin + size]
-            yield (self.normalised(rows) if ready is None else ready[begin : begin + size]), self.y[rows]
+        return self._ready.get(key)
 
     def with_labels(self, labels: Sequence[int]) -> Tensor:
         """Return the indices of the samples with one of these labels."""
@@ -129,7 +129,7 @@ class SampleReader:
         self.numbers = split.x[0].numel()  # of a sample
         self._gathered = split.x.new_empty((0, *split.x.shape[1:]))
         self._floats = torch.empty_like(self._gathered, dtype=torch.float32)
-        self._make_room(torch.empty(0))
+        self._make_room(torch.Size([0]))
 
     def raw(self, rows: Tensor, views: Tensor | None = None) -> Tensor:
         """Return the samples rows [...] without scaling, float32 [..., *shape]; for equal shapes the same tensor.
@@ -138,7 +138,7 @@ class SampleReader:
             views: [...] in which way each is seen; None: as it is.
         """
         if self._asked != rows.shape:
-            self._make_room(rows)
+            self._make_room(rows.shape)
         rows_of_x = rows.remainder(self._split.count) if self._split.shares_inputs else rows
         torch.index_select(self._split.x, 0, rows_of_x.reshape(-1), out=self._part)
         if views is None or self._split.augmentation is None:
@@ -146,6 +146,14 @@ class SampleReader:
         else:
             self._float_part.copy_(self._split.augmentation.seen(self._part, views.reshape(-1)))
         return self._gathered_floats
+
+    def raw_between(self, first: int, end: int) -> Tensor:
+        """Return samples as they lie, else as `raw`: float32 [end - first, *shape]."""
+        if self._split.shares_inputs and first >= self._split.count:
+            first, end = first - self._split.count, end - self._split.count
+        if self._asked != (end - first,):
+            self._make_room(torch.Size([end - first]))
+        return self._gathered_floats.copy_(self._split.x[first:end])
 
     def normalised(self, rows: Tensor, views: Tensor | None = None) -> Tensor:
         """Return (x - mean) / std of the samples rows [...], float32 [..., *shape]; views as in `raw`."""
@@ -156,10 +164,10 @@ class SampleReader:
         y = self._split.y
         return y.take(rows) if y.dim() == 1 else y[rows]
 
-    def _make_room(self, rows: Tensor) -> None:
-        count, shape, self._asked = rows.numel(), self._gathered.shape[1:], rows.shape
+    def _make_room(self, asked: torch.Size) -> None:
+        count, shape, self._asked = asked.numel(), self._gathered.shape[1:], asked
         if len(self._gathered) < count:
             self._gathered = self._gathered.new_empty((count, *shape))
             self._floats = torch.empty_like(self._gathered, dtype=torch.float32)
         self._part, self._float_part = self._gathered[:count], self._floats[:count]
-        self._gathered_floats = self._float_part.view(*rows.shape, *shape)
+        self._gathered_floats = self._float_part.view(*asked, *shape)

@@ -33,8 +33,7 @@ def measure(
         samples.append(np.unique(batches.rows[k, :done][taken]))
     data = trainer.training_data.train
     before, after = (
-        score(trainer.module, trainer.layout, models, data, samples).loss.tolist()
-        for models in (received, local)
+        score(trainer.tester, models, data, samples).loss.tolist() for models in (received, local)
     )
     numbers = {
         LOSS_BEFORE: before,

@@ -31,6 +31,7 @@ from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.modules.model_files import begin_with
 from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.scores.metrics import BEST
+from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
@@ -112,6 +113,7 @@ class TorchLearner:
             device_data=device_data,
             streams=streams,
             module=module,
+            tester=ModelTester(settings.model, module, training_data.hands),
             training=training,
             payload_bits=self.payload_bits,
             cell=cell,

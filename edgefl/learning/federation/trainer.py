@@ -32,6 +32,7 @@ from edgefl.learning.privacy import EPSILON
 from edgefl.learning.scores import metrics
 from edgefl.learning.scores.device_tests import DeviceTests, Scores, score
 from edgefl.learning.scores.evaluation import evaluate_mixed, first_batch_losses
+from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.rows import blocks
 from edgefl.learning.updates.trained_model import PLAIN, Diverged, TrainedModel
@@ -51,6 +52,7 @@ class Trainer:
 
     Args:
         module: the model's module, on the torch device, in evaluation mode.
+        tester: runs it on test data.
         payload_bits: bits of a transfer in a round without training, each way.
         cell: its number.
         drift_state: which devices' data have drifted.
@@ -63,6 +65,7 @@ class Trainer:
     device_data: DeviceData
     streams: Streams
     module: nn.Module
+    tester: ModelTester
     training: LocalTraining
     payload_bits: int
     cell: int
@@ -201,9 +204,7 @@ class Trainer:
             }
             further = {**pooled, **self.training_data.task.further(loss), **further}
             return Evaluation(accuracy, loss, further, self._written_down(present, scores, moment))
-        accuracy, loss = evaluate_mixed(
-            self.module, self.layout, model, self.training_data.test, labels, drifted
-        )
+        accuracy, loss = evaluate_mixed(self.tester, model, self.training_data.test, labels, drifted)
         return Evaluation(accuracy, loss, {**self.training_data.task.further(loss), **further})
 
     def further_metrics(self, model: Tensor, labels: Sequence[int]) -> dict[str, float | None]:
@@ -212,7 +213,7 @@ class Trainer:
         if not names:
             return {}
         test = self.training_data.test
-        found = metrics.measure(names, self.module, self.layout, model, test, labels)
+        found = metrics.measure(names, self.tester, model, test, labels)
         return {name: value if math.isfinite(value) else None for name, value in found.items()}
 
     def validate(
@@ -229,7 +230,7 @@ class Trainer:
                 return dict.fromkeys(VALIDATED)
             accuracy, loss, _ = scores.mean()
         else:
-            accuracy, loss = evaluate_mixed(self.module, self.layout, model, split, labels, drifted)
+            accuracy, loss = evaluate_mixed(self.tester, model, split, labels, drifted)
         return dict(zip(VALIDATED, (accuracy, loss), strict=True))
 
     def untested(self, moment: Moment, present: Sequence[int]) -> Evaluation:
@@ -315,7 +316,7 @@ class Trainer:
         assert tests is not None
         after = split.count
         samples = [tests.samples(id_) + after * changed for id_, changed in zip(ids, drifted, strict=True)]
-        return score(self.module, self.layout, model, split, samples)
+        return score(self.tester, model, split, samples)
 
     def samples(self, ids: Sequence[int], moment: Moment, concept: bool | None = None) -> list[np.ndarray]:
         """Return the indices of the training samples of each of these devices, as they are at a moment.

@@ -13,6 +13,7 @@ from edgefl.learning.data.sample_pool import SamplePool
 from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.drifts import Drift
+from edgefl.learning.hands import Hands
 from edgefl.learning.local.chunk_trainers import ChunkTrainers
 from edgefl.learning.modules.model_files import Inputs
 from edgefl.learning.objective import task_of
@@ -25,7 +26,7 @@ class TrainingData:
 
     Args:
         devices: all devices of the run, present or not.
-        threads: of local training on a CPU; results do not depend on it.
+        threads: of local training and tests on a CPU; results do not depend on it.
         trainers: do local training in place of these threads; None: nobody does.
         load: reads the data set; None: its own `load`.
     """
@@ -61,6 +62,7 @@ class TrainingData:
         self.input_shape: tuple[int, ...] = data.train.x.shape[1:]
         self.torch_device = torch_device
         self.threads, self.trainers = threads, trainers
+        self.hands = Hands(1 if torch_device.type == "cuda" else threads)
         self.devices = devices
         self.test_labels, self.test_groups = self.task.kinds(data.test.y), data.test.groups
         if settings.augmentation is not None:

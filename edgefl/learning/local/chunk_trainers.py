@@ -1,7 +1,6 @@
 """Train the chunks of a round: in threads of this process, or in other processes that a chunk is sent to."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -11,6 +10,7 @@ from torch import Tensor, nn
 
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.data.data_in_memory import SplitInMemory
+from edgefl.learning.hands import Hands
 from edgefl.learning.local.chunk_training import ChunkTraining, Worker
 from edgefl.learning.local.gradients import PLAIN_LOSS, Kernel, Precision
 from edgefl.learning.local.handed import Handed
@@ -63,34 +63,23 @@ class Threads:
     """Trains chunks in this process, a given number of them at the same time."""
 
     def __init__(self, count: int) -> None:
-        self._count = count
-        self._pool = ThreadPoolExecutor(count - 1, initializer=one_thread_each) if count > 1 else None
+        self._hands = Hands(count)
         self._workers: dict[Kit, list[Worker]] = {}
 
     def train(self, kit: Kit, task: LocalTask, chunks: Sequence[Chunk], models: LocalModels) -> None:
         """Train the devices of all chunks; results go to their positions in `models`."""
-        waiting = iter(chunks)
+        workers = self.workers(kit, self._hands.count)
 
-        def some(worker: Worker) -> None:
-            for positions in waiting:  # whoever is free takes the next
-                ChunkTraining(worker, task, kit.rule, models).run(positions)
+        def train(hand: int, positions: Chunk) -> None:
+            ChunkTraining(workers[hand], task, kit.rule, models).run(positions)
 
-        first, *others = self.workers(kit, self._count)
-        under_way = [self._pool.submit(some, worker) for worker in others] if self._pool else []
-        some(first)
-        for done in under_way:
-            done.result()
+        self._hands.work(train, chunks)
 
     def workers(self, kit: Kit, count: int = 1) -> list[Worker]:
         """Return `count` workers of a kit."""
         workers = self._workers.setdefault(kit, [])
         workers += [kit.worker() for _ in range(count - len(workers))]
         return workers[:count]
-
-
-def one_thread_each() -> None:
-    """Let this thread's operations have no helpers: chunks are trained side by side instead."""
-    torch.set_num_threads(1)
 
 
 # -- chunks that are sent elsewhere ---------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
@@ -73,6 +73,8 @@ class OutputTerm(ABC):
 Push = Callable[[Outputs, Sequence[Sequence[Outputs]], "Tensor"], "list[Tensor]"]
 # (step, first, end) -> raw inputs [end - first, B, *input_shape] of these devices; overwritten by the next call
 Read = Callable[[int, int, int], "Tensor"]
+# (first, end) -> raw inputs [end - first, *input_shape] of these samples; overwritten by the next call
+ReadSome = Callable[[int, int], "Tensor"]
 # (step, active, read) -> gradients [active, M], see `Model.stepper`
 Stepper = Callable[[int, int, Read], "Tensor"]
 
@@ -174,6 +176,27 @@ class Model(Component):
             may be narrower than B.
         """
         raise NotImplementedError
+
+    def logits(
+        self, tensors: Mapping[str, Tensor], count: int, read: ReadSome, scaling: tuple[float, float]
+    ) -> Tensor:
+        """Compute the logits of samples by hand, for tests: as the module does in evaluation mode, and faster.
+
+        Args:
+            tensors: the module's parameters by name.
+            count: B.
+            read: gives raw inputs as floats, of as many samples at a time as the model takes.
+            scaling: (mean, s): inputs stand for (x - mean) s.
+
+        Returns:
+            [B, C].
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def writes_logits(cls) -> bool:
+        """Return whether this model computes its logits by hand."""
+        return cls.logits is not Model.logits
 
     @classmethod
     def writes_out(cls) -> Literal["stepper", "gradients"] | None:

@@ -5,12 +5,13 @@ from itertools import chain
 import torch
 from torch import Tensor
 
-from edgefl.learning.models import ChunkOfDevices, Outputs, Read
+from edgefl.learning.models import ChunkOfDevices, Outputs, Read, ReadSome
 
 # The inputs that are read at a time on a CPU. They go through two products and are not needed again, so they should
 # stay in the second-level cache (2 MB here) with the bytes they are made of: two devices with 128 images of 28x28.
 # Further terms of the loss have so much work beside the products that they are computed for ten together.
 CPU_BLOCK_BYTES, CPU_BLOCK_BYTES_WITH_TERMS = 900_000, 4_100_000
+TESTED_BYTES = 1_600_000  # likewise in tests, where they go through one product
 
 
 class LogisticSteps:
@@ -149,3 +150,19 @@ class _Block:
         others_of = [[others.pop(0) for _ in range(count)] for count in self._models]
         for gradient in self._push(outputs, others_of, weight):
             self._delta.add_(gradient.transpose(1, 2))
+
+
+def logits_of(
+    weights: Tensor, bias: Tensor, count: int, read: ReadSome, scaling: tuple[float, float]
+) -> Tensor:
+    """Compute the logits [B, C] of `count` samples: in blocks, and lying as [C, B], for the same reasons as above."""
+    mean, scale = scaling
+    offset = torch.add(bias, weights.sum(1), alpha=-mean * scale).unsqueeze(1)
+    result = weights.new_empty(len(bias), count)
+    at_once = max(1, TESTED_BYTES // (4 * weights.shape[1])) if weights.device.type == "cpu" else count
+    at_once = -(-count // -(-count // at_once))  # of equal lengths
+    for begin in range(0, count, at_once):
+        end = min(begin + at_once, count)
+        x = read(begin, end).flatten(1)
+        torch.addmm(offset, weights, x.t(), alpha=scale, out=result[:, begin:end])
+    return result.t()

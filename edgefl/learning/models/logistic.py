@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
-from edgefl.learning.models import ChunkOfDevices, Model, Size, Stepper
+from edgefl.learning.models import ChunkOfDevices, Model, ReadSome, Size, Stepper
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
 
 class Logistic(Model):
@@ -30,6 +31,14 @@ class Logistic(Model):
         from edgefl.learning.models._logistic_steps import LogisticSteps
 
         return LogisticSteps(chunk)
+
+    def logits(
+        self, tensors: Mapping[str, Tensor], count: int, read: ReadSome, scaling: tuple[float, float]
+    ) -> Tensor:
+        from edgefl.learning.models._logistic_steps import logits_of
+
+        weights, bias = tensors.values()
+        return logits_of(weights, bias, count, read, scaling)
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size:
         weights = prod(input_shape) * classes

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.func import functional_call
+from torch import Tensor
 
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.data.device_data import DeviceData
-from edgefl.learning.modules.parameters import ModelLayout
-from edgefl.learning.scores.evaluation import BATCH
+from edgefl.learning.scores.tester import ModelTester
 from edgefl.rng import Streams
 
 
@@ -137,20 +135,17 @@ def apportioned(shares: np.ndarray, count: int, rng: np.random.Generator) -> np.
     return whole
 
 
-@torch.no_grad()
-def score(
-    module: nn.Module, layout: ModelLayout, models: Tensor, test: SplitInMemory, samples: Sequence[np.ndarray]
-) -> Scores:
+def score(tester: ModelTester, models: Tensor, test: SplitInMemory, samples: Sequence[np.ndarray]) -> Scores:
     """Test a model [M + Q] on the samples of each of K devices, or a model of each, [K, M + Q].
 
-    The module must be in evaluation mode. Losses are those of the task alone.
+    Losses are those of the task alone.
     """
     count = len(samples)
     sizes = np.array([len(part) for part in samples], np.int64)
     accuracy, losses = np.full(count, np.nan), np.full(count, np.nan)
     if models.dim() == 1:
         rows, place = np.unique(np.concatenate([*samples, np.zeros(0, np.int64)]), return_inverse=True)
-        hit, loss = _per_sample(module, layout, models, test, rows)
+        hit, loss = _per_sample(tester, models, test, rows)
         ends = np.cumsum(sizes)
         for k, part in enumerate(samples):
             if len(part):
@@ -159,21 +154,21 @@ def score(
         return Scores(accuracy, losses, sizes)
     for k, part in enumerate(samples):
         if len(part):
-            hit, loss = _per_sample(module, layout, models[k], test, part)
+            hit, loss = _per_sample(tester, models[k], test, part)
             accuracy[k], losses[k] = hit.mean(), loss.mean()
     return Scores(accuracy, losses, sizes)
 
 
 def _per_sample(
-    module: nn.Module, layout: ModelLayout, model: Tensor, test: SplitInMemory, rows: np.ndarray
+    tester: ModelTester, model: Tensor, test: SplitInMemory, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return [n] the score of each of these samples, of classes whether it is right, and [n] its loss."""
-    tensors = layout.views(model)
-    scores, losses = [np.zeros(0)], [np.zeros(0)]
-    for begin in range(0, len(rows), BATCH):
-        chosen = torch.from_numpy(rows[begin : begin + BATCH]).to(test.y.device)
-        y = test.y[chosen]
-        logits = functional_call(module, tensors, (test.normalised(chosen),))
-        scores.append(test.task.scores(logits, y).double().cpu().numpy())
-        losses.append(test.task.loss(logits, y, "none").double().cpu().numpy())
+    task = test.task
+
+    def found(outputs: Tensor, y: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        each = task.scores(outputs, y), task.loss(outputs, y, "none")
+        return each[0].double().cpu().numpy(), each[1].double().cpu().numpy()
+
+    blocks = tester.run(model, test, torch.from_numpy(rows).to(test.y.device), found)
+    scores, losses = zip((np.zeros(0), np.zeros(0)), *blocks, strict=True)
     return np.concatenate(scores), np.concatenate(losses)

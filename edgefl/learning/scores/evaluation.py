@@ -10,40 +10,29 @@ from torch.func import functional_call
 from edgefl.learning.data.batches import Batches
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.modules.parameters import ModelLayout
+from edgefl.learning.scores.tester import ModelTester
 
-BATCH = 2048  # bounds memory; the result does not depend on it beyond rounding
 
-
-@torch.no_grad()
 def evaluate(
-    module: nn.Module,
-    layout: ModelLayout,
-    model: Tensor,
-    test: SplitInMemory,
-    labels: Sequence[int],
-    drifted: bool = False,
+    tester: ModelTester, model: Tensor, test: SplitInMemory, labels: Sequence[int], drifted: bool = False
 ) -> tuple[float, float]:
     """Test a model [M + Q]: accuracy, or the score of its task, and mean loss on the test samples of these labels.
-
-    The module must be in evaluation mode.
 
     Args:
         drifted: on these samples as they are after the drift.
     """
-    tensors, task = layout.views(model), test.task
-    score = loss = 0.0
-    count = 0
-    for x, y in test.batches(labels, BATCH, drifted):
-        logits = functional_call(module, tensors, (x,))
-        score += task.total(logits, y)
-        loss += float(task.loss(logits, y, "sum"))
-        count += len(y)
+    task = test.task
+
+    def sums(outputs: Tensor, y: Tensor) -> tuple[float, float, int]:
+        return task.total(outputs, y), float(task.loss(outputs, y, "sum")), len(y)
+
+    blocks = tester.of_labels(model, test, labels, sums, drifted)
+    score, loss, count = (sum(column) for column in zip(*blocks, strict=True))
     return score / count, loss / count
 
 
 def evaluate_mixed(
-    module: nn.Module,
-    layout: ModelLayout,
+    tester: ModelTester,
     models: Tensor,
     test: SplitInMemory,
     labels: Sequence[int],
@@ -54,12 +43,22 @@ def evaluate_mixed(
     Args:
         drifted: [K] whether each device's data have drifted: it is tested on the samples as they are for it.
     """
-    if models.dim() == 1:
-        groups = [(models, 1.0, float(drifted.mean()) if len(drifted) else 0.0)]
-    else:
-        groups = _by_model(models, drifted)
+    if models.dim() > 1:
+        return _weighed(tester, _by_model(models, drifted), test, labels)
+    share = float(drifted.mean()) if len(drifted) else 0.0
+    about = (test, tuple(labels), share)
+    return tester.once(models, about, lambda: _weighed(tester, [(models, 1.0, share)], test, labels))
+
+
+def _weighed(
+    tester: ModelTester,
+    groups: Sequence[tuple[Tensor, float, float]],
+    test: SplitInMemory,
+    labels: Sequence[int],
+) -> tuple[float, float]:
+    """Return accuracy and mean loss over models, each with its share and that of its devices that have drifted."""
     tests = [
-        (part * weight, evaluate(module, layout, one, test, labels, changed))
+        (part * weight, evaluate(tester, one, test, labels, changed))
         for one, part, changed_of in groups
         for changed, weight in ((False, 1.0 - changed_of), (True, changed_of))
         if weight

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
-from torch.func import functional_call
+from torch import Tensor
 
 from edgefl.learning.data.data_in_memory import SplitInMemory
-from edgefl.learning.modules.parameters import ModelLayout
 from edgefl.learning.objective import CLASSIFICATION
-from edgefl.learning.scores.evaluation import BATCH
+from edgefl.learning.scores.tester import ModelTester
 
 Name = Literal["top5", "macro_f1", "auc", "perplexity"]
 BEST = 5
@@ -18,19 +16,11 @@ BEST = 5
 
 @torch.no_grad()
 def measure(
-    names: Sequence[Name],
-    module: nn.Module,
-    layout: ModelLayout,
-    model: Tensor,
-    test: SplitInMemory,
-    labels: Sequence[int],
+    names: Sequence[Name], tester: ModelTester, model: Tensor, test: SplitInMemory, labels: Sequence[int]
 ) -> dict[str, float]:
-    """Compute metrics of a model [M + Q] on the test samples with these labels; the module is in evaluation mode."""
-    tensors, parts, truths = layout.views(model), [], []
-    for x, y in test.batches(labels, BATCH):
-        parts.append(functional_call(module, tensors, (x,)).double())
-        truths.append(y)
-    logits, y = torch.cat(parts), torch.cat(truths)
+    """Compute metrics of a model [M + Q] on the test samples with these labels."""
+    blocks = tester.of_labels(model, test, labels, lambda outputs, y: (outputs.double(), y))
+    logits, y = (torch.cat(column) for column in zip(*blocks, strict=True))
     return {name: METRICS[name](logits, y) for name in names}
 
 

@@ -208,7 +208,8 @@ def test_a_piece_carries_its_own_devices_alone() -> None:
 @pytest.mark.parametrize("drifted", [False, True])
 def test_data_arrive_whole_and_without_what_is_only_kept_ready(drifted: bool) -> None:
     sent = data(drifted)
-    next(sent.batches([0, 1], 10))
+    assert sent.ready([0, 1]) is not None
+    sent.readers(2)
     arrived = pickle.loads(pickle.dumps(sent))
     rows = torch.tensor([0, 7, SAMPLES - 1] + [SAMPLES + 7] * drifted)
     assert torch.equal(arrived.normalised(rows), sent.normalised(rows))

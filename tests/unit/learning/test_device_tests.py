@@ -10,8 +10,10 @@ from torch import nn
 
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
-from edgefl.learning.modules.parameters import ModelLayout
+from edgefl.learning.hands import Hands
+from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.scores.device_tests import DeviceTests, apportioned, score
+from edgefl.learning.scores.tester import ModelTester
 from edgefl.rng import Streams
 
 TRAIN = np.repeat(np.arange(4), 100)  # labels of 400 training samples
@@ -65,17 +67,16 @@ def test_scores_by_hand() -> None:
     x = np.array([[-1.0], [-2], [3], [4], [-1]], np.float32)
     y = np.array([0, 0, 1, 0, 1])
     test = SplitInMemory(Split(x, y), np.array(0, np.float32), np.array(1, np.float32), torch.device("cpu"))
-    module = nn.Linear(1, 2)
-    layout = ModelLayout.of(module)
+    tester = ModelTester(Logistic(), nn.Linear(1, 2), Hands(1))
     right, wrong = (torch.tensor([-w, w, 0.0, 0.0]) for w in (0.5, -0.5))
     samples = [np.array([0, 1, 2]), np.array([2, 3]), np.zeros(0, np.int64)]
-    scores = score(module, layout, right, test, samples)
+    scores = score(tester, right, test, samples)
     assert scores.accuracy[:2].tolist() == [1.0, 0.5]
     assert np.isnan(scores.accuracy[2])
     assert scores.loss[0] == pytest.approx(np.log1p(np.exp(-np.array([1.0, 2, 3]))).mean(), rel=1e-6)
     mean, _, deviation = scores.mean()
     assert (mean, deviation) == (0.75, 0.25)  # over the devices that have tests
     assert scores.by_samples() == 0.8  # four of five samples
-    own = score(module, layout, torch.stack([right, wrong, right]), test, samples)
+    own = score(tester, torch.stack([right, wrong, right]), test, samples)
     assert own.accuracy[:2].tolist() == [1.0, 0.5]
-    assert score(module, layout, wrong, test, samples[:1]).accuracy.tolist() == [0.0]
+    assert score(tester, wrong, test, samples[:1]).accuracy.tolist() == [0.0]

@@ -153,10 +153,10 @@ def test_sample_n_plus_i_is_sample_i_after_the_drift(name: str) -> None:
     assert memory.y[rows].tolist() == [[split.y[0], changed.y[0]], [split.y[5], changed.y[5]]]
     # the samples with a label are those that had it before
     assert memory.with_labels([1]).tolist() == [1, 5]
-    ((_, y),) = memory.batches([1], 10, drifted=True)
-    assert y.tolist() == [changed.y[1], changed.y[5]]
-    ((_, y),) = memory.batches([1], 10)
-    assert y.tolist() == [1, 1]
+    for drifted, of in ((False, split), (True, changed)):
+        ready = memory.ready([1], drifted)
+        assert ready is not None
+        assert np.array_equal(ready.numpy(), of.x[[1, 5]].astype(np.float32))
 
 
 def test_devices_drift_in_an_order_of_the_seed() -> None:

@@ -1,0 +1,127 @@
+"""Run models on samples to test them, block by block."""
+
+import copy
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from edgefl.learning.data.data_in_memory import SampleReader, SplitInMemory
+from edgefl.learning.hands import Hands
+from edgefl.learning.models import Model
+from edgefl.learning.modules.parameters import ModelLayout
+
+# Samples of a block at most, and of one whose logits are written out: they bound memory, and results do not depend
+# on them beyond rounding.
+BATCH, BATCH_WRITTEN = 1024, 2560
+KEPT = 2  # models that are kept with what was found about them: on test data and on validation data
+Found = TypeVar("Found")
+
+
+class ModelTester:
+    """Runs models on samples, several blocks at a time. Samples alone say what a block is, so threads change no bit.
+
+    Args:
+        model: what the module is made by; it may write its logits out.
+        module: on the torch device, in evaluation mode.
+        hands: that test blocks at the same time; a single one on a GPU.
+    """
+
+    def __init__(self, model: Model, module: nn.Module, hands: Hands) -> None:
+        self._model = model
+        self._modules = [module]
+        self._hands = hands
+        self._found: dict[Hashable, tuple[Tensor, object]] = {}
+        self.layout = ModelLayout.of(module)
+
+    @torch.no_grad()
+    def run(
+        self,
+        model: Tensor,
+        data: SplitInMemory,
+        rows: Tensor,
+        find: Callable[[Tensor, Tensor], Found],
+        ready: Tensor | None = None,
+    ) -> list[Found]:
+        """Return, block by block, what `find` makes of a model's outputs [B, ...] and the targets [B, ...].
+
+        Args:
+            model: [M + Q].
+            rows: [n] indices of samples.
+            find: called in several threads.
+            ready: [n, *shape] the samples' normalised inputs, where they are at hand.
+        """
+        size = BATCH_WRITTEN if self._model.writes_logits() else BATCH
+        blocks = range(0, len(rows), size)
+        found: list[Found | None] = [None] * len(blocks)
+        busy = min(self._hands.count, len(blocks))
+        readers = data.readers(busy)
+        self._make_modules(busy)
+
+        @torch.no_grad()  # which each thread has to be told
+        def test(hand: int, begin: int) -> None:
+            some = rows[begin : begin + size]
+            if self._model.writes_logits():
+                outputs = self._written(model, readers[hand], some)
+            else:
+                x = readers[hand].normalised(some) if ready is None else ready[begin : begin + size]
+                outputs = functional_call(self._modules[hand], self.layout.views(model), (x,))
+            found[begin // size] = find(outputs, data.y[some])
+
+        self._hands.work(test, blocks)
+        return [one for one in found if one is not None]
+
+    def of_labels(
+        self,
+        model: Tensor,
+        data: SplitInMemory,
+        labels: Sequence[int],
+        find: Callable[[Tensor, Tensor], Found],
+        drifted: bool = False,
+    ) -> list[Found]:
+        """Do as `run` for all samples with one of these labels.
+
+        Args:
+            drifted: these samples as they are after the drift.
+        """
+        rows = data.with_labels(labels) + (data.count if drifted else 0)
+        ready = None if self._model.writes_logits() else data.ready(labels, drifted)
+        return self.run(model, data, rows, find, ready)
+
+    def once(self, model: Tensor, about: Hashable, find: Callable[[], Found]) -> Found:
+        """Return what `find` finds about a model, which is not asked again if the model is as it was the last time.
+
+        A session often opens with the model that the one before ended with.
+
+        Args:
+            model: [M + Q]; never changed in place.
+            about: what is found, and on which samples.
+        """
+        before = self._found.pop(about, None)
+        found: Any = find() if before is None or not torch.equal(before[0], model) else before[1]
+        self._found[about] = model, found
+        if len(self._found) > KEPT:
+            del self._found[next(iter(self._found))]
+        return found
+
+    def _written(self, model: Tensor, reader: SampleReader, rows: Tensor) -> Tensor:
+        begin = int(rows[0])
+        as_they_lie = torch.equal(rows, torch.arange(begin, begin + len(rows), device=rows.device))
+
+        def read(first: int, end: int) -> Tensor:
+            if not reader.scaling:
+                return reader.normalised(rows[first:end])
+            if as_they_lie:
+                return reader.raw_between(begin + first, begin + end)
+            return reader.raw(rows[first:end])
+
+        return self._model.logits(self.layout.views(model), len(rows), read, reader.scaling or (0.0, 1.0))
+
+    def _make_modules(self, count: int) -> None:
+        """Let each thread have a module of its own, as calling one with other parameters changes it meanwhile."""
+        (first, *_) = self._modules
+        while len(self._modules) < count:
+            shared = {id(one): one for one in (*first.parameters(), *first.buffers())}
+            self._modules.append(copy.deepcopy(first, shared))

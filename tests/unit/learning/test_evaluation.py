@@ -1,0 +1,167 @@
+"""Tests of models: scores and losses by their definitions, whoever computes which block."""
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from edgefl.learning.data.data_in_memory import SplitInMemory
+from edgefl.learning.datasets import Split
+from edgefl.learning.drifts.label_swap import LabelSwap
+from edgefl.learning.hands import Hands
+from edgefl.learning.models import Model
+from edgefl.learning.models.lenet import Lenet
+from edgefl.learning.models.logistic import Logistic
+from edgefl.learning.models.resnet18 import Resnet18
+from edgefl.learning.modules.parameters import ModelLayout
+from edgefl.learning.scores import tester as blocks
+from edgefl.learning.scores.evaluation import evaluate, evaluate_mixed
+from edgefl.learning.scores.tester import ModelTester
+from edgefl.learning.tasks.classification import VECTOR, Classification
+
+CPU, CLASSES, SAMPLES = torch.device("cpu"), 4, 61
+EPS = float(np.finfo(np.float32).eps)
+MEAN, STD = 100.0, 60.0
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let 61 samples be several blocks, and a block of logistic regression several reads."""
+    monkeypatch.setattr(blocks, "BATCH", 16)
+    monkeypatch.setattr(blocks, "BATCH_WRITTEN", 16)
+    monkeypatch.setattr("edgefl.learning.models._logistic_steps.TESTED_BYTES", 4 * 3 * 64 * 5)
+
+
+def images(channels: int = 1, side: int = 8) -> Split:
+    rng = np.random.default_rng(0)
+    shape = (SAMPLES, channels, side, side)
+    return Split(rng.integers(0, 256, shape, dtype=np.uint8), rng.integers(0, CLASSES, SAMPLES))
+
+
+def in_memory(split: Split, std: np.ndarray | float = STD, after: Split | None = None) -> SplitInMemory:
+    return SplitInMemory(split, np.float32(MEAN), np.asarray(std, np.float32), CPU, after)
+
+
+def built(model: Model, split: Split) -> tuple[torch.nn.Module, torch.Tensor]:
+    """Return a module in evaluation mode, and another model [M + Q] than the one that it holds."""
+    torch.manual_seed(0)
+    module, other = (model.build(split.x.shape[1:], CLASSES).eval() for _ in range(2))
+    return module, ModelLayout.of(other).flatten(other)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("scattered", [False, True])
+def test_written_outputs_are_the_modules(channels: int, scattered: bool) -> None:
+    """In double precision, to within the rounding of a sum of D products of inputs, which may be as large as x s."""
+    split = images(channels)
+    # with a deviation of each channel inputs are scaled before the product
+    data = in_memory(split, STD if channels == 1 else np.array([50.0, 60.0, 70.0]).reshape(3, 1, 1))
+    module, model = built(Logistic(), split)
+    rows = torch.from_numpy(np.flatnonzero(split.y != 1) if scattered else np.arange(5, 50))
+    found = torch.cat(
+        ModelTester(Logistic(), module, Hands(1)).run(model, data, rows, lambda outputs, y: outputs)
+    )
+    weights, bias = (one.double() for one in ModelLayout.of(module).views(model).values())
+    scale = (data.scale.double() * torch.ones(split.x.shape[1:])).flatten()
+    x = torch.from_numpy(split.x[rows]).double().flatten(1)
+    wanted = ((x - MEAN) * scale) @ weights.t() + bias
+    largest = (255 * scale * weights.abs()).sum(1).max().item()
+    assert torch.allclose(found.double(), wanted, rtol=0, atol=weights.shape[1] * EPS * largest)
+
+
+@pytest.mark.parametrize("model", [Logistic(), Lenet(), Resnet18()], ids=lambda model: type(model).__name__)
+def test_threads_change_no_byte(model: Model) -> None:
+    split = images(3, 16)
+    module, row = built(model, split)
+    before = [one.clone() for one in module.state_dict().values()]
+    alone, together = (
+        evaluate(ModelTester(model, module, Hands(count)), row, in_memory(split), range(CLASSES))
+        for count in (1, 3)
+    )
+    assert alone == together
+    assert all(map(torch.equal, before, module.state_dict().values()))
+
+
+@pytest.mark.parametrize("labels", [range(CLASSES), [0, 2]])
+def test_accuracy_and_loss_by_their_definitions(labels: list[int]) -> None:
+    split = images()
+    module, model = built(Logistic(), split)
+    accuracy, loss = evaluate(ModelTester(Logistic(), module, Hands(1)), model, in_memory(split), labels)
+    kept = np.isin(split.y, labels)
+    weights, bias = (one.double().numpy() for one in ModelLayout.of(module).views(model).values())
+    logits = (split.x[kept].reshape(-1, 64) - MEAN) / STD @ weights.T + bias
+    y = split.y[kept]
+    losses = np.log(np.exp(logits).sum(1)) - logits[np.arange(len(y)), y]
+    assert accuracy == (logits.argmax(1) == y).mean()
+    # an error of a logit moves a loss by twice as much at most; logits' own, as above, is some 1e-6
+    assert loss == pytest.approx(losses.mean(), abs=2 * 64 * EPS * 255 / STD * np.abs(weights).sum(1).max())
+
+
+def test_after_a_drift_other_labels_are_right() -> None:
+    split = images()
+    changed = LabelSwap(at=1).change(split, CLASSES)
+    module, model = built(Logistic(), split)
+    tester, data = ModelTester(Logistic(), module, Hands(1)), in_memory(split, after=changed)
+    assert data.shares_inputs
+    afterwards = evaluate(tester, model, data, range(CLASSES), drifted=True)
+    assert afterwards == evaluate(tester, model, in_memory(changed), range(CLASSES))
+    assert afterwards != evaluate(tester, model, data, range(CLASSES))
+
+
+def test_a_model_is_tested_once_and_again_when_anything_is_another() -> None:
+    """In turn: new, the same, an equal one, other labels, after the drift, another model, other data, NaN twice."""
+    split = images()
+    module, model = built(Logistic(), split)
+    tester, asked = ModelTester(Logistic(), module, Hands(1)), []
+    data, others = (in_memory(split, after=LabelSwap(at=1).change(split, CLASSES)) for _ in range(2))
+    find = tester.of_labels
+    tester.of_labels = lambda *args: asked.append(args) or find(*args)  # type: ignore[method-assign]
+    before, after, unknown = np.zeros(2, bool), np.ones(2, bool), model.new_full(model.shape, np.nan)
+    turns = [
+        (model, data, [0, 1], before, True), (model, data, [0, 1], before, False),
+        (model.clone(), data, [0, 1], before, False), (model, data, [1, 2], before, True),
+        (model, data, [0, 1], after, True), (model + 1, data, [0, 1], after, True),
+        (model + 1, others, [0, 1], after, True), (unknown, data, [0], before, True),
+        (unknown, data, [0], before, True),
+    ]  # fmt: skip
+    for number, (row, of, labels, drifted, anew) in enumerate(turns):
+        asked.clear()
+        scores = evaluate_mixed(tester, row, of, labels, drifted)
+        assert bool(asked) == anew, number
+        plain = evaluate(tester, row, of, labels, bool(drifted[0]))
+        assert scores == plain or row is unknown
+
+
+@pytest.mark.parametrize("classes", [2, VECTOR - 1, VECTOR, 40])
+@pytest.mark.parametrize("by_class", [False, True])
+def test_losses_are_the_cross_entropy_however_logits_lie(classes: int, by_class: bool) -> None:
+    rng = np.random.default_rng(classes)
+    logits, y = rng.normal(0, 3, (SAMPLES, classes)), rng.integers(0, classes, SAMPLES)
+    wanted = np.log(np.exp(logits).sum(1)) - logits[np.arange(SAMPLES), y]
+    outputs, task = torch.from_numpy(logits).float(), Classification()
+    outputs = outputs.t().contiguous().t() if by_class else outputs
+    targets = torch.from_numpy(y)
+    exact = {"atol": 4 * EPS * np.abs(logits).max(), "rtol": 4 * EPS}
+    assert np.allclose(task.loss(outputs, targets, "none"), wanted, **exact)
+    assert np.allclose(task.loss(outputs, targets, "mean"), wanted.mean(), **exact)
+    assert task.scores(outputs, targets).tolist() == (logits.argmax(1) == y).tolist()
+
+
+def test_hands_do_each_job_once_and_report_failures() -> None:
+    hands, done, together = Hands(3), [], threading.Barrier(3, timeout=60)
+
+    def note(hand: int, job: int) -> None:
+        if job < 3:
+            together.wait()  # three are at work at the same time
+        done.append((hand, job))
+
+    hands.work(note, range(20))
+    assert sorted(job for _, job in done) == list(range(20))
+    assert {hand for hand, _ in done} == {0, 1, 2}
+
+    def fail(hand: int, job: int) -> None:
+        raise ValueError(f"job {job}")
+
+    with pytest.raises(ValueError, match="job"):
+        hands.work(fail, [1, 2, 3])
