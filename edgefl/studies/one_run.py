@@ -66,7 +66,7 @@ def leave_a_trace(task: RunTask, failure: Failure) -> None:
     scenario, about = task.run.scenario, {"notes": [], **asdict(task.run.member)}
     if not (task.path / status.FILE).exists():
         with suppress(EdgeflError):  # of data that cannot be had
-            about["identity"] = identity(scenario, _LOADED.checksum(scenario)).written()
+            about["identity"] = identity(scenario, _LOADED.checksums(scenario)).written()
         with suppress(EdgeflError):
             RunDirectory(task.path, scenario.described, about).fail(failure.error)
 

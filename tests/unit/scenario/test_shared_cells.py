@@ -107,10 +107,103 @@ def test_refused(keys: dict[str, Any], message: str) -> None:
         scenario(**keys)
 
 
-def test_training_is_refused_by_name() -> None:
-    learning = {"dataset": "digits", "model": "logistic", "partition": "iid"}
-    with pytest.raises(EdgeflError, match="learning: several federations train nothing yet"):
-        load_scenario({**BASE, "workload": None, "learning": learning})
+LEARNING = {"dataset": "digits", "model": "logistic", "partition": "iid"}
+
+
+def test_own_learning_stands_in_place_of_what_is_for_all() -> None:
+    """As a whole, be that learning or a workload; who has neither has the scenario's."""
+    own = {**LEARNING, "lr": 0.5}
+    some = scenario(workload=None, learning={**LEARNING, "batch": 7}, federations__b={"classes": ["meter"]})
+    b = {"classes": ["meter"], "learning": own}
+    for made in (some.with_({"federations.b": b}), scenario(federations__b=b)):
+        assert made.of_federation("b").workload is None
+        learning = made.of_federation("b").learning
+        assert learning is not None
+        assert (learning.lr, learning.batch) == (0.5, 128)
+        assert made.of_federation("a").learning == made.learning
+        assert made.of_federation("a").workload == made.workload
+    assert some.trains
+    assert not scenario().trains
+    assert some.with_({"federations.b": BASE["federations"]["b"]}).of_federation("b").learning is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (
+            {"federations__b.learning": LEARNING},
+            r"federations\.b\.workload: give either learning .* or workload",
+        ),
+        (
+            {"workload": None},
+            r"federations\.a: a has nothing to do, and there is nothing for all: give it learning or workload",
+        ),
+        (
+            {"federations__b": {"classes": ["meter"], "learning": {**LEARNING, "model": "logistics"}}},
+            r"federations\.b\.learning\.model: .*logistic",
+        ),
+        (
+            {
+                "federations__b": {
+                    "classes": ["meter"],
+                    "learning": LEARNING,
+                    "sessions": {"name": "early_stopping", "count": 2},
+                }
+            },
+            r"federations\.b\.sessions: .*give learning\.validation",
+        ),
+        (
+            {
+                "federations__b": {
+                    "classes": ["meter"],
+                    "learning": {
+                        **LEARNING,
+                        "warm_start": {"name": "similarity", "probe_share": 0.5},
+                    },
+                    "sessions": {"name": "schedule", "count": 3, "rounds": 1},
+                    "rounds": {"min_updates": 4},
+                }
+            },
+            r"federations\.b\.rounds\.min_updates: 4 exceeds 2, the participants of a probe round of b",
+        ),
+        (
+            {
+                "federations__b": {
+                    "classes": ["meter"],
+                    "learning": {**LEARNING, "algorithm": "feddrift", "theory": {}},
+                    "rounds": {"server": {"name": "fedbuff", "buffer": 2}, "pause_s": 0},
+                }
+            },
+            r"federations\.b\.learning\.",
+        ),
+        (
+            {"devices__classes.phone.samples": 0.5},
+            r"devices\.classes\.phone\.samples: .*trains nothing on its devices",
+        ),
+    ],
+)
+def test_learning_that_does_not_fit_is_refused_in_its_place(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(EdgeflError, match=message):
+        scenario(**keys)
+
+
+def test_a_class_keeps_a_share_of_samples_where_its_federation_trains() -> None:
+    made = scenario(
+        federations__b={"classes": ["meter"], "learning": LEARNING},
+        devices__classes={"phone": {"share": 0.5}, "meter": {"samples": 0.5}},
+    )
+    assert made.devices.classes["meter"].samples == 0.5
+
+
+def test_what_a_federation_has_none_of_is_none_when_it_is_read_again(tmp_path: Path) -> None:
+    """The scenario's rounds have a deadline, and b's none: what is written says so."""
+    rules = {"deadline_s": None, "pause_s": 2.0}
+    made = scenario(rounds__deadline_s=5.0, federations__b={"classes": ["meter"], "rounds": rules})
+    (tmp_path / "again.yaml").write_text(dump(made))
+    again = load(tmp_path / "again.yaml")
+    assert again.of_federation("b").rounds.deadline_s is None
+    assert again.of_federation("b").rounds == made.of_federation("b").rounds
+    assert dump(again) == dump(made)
 
 
 @pytest.mark.parametrize("server", ["synchronous", {"name": "fedbuff", "buffer": 2}])
