@@ -92,6 +92,7 @@ def _server(
             scenario.report_bits,
             scenario.record.energy_excess,
             seat.federation,
+            None if world.only is None else sorted(world.only),
         ),
         learner=learner,
         policy=policy,
