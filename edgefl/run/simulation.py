@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +91,7 @@ def simulate(
         for note in plan.notes:
             on_note(note)
         path = resume_from or (Path(out) if out else free_directory(Path("runs"), plan.folder))
-        about = plan.about | (asdict(member) if member else {})
+        about = plan.about | (member.written() if member else {})
         counts = notes.Counts()
         with (
             RunDirectory(path, plan.described, about, resume=resume_from is not None) as run,

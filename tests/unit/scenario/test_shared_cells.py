@@ -207,8 +207,8 @@ def test_what_a_federation_has_none_of_is_none_when_it_is_read_again(tmp_path: P
 
 
 @pytest.mark.parametrize("server", ["synchronous", {"name": "fedbuff", "buffer": 2}])
-def test_tables_say_whose_a_row_is_and_reports_refuse_them(tmp_path: Path, server: Any) -> None:
-    """With a server of overlapping rounds beside one that waits, all rows have its columns."""
+def test_tables_say_whose_a_row_is_and_reports_ask_whose(tmp_path: Path, server: Any) -> None:
+    """With a server of overlapping rounds beside one that waits, too, whose rows have empty cells there."""
     rules = {"deadline_s": None, "pause_s": 0.0, "server": server}
     run = simulate(scenario(federations__b={**BASE["federations"]["b"], "rounds": rules}), tmp_path / "run")
     assert check_run(run) == []
@@ -219,8 +219,9 @@ def test_tables_say_whose_a_row_is_and_reports_refuse_them(tmp_path: Path, serve
     for table in ("rounds", "sessions", "events"):
         assert {row["federation"] for row in rows(run, table)} == {"a", "b"}
     assert [row["federation"] for row in rows(run, "rounds")].count("a") == 2
-    with pytest.raises(ValueError, match="several federations share its cells"):
+    with pytest.raises(ValueError, match=r"several federations share its cells.* --federation \(a, b\)"):
         load_runs(run)
+    assert set(run.rounds["federation"]) == {"a", "b"}
 
 
 def test_the_same_scenario_gives_the_same_tables(tmp_path: Path) -> None:
@@ -230,14 +231,40 @@ def test_the_same_scenario_gives_the_same_tables(tmp_path: Path) -> None:
         assert one.read_bytes() == two.read_bytes()
 
 
-def test_a_study_of_them_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("chosen", "variant", "message"),
+    [
+        ("", "{duration_s: 9}", r"one: several federations .* federation: a beside .* --federation \(a, b\)"),
+        ("federation: c\n", "{duration_s: 9}", "one: has no federation 'c'; known: a, b"),
+        ("federation: a\n", "{federations: null}", ""),
+        ("federation: b\n", "{federations.b.weight: 9}", ""),
+    ],
+)
+def test_a_study_says_whose_rounds_it_compares(
+    chosen: str, variant: str, message: str, tmp_path: Path
+) -> None:
+    """A variant with one federation has only the rounds of that one."""
     (tmp_path / "shared.yaml").write_text(dump(scenario()))
     study = tmp_path / "study.yaml"
     study.write_text(
-        "name: s\nscenario: shared.yaml\nseeds: [1]\nvariants: {one: {}, other: {duration_s: 9}}\n"
+        f"name: s\nscenario: shared.yaml\nseeds: [1]\n{chosen}variants: {{one: {{}}, other: {variant}}}\n"
     )
-    with pytest.raises(EdgeflError, match="a study compares runs of one federation in a cell"):
-        planning.load(study)
+    if message:
+        with pytest.raises(EdgeflError, match=message):
+            planning.plan(study)
+        assert planning.plan(study, federation="b").federation == "b"
+        return
+    plan = planning.plan(study)
+    of = [run.member.written().get("federation") for run in plan.runs]
+    assert of == [plan.federation, None if "null" in variant else plan.federation]
+
+
+def test_a_study_without_federations_names_none(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text(dump(load_scenario({**BASE, "federations": None})))
+    study = tmp_path / "study.yaml"
+    study.write_text("name: s\nscenario: one.yaml\nseeds: [1]\nfederation: a\nvariants: {one: {}}\n")
+    with pytest.raises(EdgeflError, match=r"study\.yaml:4 federation: a: no variant has federations"):
+        planning.plan(study)
 
 
 @pytest.mark.slow
